@@ -1,0 +1,47 @@
+# Everything here sets itself up: a virtual environment in .venv, made anew when pyproject changes.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+JOBS   ?= auto
+
+.PHONY: demo test bench lint format clean
+
+demo: $(VENV)/.demo
+	$(BIN)/edgewise demo
+
+test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.bench
+	$(BIN)/python benchmarks/rounds.py
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/predict.py
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("edgewise needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plots]'
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	touch $@

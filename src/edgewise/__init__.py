@@ -1,0 +1,39 @@
+"""edgewise: boosting for classifying, ranking and recommending.
+
+Everything public is reachable from here and loaded when first used, so that ``import edgewise``
+costs next to nothing::
+
+    from edgewise import AdaBoostMH
+
+    model = AdaBoostMH(n_rounds=300).fit(X, y)
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from edgewise import datasets, theory
+
+# One line for each public name: where it lives.
+_HOMES = {
+    "datasets": "edgewise.datasets",
+    "theory": "edgewise.theory",
+}
+
+__all__ = ["__version__", "datasets", "theory"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'edgewise' has no attribute {name!r}")
+    home = import_module(_HOMES[name])
+    value = home if _HOMES[name] == f"edgewise.{name}" else getattr(home, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,182 @@
+"""Where a numeric column is cut, and which bin a value falls into."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.data.columns import NumericColumn, SparseColumn
+from edgewise.dtypes import Exacts, Reals
+
+MAX_BINS = 65_535
+
+# Integer columns that span at most this many values are coded by a table look-up.
+_LOOKUP_SPAN = 65_536
+
+
+@dataclass(frozen=True)
+class Bins:
+    """The bins of one numeric column.
+
+    Value bin `b` holds the values with exactly `b` thresholds at or below them; the code after
+    the last value bin is for missing values. Thresholds are real numbers, so that a cut on bins
+    and a cut on raw values are the same rule.
+    """
+
+    name: str
+    thresholds: Reals
+    has_missing: bool
+
+    @property
+    def n_values(self) -> int:
+        """The number of value bins."""
+        return len(self.thresholds) + 1
+
+    @property
+    def missing_code(self) -> int:
+        """The code of missing values, whether or not there are any."""
+        return self.n_values
+
+    @property
+    def n_codes(self) -> int:
+        """The number of codes that occur in the training data."""
+        return self.n_values + self.has_missing
+
+    @property
+    def can_split(self) -> bool:
+        """Whether any cut of this column tells two rows apart."""
+        return self.n_codes > 1
+
+    def encode(self, column: NumericColumn | SparseColumn) -> NDArray[np.intp]:
+        """Return the code of every stored value of the column."""
+        values = column.values
+        if values.dtype.kind in "iu" and len(values):
+            low, high = int(values.min()), int(values.max())
+            if high - low < min(_LOOKUP_SPAN, 4 * len(values)):
+                span = np.arange(low, high + 1, dtype=np.float64)
+                table = np.searchsorted(self.thresholds, span, side="right")
+                return table[values.astype(np.intp) - low]
+        codes = np.searchsorted(self.thresholds, values.astype(np.float64), side="right")
+        if values.dtype.kind == "f":
+            codes[np.isnan(values)] = self.missing_code
+        return codes
+
+
+def find_bins(
+    name: str, column: NumericColumn | SparseColumn, mass: Exacts | None, max_bins: int
+) -> Bins:
+    """Cut a column into at most `max_bins` bins of about equal mass.
+
+    With at most `max_bins` different values each has a bin of its own. Missing values, where
+    there are any, take one of the bins.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    column : NumericColumn or SparseColumn
+        The training values.
+    mass : array of int64 or None
+        The rows' weights in fixed point; None counts every row once.
+    max_bins : int
+        The most bins, from 2 to 65,535.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column = NumericColumn(np.array([1.0, 2.0, 2.0, 5.0, np.nan]))
+    >>> bins = find_bins("x", column, None, 256)
+    >>> bins.thresholds, bins.has_missing
+    (array([1.5, 3.5]), True)
+    """
+    values, counts, has_missing = _distinct(column, mass)
+    limit = max_bins - has_missing
+    if len(values) > limit:
+        last = _last_of_bins(counts, limit)
+    else:
+        last = np.arange(len(values) - 1)
+    return Bins(name, midpoints(values, last), has_missing)
+
+
+def midpoints(values: Reals, last: NDArray[np.intp]) -> Reals:
+    """Return the midpoint between ``values[i]`` and ``values[i + 1]`` for each `i` in `last`.
+
+    The midpoint lies above the lower value and at most at the upper one, so that ``x >= midpoint``
+    separates them even where they are neighbouring floats or infinite.
+    """
+    lower, upper = values[last], values[last + 1]
+    with np.errstate(invalid="ignore", over="ignore"):
+        middle = lower / 2 + upper / 2
+        between = (lower < middle) & (middle <= upper)
+    return np.where(between, middle, upper)
+
+
+def _distinct(
+    column: NumericColumn | SparseColumn, mass: Exacts | None
+) -> tuple[Reals, Exacts, bool]:
+    """Return the sorted distinct values, the mass of each, and whether any are missing."""
+    values = column.values
+    stored_mass = mass
+    if isinstance(column, SparseColumn) and mass is not None:
+        stored_mass = mass[column.rows]
+    has_missing = False
+    if values.dtype.kind == "f":
+        missing = np.isnan(values)
+        has_missing = bool(missing.any())
+        if has_missing:
+            values = values[~missing]
+            stored_mass = stored_mass[~missing] if stored_mass is not None else None
+    distinct, counts = _group(values, stored_mass)
+    if isinstance(column, SparseColumn) and len(column.values) < column.n_rows:
+        distinct, counts = _with_zeros(column, mass, distinct, counts)
+    return distinct, counts, has_missing
+
+
+def _group(values: NDArray[np.number], mass: Exacts | None) -> tuple[Reals, Exacts]:
+    if mass is None:
+        distinct, counts = np.unique(values, return_counts=True)
+        return distinct.astype(np.float64), counts.astype(np.int64)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    if len(starts) == 0:
+        return np.empty(0), np.empty(0, np.int64)
+    return ordered[starts].astype(np.float64), np.add.reduceat(mass[order], starts)
+
+
+def _with_zeros(
+    column: SparseColumn, mass: Exacts | None, distinct: Reals, counts: Exacts
+) -> tuple[Reals, Exacts]:
+    """Add the zeros that a sparse column does not store."""
+    if mass is None:
+        unstored = column.n_rows - len(column.values)
+    else:
+        unstored = int(mass.sum() - mass[column.rows].sum())
+    place = int(np.searchsorted(distinct, 0.0))
+    if place < len(distinct) and distinct[place] == 0.0:
+        counts = counts.copy()
+        counts[place] += unstored
+        return distinct, counts
+    return np.insert(distinct, place, 0.0), np.insert(counts, place, unstored)
+
+
+def _last_of_bins(counts: Exacts, n_bins: int) -> NDArray[np.intp]:
+    """Return the index of the last value of every bin but the last.
+
+    Each bin in turn takes its share of what is left, so that a value heavy enough to fill a bin
+    alone does not starve the others.
+    """
+    running = np.cumsum(counts)
+    total = int(running[-1])
+    lasts: list[int] = []
+    start, done = 0, 0
+    for left in range(n_bins, 1, -1):
+        target = done + -(-(total - done) // left)
+        stop = int(np.searchsorted(running, target))
+        if stop > start and running[stop] - target > target - running[stop - 1]:
+            stop -= 1
+        if stop >= len(counts) - 1:
+            break
+        lasts.append(stop)
+        start, done = stop + 1, int(running[stop])
+    return np.array(lasts, dtype=np.intp)

@@ -1,0 +1,252 @@
+"""Any input as a table of typed columns: arrays, lists, CSR/CSC, pandas, polars and Arrow."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edgewise.data.columns import Column, NominalColumn, NumericColumn, SparseColumn
+from edgewise.dtypes import CATEGORY_CODE, ROW
+
+INFINITE_CHOICES = ("raise", "missing", "value")
+
+# Columns of a row-major array are copied out this many at a time: one column alone would touch
+# every cache line of the array for eight bytes of it.
+_BLOCK = 64
+
+
+class Table(ABC):
+    """Rows by typed columns, read column by column and never changed.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        Names of the columns, where the input has them.
+    infinite : {"raise", "missing", "value"}
+        What an infinite number means: an error, a missing value, or the largest or smallest value.
+    """
+
+    n_rows: int
+    n_columns: int
+
+    def __init__(self, names: Sequence[str] | None, infinite: str) -> None:
+        self.names = list(names) if names is not None else None
+        self.infinite = infinite
+
+    @abstractmethod
+    def _raw(self, j: int) -> Column:
+        """Return column `j` as it came."""
+
+    @abstractmethod
+    def take(self, rows: NDArray[np.intp]) -> "Table":
+        """Return a table of these rows."""
+
+    def name(self, j: int) -> str:
+        """Return the name of column `j`, or a made-up one (x0, x1, ...)."""
+        return self.names[j] if self.names is not None else f"x{j}"
+
+    def column(self, j: int) -> Column:
+        """Return column `j`, its infinite values dealt with."""
+        return self._settle(j, self._raw(j))
+
+    def columns(self) -> Iterator[Column]:
+        """Yield every column in turn."""
+        for j in range(self.n_columns):
+            yield self.column(j)
+
+    def _settle(self, j: int, column: Column) -> Column:
+        if isinstance(column, NominalColumn) or column.values.dtype.kind != "f":
+            return column
+        if self.infinite == "value":
+            return column
+        infinite = np.isinf(column.values)
+        if not infinite.any():
+            return column
+        if self.infinite == "raise":
+            raise ValueError(
+                f"X has an infinite value in column {self.name(j)!r}; "
+                "infinite='missing' treats it as missing, infinite='value' as the largest "
+                "or smallest value"
+            )
+        settled = np.where(infinite, np.nan, column.values)
+        if isinstance(column, SparseColumn):
+            return SparseColumn(column.rows, settled, column.n_rows)
+        return NumericColumn(settled)
+
+
+class ArrayTable(Table):
+    """A two-dimensional NumPy array of numbers."""
+
+    def __init__(
+        self, values: NDArray[np.number], names: Sequence[str] | None = None, infinite: str = "raise"
+    ) -> None:
+        super().__init__(names, infinite)
+        self.values = values
+        self.n_rows, self.n_columns = values.shape
+
+    def _raw(self, j: int) -> NumericColumn:
+        return NumericColumn(np.ascontiguousarray(self.values[:, j]))
+
+    def columns(self) -> Iterator[Column]:
+        """Yield every column in turn, copied out of a row-major array by blocks."""
+        for start in range(0, self.n_columns, _BLOCK):
+            block = np.ascontiguousarray(self.values[:, start : start + _BLOCK].T)
+            for offset, values in enumerate(block):
+                yield self._settle(start + offset, NumericColumn(values))
+
+    def take(self, rows: NDArray[np.intp]) -> "ArrayTable":
+        """Return a table of these rows."""
+        return ArrayTable(self.values[rows], self.names, self.infinite)
+
+
+class SparseTable(Table):
+    """A SciPy sparse matrix; what is not stored is 0."""
+
+    def __init__(
+        self, matrix: Any, names: Sequence[str] | None = None, infinite: str = "raise"
+    ) -> None:
+        super().__init__(names, infinite)
+        self.matrix = matrix.tocsc()
+        if not self.matrix.has_canonical_format:
+            self.matrix = self.matrix.copy()
+            self.matrix.sum_duplicates()
+        self.n_rows, self.n_columns = matrix.shape
+
+    def _raw(self, j: int) -> SparseColumn:
+        span = slice(self.matrix.indptr[j], self.matrix.indptr[j + 1])
+        rows = self.matrix.indices[span].astype(ROW, copy=False)
+        return SparseColumn(rows, self.matrix.data[span].astype(np.float64), self.n_rows)
+
+    def take(self, rows: NDArray[np.intp]) -> "SparseTable":
+        """Return a table of these rows."""
+        return SparseTable(self.matrix.tocsr()[rows], self.names, self.infinite)
+
+
+class FrameTable(Table):
+    """A pandas, polars or Arrow table, read through narwhals."""
+
+    def __init__(self, frame: Any, infinite: str = "raise") -> None:
+        super().__init__([str(name) for name in frame.columns], infinite)
+        self.frame = frame
+        self.n_rows, self.n_columns = frame.shape
+
+    def _raw(self, j: int) -> Column:
+        return _typed(self.frame[:, j], self.name(j))
+
+    def take(self, rows: NDArray[np.intp]) -> "FrameTable":
+        """Return a table of these rows."""
+        return FrameTable(self.frame[rows.tolist(), :], self.infinite)
+
+
+def as_table(X: Any, infinite: str = "raise") -> Table:
+    """Return `X` as a table of typed columns.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        A NumPy array, a list of rows, a SciPy sparse matrix, or a pandas, polars or Arrow table.
+    infinite : {"raise", "missing", "value"}, default "raise"
+        What an infinite number means.
+
+    Raises
+    ------
+    ValueError
+        If `X` is empty, not two-dimensional, or has columns of mixed or unknown types.
+
+    Examples
+    --------
+    >>> table = as_table([[1.0, 2.0], [3.0, 4.0]])
+    >>> table.n_rows, table.n_columns, table.column(1).values
+    (2, 2, array([2., 4.]))
+    """
+    if is_frame(X):
+        import narwhals.stable.v1 as nw
+
+        table: Table = FrameTable(nw.from_native(X, eager_only=True), infinite)
+    else:
+        from sklearn.utils.validation import check_array
+
+        values = check_array(
+            X, accept_sparse=["csc", "csr"], dtype="numeric", ensure_all_finite=False,
+            ensure_min_samples=0, ensure_min_features=0, input_name="X",
+        )  # fmt: skip
+        if sparse.issparse(values):
+            table = SparseTable(values, None, infinite)
+        else:
+            if values.dtype.kind not in "fiu" or values.dtype.itemsize > 8:
+                values = values.astype(np.float64)
+            table = ArrayTable(values, None, infinite)
+    if table.n_columns == 0:
+        raise ValueError(
+            f"X has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
+        )
+    if table.n_rows == 0:
+        raise ValueError(
+            f"X has 0 sample(s) (shape=(0, {table.n_columns})) while a minimum of 1 is required."
+        )
+    return table
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether `X` is a data frame that narwhals reads, without importing its library."""
+    home = type(X).__module__.split(".")[0]
+    return home in ("pandas", "polars", "pyarrow", "modin", "cudf") and hasattr(X, "columns")
+
+
+def _typed(series: Any, name: str) -> Column:
+    """Return a narwhals series as a typed column."""
+    import narwhals.stable.v1 as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
+        # its value, and every learner for numbers can use it.
+        return NumericColumn(_numbers(series, nw))
+    if dtype in (nw.Categorical, nw.Enum, nw.String):
+        return _nominal(series.cast(nw.String).to_list())
+    if dtype == nw.Object:
+        return _from_objects(series.to_list(), name)
+    raise ValueError(
+        f"X has column {name!r} of type {dtype}; columns must hold numbers, booleans or categories"
+    )
+
+
+def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
+    plain = series.dtype.is_integer() or series.dtype.is_float()
+    if plain and not series.is_null().any():
+        values = series.to_numpy()
+        if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:
+            return np.asarray(values)
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _from_objects(values: list[Any], name: str) -> Column:
+    """Type a column of Python objects by what it really holds."""
+    present = [value for value in values if not _is_missing(value)]
+    if all(isinstance(value, str) for value in present):
+        return _nominal([None if _is_missing(value) else value for value in values])
+    if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
+        numbers = [np.nan if _is_missing(value) else float(value) for value in values]
+        return NumericColumn(np.array(numbers))
+    kinds = sorted({type(value).__name__ for value in present})
+    raise ValueError(
+        f"X has column {name!r} of mixed types ({', '.join(kinds)}); "
+        "a column must hold numbers only or strings only"
+    )
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float) and value != value
+
+
+def _nominal(values: list[str | None]) -> NominalColumn:
+    categories = tuple(sorted({value for value in values if value is not None}))
+    place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
+    place[None] = len(categories)
+    codes = np.fromiter((place[value] for value in values), CATEGORY_CODE, len(values))
+    return NominalColumn(codes, categories)

@@ -1,0 +1,185 @@
+"""The kernels in NumPy: what each computes, in the fewest words.
+
+Small problems are trained with these, so that nothing is compiled; large ones with their compiled
+twins, which return the same integers and so the same model.
+"""
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edgewise.data import BinnedTable
+from edgewise.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.kernels.fixed_point import SEARCH_SCALE, fixed
+from edgewise.kernels.state import Candidates, Edges, State, Step, Tally
+
+
+class TwinKernels:
+    """The kernels of one training table, in NumPy."""
+
+    name = "numpy"
+
+    def __init__(self, table: BinnedTable) -> None:
+        self.table = table
+        sizes = [b.n_codes for b in table.bins]
+        self.starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+        self._plans: dict[bytes, _ScanPlan] = {}
+
+    def histogram(self, columns: Columns, state: State) -> Exacts:
+        """Return the sums of S over the rows of each bin, for each score column.
+
+        The bins of the columns follow each other; each column's missing bin comes last.
+        """
+        rows = self._plan(columns).bin_rows
+        members = self._members if len(rows) == self.starts[-1] else self._members[rows]
+        return members @ unpacked(state)
+
+    def search(
+        self, columns: Columns, state: State, per_score: bool = False, score_edges: bool = False
+    ) -> Candidates:
+        """Return the best cut of each column."""
+        plan = self._plan(columns)
+        edges = plan.edges(self.histogram(columns, state), state.signed_totals)
+        if per_score:
+            best, place = plan.best(np.abs(edges))
+        else:
+            best, place = plan.best(np.abs(edges).sum(axis=-1))
+        first, missing = plan.cut(place)
+        at_best = edges.reshape(-1, edges.shape[-1])[place] if score_edges else None
+        return Candidates(columns, best, first, missing, at_best)
+
+    def edges(self, state: State, signs: Signs) -> Edges:
+        """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
+        exact = fixed(state.weights)
+        edges = (exact * state.labels * signs).sum(axis=1)
+        return Edges(edges, (exact * (signs != 0)).sum(axis=1), int(exact.sum()))
+
+    def advance(self, state: State, signs: Signs, step: Step) -> Tally:
+        """Take the step: update weights, scores and quantised weights; count errors."""
+        pseudo = -1
+        if len(signs) == 1:
+            pseudo = int(np.abs(unpacked(state) @ step.signs.astype(np.int64)).sum())
+        agreement = state.labels * signs
+        factors = np.where(agreement > 0, step.agree[:, None], step.against[:, None])
+        factors[agreement == 0] = step.rest
+        state.weights *= factors
+        state.scores += signs * step.coefficients[:, None]
+        _quantise(state)
+        wrong = (state.scores > 0) != (state.labels > 0)
+        by_label = [(wrong & (state.labels == y)) @ state.row_mass for y in (-1, 1)]
+        wrong_rows = state.row_mass[_wrong_rows(state, wrong)].sum()
+        return Tally(pseudo, int(wrong_rows), np.array(by_label))
+
+    def close(self) -> None:
+        """Nothing to end: for symmetry with the compiled kernels."""
+
+    @cached_property
+    def _members(self) -> sparse.csr_matrix:
+        """Return the 0/1 matrix of (bin, row) membership."""
+        keys = [self.table.codes(j) + self.starts[j] for j in range(self.table.n_columns)]
+        n_columns, n_rows = self.table.n_columns, self.table.n_rows
+        rows = np.tile(np.arange(n_rows), n_columns)
+        ones = np.ones(n_rows * n_columns, dtype=np.int64)
+        shape = (self.starts[-1], n_rows)
+        return sparse.csr_matrix((ones, (np.concatenate(keys), rows)), shape=shape)
+
+    def _plan(self, columns: Columns) -> "_ScanPlan":
+        key = columns.tobytes()
+        if key not in self._plans:
+            if len(self._plans) > 1:
+                self._plans.clear()
+            self._plans[key] = _ScanPlan(self.table, columns, self.starts)
+        return self._plans[key]
+
+
+class _ScanPlan:
+    """Where in the joined histogram of some columns each candidate cut stands."""
+
+    def __init__(self, table: BinnedTable, columns: Columns, starts: Columns) -> None:
+        bins = [table.bins[j] for j in columns]
+        sizes = np.array([b.n_codes for b in bins], dtype=np.intp)
+        self.offsets = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.intp)
+        self.bin_rows = np.concatenate(
+            [np.arange(starts[j], starts[j + 1]) for j in columns] or [np.empty(0, np.intp)]
+        ).astype(np.intp)
+        self.column_of = np.repeat(np.arange(len(bins)), sizes)
+        self.first_of = np.arange(len(self.bin_rows)) - self.offsets[self.column_of]
+        has_missing = np.array([b.has_missing for b in bins], dtype=bool)
+        self.any_missing = bool(has_missing.any())
+        self.missing_rows = (self.offsets + sizes - 1)[has_missing]
+        self.missing_columns = np.flatnonzero(has_missing)
+        self.cuts_missing = has_missing[self.column_of]
+        # The missing bin itself is no place for a threshold.
+        self.is_cut = np.ones(len(self.bin_rows), dtype=bool)
+        self.is_cut[self.missing_rows] = False
+
+    def edges(self, histogram: Exacts, totals: Exacts) -> Exacts:
+        """Return the score columns' edges of every cut, with missing values on either side.
+
+        Shape (bins, 2, K): at [b, 0] the values below bin b are on the negative side; at [b, 1]
+        the missing values are too.
+        """
+        below = np.cumsum(histogram, axis=0) - histogram
+        below -= below[self.offsets][self.column_of]
+        high = totals - 2 * below
+        if not self.any_missing:
+            return high[:, None, :]
+        missing = np.zeros((len(self.offsets), histogram.shape[1]), dtype=histogram.dtype)
+        missing[self.missing_columns] = histogram[self.missing_rows]
+        return np.stack([high, high - 2 * missing[self.column_of]], axis=1)
+
+    def best(self, sizes: Exacts) -> tuple[Exacts, Columns]:
+        """Return each column's largest value and its place among the flattened cuts.
+
+        `sizes` has shape (bins, sides) or (bins, sides, K). The lowest place wins a tie: the
+        lowest threshold, then missing values on the positive side.
+        """
+        sides = sizes.shape[1]
+        sizes = np.where(self._allowed(sides, sizes.ndim), sizes, -1)
+        flat = sizes.reshape(-1, *sizes.shape[2:])
+        best = np.maximum.reduceat(flat, self.offsets * sides, axis=0)
+        owner = np.repeat(self.column_of, sides)
+        place = np.arange(len(flat)).reshape(-1, *[1] * (flat.ndim - 1))
+        place = np.where(flat == best[owner], place, len(flat))
+        return best, np.minimum.reduceat(place, self.offsets * sides, axis=0).astype(np.intp)
+
+    def cut(self, place: Columns) -> tuple[Columns, Signs]:
+        """Return the first bin on the positive side and the missing side at a place."""
+        sides = 2 if self.any_missing else 1
+        return self.first_of[place // sides], (1 - 2 * (place % sides)).astype(np.int8)
+
+    def _allowed(self, sides: int, ndim: int) -> Signs:
+        allowed = np.repeat(self.is_cut[:, None], sides, axis=1)
+        if sides == 2:
+            allowed[:, 1] &= self.cuts_missing
+        return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))
+
+
+def unpacked(state: State) -> Exacts:
+    """Return S as an (n, K) matrix of int64."""
+    rows = state.signed.transpose(1, 0, 2).reshape(state.n_rows, -1)
+    return rows[:, : state.n_scores].astype(np.int64)
+
+
+def _quantise(state: State) -> None:
+    signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
+    state.signed_totals[:] = signed.sum(axis=1)
+    chunks, n, lanes = state.signed.shape
+    padded = np.zeros((n, chunks * lanes), dtype=np.int64)
+    padded[:, : state.n_scores] = signed.T
+    state.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
+
+
+def _wrong_rows(state: State, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if state.target[0] < 0:
+        return wrong.any(axis=0)
+    return state.scores.argmax(axis=0) != state.target
+
+
+def score(values: Reals, thresholds: Reals, table: Reals, out: Reals) -> None:
+    """Add to `out` the table row of each value; the table's last row is for missing values."""
+    place = np.searchsorted(thresholds, values, side="right")
+    place[np.isnan(values)] = len(thresholds) + 1
+    out += table[place]

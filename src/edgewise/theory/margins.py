@@ -1,0 +1,215 @@
+"""Normalised margins, their distribution, and how fast boosting empties its lower end."""
+
+from typing import overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgewise.theory._checks import Values, as_real, as_signs, check_real
+
+# A score is a sum of up to 1e5 rounded terms, so it may pass its total by a few rounding errors.
+_ROUNDING = 1e-9
+
+
+def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.float64]:
+    """Normalised margin of each example (seed 003 section 3.4.2).
+
+    Which margin follows from the shapes:
+
+    - two classes, `scores` (n,) and `y` (n,) of +-1: y * f / total;
+    - multi-class, `scores` (n, K) and `y` (n,) of class indices: (f_c - max of the others) /
+      (2 * total), which for K = 2 and f_2 = -f_1 is the two-class margin of f_1;
+    - multi-label, `scores` (n, K) and `y` (n, K) of +-1: y * f / total, entry by entry.
+
+    It lies in [-1, 1] and is positive if and only if the example (or entry) is classified
+    correctly without a tie.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n,) or (n, K)
+        The sum of the base classifiers on each example.
+    y : array-like of shape (n,) or (n, K)
+        Signs or class indices, as above.
+    total_vote : float
+        The largest absolute score the votes could have given: the sum of |alpha| for votes
+        of +-1, of the largest |alpha * v| of each round for real votes.
+
+    Returns
+    -------
+    ndarray of shape (n,) or (n, K)
+        The margins.
+
+    Raises
+    ------
+    TypeError
+        If `y` should hold class indices and does not hold integers.
+    ValueError
+        If the shapes do not fit, a label is not allowed, or a score exceeds `total_vote`.
+
+    Examples
+    --------
+    >>> from edgewise.theory import margins
+    >>> margins([1.5, -1.0], [1, 1], total_vote=2.0)
+    array([ 0.75, -0.5 ])
+    >>> margins([[1.0, 0.0, -2.0]], [0], total_vote=2.0)
+    array([0.25])
+    """
+    f = as_real(scores, "scores", ndim=(1, 2))
+    total = check_real(total_vote, "total_vote", 0.0, open_low=True)
+    largest = float(np.abs(f).max(initial=0.0))
+    if largest > total * (1.0 + _ROUNDING):
+        raise ValueError(
+            f"total_vote must be at least the largest absolute score, {largest:g}, got {total:g}"
+        )
+    label_ndim = np.ndim(y)
+    if f.ndim == 2 and label_ndim == 1:
+        result = _multiclass_gap(f, np.asarray(y)) / (2.0 * total)
+    else:
+        signs = as_signs(y, "y", ndim=f.ndim)
+        if signs.shape != f.shape:
+            raise ValueError(f"y must have the shape of scores, {f.shape}, got {signs.shape}")
+        result = signs * f / total
+    return np.clip(result, -1.0, 1.0)
+
+
+def _multiclass_gap(f: NDArray[np.float64], y: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Score of the right class less the best score of the others."""
+    n, n_classes = f.shape
+    if not np.issubdtype(y.dtype, np.integer):
+        raise TypeError(f"y must hold integer class indices, got dtype {y.dtype}")
+    if n_classes < 2:
+        raise ValueError("scores must have at least 2 columns for class indices; pass one as 1-D")
+    if y.shape != (n,):
+        raise ValueError(f"y must have one class index a row of scores, {n}, got {y.shape[0]}")
+    index = y.astype(np.intp)
+    if n and (index.min() < 0 or index.max() >= n_classes):
+        raise ValueError(f"y must hold class indices from 0 to {n_classes - 1}")
+    rows = np.arange(n)
+    others = f.copy()
+    others[rows, index] = -np.inf
+    return f[rows, index] - others.max(axis=1)
+
+
+def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sorted margins and the share of margins at or below each of them.
+
+    Drawn as a step function (a value holds until the next margin, ``drawstyle="steps-post"``),
+    it is the margin distribution graph of seed 003, figure 3-2.
+
+    Parameters
+    ----------
+    margins : array-like
+        Margins, of any shape.
+
+    Returns
+    -------
+    values : ndarray of shape (n,)
+        The margins in ascending order, ties kept.
+    cumulative : ndarray of shape (n,)
+        The share of margins <= each value; equal at ties; the last is 1.
+
+    Raises
+    ------
+    ValueError
+        If there is no margin, or one is outside [-1, 1].
+
+    Examples
+    --------
+    >>> from edgewise.theory import margin_distribution
+    >>> values, cumulative = margin_distribution([0.5, -0.5, 0.25, 0.5])
+    >>> values
+    array([-0.5 ,  0.25,  0.5 ,  0.5 ])
+    >>> cumulative
+    array([0.25, 0.5 , 1.  , 1.  ])
+    """
+    values = sorted_margins(margins)
+    return values, np.searchsorted(values, values, side="right") / len(values)
+
+
+@overload
+def margin_cdf(margins: ArrayLike, theta: float) -> float: ...
+@overload
+def margin_cdf(margins: ArrayLike, theta: Values) -> NDArray[np.float64]: ...
+def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.float64]:
+    """Share of margins at or below theta.
+
+    At theta = 0 it is the training error, ties counted as errors.
+
+    Parameters
+    ----------
+    margins : array-like
+        Margins, of any shape.
+    theta : float or array-like
+        Where to take the distribution function.
+
+    Returns
+    -------
+    float or ndarray of theta's shape
+        The share of margins <= theta.
+
+    Raises
+    ------
+    ValueError
+        If there is no margin, or one is outside [-1, 1].
+
+    Examples
+    --------
+    >>> from edgewise.theory import margin_cdf
+    >>> margin_cdf([-0.1, 0.0, 0.3, 0.8], 0.0)
+    0.5
+    """
+    values = sorted_margins(margins)
+    counts = np.searchsorted(values, as_real(theta, "theta"), side="right")
+    share = np.asarray(counts / len(values))
+    return float(share) if share.ndim == 0 else share
+
+
+def margin_cdf_bound(edges: ArrayLike, theta: float) -> NDArray[np.float64]:
+    """Upper bound on the share of margins at or below theta, after each round.
+
+    A margin of at most theta means exp(-y f + theta * sum alpha) >= 1, so the share is at most
+    prod Z * exp(theta * sum alpha), the running product of (1 - g)^((1 - theta)/2) *
+    (1 + g)^((1 + theta)/2) over the edges g (Schapire, Freund, Bartlett and Lee 1998, theorem
+    5). It falls to zero exponentially fast for every theta below about half the smallest edge.
+    In AdaBoost.MH the margins are the entrywise ones, each entry counted with its initial weight.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_rounds,)
+        The edge of each round in [0, 1), for weights that sum to one, votes of +-1 and the step
+        of :func:`edgewise.theory.step`.
+    theta : float
+        The margin, in [-1, 1].
+
+    Returns
+    -------
+    ndarray of shape (n_rounds,)
+        The bound after each round; at theta = 0 it is the bound on the Hamming loss.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Examples
+    --------
+    >>> from edgewise.theory import margin_cdf_bound
+    >>> margin_cdf_bound([0.6, 0.6], theta=0.0)
+    array([0.8 , 0.64])
+    """
+    gamma = as_real(edges, "edges", ndim=(1,))
+    level = check_real(theta, "theta", -1.0, 1.0)
+    if ((gamma < 0) | (gamma >= 1)).any():
+        raise ValueError("edges must lie in [0, 1)")
+    logs = 0.5 * ((1.0 - level) * np.log1p(-gamma) + (1.0 + level) * np.log1p(gamma))
+    return np.exp(np.cumsum(logs))
+
+
+def sorted_margins(margins: ArrayLike) -> NDArray[np.float64]:
+    """Return the margins in one ascending row, checked to be some and within [-1, 1]."""
+    values = np.sort(as_real(margins, "margins"), axis=None)
+    if not len(values):
+        raise ValueError("margins must not be empty")
+    if values[0] < -1 or values[-1] > 1:
+        raise ValueError("margins must lie in [-1, 1]; divide the scores by the total vote first")
+    return values

@@ -1,0 +1,51 @@
+"""Checks of plain arguments: each error names the argument, what came and what would be right."""
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+
+def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Return `value` as an int between `low` and `high`, or raise.
+
+    Examples
+    --------
+    >>> integer("n_rounds", 10, 1)
+    10
+    >>> integer("n_rounds", 0, 1)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_rounds must be an integer of at least 1, got 0
+    """
+    span = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be {span}, got {value!r}")
+    if value < low or (high is not None and value > high):
+        raise ValueError(f"{name} must be {span}, got {value!r}")
+    return int(value)
+
+
+def positive(name: str, value: Any, below: float = math.inf) -> float:
+    """Return `value` as a finite float above 0 and below `below`, or raise."""
+    span = "a positive number" if below == math.inf else f"a number above 0 and below {below:g}"
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {span}, got {value!r}")
+    if not 0 < value < below:
+        raise ValueError(f"{name} must be {span}, got {value!r}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, choices: Collection[str]) -> str:
+    """Return `value` if it is one of `choices`, or raise with the list of them."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+    return value
+
+
+def flag(name: str, value: Any) -> bool:
+    """Return `value` as a bool, or raise."""
+    if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return bool(value)

@@ -1,0 +1,90 @@
+"""A publisher on 127.0.0.1, a private cache, and a toy data set that both serve."""
+
+import gzip
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from edgewise.datasets import registry
+from edgewise.datasets.dataset import DatasetInfo
+from edgewise.datasets.fetch import File, Source, content_sha256
+from edgewise.datasets.formats import class_last
+from edgewise.datasets.registry import Entry
+
+TRAIN = b"0.5,1.5,0\n2.5,3.5,1\n4.5,5.5,1\n"
+TEST = b"6.5,7.5,0\n8.5,9.5,1\n"
+
+
+@dataclass
+class Publisher:
+    """What a test serves, and what was asked for."""
+
+    address: str
+    pages: dict[str, bytes] = field(default_factory=dict)
+    cut_short: bool = False
+    requests: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def publisher() -> Iterator[Publisher]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            site.requests.append(self.path)
+            body = site.pages.get(self.path)
+            if body is None:
+                self.send_error(404)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body[: len(body) // 2] if site.cut_short else body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    site = Publisher(f"http://127.0.0.1:{server.server_port}")
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    with server:
+        yield site
+        server.shutdown()
+    thread.join()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Send pooch's cache to a private folder, and forget the environment's data folder."""
+    pooch = pytest.importorskip("pooch")
+    monkeypatch.delenv("EDGEWISE_DATA", raising=False)
+    # A proxy of the environment must not stand between the tests and 127.0.0.1.
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    return tmp_path / "cache" / "edgewise"
+
+
+@pytest.fixture
+def toy(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Entry:
+    """Register a data set 'toy' of three and two rows, published as one .gz and one plain file."""
+    publisher.pages.update({"/train.gz": gzip.compress(TRAIN), "/test": TEST})
+    entry = Entry(
+        DatasetInfo("toy", 3, 2, 2, 2, "CC0", "A. Nonymous.", publisher.address, "Five points."),
+        train=(
+            File(
+                "toy/train.data",
+                (Source(f"{publisher.address}/train.gz"),),
+                content_sha256(TRAIN),
+            ),
+        ),
+        test=(File("toy/test.data", (Source(f"{publisher.address}/test"),), content_sha256(TEST)),),
+        read=class_last,
+        feature_names=("a", "b"),
+        target_names=("no", "yes"),
+    )
+    monkeypatch.setitem(registry.ENTRIES, "toy", entry)
+    return entry
