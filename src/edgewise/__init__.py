@@ -14,15 +14,61 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from edgewise import datasets, theory
+    from edgewise import datasets, metrics, theory
+    from edgewise.boosting import (
+        Callback,
+        Checkpoint,
+        EarlyStopping,
+        History,
+        ProgressBar,
+        TimeLimit,
+    )
+    from edgewise.estimators import AdaBoostMH, load
+    from edgewise.learners import Stump
+    from edgewise.model import Curve, Explanation, ModelFileError
+    from edgewise.search import Exhaustive, Lazy
 
 # One line for each public name: where it lives.
 _HOMES = {
+    "AdaBoostMH": "edgewise.estimators",
+    "load": "edgewise.estimators",
+    "Stump": "edgewise.learners",
+    "Exhaustive": "edgewise.search",
+    "Lazy": "edgewise.search",
+    "Callback": "edgewise.boosting",
+    "Checkpoint": "edgewise.boosting",
+    "EarlyStopping": "edgewise.boosting",
+    "History": "edgewise.boosting",
+    "ProgressBar": "edgewise.boosting",
+    "TimeLimit": "edgewise.boosting",
+    "Curve": "edgewise.model",
+    "Explanation": "edgewise.model",
+    "ModelFileError": "edgewise.model",
     "datasets": "edgewise.datasets",
+    "metrics": "edgewise.metrics",
     "theory": "edgewise.theory",
 }
 
-__all__ = ["__version__", "datasets", "theory"]
+__all__ = [
+    "AdaBoostMH",
+    "Callback",
+    "Checkpoint",
+    "Curve",
+    "EarlyStopping",
+    "Exhaustive",
+    "Explanation",
+    "History",
+    "Lazy",
+    "ModelFileError",
+    "ProgressBar",
+    "Stump",
+    "TimeLimit",
+    "__version__",
+    "datasets",
+    "load",
+    "metrics",
+    "theory",
+]
 
 
 def __getattr__(name: str) -> Any:

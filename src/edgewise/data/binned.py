@@ -182,9 +182,7 @@ def encode(
     )
 
 
-def _coded(
-    column: NumericColumn | SparseColumn, bins: Bins
-) -> tuple[Rows, NDArray[np.intp], int]:
+def _coded(column: NumericColumn | SparseColumn, bins: Bins) -> tuple[Rows, NDArray[np.intp], int]:
     """Return the rows that are not in the commonest bin, their codes, and that bin's code."""
     codes = bins.encode(column)
     counts = np.bincount(codes, minlength=bins.missing_code + 1)

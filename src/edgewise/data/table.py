@@ -81,7 +81,10 @@ class ArrayTable(Table):
     """A two-dimensional NumPy array of numbers."""
 
     def __init__(
-        self, values: NDArray[np.number], names: Sequence[str] | None = None, infinite: str = "raise"
+        self,
+        values: NDArray[np.number],
+        names: Sequence[str] | None = None,
+        infinite: str = "raise",
     ) -> None:
         super().__init__(names, infinite)
         self.values = values
@@ -96,6 +99,12 @@ class ArrayTable(Table):
             block = np.ascontiguousarray(self.values[:, start : start + _BLOCK].T)
             for offset, values in enumerate(block):
                 yield self._settle(start + offset, NumericColumn(values))
+
+    def is_settled(self) -> bool:
+        """Return whether the values can be used as they are: no infinite ones to deal with."""
+        if self.infinite == "value" or self.values.dtype.kind != "f":
+            return True
+        return not np.isinf(self.values).any()
 
     def take(self, rows: NDArray[np.intp]) -> "ArrayTable":
         """Return a table of these rows."""

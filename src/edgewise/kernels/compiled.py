@@ -136,11 +136,10 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _scan(histogram, base, n_codes, has_missing, chunks, totals, width, edges):  # type: ignore[no-untyped-def]
+def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width, edges):  # type: ignore[no-untyped-def]
     """Find a column's best cut for all score columns; return (edge, first bin, missing side).
 
-    On return `edges` (OUT) holds the score columns' edges with every value but those of the last
-    bin on the negative side.
+    `edges` is scratch memory for the edges of the cut under consideration.
     """
     lanes = len(width)
     n_values = n_codes - 1 if has_missing else n_codes
@@ -161,7 +160,7 @@ def _scan(histogram, base, n_codes, has_missing, chunks, totals, width, edges): 
             if has_missing:
                 for k in range(len(width)):
                     other += abs(edges[at + k] - 2 * np.int64(histogram[absent + k]))
-        if size > best:
+        if size > best and (t > 0 or constant):
             best, first, missing = size, t, 1
         if has_missing and other > best:
             best, first, missing = other, t, -1
@@ -185,7 +184,7 @@ def _edges_at(histogram, base, n_codes, first, missing, chunks, totals, width, e
 
 @njit(nogil=True, cache=True)
 def _scan_per_score(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, totals, width, n_scores, best, first, missing
+    histogram, base, n_codes, has_missing, constant, totals, width, n_scores, best, first, missing
 ):
     """Find a column's best cut for each score column by itself."""
     lanes = len(width)
@@ -199,7 +198,7 @@ def _scan_per_score(  # type: ignore[no-untyped-def]
         for t in range(n_values):
             if t > 0:
                 edge -= 2 * np.int64(histogram[(column + t - 1) * lanes + k])
-            if abs(edge) > best[score]:
+            if abs(edge) > best[score] and (t > 0 or constant):
                 best[score], first[score], missing[score] = abs(edge), t, 1
             if has_missing and abs(edge - 2 * absent) > best[score]:
                 best[score], first[score], missing[score] = abs(edge - 2 * absent), t, -1
@@ -207,13 +206,13 @@ def _scan_per_score(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def scan_all(  # type: ignore[no-untyped-def]
-    histogram, bases, n_codes, has_missing, where, chunks, totals, width, per_score, best, first,
-    missing, score_edges,
+    histogram, bases, n_codes, has_missing, where, constant, chunks, totals, width, per_score, best,
+    first, missing, score_edges,
 ):  # fmt: skip
     """Scan the histograms of a batch of columns.
 
-    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), totals
-    (padded to whole vectors), per_score. OUT best, first, missing of shape (columns, 1), or
+    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), constant
+    (whether the constant may win), totals (padded to whole vectors), per_score. OUT best, first, missing of shape (columns, 1), or
     (columns, K) with per_score; score_edges of shape (columns, K), or (0, 0) where not wanted.
     """
     scratch = np.empty(len(totals), dtype=np.int64)
@@ -221,13 +220,14 @@ def scan_all(  # type: ignore[no-untyped-def]
         row = where[q]
         if per_score:
             _scan_per_score(
-                histogram, bases[q], n_codes[q], has_missing[q], totals, width, best.shape[1],
-                best[row], first[row], missing[row],
+                histogram, bases[q], n_codes[q], has_missing[q], constant, totals, width,
+                best.shape[1], best[row], first[row], missing[row],
             )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = _scan(
-                histogram, bases[q], n_codes[q], has_missing[q], chunks, totals, width, scratch
-            )
+                histogram, bases[q], n_codes[q], has_missing[q], constant, chunks, totals, width,
+                scratch,
+            )  # fmt: skip
             if len(score_edges) > 0:
                 _edges_at(
                     histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], chunks, totals,
@@ -300,14 +300,14 @@ def _loses(scores, row, target):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def advance(  # type: ignore[no-untyped-def]
     start, stop, labels, n_positive, target, row_mass, equal_mass, signs, agree, against, rest,
-    coefficients, votes, width, weights, scores, signed, signed_totals, wrong_entries,
+    coefficients, votes, width, weights, scores, signed, signed_sums, wrong_entries,
 ):  # fmt: skip
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
     IN labels, n_positive (how many of these rows' labels are +1, by score column), target,
     row_mass, equal_mass (whether all rows weigh the same), signs, agree, against, rest,
-    coefficients, votes. OUT weights, scores, signed, and these rows' share of signed_totals and
-    wrong_entries, which start at 0.
+    coefficients, votes. OUT weights, scores, signed, and these rows' share of signed_sums (of S
+    and |S|) and wrong_entries, which start at 0.
     """
     n_scores, lanes = weights.shape[0], len(width)
     multi_class = target[start] >= 0
@@ -340,10 +340,12 @@ def advance(  # type: ignore[no-untyped-def]
                 score = f[i] + np.float64(cut) * move
                 f[i] = score
                 rivals[i] += score >= own[i]
-            total = np.int64(0)
+            total, mass = np.int64(0), np.int64(0)
             for i in range(end - at):
                 total += quanta[k, i]
-            signed_totals[k] += total
+                mass += abs(quanta[k, i])
+            signed_sums[0, k] += total
+            signed_sums[1, k] += mass
             if equal_mass and multi_class:
                 above, hits = _count_signs(f, y)
                 wrong_entries[0, k] += (above - hits) * row_mass[0]

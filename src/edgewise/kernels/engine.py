@@ -33,7 +33,12 @@ class CompiledKernels:
         self._batches: dict[tuple[bytes, int], list[_Batch]] = {}
 
     def search(
-        self, columns: Columns, state: State, per_score: bool = False, score_edges: bool = False
+        self,
+        columns: Columns,
+        state: State,
+        per_score: bool = False,
+        score_edges: bool = False,
+        constant: bool = True,
     ) -> Candidates:
         """Return the best cut of each column."""
         n_scores = state.n_scores
@@ -48,7 +53,7 @@ class CompiledKernels:
             self._sum(batch, state, totals)
             compiled.scan_all(
                 batch.histogram, batch.bases, batch.n_codes, batch.has_missing, batch.where,
-                state.signed.shape[0], totals, _width(state), per_score, best, first, missing,
+                constant, state.signed.shape[0], totals, _width(state), per_score, best, first, missing,
                 at_best,
             )  # fmt: skip
 
@@ -76,7 +81,7 @@ class CompiledKernels:
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""
         spans = self._spans(state.n_rows)
-        sums = np.zeros((len(spans), 3, state.n_scores), dtype=np.int64)
+        sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
         counts = np.zeros((len(spans), 2), dtype=np.int64)
 
         def run(part: int) -> None:
@@ -84,14 +89,14 @@ class CompiledKernels:
                 *spans[part], state.labels, self._positives(state, *spans[part]), state.target,
                 state.row_mass, state.equal_mass, signs, step.agree, step.against, step.rest,
                 step.coefficients, step.signs, _width(state), state.weights, state.scores,
-                state.signed, sums[part, 0], sums[part, 1:],
+                state.signed, sums[part, :2], sums[part, 2:],
             )  # fmt: skip
 
         self._map(run, range(len(spans)))
         total = sums.sum(axis=0)
-        state.signed_totals[:] = total[0]
+        state.signed_totals[:], state.signed_masses[:] = total[:2]
         pseudo = int(counts[:, 0].sum()) if len(signs) == 1 else -1
-        return Tally(pseudo, int(counts[:, 1].sum()), total[1:])
+        return Tally(pseudo, int(counts[:, 1].sum()), total[2:])
 
     def close(self) -> None:
         """End the threads."""

@@ -1,5 +1,7 @@
 """Fixed point: the scales in which weights are summed, so that no sum depends on its order."""
 
+import math
+
 import numpy as np
 
 from edgewise.dtypes import Exacts, Reals
@@ -15,7 +17,7 @@ WIDE_SEARCH_LIMIT = 2**26
 
 
 def exact_sum(values: Reals) -> float:
-    """Return the sum of non-negative numbers, the same for every order of them.
+    """Return the sum of an array of non-negative numbers, the same for every order of them.
 
     The numbers are rounded to a common binary grid, fine enough for 62 bits of the sum's upper
     bound, and added as integers.
@@ -26,20 +28,17 @@ def exact_sum(values: Reals) -> float:
     >>> exact_sum(np.array([0.1, 0.2, 0.7]))
     1.0
     """
-    if values.size == 0:
-        return 0.0
-    largest = float(values.max())
+    largest = float(values.max(initial=0.0))
     if largest == 0.0:
         return 0.0
-    # largest * size < 2**62 on the grid, so the integer sum cannot overflow.
+    # Even if all were the largest, the integers would sum to less than 2**62.
     shift = 62 - int(np.ceil(np.log2(values.size))) - int(np.frexp(largest)[1])
-    return float(np.ldexp(float(_on_grid(values, shift).sum()), -shift))
+    total = 0
+    for row in np.atleast_2d(values):
+        total += int(np.rint(np.ldexp(row, shift)).astype(np.int64).sum())
+    return math.ldexp(total, -shift)
 
 
 def fixed(values: Reals) -> Exacts:
     """Return numbers from 0 to 1 as 64-bit integers at the scale of exact sums."""
     return np.rint(values * EXACT_SCALE).astype(np.int64)
-
-
-def _on_grid(values: Reals, shift: int) -> Exacts:
-    return np.rint(np.ldexp(values, shift)).astype(np.int64)

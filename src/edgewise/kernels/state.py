@@ -53,8 +53,8 @@ class State:
         w and f.
     signed : integer array of shape (chunks, n, lanes)
         S, the signed weights w * y quantised for the search, row by row as histograms add them.
-    signed_totals : int64 array of shape (K,)
-        The sums of S over the rows.
+    signed_totals, signed_masses : int64 arrays of shape (K,)
+        The sums of S and of |S| over the rows.
     """
 
     labels: Signs
@@ -64,6 +64,7 @@ class State:
     scores: Reals = field(init=False)
     signed: Integers = field(init=False)
     signed_totals: Exacts = field(init=False)
+    signed_masses: Exacts = field(init=False)
 
     def __post_init__(self) -> None:
         k, n = self.weights.shape
@@ -72,6 +73,7 @@ class State:
         self.scores = np.zeros((k, n))
         self.signed = aligned_zeros((chunks, n, lanes), search)
         self.signed_totals = np.zeros(k, dtype=np.int64)
+        self.signed_masses = np.zeros(k, dtype=np.int64)
 
     @cached_property
     def equal_mass(self) -> bool:

@@ -37,15 +37,20 @@ class TwinKernels:
         return members @ unpacked(state)
 
     def search(
-        self, columns: Columns, state: State, per_score: bool = False, score_edges: bool = False
+        self,
+        columns: Columns,
+        state: State,
+        per_score: bool = False,
+        score_edges: bool = False,
+        constant: bool = True,
     ) -> Candidates:
         """Return the best cut of each column."""
         plan = self._plan(columns)
         edges = plan.edges(self.histogram(columns, state), state.signed_totals)
         if per_score:
-            best, place = plan.best(np.abs(edges))
+            best, place = plan.best(np.abs(edges), constant)
         else:
-            best, place = plan.best(np.abs(edges).sum(axis=-1))
+            best, place = plan.best(np.abs(edges).sum(axis=-1), constant)
         first, missing = plan.cut(place)
         at_best = edges.reshape(-1, edges.shape[-1])[place] if score_edges else None
         return Candidates(columns, best, first, missing, at_best)
@@ -130,14 +135,14 @@ class _ScanPlan:
         missing[self.missing_columns] = histogram[self.missing_rows]
         return np.stack([high, high - 2 * missing[self.column_of]], axis=1)
 
-    def best(self, sizes: Exacts) -> tuple[Exacts, Columns]:
+    def best(self, sizes: Exacts, constant: bool) -> tuple[Exacts, Columns]:
         """Return each column's largest value and its place among the flattened cuts.
 
         `sizes` has shape (bins, sides) or (bins, sides, K). The lowest place wins a tie: the
         lowest threshold, then missing values on the positive side.
         """
         sides = sizes.shape[1]
-        sizes = np.where(self._allowed(sides, sizes.ndim), sizes, -1)
+        sizes = np.where(self._allowed(sides, sizes.ndim, constant), sizes, -1)
         flat = sizes.reshape(-1, *sizes.shape[2:])
         best = np.maximum.reduceat(flat, self.offsets * sides, axis=0)
         owner = np.repeat(self.column_of, sides)
@@ -150,8 +155,9 @@ class _ScanPlan:
         sides = 2 if self.any_missing else 1
         return self.first_of[place // sides], (1 - 2 * (place % sides)).astype(np.int8)
 
-    def _allowed(self, sides: int, ndim: int) -> Signs:
+    def _allowed(self, sides: int, ndim: int, constant: bool) -> NDArray[np.bool_]:
         allowed = np.repeat(self.is_cut[:, None], sides, axis=1)
+        allowed[:, 0] &= constant | (self.first_of > 0)
         if sides == 2:
             allowed[:, 1] &= self.cuts_missing
         return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))
@@ -166,6 +172,7 @@ def unpacked(state: State) -> Exacts:
 def _quantise(state: State) -> None:
     signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
     state.signed_totals[:] = signed.sum(axis=1)
+    state.signed_masses[:] = np.abs(signed).sum(axis=1)
     chunks, n, lanes = state.signed.shape
     padded = np.zeros((n, chunks * lanes), dtype=np.int64)
     padded[:, : state.n_scores] = signed.T

@@ -1,0 +1,223 @@
+"""What can watch a training run, and stop it."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from edgewise.boosting.history import History
+from edgewise.validation import integer, positive
+
+
+@dataclass
+class Run:
+    """A training run as callbacks see it.
+
+    Attributes
+    ----------
+    n_rounds : int
+        How many rounds were asked for.
+    history : History
+        All rounds so far, those of an earlier fit included.
+    save : callable
+        ``save(path)`` writes the model of the rounds so far.
+    stop_reason : str
+        Why training ended: "n_rounds", "no edge", "early stopping", "time limit", "interrupted",
+        or what a callback returned.
+    best_round : int or None
+        The number of rounds to keep, where early stopping chose it.
+    """
+
+    n_rounds: int
+    history: History
+    save: Callable[[Any], None]
+    stop_reason: str = "n_rounds"
+    best_round: int | None = None
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """The time since training began."""
+        return time.perf_counter() - self.started
+
+
+class Callback:
+    """Watches a training run. Override what you need.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, Callback
+    >>> class StopWhenRight(Callback):
+    ...     def on_round(self, run):
+    ...         return "all right" if run.history.last("train_error") == 0 else None
+    >>> model = AdaBoostMH(n_rounds=50, callbacks=[StopWhenRight()])
+    >>> model.fit([[0.0], [1.0], [2.0]], [0, 1, 1]).stop_reason_
+    'all right'
+    """
+
+    def on_start(self, run: Run) -> None:
+        """Before the first round."""
+
+    def on_round(self, run: Run) -> str | None:
+        """After every round; a returned reason ends the training."""
+
+    def on_end(self, run: Run) -> None:
+        """After the last round, whatever ended the training."""
+
+
+class EarlyStopping(Callback):
+    """Stop when the validation metric has not improved for `patience` rounds.
+
+    Parameters
+    ----------
+    patience : int
+        How many rounds without improvement to bear.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self.patience = integer("patience", patience, 1)
+
+    def on_start(self, run: Run) -> None:
+        """Begin with the best of the rounds there are already."""
+        self._best = np.inf
+        for place, value in enumerate(run.history["validation"].tolist()):
+            self._note(run, place + 1, value)
+
+    def on_round(self, run: Run) -> str | None:
+        """Note the round's metric."""
+        self._note(run, run.history.n_rounds, run.history.last("validation"))
+        if run.history.n_rounds - (run.best_round or 0) >= self.patience:
+            return "early stopping"
+        return None
+
+    def _note(self, run: Run, n_rounds: int, value: float) -> None:
+        if value < self._best:
+            self._best = value
+            run.best_round = n_rounds
+
+
+class TimeLimit(Callback):
+    """Stop after the round in which the time ran out.
+
+    Parameters
+    ----------
+    seconds : float
+        The limit.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = positive("time_limit", seconds)
+
+    def on_round(self, run: Run) -> str | None:
+        """Look at the clock."""
+        return "time limit" if run.seconds >= self.seconds else None
+
+
+class Checkpoint(Callback):
+    """Save the model every few rounds and at the end, so that a long run can be taken up again.
+
+    A saved model goes on with ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to save; each save replaces the last.
+    every : int, default 100
+        How many rounds between saves.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: int = 100) -> None:
+        self.path = Path(path)
+        self.every = integer("every", every, 1)
+
+    def on_start(self, run: Run) -> None:
+        """Fail now rather than after the first hundred rounds."""
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"path: the folder of {str(self.path)!r} does not exist")
+
+    def on_round(self, run: Run) -> str | None:
+        """Save if it is time."""
+        if run.history.n_rounds % self.every == 0:
+            run.save(self.path)
+        return None
+
+    def on_end(self, run: Run) -> None:
+        """Save the rounds since the last save."""
+        if run.history.n_rounds % self.every:
+            run.save(self.path)
+
+
+class ProgressBar(Callback):
+    """Show rounds, speed, training error and its bound while training.
+
+    Parameters
+    ----------
+    stream : text stream or None
+        Where to write; standard error if None. On a terminal one line is kept up to date; elsewhere
+        a line is written every tenth of the way.
+    """
+
+    _WIDTH = 24
+    _REDRAW = 0.1
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream
+
+    def on_start(self, run: Run) -> None:
+        """Remember where the run began."""
+        self._out = self.stream or sys.stderr
+        self._live = self._out.isatty()
+        self._first = run.history.n_rounds
+        self._drawn = -np.inf
+        self._shown = 0
+
+    def on_round(self, run: Run) -> str | None:
+        """Redraw if it is time."""
+        done = run.history.n_rounds
+        if self._live:
+            if run.seconds - self._drawn >= self._REDRAW:
+                self._drawn = run.seconds
+                self._out.write("\r" + self._line(run) + "\x1b[K")
+                self._out.flush()
+        elif 10 * done // run.n_rounds > self._shown:
+            self._shown = 10 * done // run.n_rounds
+            self._out.write(self._line(run) + "\n")
+        return None
+
+    def on_end(self, run: Run) -> None:
+        """Leave the last state on the screen."""
+        if self._live and run.history.n_rounds:
+            self._out.write("\r" + self._line(run) + "\x1b[K\n")
+            self._out.flush()
+
+    def _line(self, run: Run) -> str:
+        done, total = run.history.n_rounds, run.n_rounds
+        filled = self._WIDTH * done // total
+        rate = (done - self._first) / max(run.seconds, 1e-9)
+        parts = [
+            f"[{'#' * filled}{'.' * (self._WIDTH - filled)}] {done}/{total}",
+            f"{rate:,.0f} rounds/s",
+            f"error {run.history.last('train_error'):.4f}",
+            f"bound {run.history.last('bound'):.3g}",
+        ]
+        if not np.isnan(run.history.last("validation")):
+            parts.append(f"validation {run.history.last('validation'):.4f}")
+        if done < total:
+            parts.append(f"{(total - done) / max(rate, 1e-9):.0f} s left")
+        return "  ".join(parts)
+
+
+def check_callbacks(callbacks: Any) -> Sequence[Callback]:
+    """Return the callbacks as a list, or raise if one of them is none."""
+    if callbacks is None:
+        return []
+    listed = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
+    for callback in listed:
+        if not isinstance(callback, Callback):
+            raise TypeError(f"callbacks must be Callback objects, got {callback!r}")
+    return listed

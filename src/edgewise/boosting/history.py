@@ -1,0 +1,98 @@
+"""What happened in every round."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from edgewise.dtypes import Reals
+
+FIELDS = (
+    "edge",
+    "alpha",
+    "energy",
+    "bound",
+    "train_error",
+    "hamming_loss",
+    "pseudo_weight",
+    "validation",
+)
+
+
+class History(Mapping[str, Reals]):
+    """A record of every round, as one array for each quantity.
+
+    The quantities are: `edge`, the edge as a share of the total weight; `alpha`, the base
+    coefficient; `energy`, Z; `bound`, the running product of Z, which bounds the Hamming loss;
+    `train_error`, the share of training rows predicted wrongly; `hamming_loss`, R_H(f, W1);
+    `pseudo_weight`, w'_Sigma of seed 001; and `validation`, the eval metric, NaN without
+    validation rows.
+
+    Examples
+    --------
+    >>> history = History()
+    >>> history.append(edge=0.6, alpha=0.69, energy=0.8, train_error=0.2, hamming_loss=0.2)
+    >>> history.append(edge=0.0, alpha=0.0, energy=0.5, train_error=0.1, hamming_loss=0.1)
+    >>> history["bound"]
+    array([0.8, 0.4])
+    >>> history
+    History(2 rounds: edge, alpha, energy, bound, train_error, hamming_loss, pseudo_weight)
+    """
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[float, ...]] = []
+        self._log_bound = 0.0
+
+    def append(self, **values: float) -> None:
+        """Add a round; `bound` follows from `energy`."""
+        energy = values["energy"]
+        self._log_bound += float(np.log(energy)) if energy > 0 else -np.inf
+        values["bound"] = float(np.exp(self._log_bound))
+        self._rows.append(tuple(float(values.get(name, np.nan)) for name in FIELDS))
+
+    def last(self, name: str) -> float:
+        """Return a quantity of the last round."""
+        return self._rows[-1][FIELDS.index(name)]
+
+    def truncate(self, n_rounds: int) -> None:
+        """Forget the rounds after the first `n_rounds`."""
+        del self._rows[n_rounds:]
+        with np.errstate(divide="ignore"):
+            self._log_bound = float(sum(np.log(self["energy"]).tolist()))
+
+    def __copy__(self) -> "History":
+        return History.from_array(self.to_array())
+
+    @property
+    def n_rounds(self) -> int:
+        """The number of rounds."""
+        return len(self._rows)
+
+    def __getitem__(self, name: str) -> Reals:
+        if name not in FIELDS:
+            raise KeyError(f"no quantity {name!r}; there are {', '.join(self)}")
+        place = FIELDS.index(name)
+        return np.array([row[place] for row in self._rows])
+
+    def __iter__(self) -> Iterator[str]:
+        # Without validation rows there is nothing to show under that name.
+        for name in FIELDS:
+            if name != "validation" or not np.isnan(self["validation"]).all():
+                yield name
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"History({self.n_rounds} rounds: {', '.join(self)})"
+
+    def to_array(self) -> Reals:
+        """Return all rounds as an array of shape (rounds, quantities)."""
+        return np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(FIELDS))
+
+    @staticmethod
+    def from_array(rows: Reals) -> "History":
+        """Return the history that `to_array` gave."""
+        history = History()
+        history._rows = [tuple(row) for row in rows.tolist()]
+        history.truncate(len(rows))
+        return history

@@ -1,0 +1,45 @@
+"""Validation rows that are scored as training goes on."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from edgewise.data import BinnedTable, Table
+from edgewise.dtypes import Reals, Signs
+
+Metric = Callable[[Any, Reals], float]
+"""From true targets and scores of shape (n, K) to a number that is better when it is lower."""
+
+
+class Monitor:
+    """The scores of validation rows, kept up to date round by round.
+
+    Parameters
+    ----------
+    table, binned : Table and BinnedTable
+        The validation rows, as they are and in the training bins.
+    y : array
+        Their true targets, as the metric wants them.
+    metric : callable
+        The metric.
+    n_scores : int
+        K, the number of score columns.
+    """
+
+    def __init__(
+        self, table: Table, binned: BinnedTable, y: Any, metric: Metric, n_scores: int
+    ) -> None:
+        self.table = table
+        self.binned = binned
+        self._y = y
+        self._metric = metric
+        self._scores = np.zeros((n_scores, binned.n_rows))
+
+    def advance(self, signs: Signs, moves: Reals) -> None:
+        """Move the scores by one term."""
+        self._scores += signs * moves[:, None]
+
+    def value(self) -> float:
+        """Return the metric of the scores so far."""
+        return float(self._metric(self._y, self._scores.T))

@@ -1,0 +1,199 @@
+"""Classifiers to files and back."""
+
+import os
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.boosting import History
+from edgewise.estimators.adaboost_mh import AdaBoostMH
+from edgewise.learners import LEARNERS
+from edgewise.model import ModelFileError, StumpTerms, collapse, read, write
+from edgewise.search import SEARCHES
+
+_TERM_ARRAYS = ("columns", "thresholds", "missing", "alphas", "votes")
+_PARTS = {"learner": LEARNERS, "search": SEARCHES}
+# Settings that cannot be written down, or belong to one fit only.
+_UNSAVED = ("callbacks",)
+
+
+def save(model: AdaBoostMH, path: str | os.PathLike[str]) -> None:
+    """Write a trained classifier to a file."""
+    names = getattr(model, "feature_names_in_", None)
+    header = {
+        "estimator": "AdaBoostMH",
+        "parameters": _parameters(model),
+        "classes": _plain_classes(model.classes_),
+        "multilabel": bool(model._multilabel),
+        "n_features": int(model.n_features_in_),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "best_iteration": int(model.best_iteration_),
+        "stop_reason": model.stop_reason_,
+    }
+    arrays = {name: getattr(model.terms_, name) for name in _TERM_ARRAYS}
+    arrays |= {"history": model.history_.to_array(), "offsets": model._offsets}
+    write(path, header, arrays)
+
+
+def load(path: str | os.PathLike[str]) -> AdaBoostMH:
+    """Read a model from a file that ``save`` wrote.
+
+    A model file holds numbers and names only: reading one never runs code from it, and a damaged or
+    hostile file gives a ModelFileError.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    model : AdaBoostMH
+        The trained model, which predicts as the saved one did, bit for bit.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ModelFileError
+        If it is not a model file, is damaged, or comes from a newer edgewise.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import edgewise
+    >>> model = edgewise.AdaBoostMH(n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
+    >>> model.save(path)
+    >>> edgewise.load(path).predict([[1.7]])
+    array(['b'], dtype='<U1')
+    """
+    header, arrays = read(path)
+    try:
+        return _rebuilt(header, arrays)
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+        raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
+
+
+def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
+    if header["estimator"] != "AdaBoostMH":
+        raise ValueError(f"unknown estimator {header['estimator']!r}")
+    model = AdaBoostMH(**_settings(header["parameters"]))
+    model.classes_ = _classes(header["classes"])
+    model._multilabel = _boolean(header["multilabel"])
+    model.n_features_in_ = _count(header["n_features"])
+    names = header["feature_names"]
+    if names is not None:
+        if len(names) != model.n_features_in_ or not all(isinstance(n, str) for n in names):
+            raise ValueError("feature names do not match the number of features")
+        model.feature_names_in_ = np.array(names, dtype=object)
+    n_scores = 1 if len(model.classes_) == 2 and not model._multilabel else len(model.classes_)
+    model.terms_ = _terms(arrays, n_scores, model.n_features_in_)
+    model.n_rounds_ = len(model.terms_)
+    model.history_ = History.from_array(_of(arrays["history"], np.float64, (None, 8), finite=False))
+    if model.history_.n_rounds < model.n_rounds_:
+        raise ValueError("the history is shorter than the model")
+    model._offsets = _of(arrays["offsets"], np.float64, (n_scores,))
+    model.best_iteration_ = _count(header["best_iteration"])
+    model.stop_reason_ = str(header["stop_reason"])
+    model._tables = collapse(model.terms_)
+    return model
+
+
+def _terms(arrays: dict[str, NDArray], n_scores: int, n_features: int) -> StumpTerms:
+    columns = arrays["columns"]
+    if columns.ndim != 2 or columns.shape[1] not in (1, n_scores):
+        raise ValueError("the terms have the wrong shape")
+    shape = columns.shape
+    terms = StumpTerms(
+        _of(columns, np.int32, shape),
+        _of(arrays["thresholds"], np.float64, shape, finite=False),
+        _of(arrays["missing"], np.int8, shape),
+        _of(arrays["alphas"], np.float64, shape[:1]),
+        _of(arrays["votes"], np.float64, (shape[0], n_scores)),
+    )
+    if len(terms) and (columns.min() < -1 or columns.max() >= n_features):
+        raise ValueError("a term names a column that does not exist")
+    if np.isnan(terms.thresholds).any() or (np.abs(terms.missing) > 1).any():
+        raise ValueError("a term is damaged")
+    return terms
+
+
+def _of(
+    array: NDArray, dtype: type[np.generic], shape: tuple[int | None, ...], finite: bool = True
+) -> NDArray:
+    if array.dtype != dtype or array.ndim != len(shape):
+        raise ValueError("an array has the wrong type or shape")
+    if any(
+        want is not None and have != want for have, want in zip(array.shape, shape, strict=True)
+    ):
+        raise ValueError("an array has the wrong shape")
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("an array has numbers that are not finite")
+    return array
+
+
+def _parameters(model: AdaBoostMH) -> dict[str, Any]:
+    """Return the settings as JSON can hold them; what it cannot is left at its default."""
+    settings: dict[str, Any] = {}
+    for name, value in model.get_params(deep=False).items():
+        if name in _UNSAVED or callable(value):
+            continue
+        if name in _PARTS and not isinstance(value, str):
+            value = _part(_PARTS[name], value)
+        elif name == "class_weight" and value is not None and not isinstance(value, str):
+            continue
+        if isinstance(value, (np.integer, np.floating, np.bool_)):
+            value = value.item()
+        if value is None or isinstance(value, (str, int, float, bool, dict)):
+            settings[name] = value
+    return settings
+
+
+def _part(known: dict[str, Any], value: Any) -> dict[str, Any] | None:
+    for name, kind in known.items():
+        if type(value) is kind:
+            return {"name": name, "parameters": value.get_params(deep=False)}
+    return None
+
+
+def _settings(saved: dict[str, Any]) -> dict[str, Any]:
+    settings = dict(saved)
+    for part, known in _PARTS.items():
+        if isinstance(settings.get(part), dict):
+            chosen = settings[part]
+            settings[part] = known[chosen["name"]](**chosen["parameters"])
+    return settings
+
+
+def _plain_classes(classes: NDArray) -> dict[str, Any]:
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+
+def _classes(saved: dict[str, Any]) -> NDArray:
+    dtype = np.dtype(str(saved["dtype"]))
+    if dtype.kind not in "iufbUO" or dtype.itemsize > 100_000:
+        raise ValueError(f"classes of type {dtype} are not allowed")
+    values = saved["values"]
+    if not isinstance(values, list) or len(values) < 2:
+        raise ValueError("a classifier needs at least two classes")
+    if not all(isinstance(value, (str, int, float, bool)) for value in values):
+        raise ValueError("classes must be numbers or strings")
+    if dtype.kind == "U":
+        return np.array([str(value) for value in values])
+    return np.array(values, dtype=dtype)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{value!r} is not a count")
+    return value
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r} is not true or false")
+    return value

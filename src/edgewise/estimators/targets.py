@@ -1,0 +1,302 @@
+"""From y and weights, as users give them, to the label matrix and initial weights."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edgewise.dtypes import Exacts, Reals, Signs
+from edgewise.kernels import exact_sum
+from edgewise.objective import Targets
+
+INIT_WEIGHTS = ("auto", "balanced", "uniform")
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The targets of a classification problem.
+
+    Attributes
+    ----------
+    classes : array
+        The class labels, sorted; the label names in a multi-label problem.
+    codes : int array of shape (n,) or (n, K)
+        The index of each row's class, or the 0/1 matrix of a multi-label problem.
+    """
+
+    classes: NDArray
+    codes: NDArray[np.int64]
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a row can have several labels."""
+        return self.codes.ndim == 2
+
+    @property
+    def n_scores(self) -> int:
+        """K: one column for each class, but a single one for two classes."""
+        return n_scores(len(self.classes), self.multilabel)
+
+    def take(self, rows: NDArray[np.intp]) -> "Labels":
+        """Return the labels of some rows."""
+        return Labels(self.classes, self.codes[rows])
+
+    def matrix(self) -> Signs:
+        """Return Y, -1 or +1, of shape (K, n)."""
+        if self.multilabel:
+            return np.ascontiguousarray(np.where(self.codes.T > 0, 1, -1).astype(np.int8))
+        if self.n_scores == 1:
+            return np.where(self.codes[None] > 0, 1, -1).astype(np.int8)
+        matrix = np.full((self.n_scores, len(self.codes)), -1, dtype=np.int8)
+        matrix[self.codes, np.arange(len(self.codes))] = 1
+        return matrix
+
+    def target(self) -> NDArray[np.int32]:
+        """Return each row's class where there is one column for each, else -1."""
+        if self.multilabel or self.n_scores == 1:
+            return np.full(len(self.codes), -1, dtype=np.int32)
+        return self.codes.astype(np.int32)
+
+
+def n_scores(n_classes: int, multilabel: bool) -> int:
+    """Return the number of score columns: two classes share one."""
+    return 1 if n_classes == 2 and not multilabel else n_classes
+
+
+def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
+    """Return the labels in `y`, of the rows `keep` only if given.
+
+    Raises
+    ------
+    ValueError
+        If `y` is missing, has missing or infinite values, is continuous, or has a single class.
+    """
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import _check_y, column_or_1d
+
+    if y is None:
+        raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
+    names = [str(name) for name in getattr(y, "columns", [])]
+    plain = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    kind = type_of_target(plain, input_name="y") if plain.size else "empty"
+    if plain.ndim == 2 and plain.shape[1] > 1 and kind.startswith("multilabel"):
+        codes = _check_y(plain, multi_output=True).astype(np.int64)
+        codes = codes if keep is None else codes[keep]
+        return Labels(np.array(names or range(codes.shape[1])), codes)
+    values = column_or_1d(plain, warn=True)
+    _check_y(values, y_numeric=False)
+    _refuse_missing(values)
+    check_classification_targets(values)
+    values = values if keep is None else values[keep]
+    classes, codes = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has only one class, {classes[0]!r}; a classifier needs at least two classes"
+            + ("" if keep is None else " among the rows of positive sample_weight")
+        )
+    return Labels(classes, codes.astype(np.int64))
+
+
+def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
+    """Return other rows' targets in the codes of `like`, for validation.
+
+    Raises
+    ------
+    ValueError
+        If there are classes that training does not have.
+    """
+    plain = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    if like.multilabel:
+        if plain.ndim != 2 or plain.shape[1] != len(like.classes):
+            raise ValueError(f"{name} must have {len(like.classes)} label columns like y")
+        return (plain > 0).astype(np.int64)
+    values = plain.ravel()
+    codes = np.searchsorted(like.classes, values)
+    codes = np.minimum(codes, len(like.classes) - 1)
+    unknown = like.classes[codes] != values
+    if unknown.any():
+        raise ValueError(f"{name} has the class {values[unknown][0]!r}, which y does not have")
+    return codes
+
+
+def read_row_weights(sample_weight: Any, n_rows: int) -> Reals | None:
+    """Return the weights of the rows, checked.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, all are 0, or there are not as many as rows.
+    """
+    if sample_weight is None:
+        return None
+    from sklearn.utils.validation import check_array
+
+    weights = np.asarray(sample_weight)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, weights)
+    weights = check_array(
+        weights, ensure_2d=False, dtype=np.float64, input_name="sample_weight", ensure_min_samples=0
+    )
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1D, got an array of shape {weights.shape}")
+    if len(weights) != n_rows:
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected ({n_rows},): one weight for each "
+            "row of X"
+        )
+    if (weights < 0).any():
+        raise ValueError("sample_weight must not be negative, but has negative values")
+    if not (weights > 0).any():
+        raise ValueError("sample_weight must have at least one positive weight, all are 0")
+    return weights
+
+
+def bin_mass(weights: Reals | None) -> Exacts | None:
+    """Return row weights as integers for binning: whole numbers as they are, others scaled."""
+    if weights is None:
+        return None
+    if (weights == np.rint(weights)).all() and weights.max() * len(weights) < 2.0**62:
+        return weights.astype(np.int64)
+    shift = 62 - int(np.ceil(np.log2(len(weights) + 1))) - int(np.frexp(weights.max())[1])
+    return np.rint(np.ldexp(weights, shift)).astype(np.int64)
+
+
+def make_targets(
+    labels: Labels, weights: Reals | None, class_weight: Any, init_weights: Any
+) -> Targets:
+    """Return labels and initial weights for the objective.
+
+    `init_weights` is "auto", "balanced", "uniform", or a matrix of shape (n, K).
+    """
+    n_rows = len(labels.codes)
+    rows = np.ones(n_rows) if weights is None else weights
+    given = None
+    if isinstance(init_weights, str):
+        label_weights = _label_weights(init_weights, labels)
+    else:
+        label_weights = np.ones((2, labels.n_scores))
+        given = np.ascontiguousarray(init_weights.T)
+    if class_weight is not None:
+        if labels.multilabel:
+            factors = _label_class_weights(class_weight, labels, rows)
+            label_weights = label_weights * factors
+            if given is not None:
+                signs = labels.matrix() > 0
+                given = given * np.where(signs, factors[1][:, None], factors[0][:, None])
+        else:
+            rows = rows * class_weights(class_weight, labels, rows)[labels.codes]
+    rows = rows / exact_sum(rows)
+    return Targets(labels.matrix(), labels.target(), rows, label_weights, given)
+
+
+def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
+    """Return the weight of each class.
+
+    Raises
+    ------
+    ValueError
+        If `class_weight` is neither None, "balanced" nor a dict of non-negative numbers.
+    """
+    n_classes = len(labels.classes)
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be 'balanced' or a dict, got {class_weight!r}")
+        masses = np.bincount(labels.codes, weights=rows, minlength=n_classes)
+        return masses.sum() / (n_classes * masses)
+    if not isinstance(class_weight, dict):
+        raise TypeError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
+    place = {label: k for k, label in enumerate(labels.classes.tolist())}
+    chosen = np.ones(n_classes)
+    for label, weight in class_weight.items():
+        if label not in place:
+            raise ValueError(f"class_weight names the class {label!r}, which y does not have")
+        chosen[place[label]] = weight
+    if not (np.isfinite(chosen).all() and (chosen >= 0).all() and (chosen > 0).any()):
+        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}")
+    return chosen
+
+
+def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> Any:
+    """Return `init_weights` checked: a name, or a matrix of shape (n, K)."""
+    if isinstance(init_weights, str):
+        if init_weights not in INIT_WEIGHTS:
+            raise ValueError(
+                "init_weights must be 'auto', 'balanced', 'uniform' or a matrix, "
+                f"got {init_weights!r}"
+            )
+        if init_weights == "balanced" and labels.multilabel:
+            raise ValueError(
+                "init_weights='balanced' is not defined for multi-label targets; use 'uniform' or "
+                "a matrix"
+            )
+        return init_weights
+    matrix = np.asarray(init_weights, dtype=np.float64)
+    matrix = matrix[:, None] if matrix.ndim == 1 else matrix
+    if matrix.shape != (n_rows, labels.n_scores):
+        raise ValueError(
+            f"init_weights must have shape {(n_rows, labels.n_scores)}: one column for each class, "
+            f"or a single one for two classes; got {matrix.shape}"
+        )
+    if not np.isfinite(matrix).all() or (matrix < 0).any() or not (matrix > 0).any():
+        raise ValueError("init_weights must be finite, not negative and not all 0")
+    return matrix
+
+
+def score_offsets(init_weights: Any, labels: Labels) -> Reals:
+    """Return ln(w+ / w-) of each score column: what the initial weights add to twice the score.
+
+    Under the initial weights an entry's label is +1 with odds w+ p / (w- (1 - p)), and the score
+    estimates half the logarithm of that.
+    """
+    if isinstance(init_weights, str):
+        low, high = _label_weights(init_weights, labels)
+    else:
+        positive = labels.matrix().T > 0
+        with np.errstate(invalid="ignore", divide="ignore"):
+            high = (init_weights * positive).sum(axis=0) / positive.sum(axis=0)
+            low = (init_weights * ~positive).sum(axis=0) / (~positive).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        offsets = np.log(high / low)
+    return np.where(np.isfinite(offsets), offsets, 0.0)
+
+
+def _label_weights(init_weights: str, labels: Labels) -> Reals:
+    """Return the initial weight of an entry by label (-1, +1) and score column."""
+    k = labels.n_scores
+    if labels.multilabel or init_weights == "uniform" or k == 1:
+        return np.full((2, k), 1.0 / k)
+    return np.array([np.full(k, 0.5 / (k - 1)), np.full(k, 0.5)])
+
+
+def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
+    """Return the factors of a multi-label problem, by label (-1, +1) and label column.
+
+    `class_weight` is "balanced", or a list with a dict {0: weight, 1: weight} for each label.
+    """
+    masses = rows @ labels.codes
+    both = np.array([rows.sum() - masses, masses])
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(f"class_weight must be 'balanced' or a list, got {class_weight!r}")
+        return rows.sum() / np.where(both > 0, 2 * both, 2 * rows.sum())
+    if not isinstance(class_weight, list) or len(class_weight) != len(labels.classes):
+        raise ValueError(
+            "class_weight of a multi-label problem must be 'balanced' or a list of "
+            f"{len(labels.classes)} dicts, one for each label; got {class_weight!r}"
+        )
+    factors = np.array([[w.get(value, 1.0) for w in class_weight] for value in (0, 1)], dtype=float)
+    if not np.isfinite(factors).all() or (factors < 0).any() or not (factors > 0).any():
+        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}")
+    return factors
+
+
+def _refuse_missing(values: NDArray) -> None:
+    if values.dtype.kind == "f":
+        if not np.isfinite(values).all():
+            raise ValueError("y contains NaN or infinity: Input y must be finite")
+    elif values.dtype.kind == "O":
+        missing = [value is None or value != value for value in values]
+        if any(missing):
+            raise ValueError("y contains missing values (None or NaN): Input y contains NaN")

@@ -1,0 +1,84 @@
+"""How wrong predictions are: lower is better in all of these."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from edgewise.dtypes import Reals
+
+# True targets come as the estimator codes them: class indices of shape (n,) with K score columns,
+# 0/1 of shape (n,) with one, or a 0/1 matrix of shape (n, K).
+
+
+def predicted(scores: Reals, multilabel: bool = False) -> np.ndarray:
+    """Return the predicted targets for scores of shape (n, K).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> predicted(np.array([[0.2, 0.9, 0.9], [-1.0, -3.0, -2.0]]))
+    array([1, 0])
+    >>> predicted(np.array([[0.2], [-0.1]]))
+    array([1, 0])
+    """
+    if multilabel:
+        return (scores > 0).astype(np.int64)
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.int64)
+    return scores.argmax(axis=1)
+
+
+def error(y: Any, scores: Reals) -> float:
+    """Return the share of rows predicted wrongly; of a multi-label row every label must be right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> error(np.array([1, 0]), np.array([[0.5], [0.5]]))
+    0.5
+    """
+    y = np.asarray(y)
+    wrong = predicted(scores, y.ndim == 2) != y
+    return float((wrong.any(axis=1) if y.ndim == 2 else wrong).mean())
+
+
+def hamming_loss(y: Any, scores: Reals) -> float:
+    """Return the share of (row, score column) entries with the wrong sign.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> hamming_loss(np.array([[1, 0], [0, 0]]), np.array([[0.5, 0.5], [-1.0, -1.0]]))
+    0.25
+    """
+    y = np.asarray(y)
+    if y.ndim == 1:
+        columns = np.arange(scores.shape[1]) if scores.shape[1] > 1 else np.array([1])
+        y = y[:, None] == columns
+    return float(((scores > 0) != (y > 0)).mean())
+
+
+def log_loss(y: Any, probabilities: Reals) -> float:
+    """Return the mean negative log-likelihood of probabilities of shape (n, K).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(log_loss(np.array([1, 0]), np.array([[0.2, 0.8], [0.5, 0.5]])), 4)
+    0.4581
+    """
+    y = np.asarray(y)
+    p = np.clip(probabilities, 1e-15, 1.0)
+    if y.ndim == 1:
+        return float(-np.log(p[np.arange(len(y)), y]).mean())
+    rest = np.clip(1.0 - probabilities, 1e-15, 1.0)
+    return float(-np.where(y > 0, np.log(p), np.log(rest)).sum(axis=1).mean())
+
+
+ON_SCORES: dict[str, Callable[[Any, Reals], float]] = {
+    "error": error,
+    "hamming_loss": hamming_loss,
+}
+
+ON_PROBABILITIES: dict[str, Callable[[Any, Reals], float]] = {"log_loss": log_loss}

@@ -1,0 +1,144 @@
+"""Model files: a zip of one JSON header and plain arrays, never pickle.
+
+Nothing in a file can name code to run. Members are stored uncompressed and their sizes are checked
+before anything is read, so that a file can ask for no more memory than it takes on disk.
+"""
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT_VERSION = 1
+"""The version of the file format.
+
+To change the format: raise this number, keep reading the older ones (`_UPGRADES` maps a version to
+a function that turns its header and arrays into those of the next), and add a file of the old
+version to the tests.
+"""
+
+_UPGRADES: dict[int, Any] = {}
+_HEADER = "model.json"
+_KINDS = frozenset("fiub")
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file, or is damaged, or comes from a newer version."""
+
+
+def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Write a model file under a temporary name, then rename it.
+
+    The same header and arrays give the same bytes.
+    """
+    path = Path(path)
+    text = json.dumps({"format": FORMAT_VERSION, **header}, indent=1, sort_keys=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+            archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
+            for name in sorted(arrays):
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
+                archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Read a model file: its header and its arrays.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file or is damaged. Nothing of it is used then.
+    """
+    path = Path(path)
+    limit = path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            _check_members(members, limit)
+            header = json.loads(archive.read(_HEADER))
+            arrays = {
+                member.filename.removesuffix(".npy"): _array(archive.read(member))
+                for member in members
+                if member.filename != _HEADER
+            }
+    except (
+        zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, RecursionError,
+        RuntimeError, SyntaxError, OverflowError, MemoryError, UnicodeDecodeError, TypeError,
+        AttributeError,
+    ) as error:  # fmt: skip
+        raise ModelFileError(f"{path} is not a readable edgewise model: {error}") from error
+    return _upgraded(path, header, arrays)
+
+
+def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:
+    names = [member.filename for member in members]
+    if len(set(names)) != len(names) or _HEADER not in names:
+        raise ValueError(f"it must hold {_HEADER} and arrays, each once")
+    for member in members:
+        if member.filename != _HEADER and not member.filename.endswith(".npy"):
+            raise ValueError(f"unknown member {member.filename!r}")
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+            raise ValueError(f"member {member.filename!r} is compressed")
+    if sum(member.file_size for member in members) > limit:
+        raise ValueError("its members are larger than the file")
+
+
+def _array(data: bytes) -> NDArray:
+    """Read one array, after checking that the bytes hold as many items as its header says."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=10_000)
+    elif version == (2, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream, max_header_size=10_000)
+    else:
+        raise ValueError(f"unknown array version {version}")
+    if dtype.kind not in _KINDS or dtype.hasobject or dtype.itemsize > 8:
+        raise ValueError(f"arrays of type {dtype} are not allowed")
+    body = data[stream.tell() :]
+    size = dtype.itemsize
+    for length in shape:
+        size *= int(length)
+    if fortran or size != len(body) or any(length < 0 for length in shape):
+        raise ValueError("an array's size does not match its header")
+    return np.frombuffer(body, dtype=dtype).reshape(shape).copy()
+
+
+def _upgraded(
+    path: Path, header: Any, arrays: dict[str, NDArray]
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    version = header.get("format") if isinstance(header, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ModelFileError(f"{path} is not a readable edgewise model: it names no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
+            "upgrade edgewise to read it"
+        )
+    while version < FORMAT_VERSION:
+        header, arrays = _UPGRADES[version](header, arrays)
+        version += 1
+    return header, arrays
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,109 @@
+"""What a model has learned, column by column: curves that a person can read."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgewise.dtypes import Reals
+from edgewise.model.tables import ScoreTables
+
+
+@dataclass(frozen=True)
+class Curve:
+    """How one column moves the scores.
+
+    Attributes
+    ----------
+    name : str
+        The column's name.
+    column : int
+        Its number.
+    importance : float
+        Its share of the model, of 1 in all.
+    thresholds : float64 array of shape (m,)
+        Where the scores jump.
+    scores : float64 array of shape (m + 1, K)
+        The scores below, between and above the thresholds: row b holds from ``thresholds[b - 1]``
+        on.
+    missing : float64 array of shape (K,)
+        The scores of a missing value.
+    """
+
+    name: str
+    column: int
+    importance: float
+    thresholds: Reals
+    scores: Reals
+    missing: Reals
+
+    def __call__(self, values: Reals) -> Reals:
+        """Return the scores that values of this column add, shape (n, K)."""
+        values = np.asarray(values, dtype=np.float64)
+        place = np.searchsorted(self.thresholds, values, side="right")
+        return np.where(np.isnan(values)[..., None], self.missing, self.scores[place])
+
+
+class Explanation(Sequence[Curve]):
+    """A model as a sum of curves, the most important first.
+
+    The score of a row is `bias` plus, for each curve, its value at the row's column.
+
+    Attributes
+    ----------
+    classes : list
+        What each score column stands for.
+    bias : float64 array of shape (K,)
+        The part that depends on no column.
+    """
+
+    def __init__(self, curves: list[Curve], bias: Reals, classes: list) -> None:
+        self._curves = sorted(curves, key=lambda curve: (-curve.importance, curve.column))
+        self.bias = bias
+        self.classes = classes
+
+    def __len__(self) -> int:
+        return len(self._curves)
+
+    def __getitem__(self, which: int | slice) -> Curve | list[Curve]:  # type: ignore[override]
+        return self._curves[which]
+
+    def __iter__(self) -> Iterator[Curve]:
+        return iter(self._curves)
+
+    def curve(self, name: str | int) -> Curve:
+        """Return the curve of a column, by its name or number."""
+        for curve in self._curves:
+            if name in (curve.name, curve.column):
+                return curve
+        known = ", ".join(repr(curve.name) for curve in self._curves[:20])
+        raise KeyError(f"the model does not use a column {name!r}; it uses {known}")
+
+    def _favoured(self, scores: Reals) -> str:
+        """Return what scores speak for: the highest class, or for or against a single one."""
+        if len(scores) == 1 and len(self.classes) == 2:
+            return repr(self.classes[int(scores[0] > 0)])
+        return repr(self.classes[int(scores.argmax())])
+
+    def __repr__(self) -> str:
+        lines = [f"Explanation: {len(self)} columns in use, {len(self.classes)} scores"]
+        for curve in self._curves[:10]:
+            low, high = (self._favoured(curve.scores[end]) for end in (0, -1))
+            lines.append(
+                f"  {curve.importance:6.1%}  {curve.name}: {len(curve.thresholds)} thresholds, "
+                f"low values favour {low}, high values favour {high}"
+            )
+        if len(self) > 10:
+            lines.append(f"  ... and {len(self) - 10} more")
+        return "\n".join(lines)
+
+
+def explain(
+    tables: ScoreTables, names: Sequence[str], importances: Reals, classes: list
+) -> Explanation:
+    """Return the curves of a collapsed model."""
+    curves = []
+    for f, j in enumerate(tables.columns.tolist()):
+        thresholds, table = tables.of(f)
+        curves.append(Curve(names[j], j, float(importances[j]), thresholds, table[:-1], table[-1]))
+    return Explanation(curves, tables.bias, classes)

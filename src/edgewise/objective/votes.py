@@ -1,0 +1,173 @@
+"""From a cut's edges to votes, step and energy: discrete, real and abstaining votes.
+
+In all three, ``plus = (mass + |edge|) / 2`` of a score column's weight is on the side that its vote
+is right about and ``minus = (mass - |edge|) / 2`` on the other.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from edgewise.dtypes import Exacts, Reals
+from edgewise.kernels import EXACT_SCALE, Edges
+
+
+@dataclass(frozen=True)
+class Vote:
+    """One round's votes.
+
+    Attributes
+    ----------
+    alpha : float
+        The base coefficient.
+    votes : float64 array of shape (K,)
+        v: -1 or +1; also 0 where it abstains; any number for real votes.
+    edge : float
+        The edge as a share of the total weight.
+    energy : float
+        Z, the sum of the weights after the step and before they are normalised.
+    """
+
+    alpha: float
+    votes: Reals
+    edge: float
+    energy: float
+
+    @property
+    def coefficients(self) -> Reals:
+        """Alpha * v, what the scores change by."""
+        return self.alpha * self.votes
+
+
+class VoteRule(ABC):
+    """How votes and step follow from the edges of the score columns."""
+
+    compares_energies: ClassVar[bool] = True
+    """Whether columns must be compared by energy: for discrete votes the edge says the same."""
+
+    @abstractmethod
+    def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
+        """Return alpha and v, given the weight on either side and the signs of the edges."""
+
+    @abstractmethod
+    def energies(self, plus: Reals, minus: Reals) -> Reals:
+        """Return the least energy for each row of `plus` and `minus`, shape (candidates, K)."""
+
+    def vote(self, edges: Edges, floor: float) -> Vote:
+        """Return the votes that minimise the energy.
+
+        Parameters
+        ----------
+        edges : Edges
+            The cut's edges in fixed point.
+        floor : float
+            The least weight that a side counts as having in the logarithms, so that a perfect cut
+            gets a finite step.
+        """
+        plus, minus, signs = _sides(edges)
+        alpha, votes = self.votes(plus, minus, signs, floor)
+        return retake(edges, alpha, votes)
+
+
+class Discrete(VoteRule):
+    """Votes of -1 or +1 and one alpha (seed 000, eq. 4)."""
+
+    compares_energies = False
+
+    def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
+        """Return alpha = 1/2 ln(right / wrong) and the signs of the edges."""
+        return half_log_odds(plus.sum(), minus.sum(), floor), signs
+
+    def energies(self, plus: Reals, minus: Reals) -> Reals:
+        """Return 2 sqrt(right * wrong)."""
+        return 2 * np.sqrt(plus.sum(axis=1) * minus.sum(axis=1))
+
+
+class RealVotes(VoteRule):
+    """A vote of any size for each score column, and alpha = 1 (seed 000, section 2.2)."""
+
+    def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
+        """Return 1 and v = 1/2 ln(right / wrong) of each score column."""
+        sizes = [half_log_odds(p, m, floor) for p, m in zip(plus, minus, strict=True)]
+        return 1.0, signs * np.array(sizes)
+
+    def energies(self, plus: Reals, minus: Reals) -> Reals:
+        """Return the sum of 2 sqrt(right * wrong) over the score columns."""
+        return 2 * np.sqrt(plus * minus).sum(axis=1)
+
+
+class Abstaining(VoteRule):
+    """Votes of -1, 0 or +1 that minimise W0 + 2 sqrt(W+ W-).
+
+    The columns that vote are always those with the highest ratios of right to wrong weight: since
+    2 sqrt(ab) is the least of t a + b / t over t > 0, the weight gained by a set of voters is the
+    largest of a sum over the set, in which a column counts positively just when its ratio exceeds
+    1 / t. So it is enough to try the K sets of best columns.
+    """
+
+    def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
+        """Return alpha = 1/2 ln(W+ / W-) of the voters, and the votes."""
+        order, gains = _gains(plus[None], minus[None])
+        voters = order[0, : int(gains[0].argmax()) + 1]
+        votes = np.zeros_like(signs)
+        votes[voters] = signs[voters]
+        return half_log_odds(plus[voters].sum(), minus[voters].sum(), floor), votes
+
+    def energies(self, plus: Reals, minus: Reals) -> Reals:
+        """Return W0 + 2 sqrt(W+ W-) of the best voters."""
+        return (plus + minus).sum(axis=1) - _gains(plus, minus)[1].max(axis=1)
+
+
+VOTE_RULES: dict[str, type[VoteRule]] = {
+    "discrete": Discrete,
+    "real": RealVotes,
+    "abstain": Abstaining,
+}
+
+
+def half_log_odds(plus: float, minus: float, floor: float) -> float:
+    """Return 1/2 ln(plus / minus), each counted as at least `floor`.
+
+    Examples
+    --------
+    >>> round(half_log_odds(0.75, 0.25, 1e-3), 4)
+    0.5493
+    >>> round(half_log_odds(1.0, 0.0, 1e-3), 4)
+    3.4539
+    """
+    return 0.5 * math.log(max(float(plus), floor) / max(float(minus), floor))
+
+
+def retake(edges: Edges, alpha: float, votes: Reals) -> Vote:
+    """Return given votes with the edge and energy that they have on these weights."""
+    plus, minus, signs = _sides(edges)
+    sizes = alpha * votes * signs
+    idle = (edges.total - int(edges.masses.sum())) / EXACT_SCALE
+    energy = math.fsum(plus * np.exp(-sizes)) + math.fsum(minus * np.exp(sizes)) + idle
+    pull = int(np.where(votes == 0, 0, np.sign(votes).astype(np.int64) * edges.edges).sum())
+    return Vote(alpha, votes, pull / edges.total, energy)
+
+
+def sides(score_edges: Exacts, masses: Exacts) -> tuple[Reals, Reals]:
+    """Return plus and minus of several candidates, in the fixed point of the arguments."""
+    sizes = np.abs(score_edges)
+    return (masses + sizes) / 2, (masses - sizes) / 2
+
+
+def _sides(edges: Edges) -> tuple[Reals, Reals, Reals]:
+    plus, minus = sides(edges.edges, edges.masses)
+    signs = np.where(edges.edges > 0, 1.0, -1.0)
+    return plus / EXACT_SCALE, minus / EXACT_SCALE, signs
+
+
+def _gains(plus: Reals, minus: Reals) -> tuple[np.ndarray, Reals]:
+    """Return the columns by falling ratio, and the weight gained by the first 1, 2, ..., K."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.where(plus > 0, minus / plus, np.inf)
+    order = np.argsort(ratios, axis=1, kind="stable")
+    right = np.cumsum(np.take_along_axis(plus, order, axis=1), axis=1)
+    wrong = np.cumsum(np.take_along_axis(minus, order, axis=1), axis=1)
+    return order, right + wrong - 2 * np.sqrt(right * wrong)

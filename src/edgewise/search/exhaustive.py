@@ -1,0 +1,20 @@
+"""Look at every column in every round."""
+
+from edgewise.dtypes import Columns
+from edgewise.search.base import Search
+
+
+class Exhaustive(Search):
+    """Look at every column in every round.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> search = Exhaustive().start(np.arange(3), np.random.default_rng(0))
+    >>> search.pull()
+    array([0, 1, 2])
+    """
+
+    def pull(self) -> Columns:
+        """Return all columns."""
+        return self.columns_

@@ -1,0 +1,37 @@
+"""Look at a few random columns in every round."""
+
+import numpy as np
+
+from edgewise.dtypes import Columns
+from edgewise.search.base import Search
+from edgewise.validation import integer
+
+
+class Lazy(Search):
+    """Look at `k` random columns in every round (LazyBoost).
+
+    Parameters
+    ----------
+    k : int, default 100
+        How many columns to look at; all of them where there are fewer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> search = Lazy(2).start(np.arange(10), np.random.default_rng(0))
+    >>> search.pull().shape
+    (2,)
+    """
+
+    def __init__(self, k: int = 100) -> None:
+        self.k = k
+
+    def validate(self) -> None:
+        """Raise if `k` is not a positive integer."""
+        integer("k", self.k, 1)
+
+    def pull(self) -> Columns:
+        """Return `k` columns drawn without replacement, ascending."""
+        if self.k >= len(self.columns_):
+            return self.columns_
+        return np.sort(self.rng_.choice(self.columns_, size=self.k, replace=False))
