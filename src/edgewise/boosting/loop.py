@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,19 +24,12 @@ class TermList:
 
     def __init__(self, before: StumpTerms) -> None:
         self._before = before
-        self._new: list[StumpTerms] = []
+        self._new: list[tuple[Any, ...]] = []
 
     def append(self, cut: Cut, vote: Vote, bins: Sequence[Bins]) -> None:
         """Add a round's term, its bins turned into real thresholds."""
-        self._new.append(
-            StumpTerms(
-                cut.columns[None].astype(np.int32),
-                _thresholds(cut, bins)[None],
-                _missing(cut, bins)[None],
-                np.array([vote.alpha]),
-                vote.votes[None],
-            )
-        )
+        thresholds = _thresholds(cut, bins)
+        self._new.append((cut.columns, thresholds, _missing(cut, bins), vote.alpha, vote.votes))
 
     def __len__(self) -> int:
         return len(self._before) + len(self._new)
@@ -43,13 +37,16 @@ class TermList:
     def pack(self) -> StumpTerms:
         """Return all terms as arrays."""
         if self._new:
-            columns = [[getattr(t, name) for t in self._new] for name in _FIELDS]
-            self._before += StumpTerms(*(np.concatenate(column) for column in columns))
+            columns, thresholds, missing, alphas, votes = zip(*self._new, strict=True)
+            self._before += StumpTerms(
+                np.array(columns, dtype=np.int32),
+                np.array(thresholds),
+                np.array(missing, dtype=np.int8),
+                np.array(alphas),
+                np.array(votes),
+            )
             self._new = []
         return self._before
-
-
-_FIELDS = ("columns", "thresholds", "missing", "alphas", "votes")
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,7 @@ def _refresh(objective: Hamming, n_rounds: int) -> None:
 def _validate(monitor: Monitor | None, cut: Cut, bins: Sequence[Bins], moves: Reals) -> float:
     if monitor is None:
         return float("nan")
-    abstaining = Cut(cut.columns, cut.first, _missing(cut, bins))
+    abstaining = Cut(cut.columns, cut.first, np.array(_missing(cut, bins), dtype=np.int8))
     monitor.advance(_signs(monitor.binned, abstaining), moves)
     return monitor.value()
 
@@ -158,23 +155,21 @@ def _record(run: Run, vote: Vote, progress: Progress, validation: float) -> None
 
 def _signs(binned: BinnedTable, cut: Cut) -> Signs:
     places = zip(cut.columns.tolist(), cut.first.tolist(), cut.missing.tolist(), strict=True)
-    return np.stack([binned.cut(j, first, missing) for j, first, missing in places])
+    signs = [binned.cut(j, first, missing) for j, first, missing in places]
+    return signs[0][None] if len(signs) == 1 else np.stack(signs)
 
 
-def _thresholds(cut: Cut, bins: Sequence[Bins]) -> Reals:
+def _thresholds(cut: Cut, bins: Sequence[Bins]) -> list[float]:
     """Return the real thresholds; where every value is on the positive side, minus infinity."""
-    return np.array(
-        [
-            bins[j].thresholds[first - 1] if j != CONSTANT and first > 0 else -np.inf
-            for j, first in zip(cut.columns.tolist(), cut.first.tolist(), strict=True)
-        ]
-    )
+    return [
+        float(bins[j].thresholds[first - 1]) if j != CONSTANT and first > 0 else -np.inf
+        for j, first in zip(cut.columns.tolist(), cut.first.tolist(), strict=True)
+    ]
 
 
-def _missing(cut: Cut, bins: Sequence[Bins]) -> Signs:
+def _missing(cut: Cut, bins: Sequence[Bins]) -> list[int]:
     """Return the outputs for missing values: 0 in columns where training saw none."""
-    outputs = [
+    return [
         side if j == CONSTANT or bins[j].has_missing else 0
         for j, side in zip(cut.columns.tolist(), cut.missing.tolist(), strict=True)
     ]
-    return np.array(outputs, dtype=np.int8)

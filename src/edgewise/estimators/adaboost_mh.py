@@ -246,12 +246,14 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
 
     def staged_decision_function(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
-        for scores in self.terms_.staged_scores(self._table(X)):
+        table = self._table(X)
+        for scores in self.terms_.staged_scores(table):
             yield self._shaped(scores.T)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray]:
         """Yield the predictions after each round."""
-        for scores in self.terms_.staged_scores(self._table(X)):
+        table = self._table(X)
+        for scores in self.terms_.staged_scores(table):
             yield self._decided(scores.T)
 
     def margins(self, X: Any, y: Any) -> Reals:
@@ -396,7 +398,8 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         return table
 
     def _scores(self, X: Any) -> Reals:
-        return self._tables.scores(self._table(X), self._n_threads())
+        table = self._table(X)
+        return self._tables.scores(table, self._n_threads())
 
     def _shaped(self, scores: Reals) -> Reals:
         return scores[:, 0] if scores.shape[1] == 1 and not self._multilabel else scores

@@ -149,7 +149,7 @@ def read_row_weights(sample_weight: Any, n_rows: int) -> Reals | None:
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative, but has negative values")
     if not (weights > 0).any():
-        raise ValueError("sample_weight must have at least one positive weight, all are 0")
+        raise ValueError("sample_weight must have at least one positive weight, but all are zero")
     return weights
 
 

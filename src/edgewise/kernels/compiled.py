@@ -30,7 +30,7 @@ def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, la
 def _emit_add(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit one vector load of the source and a load, add and store at every target."""
     histogram, signed, *_, width = signature.args
-    lanes = len(width)
+    lanes = 1 << (width.ndim - 1)
     source, bits = _vector_at(context, builder, signed, arguments[1], arguments[2], lanes)
     loaded = builder.load(source)
     loaded.align = bits // 8
@@ -44,8 +44,8 @@ def _emit_add(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
 
 
 # Why intrinsics: written as a loop over lanes, the additions are guarded by an overlap check for
-# every row, and the histogram takes three times as long. `width` is a tuple whose length is the
-# number of lanes, so that the length is known when the code is compiled.
+# every row, and the histogram takes three times as long. `width` is an empty array of d dimensions
+# that stands for 2**(d - 1) lanes: part of its type, and so known when the code is compiled.
 
 
 @intrinsic  # type: ignore[misc]
@@ -64,10 +64,61 @@ def _add_4(
     return types.void(histogram, signed, index, index, index, index, index, width), _emit_add
 
 
+# Which elements of two vectors of eight, joined, make the next ones when an 8 x 8 block is
+# transposed: first single elements change places, then pairs, then fours.
+_INTERLEAVE = {
+    1: ([0, 8, 1, 9, 4, 12, 5, 13], [2, 10, 3, 11, 6, 14, 7, 15]),
+    2: ([0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]),
+    4: ([0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]),
+}
+
+
+def _emit_transpose(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit eight loads, three rounds of shuffles and eight stores."""
+    source_kind, _, _, target_kind, _, _ = signature.args
+    source, s, s_stride, target, t, t_stride = arguments
+    index = ir.IntType(64)
+    rows = []
+    for row in range(8):
+        at = builder.add(s, builder.mul(s_stride, ir.Constant(index, row)))
+        pointer, bits = _vector_at(context, builder, source_kind, source, at, 8)
+        loaded = builder.load(pointer)
+        loaded.align = bits // 8
+        rows.append(loaded)
+    mask_type = ir.VectorType(ir.IntType(32), 8)
+    for span in (1, 2, 4):
+        swapped = list(rows)
+        for row in range(8):
+            if row & span == 0:
+                for place, mask in zip((row, row | span), _INTERLEAVE[span], strict=True):
+                    order = ir.Constant(mask_type, mask)
+                    swapped[place] = builder.shuffle_vector(rows[row], rows[row | span], order)
+        rows = swapped
+    for row in range(8):
+        at = builder.add(t, builder.mul(t_stride, ir.Constant(index, _COLUMN_OF[row])))
+        pointer, bits = _vector_at(context, builder, target_kind, target, at, 8)
+        stored = builder.store(rows[row], pointer)
+        stored.align = bits // 8
+    return context.get_dummy_value()
+
+
+# Which column of the block each vector holds after the shuffles.
+_COLUMN_OF = (0, 2, 1, 3, 4, 6, 5, 7)
+
+
+@intrinsic  # type: ignore[misc]
+def _transpose_8(
+    context: Any, source: Any, s: Any, s_stride: Any, target: Any, t: Any, t_stride: Any
+) -> Any:
+    """Write the 8 x 8 block of a flat array at ``source[s]`` transposed to ``target[t]``."""
+    index = types.intp
+    return types.void(source, index, index, target, index, index), _emit_transpose
+
+
 @njit(nogil=True, cache=True)
 def _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram):  # type: ignore[no-untyped-def]
     """Add the signed weights of all rows to the bins of dense columns, four at a time."""
-    lanes = len(width)
+    lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
     n_columns = len(places)
     for start in range(0, n, block):
@@ -108,7 +159,7 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
     starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width, histogram
 ):
     """Add the signed weights of the stored rows to their bins; the common bin is what is left."""
-    lanes = len(width)
+    lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
     n_columns = len(places)
     cursor = np.empty(n_columns, dtype=np.intp)
@@ -128,7 +179,7 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
         for q in range(n_columns):
             base = bases[q] + chunk * n_codes[q]
             left = (base + common[places[q]]) * lanes
-            for k in range(len(width)):
+            for k in range(1 << (width.ndim - 1)):
                 rest = totals[chunk * lanes + k]
                 for code in range(n_codes[q]):
                     rest -= histogram[(base + code) * lanes + k]
@@ -141,7 +192,7 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
 
     `edges` is scratch memory for the edges of the cut under consideration.
     """
-    lanes = len(width)
+    lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
     edges[:] = totals
@@ -153,12 +204,12 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
             absent = (column + n_codes - 1) * lanes
             at = chunk * lanes
             if t > 0:
-                for k in range(len(width)):
+                for k in range(1 << (width.ndim - 1)):
                     edges[at + k] -= 2 * np.int64(histogram[passed + k])
-            for k in range(len(width)):
+            for k in range(1 << (width.ndim - 1)):
                 size += abs(edges[at + k])
             if has_missing:
-                for k in range(len(width)):
+                for k in range(1 << (width.ndim - 1)):
                     other += abs(edges[at + k] - 2 * np.int64(histogram[absent + k]))
         if size > best and (t > 0 or constant):
             best, first, missing = size, t, 1
@@ -170,11 +221,11 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
 @njit(nogil=True, cache=True)
 def _edges_at(histogram, base, n_codes, first, missing, chunks, totals, width, edges):  # type: ignore[no-untyped-def]
     """Fill `edges` (OUT) with the score columns' edges of one cut."""
-    lanes = len(width)
+    lanes = 1 << (width.ndim - 1)
     edges[:] = totals
     for chunk in range(chunks):
         column = base + chunk * n_codes
-        for k in range(len(width)):
+        for k in range(1 << (width.ndim - 1)):
             for t in range(first):
                 edges[chunk * lanes + k] -= 2 * np.int64(histogram[(column + t) * lanes + k])
             if missing < 0:
@@ -187,7 +238,7 @@ def _scan_per_score(  # type: ignore[no-untyped-def]
     histogram, base, n_codes, has_missing, constant, totals, width, n_scores, best, first, missing
 ):
     """Find a column's best cut for each score column by itself."""
-    lanes = len(width)
+    lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     for score in range(n_scores):
         column = base + (score // lanes) * n_codes
@@ -236,138 +287,172 @@ def scan_all(  # type: ignore[no-untyped-def]
                 score_edges[row] = scratch[: score_edges.shape[1]]
 
 
-# Weights and scores are stored score column by score column, so that the loops below run over
-# rows: long, contiguous and free of remainders for any number of classes.
+# Weights and scores are stored score column by score column, so that the inner loops run over
+# rows: long, contiguous and free of remainders for any number of classes. They treat every label
+# as -1; the few entries with label +1 are mended afterwards. Scratch arrays are made inside the
+# functions, where the compiler knows that they overlap nothing.
 
 _TILE = 256
 
 
 @njit(nogil=True, cache=True)
-def sum_edges(start, stop, weights, labels, signs, abstains, edges, masses, idle):  # type: ignore[no-untyped-def]
+def _place_of(members, low, high, row):  # type: ignore[no-untyped-def]
+    """Return where in members[low:high], ascending, the rows from `row` on begin."""
+    while low < high:
+        middle = (low + high) // 2
+        if members[middle] < row:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(nogil=True, cache=True)
+def sum_edges(start, stop, weights, starts, members, signs, abstains, sums):  # type: ignore[no-untyped-def]
     """Sum the edges of a cut over the rows from start to stop, in 64-bit fixed point.
 
-    IN weights, labels, signs, abstains (whether any sign is 0). OUT, for each score column, edges
-    (the sum of sign w y), masses (of w), idle (of w where the sign is 0).
+    IN weights, starts and members (the rows with label +1 in score column k are
+    members[starts[k]:starts[k + 1]]), signs, abstains (whether any sign is 0). OUT sums: for each
+    score column the edge (the sum of sign w y), the mass (of w) and what is idle (w where the sign
+    is 0).
     """
     for k in range(weights.shape[0]):
-        w, y = weights[k, start:stop], labels[k, start:stop]
+        w = weights[k, start:stop]
         sign = signs[k if signs.shape[0] > 1 else 0, start:stop]
-        edge, mass = np.int64(0), np.int64(0)
+        mass, low = np.int64(0), np.int64(0)
         for i in range(len(w)):
             exact = np.int64(np.rint(w[i] * EXACT_SCALE))
-            edge += exact * np.int64(y[i] * sign[i])
             mass += exact
-        edges[k], masses[k] = edge, mass
+            low += exact if sign[i] < 0 else np.int64(0)
+        none = np.int64(0)
         if abstains:
-            mass = np.int64(0)
             for i in range(len(w)):
-                mass += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
-            idle[k] = mass
+                none += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
+        edge = 2 * low + none - mass
+        for p in range(_place_of(members, starts[k], starts[k + 1], start), starts[k + 1]):
+            i = members[p] - start
+            if i >= len(w):
+                break
+            edge += 2 * np.int64(sign[i]) * np.int64(np.rint(w[i] * EXACT_SCALE))
+        sums[0, k], sums[1, k], sums[2, k] = edge, mass, none
 
 
 @njit(nogil=True, cache=True)
-def _count_signs(f, y):  # type: ignore[no-untyped-def]
-    """Return how many scores are positive, and how many of those have the label +1."""
-    above, hits = np.int32(0), np.int32(0)
+def _mass_above(f, mass):  # type: ignore[no-untyped-def]
+    """Return the mass of the rows with a positive score."""
+    total = np.int64(0)
     for i in range(len(f)):
-        above += np.int32(f[i] > 0.0)
-        hits += np.int32(f[i] * y[i] > 0.0) & np.int32(y[i] > 0)
-    return np.int64(above), np.int64(hits)
+        total += mass[i] if f[i] > 0.0 else np.int64(0)
+    return total
 
 
 @njit(nogil=True, cache=True)
-def _count_wrong(f, y, mass, wrong):  # type: ignore[no-untyped-def]
-    """Count the wrong signs of each row; return the mass of those with label -1 and with +1."""
-    too_high, too_low = np.int64(0), np.int64(0)
-    for i in range(len(f)):
-        above, positive = f[i] > 0.0, y[i] > 0
-        wrong[i] += above != positive
-        too_high += mass[i] if above and not positive else np.int64(0)
-        too_low += mass[i] if positive and not above else np.int64(0)
-    return too_high, too_low
+def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-def]
+    """Write a tile of quanta, score column by score column, as rows of signed weights.
 
-
-@njit(nogil=True, cache=True)
-def _loses(scores, row, target):  # type: ignore[no-untyped-def]
-    """Return whether another class has the highest score; a tie goes to the lowest class."""
-    top = scores[target, row]
-    for k in range(scores.shape[0]):
-        if scores[k, row] > top or (scores[k, row] == top and k < target):
-            return True
-    return False
+    IN quanta (padded score columns, _TILE), size (rows in the tile), at (the first of n). OUT
+    signed (flat).
+    """
+    lanes = 1 << (width.ndim - 1)
+    flat = quanta.reshape(-1)
+    blocks = size - size % 8 if lanes >= 8 else 0
+    for low in range(0, len(quanta), lanes):
+        origin = ((low // lanes) * n + at) * lanes
+        for i in range(0, blocks, 8):
+            for k in range(0, lanes, 8):
+                _transpose_8(
+                    flat, (low + k) * _TILE + i, _TILE, signed, origin + i * lanes + k, lanes
+                )
+        for i in range(blocks, size):
+            for k in range(lanes):
+                signed[origin + i * lanes + k] = quanta[low + k, i]
 
 
 @njit(nogil=True, cache=True)
 def advance(  # type: ignore[no-untyped-def]
-    start, stop, labels, n_positive, target, row_mass, equal_mass, signs, agree, against, rest,
-    coefficients, votes, width, weights, scores, signed, signed_sums, wrong_entries,
+    start, stop, starts, members, target, row_mass, equal_mass, signs, factors, moves, votes, width,
+    weights, scores, signed, sums,
 ):  # fmt: skip
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
-    IN labels, n_positive (how many of these rows' labels are +1, by score column), target,
-    row_mass, equal_mass (whether all rows weigh the same), signs, agree, against, rest,
-    coefficients, votes. OUT weights, scores, signed, and these rows' share of signed_sums (of S
-    and |S|) and wrong_entries, which start at 0.
+    IN starts and members (the rows with label +1 in score column k), target, row_mass, equal_mass
+    (whether all rows weigh the same), signs, factors and moves (of shape (3, K): what the weight of
+    a label of +1 is multiplied by and what a score changes by where the cut is -1, 0 and +1), votes
+    (-1, 0 or +1). OUT weights, scores, signed (flat), and these rows' share of sums, which start at
+    0: of S, of |S|, and of the mass of wrong entries with label -1 and with +1.
     """
-    n_scores, lanes = weights.shape[0], len(width)
-    multi_class = target[start] >= 0
-    quanta = np.empty((n_scores, _TILE), dtype=np.int32)
-    pull = np.empty(_TILE, dtype=np.int32)
-    own = np.zeros(_TILE)
-    rivals = np.empty(_TILE, dtype=np.int32)
-    wrong = np.empty(_TILE, dtype=np.int32)
+    n_scores, n = weights.shape
+    lanes = 1 << (width.ndim - 1)
+    per_score = signs.shape[0] > 1
+    quanta = np.zeros((-(-n_scores // lanes) * lanes, _TILE), dtype=signed.dtype)
+    cut, pull, own_pull = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    top, winner, wrong = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    kept = np.empty(_TILE)
+    cursor = np.empty(n_scores, dtype=np.intp)
+    for k in range(n_scores):
+        cursor[k] = _place_of(members, starts[k], starts[k + 1], start)
     pseudo, wrong_rows = np.int64(0), np.int64(0)
     for at in range(start, stop, _TILE):
         end = min(stop, at + _TILE)
-        pull[:], rivals[:], wrong[:] = 0, 0, 0
-        if multi_class:
-            for i in range(end - at):
-                k = target[at + i]
-                sign = signs[k if signs.shape[0] > 1 else 0, at + i]
-                own[i] = scores[k, at + i] + np.float64(sign) * coefficients[k]
+        pull[:], own_pull[:], top[:], winner[:], wrong[:] = 0.0, 0.0, -np.inf, 0.0, 0.0
         for k in range(n_scores):
-            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
-            sign = signs[k if signs.shape[0] > 1 else 0, at:end]
-            closer, farther, move, vote = agree[k], against[k], coefficients[k], np.int32(votes[k])
+            w, f, mass = weights[k, at:end], scores[k, at:end], row_mass[at:end]
+            near, rest, far, move = factors[2, k], factors[1, k], factors[0, k], moves[2, k]
+            vote = np.float64(votes[k])
+            if per_score or k == 0:
+                for i in range(end - at):
+                    cut[i] = signs[k, at + i]
+            first = last = cursor[k]
+            while last < starts[k + 1] and members[last] < end:
+                kept[last - first] = w[members[last] - at]
+                last += 1
+            cursor[k] = last
+            total, above = np.int64(0), np.int64(0)
             # One loop does all that it can, so that every array passes through the core once.
             for i in range(end - at):
-                label, cut, x = np.int32(y[i]), np.int32(sign[i]), w[i]
-                pull[i] += np.int32(np.rint(x * SEARCH_SCALE)) * (label * vote)
-                agreement = label * cut
-                x *= closer if agreement > 0 else (farther if agreement < 0 else rest)
-                w[i] = x
-                quanta[k, i] = np.int32(np.rint(x * SEARCH_SCALE)) * label
-                score = f[i] + np.float64(cut) * move
-                f[i] = score
-                rivals[i] += score >= own[i]
-            total, mass = np.int64(0), np.int64(0)
-            for i in range(end - at):
+                side, x = cut[i], w[i]
+                pull[i] -= x * vote
+                x *= far if side > 0.0 else (near if side < 0.0 else rest)
+                quantum = np.int32(np.rint(x * SEARCH_SCALE))
+                score = f[i] + side * move
+                w[i], f[i], quanta[k, i] = x, score, -quantum
+                total += quantum
+                above += score > 0.0
+            if target[at] >= 0:
+                for i in range(end - at):
+                    best = f[i] > top[i]
+                    top[i] = f[i] if best else top[i]
+                    winner[i] = k if best else winner[i]
+            else:
+                for i in range(end - at):
+                    wrong[i] += f[i] > 0.0
+            if equal_mass:
+                sums[2, k] += above * row_mass[0]
+            elif above > 0:
+                sums[2, k] += _mass_above(f, mass)
+            own, high, low = np.int64(0), np.int64(0), np.int64(0)
+            for p in range(first, last):
+                i = members[p] - at
+                side, x = np.intp(1 + cut[i]), kept[p - first]
+                own_pull[i] += 2.0 * x * vote
+                x *= factors[side, k]
+                quantum = np.int32(np.rint(x * SEARCH_SCALE))
                 total += quanta[k, i]
-                mass += abs(quanta[k, i])
-            signed_sums[0, k] += total
-            signed_sums[1, k] += mass
-            if equal_mass and multi_class:
-                above, hits = _count_signs(f, y)
-                wrong_entries[0, k] += (above - hits) * row_mass[0]
-                wrong_entries[1, k] -= hits * row_mass[0]
-            else:
-                too_high, too_low = _count_wrong(f, y, row_mass[at:end], wrong)
-                wrong_entries[0, k] += too_high
-                wrong_entries[1, k] += too_low
+                own += quantum
+                w[i], quanta[k, i] = x, quantum
+                hit = f[i] > 0.0
+                wrong[i] += -1.0 if hit else 1.0
+                high += mass[i] if hit else np.int64(0)
+                low += np.int64(0) if hit else mass[i]
+            sums[0, k] += own - total
+            sums[1, k] += own + total
+            sums[2, k] -= high
+            sums[3, k] += low
         for i in range(end - at):
-            for k in range(n_scores):
-                signed[k // lanes, at + i, k % lanes] = quanta[k, i]
-        for i in range(end - at):
-            pseudo += abs(np.int64(pull[i]))
-            if multi_class:
-                # Its own score is one of those not below itself.
-                lost = rivals[i] > 1 and _loses(scores, at + i, target[at + i])
-            else:
-                lost = wrong[i] > 0
+            pseudo += np.int64(np.rint(abs(pull[i] + own_pull[i]) * EXACT_SCALE))
+            lost = winner[i] != target[at + i] if target[at] >= 0 else wrong[i] > 0.0
             wrong_rows += row_mass[at + i] if lost else np.int64(0)
-    if equal_mass and multi_class:
-        for k in range(n_scores):
-            wrong_entries[1, k] += n_positive[k] * row_mass[0]
+        _write_rows(quanta, end - at, at, n, width, signed)
     return pseudo, wrong_rows
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ class CompiledKernels:
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
         self._n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
         self._has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
-        self._counted: dict[tuple[int, int], Exacts] = {}
+        self._parts: dict[int, list[tuple[int, int]]] = {}
         self._batches: dict[tuple[bytes, int], list[_Batch]] = {}
 
     def search(
@@ -47,14 +48,15 @@ class CompiledKernels:
         first = np.empty(shape, dtype=np.intp)
         missing = np.empty(shape, dtype=np.int8)
         at_best = np.empty((len(columns), n_scores) if score_edges else (0, 0), dtype=np.int64)
-        totals = _padded(state.signed_totals, state)
+        totals = np.zeros(state.signed.shape[0] * state.signed.shape[2], dtype=np.int64)
+        totals[:n_scores] = state.signed_totals
 
         def run(batch: "_Batch") -> None:
             self._sum(batch, state, totals)
             compiled.scan_all(
                 batch.histogram, batch.bases, batch.n_codes, batch.has_missing, batch.where,
-                constant, state.signed.shape[0], totals, _width(state), per_score, best, first, missing,
-                at_best,
+                constant, state.signed.shape[0], totals, state.width, per_score, best, first,
+                missing, at_best,
             )  # fmt: skip
 
         self._map(run, self._batches_of(columns, state))
@@ -65,38 +67,40 @@ class CompiledKernels:
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
         spans = self._spans(state.n_rows)
-        sums = np.zeros((len(spans), 3, state.n_scores), dtype=np.int64)
-
+        sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
         abstains = not signs.all()
 
         def run(part: int) -> None:
             compiled.sum_edges(
-                *spans[part], state.weights, state.labels, signs, abstains, *sums[part]
-            )
+                *spans[part], state.weights, state.starts, state.members, signs, abstains,
+                sums[part],
+            )  # fmt: skip
 
         self._map(run, range(len(spans)))
-        edges, masses, idle = sums.sum(axis=0)
+        edges, masses, idle = _total(sums)
         return Edges(edges, masses - idle, int(masses.sum()))
 
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""
         spans = self._spans(state.n_rows)
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
-        counts = np.zeros((len(spans), 2), dtype=np.int64)
+        factors = np.empty((3, state.n_scores))
+        factors[0], factors[1], factors[2] = step.against, step.rest, step.agree
+        moves = np.zeros((3, state.n_scores))
+        moves[0], moves[2] = -step.coefficients, step.coefficients
 
-        def run(part: int) -> None:
-            counts[part] = compiled.advance(
-                *spans[part], state.labels, self._positives(state, *spans[part]), state.target,
-                state.row_mass, state.equal_mass, signs, step.agree, step.against, step.rest,
-                step.coefficients, step.signs, _width(state), state.weights, state.scores,
-                state.signed, sums[part, :2], sums[part, 2:],
+        def run(part: int) -> tuple[int, int]:
+            return compiled.advance(
+                *spans[part], state.starts, state.members, state.target, state.row_mass,
+                state.equal_mass, signs, factors, moves, step.signs, state.width, state.weights,
+                state.scores, state.flat_signed, sums[part],
             )  # fmt: skip
 
-        self._map(run, range(len(spans)))
-        total = sums.sum(axis=0)
-        state.signed_totals[:], state.signed_masses[:] = total[:2]
-        pseudo = int(counts[:, 0].sum()) if len(signs) == 1 else -1
-        return Tally(pseudo, int(counts[:, 1].sum()), total[2:])
+        counts = self._map(run, range(len(spans)))
+        total = _total(sums)
+        state.signed_totals[:], state.signed_masses[:] = total[0], total[1]
+        pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
+        return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
     def close(self) -> None:
         """End the threads."""
@@ -104,36 +108,30 @@ class CompiledKernels:
             self._pool.shutdown()
 
     def _sum(self, batch: "_Batch", state: State, totals: Exacts) -> None:
-        flat = state.signed.reshape(-1)
-        shared = (batch.bases, batch.n_codes, flat, state.n_rows, state.signed.shape[0])
+        flat, chunks = state.flat_signed, state.signed.shape[0]
+        shared = (batch.bases, batch.n_codes, flat, state.n_rows, chunks)
         if batch.sparse:
             stored = self.table.sparse
             compiled.sum_sparse(
                 stored.starts, stored.rows, stored.codes, stored.common, batch.places, *shared,
-                totals, _width(state), batch.histogram,
+                totals, state.width, batch.histogram,
             )  # fmt: skip
         else:
             codes = self.table.dense.codes
-            compiled.sum_dense(codes, batch.places, *shared, _width(state), batch.histogram)
-
-    def _positives(self, state: State, start: int, stop: int) -> Exacts:
-        """Return the number of positive labels among some rows; it never changes."""
-        if (start, stop) not in self._counted:
-            self._counted[start, stop] = (state.labels[:, start:stop] > 0).sum(axis=1)
-        return self._counted[start, stop]
+            compiled.sum_dense(codes, batch.places, *shared, state.width, batch.histogram)
 
     def _spans(self, n_rows: int) -> list[tuple[int, int]]:
-        parts = max(1, min(self.n_jobs, n_rows // _ROWS_A_THREAD))
-        bounds = np.linspace(0, n_rows, parts + 1).astype(int)
-        return [(int(a), int(b)) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        """Return the rows that each thread takes."""
+        if n_rows not in self._parts:
+            parts = max(1, min(self.n_jobs, n_rows // _ROWS_A_THREAD))
+            bounds = np.linspace(0, n_rows, parts + 1).astype(int).tolist()
+            self._parts[n_rows] = list(pairwise(bounds))
+        return self._parts[n_rows]
 
-    def _map(self, run: Callable[[Any], None], parts: Sequence[Any]) -> None:
+    def _map(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         if self._pool is None or len(parts) == 1:
-            for part in parts:
-                run(part)
-        else:
-            for future in [self._pool.submit(run, part) for part in parts]:
-                future.result()
+            return [run(part) for part in parts]
+        return list(self._pool.map(run, parts))
 
     def _batches_of(self, columns: Columns, state: State) -> list["_Batch"]:
         key = (columns.tobytes(), state.signed.shape[0] * state.signed.shape[2])
@@ -197,12 +195,6 @@ class _Batch:
         self.histogram: Integers = aligned_zeros((int(ends[-1]) * lanes,), state.signed.dtype.type)
 
 
-def _width(state: State) -> tuple[int, ...]:
-    """Return a tuple as long as a vector: its length is part of its type, so it is compiled in."""
-    return (0,) * state.signed.shape[2]
-
-
-def _padded(values: Exacts, state: State) -> Exacts:
-    padded = np.zeros(state.signed.shape[0] * state.signed.shape[2], dtype=np.int64)
-    padded[: len(values)] = values
-    return padded
+def _total(sums: Exacts) -> Exacts:
+    """Return the sum over the threads' parts."""
+    return sums[0] if len(sums) == 1 else sums.sum(axis=0)

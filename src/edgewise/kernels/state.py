@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Signs
+from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.kernels.fixed_point import WIDE_SEARCH_LIMIT
 
 # Score columns travel through the search in vectors of this many lanes.
@@ -76,6 +76,26 @@ class State:
         self.signed_masses = np.zeros(k, dtype=np.int64)
 
     @cached_property
+    def width(self) -> NDArray[np.int8]:
+        """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
+        return np.empty((0,) * self.signed.shape[2].bit_length(), dtype=np.int8)
+
+    @cached_property
+    def flat_signed(self) -> Integers:
+        """S as a flat view."""
+        return self.signed.reshape(-1)
+
+    @cached_property
+    def starts(self) -> Columns:
+        """Where each score column's rows start in `members`, and where the last ones end."""
+        return np.concatenate(([0], np.cumsum((self.labels > 0).sum(axis=1)))).astype(np.intp)
+
+    @cached_property
+    def members(self) -> Rows:
+        """The rows with label +1, score column by score column, ascending in each."""
+        return np.nonzero(self.labels > 0)[1].astype(np.int32)
+
+    @cached_property
     def equal_mass(self) -> bool:
         """Whether all rows weigh the same."""
         return bool((self.row_mass == self.row_mass[0]).all())
@@ -139,7 +159,7 @@ class Tally:
     Attributes
     ----------
     pseudo : int
-        The sum over rows of ``| sum over l of S[i,l] v[l] |`` before the update, in the search's
+        The sum over rows of ``| sum over l of w[i,l] y[i,l] v[l] |`` before the update, in 64-bit
         fixed point: w'_Sigma of seed 001 eq. 14. -1 where each column had a cut of its own.
     wrong_rows : int
         The mass of the rows predicted wrongly after the update.

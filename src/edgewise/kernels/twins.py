@@ -63,9 +63,7 @@ class TwinKernels:
 
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""
-        pseudo = -1
-        if len(signs) == 1:
-            pseudo = int(np.abs(unpacked(state) @ step.signs.astype(np.int64)).sum())
+        pseudo = int(_pseudo_weights(state, step.signs).sum()) if len(signs) == 1 else -1
         agreement = state.labels * signs
         factors = np.where(agreement > 0, step.agree[:, None], step.against[:, None])
         factors[agreement == 0] = step.rest
@@ -167,6 +165,18 @@ def unpacked(state: State) -> Exacts:
     """Return S as an (n, K) matrix of int64."""
     rows = state.signed.transpose(1, 0, 2).reshape(state.n_rows, -1)
     return rows[:, : state.n_scores].astype(np.int64)
+
+
+def _pseudo_weights(state: State, votes: Signs) -> Exacts:
+    """Return | sum over l of w[i,l] y[i,l] v[l] | of each row.
+
+    Summed as if all labels were -1; then twice what has the label +1 is added.
+    """
+    pull, own = np.zeros(state.n_rows), np.zeros(state.n_rows)
+    for k, vote in enumerate(votes.tolist()):
+        pull -= state.weights[k] * vote
+        own += np.where(state.labels[k] > 0, 2.0 * state.weights[k] * vote, 0.0)
+    return fixed(np.abs(pull + own))
 
 
 def _quantise(state: State) -> None:

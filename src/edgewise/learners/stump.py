@@ -56,7 +56,9 @@ class Stump(Learner):
             best = int(np.where(found.edges > 0, energies(found.score_edges), np.inf).argmin())
         if found.edges[best] <= 0:
             return None
-        return _cut(found.columns[best], found.first[best], found.missing[best])
+        return _cut(
+            *(part[best : best + 1] for part in (found.columns, found.first, found.missing))
+        )
 
     def find_per_score(self, kernels: Kernels, state: State, search: Search) -> Cut | None:
         """Return the stump with the largest edge for each score column (seed 001 remark 2)."""
@@ -74,11 +76,9 @@ class Stump(Learner):
         """Return the constant where no column can be cut."""
         if not self.constant or not np.abs(state.signed_totals).sum() > 0:
             return None
-        return _cut(np.intp(CONSTANT), np.intp(0), np.int8(1))
+        return Cut(np.array([CONSTANT]), np.array([0]), np.array([1], dtype=np.int8))
 
 
 def _cut(columns: Columns, first: Columns, missing: Signs) -> Cut:
     """Return the cut, naming the constant classifier as such."""
-    columns, first, missing = np.atleast_1d(columns, first, missing)
-    constant = (first == 0) & (missing > 0)
-    return Cut(np.where(constant, CONSTANT, columns), first, missing)
+    return Cut(np.where((first == 0) & (missing > 0), CONSTANT, columns), first, missing)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.dtypes import Exacts, Reals, Signs
-from edgewise.kernels import EXACT_SCALE, SEARCH_SCALE, Kernels, State, Step, exact_sum, fixed
+from edgewise.kernels import EXACT_SCALE, Kernels, State, Step, exact_sum, fixed
 from edgewise.learners import Cut, Energies, Learner
 from edgewise.objective.votes import VOTE_RULES, Vote, retake, sides
 from edgewise.search import Search
@@ -130,7 +130,7 @@ class Hamming:
         return Progress(
             tally.wrong_rows / self._row_total,
             self._hamming_loss(tally.wrong_entries),
-            tally.pseudo / SEARCH_SCALE if tally.pseudo >= 0 else float("nan"),
+            tally.pseudo / EXACT_SCALE if tally.pseudo >= 0 else float("nan"),
         )
 
     def refresh(self) -> None:

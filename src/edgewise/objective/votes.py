@@ -69,7 +69,7 @@ class VoteRule(ABC):
         """
         plus, minus, signs = _sides(edges)
         alpha, votes = self.votes(plus, minus, signs, floor)
-        return retake(edges, alpha, votes)
+        return _with_energy(edges, plus, minus, signs, alpha, votes)
 
 
 class Discrete(VoteRule):
@@ -143,11 +143,16 @@ def half_log_odds(plus: float, minus: float, floor: float) -> float:
 
 def retake(edges: Edges, alpha: float, votes: Reals) -> Vote:
     """Return given votes with the edge and energy that they have on these weights."""
-    plus, minus, signs = _sides(edges)
+    return _with_energy(edges, *_sides(edges), alpha, votes)
+
+
+def _with_energy(
+    edges: Edges, plus: Reals, minus: Reals, signs: Reals, alpha: float, votes: Reals
+) -> Vote:
     sizes = alpha * votes * signs
     idle = (edges.total - int(edges.masses.sum())) / EXACT_SCALE
     energy = math.fsum(plus * np.exp(-sizes)) + math.fsum(minus * np.exp(sizes)) + idle
-    pull = int(np.where(votes == 0, 0, np.sign(votes).astype(np.int64) * edges.edges).sum())
+    pull = int((np.sign(votes).astype(np.int64) * edges.edges).sum())
     return Vote(alpha, votes, pull / edges.total, energy)
 
 
