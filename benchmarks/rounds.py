@@ -47,7 +47,8 @@ def measure(name: str, n_jobs: int) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"{name:10} {X.shape[0]:6d} x {X.shape[1]:3d}, K={n_classes:2d}  "
-        f"{median:8.3f} ms/round (least {rounds.min():.3f})  {median / entries * 1e6:.4f} ns/entry  "
+        f"{median:8.3f} ms/round (least {rounds.min():.3f})  "
+        f"{median / entries * 1e6:.4f} ns/entry  "
         f"{reference / median:6.1f} x MultiBoost's {reference:g} ms (wanted {wanted} x)  "
         f"bins in {before:.2f} s  peak {peak:.0f} MiB  "
         f"train error {model.history_['train_error'][-1]:.4f} after {model.n_rounds_}",

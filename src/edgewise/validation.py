@@ -21,9 +21,10 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     span = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be {span}, got {value!r}")
-    if value < low or (high is not None and value > high):
+    number = int(value)
+    if number < low or (high is not None and number > high):
         raise ValueError(f"{name} must be {span}, got {value!r}")
-    return int(value)
+    return number
 
 
 def positive(name: str, value: Any, below: float = math.inf) -> float:
@@ -31,9 +32,10 @@ def positive(name: str, value: Any, below: float = math.inf) -> float:
     span = "a positive number" if below == math.inf else f"a number above 0 and below {below:g}"
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {span}, got {value!r}")
-    if not 0 < value < below:
+    number = float(value)
+    if not 0 < number < below:
         raise ValueError(f"{name} must be {span}, got {value!r}")
-    return float(value)
+    return number
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:

@@ -91,10 +91,7 @@ def find_bins(
     """
     values, counts, has_missing = _distinct(column, mass)
     limit = max_bins - has_missing
-    if len(values) > limit:
-        last = _last_of_bins(counts, limit)
-    else:
-        last = np.arange(len(values) - 1)
+    last = _last_of_bins(counts, limit) if len(values) > limit else np.arange(len(values) - 1)
     return Bins(name, midpoints(values, last), has_missing)
 
 

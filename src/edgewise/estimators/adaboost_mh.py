@@ -51,10 +51,10 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
     """AdaBoost.MH: a multi-class and multi-label classifier that is a sum of readable votes.
 
     Each round adds one base function phi(x), which says -1 or +1, times a vote for each class and
-    a coefficient: the score of class l is the sum over rounds of ``alpha * v[l] * phi(x)``. Training
-    lowers the exponential Hamming loss by the factor Z in every round, and the product of the Z
-    bounds the training error. The same data and `random_state` give the same model, bit for bit,
-    for any `n_jobs`.
+    a coefficient: the score of class l is the sum over rounds of ``alpha * v[l] * phi(x)``. Every
+    round lowers the exponential Hamming loss by the factor Z, and the product of the Z bounds the
+    training error. The same data and `random_state` give the same model, bit for bit, for any
+    `n_jobs`.
 
     Parameters
     ----------

@@ -135,5 +135,5 @@ def split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, HeldOut]:
 
 def _some(rng: np.random.Generator, group: NDArray[np.intp], fraction: float) -> NDArray[np.intp]:
     """Return a random share of a class; at least one of its rows stays for training."""
-    size = min(int(round(fraction * len(group))), len(group) - 1)
+    size = min(round(fraction * len(group)), len(group) - 1)
     return rng.permutation(group)[:size]

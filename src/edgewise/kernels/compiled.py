@@ -48,14 +48,14 @@ def _emit_add(context: Any, builder: Any, signature: Any, arguments: Any) -> Any
 # that stands for 2**(d - 1) lanes: part of its type, and so known when the code is compiled.
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _add(context: Any, histogram: Any, signed: Any, s: Any, a: Any, width: Any) -> Any:
     """Add the vector at ``signed[s]`` to the one at ``histogram[a]``."""
     index = types.intp
     return types.void(histogram, signed, index, index, width), _emit_add
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _add_4(
     context: Any, histogram: Any, signed: Any, s: Any, a: Any, b: Any, c: Any, d: Any, width: Any
 ) -> Any:
@@ -106,7 +106,7 @@ def _emit_transpose(context: Any, builder: Any, signature: Any, arguments: Any) 
 _COLUMN_OF = (0, 2, 1, 3, 4, 6, 5, 7)
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _transpose_8(
     context: Any, source: Any, s: Any, s_stride: Any, target: Any, t: Any, t_stride: Any
 ) -> Any:
@@ -263,8 +263,9 @@ def scan_all(  # type: ignore[no-untyped-def]
     """Scan the histograms of a batch of columns.
 
     IN histogram, bases, n_codes, has_missing, where (each column's row in the output), constant
-    (whether the constant may win), totals (padded to whole vectors), per_score. OUT best, first, missing of shape (columns, 1), or
-    (columns, K) with per_score; score_edges of shape (columns, K), or (0, 0) where not wanted.
+    (whether the constant may win), totals (padded to whole vectors), per_score. OUT best, first,
+    missing of shape (columns, 1), or (columns, K) with per_score; score_edges of shape
+    (columns, K), or (0, 0) where not wanted.
     """
     scratch = np.empty(len(totals), dtype=np.int64)
     for q in range(len(bases)):

@@ -192,7 +192,8 @@ def _quantise(state: State) -> None:
 def _wrong_rows(state: State, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if state.target[0] < 0:
         return wrong.any(axis=0)
-    return state.scores.argmax(axis=0) != state.target
+    predicted: NDArray[np.intp] = state.scores.argmax(axis=0)
+    return predicted != state.target
 
 
 def score(values: Reals, thresholds: Reals, table: Reals, out: Reals) -> None:

@@ -56,9 +56,8 @@ class Stump(Learner):
             best = int(np.where(found.edges > 0, energies(found.score_edges), np.inf).argmin())
         if found.edges[best] <= 0:
             return None
-        return _cut(
-            *(part[best : best + 1] for part in (found.columns, found.first, found.missing))
-        )
+        one = slice(best, best + 1)
+        return _cut(found.columns[one], found.first[one], found.missing[one])
 
     def find_per_score(self, kernels: Kernels, state: State, search: Search) -> Cut | None:
         """Return the stump with the largest edge for each score column (seed 001 remark 2)."""

@@ -4,7 +4,6 @@ Nothing in a file can name code to run. Members are stored uncompressed and thei
 before anything is read, so that a file can ask for no more memory than it takes on disk.
 """
 
-import contextlib
 import io
 import json
 import os
@@ -50,11 +49,10 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
                 archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        Path(temporary).unlink(missing_ok=True)
         raise
 
 

@@ -119,9 +119,9 @@ def collapse(terms: StumpTerms) -> ScoreTables:
         # Extended precision keeps the running sums within the rounding of the final table.
         jumps = np.zeros((len(cuts) + 1, n_scores), dtype=np.longdouble)
         np.add.at(jumps, (place + 1, k[mine]), 2 * coefficient[mine].astype(np.longdouble))
-        np.add.at(jumps, (0, k[mine]), -coefficient[mine].astype(np.longdouble))
+        np.add.at(jumps[0], k[mine], -coefficient[mine].astype(np.longdouble))
         absent = np.zeros((1, n_scores), dtype=np.longdouble)
-        np.add.at(absent, (0, k[mine]), missing[mine] * coefficient[mine].astype(np.longdouble))
+        np.add.at(absent[0], k[mine], missing[mine] * coefficient[mine].astype(np.longdouble))
         starts.append(starts[-1] + len(cuts))
         thresholds.append(cuts)
         tables.append(np.concatenate([np.cumsum(jumps, axis=0), absent]).astype(np.float64))

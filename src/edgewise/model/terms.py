@@ -99,7 +99,5 @@ def _cut(values: Reals | None, threshold: float, missing: int) -> Signs | int:
 def _numbers(table: Table, j: int) -> Reals:
     column = table.column(j)
     if isinstance(column, NominalColumn):
-        raise ValueError(
-            f"X has categories in column {table.name(j)!r}, where training had numbers"
-        )
+        raise TypeError(f"X has categories in column {table.name(j)!r}, where training had numbers")
     return column.reals()
