@@ -191,7 +191,7 @@ def _quantise(state: State) -> None:
 
 def _wrong_rows(state: State, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if state.target[0] < 0:
-        return wrong.any(axis=0)
+        return np.asarray(wrong.any(axis=0))
     predicted: NDArray[np.intp] = state.scores.argmax(axis=0)
     return predicted != state.target
 
