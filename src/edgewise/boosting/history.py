@@ -1,5 +1,6 @@
 """What happened in every round."""
 
+import math
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -45,9 +46,9 @@ class History(Mapping[str, Reals]):
     def append(self, **values: float) -> None:
         """Add a round; `bound` follows from `energy`."""
         energy = values["energy"]
-        self._log_bound += float(np.log(energy)) if energy > 0 else -np.inf
-        values["bound"] = float(np.exp(self._log_bound))
-        self._rows.append(tuple(float(values.get(name, np.nan)) for name in FIELDS))
+        self._log_bound += math.log(energy) if energy > 0 else -math.inf
+        values["bound"] = math.exp(self._log_bound)
+        self._rows.append(tuple([float(values.get(name, math.nan)) for name in FIELDS]))
 
     def last(self, name: str) -> float:
         """Return a quantity of the last round."""

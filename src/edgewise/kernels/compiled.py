@@ -289,62 +289,45 @@ def scan_all(  # type: ignore[no-untyped-def]
 
 
 # Weights and scores are stored score column by score column, so that the inner loops run over
-# rows: long, contiguous and free of remainders for any number of classes. They treat every label
-# as -1; the few entries with label +1 are mended afterwards. Scratch arrays are made inside the
-# functions, where the compiler knows that they overlap nothing.
+# rows: long, contiguous and free of remainders for any number of classes. Scratch arrays are made
+# inside the functions, where the compiler knows that they overlap nothing.
 
-_TILE = 256
-
-
-@njit(nogil=True, cache=True)
-def _place_of(members, low, high, row):  # type: ignore[no-untyped-def]
-    """Return where in members[low:high], ascending, the rows from `row` on begin."""
-    while low < high:
-        middle = (low + high) // 2
-        if members[middle] < row:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+_TILE = 512
 
 
 @njit(nogil=True, cache=True)
-def sum_edges(start, stop, weights, starts, members, signs, abstains, sums):  # type: ignore[no-untyped-def]
+def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-untyped-def]
     """Sum the edges of a cut over the rows from start to stop, in 64-bit fixed point.
 
-    IN weights, starts and members (the rows with label +1 in score column k are
-    members[starts[k]:starts[k + 1]]), signs, abstains (whether any sign is 0). OUT sums: for each
-    score column the edge (the sum of sign w y), the mass (of w) and what is idle (w where the sign
-    is 0).
+    IN weights, labels, signs. OUT sums: for each score column the edge (the sum of sign w y), the
+    mass (of w) and what is idle (w where the sign is 0).
     """
     for k in range(weights.shape[0]):
-        w = weights[k, start:stop]
+        w, y = weights[k, start:stop], labels[k, start:stop]
         sign = signs[k if signs.shape[0] > 1 else 0, start:stop]
-        mass, low = np.int64(0), np.int64(0)
+        mass, right, zeros = np.int64(0), np.int64(0), np.int64(0)
         for i in range(len(w)):
             exact = np.int64(np.rint(w[i] * EXACT_SCALE))
             mass += exact
-            low += exact if sign[i] < 0 else np.int64(0)
-        none = np.int64(0)
-        if abstains:
+            right += exact if y[i] == sign[i] else np.int64(0)
+        for i in range(len(w)):
+            zeros += sign[i] == 0
+        idle = np.int64(0)
+        if zeros > 0:
             for i in range(len(w)):
-                none += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
-        edge = 2 * low + none - mass
-        for p in range(_place_of(members, starts[k], starts[k + 1], start), starts[k + 1]):
-            i = members[p] - start
-            if i >= len(w):
-                break
-            edge += 2 * np.int64(sign[i]) * np.int64(np.rint(w[i] * EXACT_SCALE))
-        sums[0, k], sums[1, k], sums[2, k] = edge, mass, none
+                idle += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
+        sums[0, k], sums[1, k], sums[2, k] = 2 * right + idle - mass, mass, idle
 
 
 @njit(nogil=True, cache=True)
-def _mass_above(f, mass):  # type: ignore[no-untyped-def]
-    """Return the mass of the rows with a positive score."""
-    total = np.int64(0)
+def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
+    """Return the mass of the wrong signs among labels of -1 and of +1."""
+    too_high, too_low = np.int64(0), np.int64(0)
     for i in range(len(f)):
-        total += mass[i] if f[i] > 0.0 else np.int64(0)
-    return total
+        above, positive = f[i] > 0.0, y[i] > 0
+        too_high += mass[i] if above and not positive else np.int64(0)
+        too_low += mass[i] if positive and not above else np.int64(0)
+    return too_high, too_low
 
 
 @njit(nogil=True, cache=True)
@@ -371,87 +354,66 @@ def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-
 
 @njit(nogil=True, cache=True)
 def advance(  # type: ignore[no-untyped-def]
-    start, stop, starts, members, target, row_mass, equal_mass, signs, factors, moves, votes, width,
-    weights, scores, signed, sums,
+    start, stop, labels, target, row_mass, equal_mass, signs, agree, against, rest, coefficients,
+    votes, width, weights, scores, signed, sums,
 ):  # fmt: skip
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
-    IN starts and members (the rows with label +1 in score column k), target, row_mass, equal_mass
-    (whether all rows weigh the same), signs, factors and moves (of shape (3, K): what the weight of
-    a label of +1 is multiplied by and what a score changes by where the cut is -1, 0 and +1), votes
-    (-1, 0 or +1). OUT weights, scores, signed (flat), and these rows' share of sums, which start at
-    0: of S, of |S|, and of the mass of wrong entries with label -1 and with +1.
+    IN labels, target, row_mass, equal_mass (whether all rows weigh the same), signs, agree,
+    against, rest, coefficients, votes (-1, 0 or +1). OUT weights, scores, signed (flat), and these
+    rows' share of sums, which start at 0: of S, of |S|, and of the mass of wrong entries with label
+    -1 and with +1.
     """
     n_scores, n = weights.shape
     lanes = 1 << (width.ndim - 1)
-    per_score = signs.shape[0] > 1
     quanta = np.zeros((-(-n_scores // lanes) * lanes, _TILE), dtype=signed.dtype)
-    cut, pull, own_pull = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
-    top, winner, wrong = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
-    kept = np.empty(_TILE)
-    cursor = np.empty(n_scores, dtype=np.intp)
-    for k in range(n_scores):
-        cursor[k] = _place_of(members, starts[k], starts[k + 1], start)
+    cut, pull, top, winner = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
     pseudo, wrong_rows = np.int64(0), np.int64(0)
     for at in range(start, stop, _TILE):
         end = min(stop, at + _TILE)
-        pull[:], own_pull[:], top[:], winner[:], wrong[:] = 0.0, 0.0, -np.inf, 0.0, 0.0
+        multi_class = target[at] >= 0
+        pull[:], top[:], winner[:] = 0.0, -np.inf if multi_class else 0.0, 0.0
         for k in range(n_scores):
-            w, f, mass = weights[k, at:end], scores[k, at:end], row_mass[at:end]
-            near, rest, far, move = factors[2, k], factors[1, k], factors[0, k], moves[2, k]
-            vote = np.float64(votes[k])
-            if per_score or k == 0:
+            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
+            near, far, move, vote = agree[k], against[k], coefficients[k], np.float64(votes[k])
+            if k == 0 or signs.shape[0] > 1:
                 for i in range(end - at):
                     cut[i] = signs[k, at + i]
-            first = last = cursor[k]
-            while last < starts[k + 1] and members[last] < end:
-                kept[last - first] = w[members[last] - at]
-                last += 1
-            cursor[k] = last
-            total, above = np.int64(0), np.int64(0)
+            total, mass = np.int64(0), np.int64(0)
             # One loop does all that it can, so that every array passes through the core once.
             for i in range(end - at):
-                side, x = cut[i], w[i]
-                pull[i] -= x * vote
-                x *= far if side > 0.0 else (near if side < 0.0 else rest)
+                side, x, positive = cut[i], w[i], y[i] > 0
+                pull[i] += x * vote if positive else -x * vote
+                agreement = side if positive else -side
+                x *= near if agreement > 0.0 else (far if agreement < 0.0 else rest)
                 quantum = np.int32(np.rint(x * SEARCH_SCALE))
-                score = f[i] + side * move
-                w[i], f[i], quanta[k, i] = x, score, -quantum
-                total += quantum
-                above += score > 0.0
-            if target[at] >= 0:
+                w[i], f[i] = x, f[i] + side * move
+                quanta[k, i] = quantum if positive else -quantum
+                mass += quantum
+                total += quantum if positive else -quantum
+            sums[0, k] += total
+            sums[1, k] += mass
+            if equal_mass:
+                high, low = np.int64(0), np.int64(0)
                 for i in range(end - at):
-                    best = f[i] > top[i]
-                    top[i] = f[i] if best else top[i]
-                    winner[i] = k if best else winner[i]
+                    high += (f[i] > 0.0) & (y[i] < 0)
+                    low += (f[i] <= 0.0) & (y[i] > 0)
+                sums[2, k] += high * row_mass[0]
+                sums[3, k] += low * row_mass[0]
+            else:
+                too_high, too_low = _wrong_mass(f, y, row_mass[at:end])
+                sums[2, k] += too_high
+                sums[3, k] += too_low
+            if multi_class:
+                for i in range(end - at):
+                    winner[i] = k if f[i] > top[i] else winner[i]
+                    top[i] = f[i] if f[i] > top[i] else top[i]
             else:
                 for i in range(end - at):
-                    wrong[i] += f[i] > 0.0
-            if equal_mass:
-                sums[2, k] += above * row_mass[0]
-            elif above > 0:
-                sums[2, k] += _mass_above(f, mass)
-            own, high, low = np.int64(0), np.int64(0), np.int64(0)
-            for p in range(first, last):
-                i = members[p] - at
-                side, x = np.intp(1 + cut[i]), kept[p - first]
-                own_pull[i] += 2.0 * x * vote
-                x *= factors[side, k]
-                quantum = np.int32(np.rint(x * SEARCH_SCALE))
-                total += quanta[k, i]
-                own += quantum
-                w[i], quanta[k, i] = x, quantum
-                hit = f[i] > 0.0
-                wrong[i] += -1.0 if hit else 1.0
-                high += mass[i] if hit else np.int64(0)
-                low += np.int64(0) if hit else mass[i]
-            sums[0, k] += own - total
-            sums[1, k] += own + total
-            sums[2, k] -= high
-            sums[3, k] += low
+                    top[i] += (f[i] > 0.0) != (y[i] > 0)
         for i in range(end - at):
-            pseudo += np.int64(np.rint(abs(pull[i] + own_pull[i]) * EXACT_SCALE))
-            lost = winner[i] != target[at + i] if target[at] >= 0 else wrong[i] > 0.0
+            pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
+            lost = winner[i] != target[at + i] if multi_class else top[i] > 0.0
             wrong_rows += row_mass[at + i] if lost else np.int64(0)
         _write_rows(quanta, end - at, at, n, width, signed)
     return pseudo, wrong_rows

@@ -68,13 +68,9 @@ class CompiledKernels:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
         spans = self._spans(state.n_rows)
         sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
-        abstains = not signs.all()
 
         def run(part: int) -> None:
-            compiled.sum_edges(
-                *spans[part], state.weights, state.starts, state.members, signs, abstains,
-                sums[part],
-            )  # fmt: skip
+            compiled.sum_edges(*spans[part], state.weights, state.labels, signs, sums[part])
 
         self._map(run, range(len(spans)))
         edges, masses, idle = _total(sums)
@@ -84,16 +80,12 @@ class CompiledKernels:
         """Take the step: update weights, scores and quantised weights; count errors."""
         spans = self._spans(state.n_rows)
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
-        factors = np.empty((3, state.n_scores))
-        factors[0], factors[1], factors[2] = step.against, step.rest, step.agree
-        moves = np.zeros((3, state.n_scores))
-        moves[0], moves[2] = -step.coefficients, step.coefficients
 
         def run(part: int) -> tuple[int, int]:
             return compiled.advance(
-                *spans[part], state.starts, state.members, state.target, state.row_mass,
-                state.equal_mass, signs, factors, moves, step.signs, state.width, state.weights,
-                state.scores, state.flat_signed, sums[part],
+                *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
+                step.agree, step.against, step.rest, step.coefficients, step.signs, state.width,
+                state.weights, state.scores, state.flat_signed, sums[part],
             )  # fmt: skip
 
         counts = self._map(run, range(len(spans)))

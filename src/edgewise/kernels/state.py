@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Signs
 from edgewise.kernels.fixed_point import WIDE_SEARCH_LIMIT
 
 # Score columns travel through the search in vectors of this many lanes.
@@ -84,16 +84,6 @@ class State:
     def flat_signed(self) -> Integers:
         """S as a flat view."""
         return self.signed.reshape(-1)
-
-    @cached_property
-    def starts(self) -> Columns:
-        """Where each score column's rows start in `members`, and where the last ones end."""
-        return np.concatenate(([0], np.cumsum((self.labels > 0).sum(axis=1)))).astype(np.intp)
-
-    @cached_property
-    def members(self) -> Rows:
-        """The rows with label +1, score column by score column, ascending in each."""
-        return np.nonzero(self.labels > 0)[1].astype(np.int32)
 
     @cached_property
     def equal_mass(self) -> bool:

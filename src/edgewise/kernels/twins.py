@@ -168,15 +168,11 @@ def unpacked(state: State) -> Exacts:
 
 
 def _pseudo_weights(state: State, votes: Signs) -> Exacts:
-    """Return | sum over l of w[i,l] y[i,l] v[l] | of each row.
-
-    Summed as if all labels were -1; then twice what has the label +1 is added.
-    """
-    pull, own = np.zeros(state.n_rows), np.zeros(state.n_rows)
-    for k, vote in enumerate(votes.tolist()):
-        pull -= state.weights[k] * vote
-        own += np.where(state.labels[k] > 0, 2.0 * state.weights[k] * vote, 0.0)
-    return fixed(np.abs(pull + own))
+    """Return | sum over l of w[i,l] y[i,l] v[l] | of each row."""
+    pull = np.zeros(state.n_rows)
+    for weights, labels, vote in zip(state.weights, state.labels, votes.tolist(), strict=True):
+        pull += weights * (labels * vote)
+    return fixed(np.abs(pull))
 
 
 def _quantise(state: State) -> None:

@@ -92,6 +92,7 @@ class Hamming:
         self.floor = 1.0 / (n_scores * n_rows)
         weights = np.stack([targets.initial_weights(k) for k in range(n_scores)])
         self._scale = 1.0 / exact_sum(weights)
+        self._unit_losses = targets.label_weights * (self._scale / EXACT_SCALE)
         row_mass = fixed(targets.row_weights)
         self._row_total = int(row_mass.sum())
         self.state = State(targets.labels, targets.target, row_mass, weights)
@@ -119,9 +120,10 @@ class Hamming:
     def advance(self, signs: Signs, vote: Vote) -> Progress:
         """Take the step."""
         moves = vote.coefficients
+        growth = np.exp(moves)
         step = Step(
-            np.exp(-moves) / vote.energy,
-            np.exp(moves) / vote.energy,
+            1.0 / (growth * vote.energy),
+            growth / vote.energy,
             1.0 / vote.energy,
             moves,
             np.sign(vote.votes).astype(np.int8),
@@ -157,8 +159,7 @@ class Hamming:
 
     def _hamming_loss(self, wrong_entries: Exacts) -> float:
         if self.targets.matrix is None:
-            lost = wrong_entries / EXACT_SCALE * self.targets.label_weights
-            return float(lost.sum()) * self._scale
+            return float((wrong_entries * self._unit_losses).sum())
         total = 0
         for k, (scores, labels) in enumerate(
             zip(self.state.scores, self.state.labels, strict=True)

@@ -77,6 +77,15 @@ class Discrete(VoteRule):
 
     compares_energies = False
 
+    def vote(self, edges: Edges, floor: float) -> Vote:
+        """Return the votes; all from two sums, for this is done in every round of most models."""
+        edge, mass = int(np.abs(edges.edges).sum()), int(edges.masses.sum())
+        plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
+        alpha = half_log_odds(plus, minus, floor)
+        idle = (edges.total - mass) / EXACT_SCALE
+        energy = plus * math.exp(-alpha) + minus * math.exp(alpha) + idle
+        return Vote(alpha, np.where(edges.edges > 0, 1.0, -1.0), edge / edges.total, energy)
+
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
         """Return alpha = 1/2 ln(right / wrong) and the signs of the edges."""
         return half_log_odds(plus.sum(), minus.sum(), floor), signs
