@@ -4,9 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.kernels import State, Step, TwinKernels, fixed
+
+# The first example of a test may import libraries; time says nothing about behaviour.
+settings.register_profile("edgewise", deadline=None)
+settings.load_profile("edgewise")
 
 
 @dataclass(frozen=True)

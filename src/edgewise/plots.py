@@ -238,7 +238,7 @@ def curve_plot(
     axes.set_xlim(edges[0], edges[-1])
     if curve.missing.any():
         _draw_missing(axes, curve.missing, groups, edges)
-    axes.set_xlabel(curve.name)
+    axes.set_xlabel(_plain(curve.name))
     axes.set_ylabel("added to the score")
     _tidy(axes)
     axes.legend(title="class" if len(names) > 1 else None, **_BESIDE)
@@ -371,13 +371,19 @@ def _validation_name(metric: Any) -> str:
 def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:
     n_scores = curve.scores.shape[1]
     if n_scores == 1 and len(classes) == 2:
-        return [f"above 0: {classes[1]}\nbelow 0: {classes[0]}"]
+        return [f"above 0: {_plain(classes[1])}\nbelow 0: {_plain(classes[0])}"]
     if len(classes) != n_scores:
         raise ValueError(
             f"classes must have {n_scores} entries, one for each score of the curve, "
             f"got {len(classes)}"
         )
-    return [str(name) for name in classes]
+    return [_plain(name) for name in classes]
+
+
+def _plain(name: Any) -> str:
+    """Return a name that Matplotlib shows as it is: no formula, and not left out of a legend."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
 
 
 def _steps(curve: "Curve") -> tuple[Reals, Reals]:

@@ -136,7 +136,7 @@ def _refresh(objective: Hamming, n_rounds: int) -> None:
 def _validate(monitor: Monitor | None, cut: Cut, bins: Sequence[Bins], moves: Reals) -> float:
     if monitor is None:
         return float("nan")
-    abstaining = Cut(cut.columns, cut.first, np.array(_missing(cut, bins), dtype=np.int8))
+    abstaining = Cut(cut.columns, cut.first, _missing(cut, bins))
     monitor.advance(_signs(monitor.binned, abstaining), moves)
     return monitor.value()
 
@@ -154,7 +154,7 @@ def _record(run: Run, vote: Vote, progress: Progress, validation: float) -> None
 
 
 def _signs(binned: BinnedTable, cut: Cut) -> Signs:
-    places = zip(cut.columns.tolist(), cut.first.tolist(), cut.missing.tolist(), strict=True)
+    places = zip(cut.columns, cut.first, cut.missing, strict=True)
     signs = [binned.cut(j, first, missing) for j, first, missing in places]
     return signs[0][None] if len(signs) == 1 else np.stack(signs)
 
@@ -163,7 +163,7 @@ def _thresholds(cut: Cut, bins: Sequence[Bins]) -> list[float]:
     """Return the real thresholds; where every value is on the positive side, minus infinity."""
     return [
         float(bins[j].thresholds[first - 1]) if j != CONSTANT and first > 0 else -np.inf
-        for j, first in zip(cut.columns.tolist(), cut.first.tolist(), strict=True)
+        for j, first in zip(cut.columns, cut.first, strict=True)
     ]
 
 
@@ -171,5 +171,5 @@ def _missing(cut: Cut, bins: Sequence[Bins]) -> list[int]:
     """Return the outputs for missing values: 0 in columns where training saw none."""
     return [
         side if j == CONSTANT or bins[j].has_missing else 0
-        for j, side in zip(cut.columns.tolist(), cut.missing.tolist(), strict=True)
+        for j, side in zip(cut.columns, cut.missing, strict=True)
     ]

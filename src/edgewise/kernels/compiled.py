@@ -180,7 +180,8 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
             base = bases[q] + chunk * n_codes[q]
             left = (base + common[places[q]]) * lanes
             for k in range(1 << (width.ndim - 1)):
-                rest = totals[chunk * lanes + k]
+                score = chunk * lanes + k
+                rest = totals[score] if score < len(totals) else np.int64(0)
                 for code in range(n_codes[q]):
                     rest -= histogram[(base + code) * lanes + k]
                 histogram[left + k] = rest
@@ -195,7 +196,8 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
-    edges[:] = totals
+    edges[: len(totals)] = totals
+    edges[len(totals) :] = 0
     for t in range(n_values):
         size, other = np.int64(0), np.int64(0)
         for chunk in range(chunks):
@@ -222,7 +224,8 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
 def _edges_at(histogram, base, n_codes, first, missing, chunks, totals, width, edges):  # type: ignore[no-untyped-def]
     """Fill `edges` (OUT) with the score columns' edges of one cut."""
     lanes = 1 << (width.ndim - 1)
-    edges[:] = totals
+    edges[: len(totals)] = totals
+    edges[len(totals) :] = 0
     for chunk in range(chunks):
         column = base + chunk * n_codes
         for k in range(1 << (width.ndim - 1)):
@@ -256,18 +259,18 @@ def _scan_per_score(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def scan_all(  # type: ignore[no-untyped-def]
+def _scan_all(  # type: ignore[no-untyped-def]
     histogram, bases, n_codes, has_missing, where, constant, chunks, totals, width, per_score, best,
     first, missing, score_edges,
 ):  # fmt: skip
     """Scan the histograms of a batch of columns.
 
     IN histogram, bases, n_codes, has_missing, where (each column's row in the output), constant
-    (whether the constant may win), totals (padded to whole vectors), per_score. OUT best, first,
+    (whether the constant may win), totals, per_score. OUT best, first,
     missing of shape (columns, 1), or (columns, K) with per_score; score_edges of shape
     (columns, K), or (0, 0) where not wanted.
     """
-    scratch = np.empty(len(totals), dtype=np.int64)
+    scratch = np.empty(chunks << (width.ndim - 1), dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
         if per_score:
@@ -360,7 +363,7 @@ def advance(  # type: ignore[no-untyped-def]
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
     IN labels, target, row_mass, equal_mass (whether all rows weigh the same), signs, agree,
-    against, rest, coefficients, votes (-1, 0 or +1). OUT weights, scores, signed (flat), and these
+    against, rest, coefficients, votes. OUT weights, scores, signed (flat), and these
     rows' share of sums, which start at 0: of S, of |S|, and of the mass of wrong entries with label
     -1 and with +1.
     """
@@ -375,7 +378,7 @@ def advance(  # type: ignore[no-untyped-def]
         pull[:], top[:], winner[:] = 0.0, -np.inf if multi_class else 0.0, 0.0
         for k in range(n_scores):
             w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
-            near, far, move, vote = agree[k], against[k], coefficients[k], np.float64(votes[k])
+            near, far, move, vote = agree[k], against[k], coefficients[k], np.sign(votes[k])
             if k == 0 or signs.shape[0] > 1:
                 for i in range(end - at):
                     cut[i] = signs[k, at + i]
@@ -420,21 +423,37 @@ def advance(  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram):  # type: ignore[no-untyped-def]
-    """Histogram a batch of dense columns. IN all but histogram (OUT)."""
+def search_dense(  # type: ignore[no-untyped-def]
+    codes, places, bases, n_codes, has_missing, where, constant, signed, n, chunks, totals, width,
+    per_score, histogram, best, first, missing, score_edges,
+):  # fmt: skip
+    """Find the best cuts of a batch of dense columns.
+
+    IN codes, places (the columns' rows in codes), signed (flat), totals; the rest as in _scan_all.
+    OUT histogram (scratch), best, first, missing, score_edges.
+    """
     histogram[:] = 0
     _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram)
+    _scan_all(
+        histogram, bases, n_codes, has_missing, where, constant, chunks, totals, width, per_score,
+        best, first, missing, score_edges,
+    )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
-def sum_sparse(  # type: ignore[no-untyped-def]
-    starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width, histogram
-):
-    """Histogram a batch of sparse columns. IN all but histogram (OUT)."""
+def search_sparse(  # type: ignore[no-untyped-def]
+    starts, rows, codes, common, places, bases, n_codes, has_missing, where, constant, signed, n,
+    chunks, totals, width, per_score, histogram, best, first, missing, score_edges,
+):  # fmt: skip
+    """Find the best cuts of a batch of sparse columns; arguments as in search_dense."""
     histogram[:] = 0
     _sum_sparse(
         starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width,
         histogram,
+    )  # fmt: skip
+    _scan_all(
+        histogram, bases, n_codes, has_missing, where, constant, chunks, totals, width, per_score,
+        best, first, missing, score_edges,
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable
 from edgewise.dtypes import Columns, Exacts, Integers, Signs
@@ -31,7 +32,7 @@ class CompiledKernels:
         self._n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
         self._has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
         self._parts: dict[int, list[tuple[int, int]]] = {}
-        self._batches: dict[tuple[bytes, int], list[_Batch]] = {}
+        self._plans: dict[tuple[Any, ...], _Plan] = {}
 
     def search(
         self,
@@ -42,27 +43,19 @@ class CompiledKernels:
         constant: bool = True,
     ) -> Candidates:
         """Return the best cut of each column."""
-        n_scores = state.n_scores
-        shape = (len(columns), n_scores if per_score else 1)
-        best = np.empty(shape, dtype=np.int64)
-        first = np.empty(shape, dtype=np.intp)
-        missing = np.empty(shape, dtype=np.int8)
-        at_best = np.empty((len(columns), n_scores) if score_edges else (0, 0), dtype=np.int64)
-        totals = np.zeros(state.signed.shape[0] * state.signed.shape[2], dtype=np.int64)
-        totals[:n_scores] = state.signed_totals
+        plan = self._plan(columns, state, per_score, score_edges)
 
         def run(batch: "_Batch") -> None:
-            self._sum(batch, state, totals)
-            compiled.scan_all(
-                batch.histogram, batch.bases, batch.n_codes, batch.has_missing, batch.where,
-                constant, state.signed.shape[0], totals, state.width, per_score, best, first,
-                missing, at_best,
+            search = compiled.search_sparse if batch.sparse else compiled.search_dense
+            search(
+                *batch.codes, batch.places, batch.bases, batch.n_codes, batch.has_missing,
+                batch.where, constant, state.flat_signed, state.n_rows, state.signed.shape[0],
+                state.signed_totals, state.width, per_score, batch.histogram, plan.best, plan.first,
+                plan.missing, plan.score_edges,
             )  # fmt: skip
 
-        self._map(run, self._batches_of(columns, state))
-        if not per_score:
-            best, first, missing = best[:, 0], first[:, 0], missing[:, 0]
-        return Candidates(columns, best, first, missing, at_best if score_edges else None)
+        self._map(run, plan.batches)
+        return plan.candidates
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
@@ -84,13 +77,13 @@ class CompiledKernels:
         def run(part: int) -> tuple[int, int]:
             return compiled.advance(
                 *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
-                step.agree, step.against, step.rest, step.coefficients, step.signs, state.width,
+                step.agree, step.against, step.rest, step.coefficients, step.votes, state.width,
                 state.weights, state.scores, state.flat_signed, sums[part],
             )  # fmt: skip
 
         counts = self._map(run, range(len(spans)))
         total = _total(sums)
-        state.signed_totals[:], state.signed_masses[:] = total[0], total[1]
+        state.signed_totals, state.signed_masses = total[0], total[1]
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
@@ -98,19 +91,6 @@ class CompiledKernels:
         """End the threads."""
         if self._pool is not None:
             self._pool.shutdown()
-
-    def _sum(self, batch: "_Batch", state: State, totals: Exacts) -> None:
-        flat, chunks = state.flat_signed, state.signed.shape[0]
-        shared = (batch.bases, batch.n_codes, flat, state.n_rows, chunks)
-        if batch.sparse:
-            stored = self.table.sparse
-            compiled.sum_sparse(
-                stored.starts, stored.rows, stored.codes, stored.common, batch.places, *shared,
-                totals, state.width, batch.histogram,
-            )  # fmt: skip
-        else:
-            codes = self.table.dense.codes
-            compiled.sum_dense(codes, batch.places, *shared, state.width, batch.histogram)
 
     def _spans(self, n_rows: int) -> list[tuple[int, int]]:
         """Return the rows that each thread takes."""
@@ -125,14 +105,15 @@ class CompiledKernels:
             return [run(part) for part in parts]
         return list(self._pool.map(run, parts))
 
-    def _batches_of(self, columns: Columns, state: State) -> list["_Batch"]:
-        key = (columns.tobytes(), state.signed.shape[0] * state.signed.shape[2])
-        if key not in self._batches:
-            self._batches.clear()
-            self._batches[key] = self._make_batches(columns, state)
-        return self._batches[key]
+    def _plan(self, columns: Columns, state: State, per_score: bool, score_edges: bool) -> "_Plan":
+        key = (columns.tobytes(), state.signed.shape[::2], per_score, score_edges)
+        if key not in self._plans:
+            self._plans.clear()
+            batches = self._batches(columns, state)
+            self._plans[key] = _Plan(columns, state.n_scores, per_score, score_edges, batches)
+        return self._plans[key]
 
-    def _make_batches(self, columns: Columns, state: State) -> list["_Batch"]:
+    def _batches(self, columns: Columns, state: State) -> list["_Batch"]:
         chunks, _, lanes = state.signed.shape
         bin_bytes = chunks * lanes * state.signed.itemsize
         place = self.table.place[columns]
@@ -141,23 +122,21 @@ class CompiledKernels:
             stored = np.flatnonzero((place < 0) == is_sparse)
             if len(stored) == 0:
                 continue
-            # Whole fours of columns, and work for every thread.
+            # Whole fours of columns, work for every thread, and histograms that stay in cache.
             share = -(-len(stored) // (4 * self.n_jobs)) * 4
             largest = int(self._n_codes[columns[stored]].max()) * bin_bytes
-            size = max(1, min(share, max(4, _BATCH_BYTES // largest)))
-            if _BATCH_BYTES // largest < 1:
-                size = 1
+            fitting = _BATCH_BYTES // largest
+            size = 1 if fitting == 0 else min(share, max(4, fitting // 4 * 4))
             for start in range(0, len(stored), size):
                 where = stored[start : start + size]
                 numbers = columns[where]
-                places = place[where]
                 batches.append(
                     _Batch(
+                        self.table,
                         where,
-                        -1 - places if is_sparse else places,
+                        place[where],
                         self._n_codes[numbers],
                         self._has_missing[numbers],
-                        is_sparse,
                         state,
                     )
                 )
@@ -169,22 +148,56 @@ class _Batch:
 
     def __init__(
         self,
+        table: BinnedTable,
         where: Columns,
         places: Columns,
         n_codes: Columns,
-        has_missing: np.ndarray,
-        sparse: bool,
+        has_missing: NDArray[np.bool_],
         state: State,
     ) -> None:
         chunks, _, lanes = state.signed.shape
         self.where = where
-        self.places = places
+        self.sparse = bool(places[0] < 0)
+        self.places = -1 - places if self.sparse else places
+        stored = table.sparse
+        self.codes: tuple[NDArray, ...] = (
+            (stored.starts, stored.rows, stored.codes, stored.common)
+            if self.sparse
+            else (table.dense.codes,)
+        )
         self.n_codes = n_codes
         self.has_missing = has_missing
-        self.sparse = sparse
         ends = np.cumsum(n_codes * chunks)
         self.bases = (ends - n_codes * chunks).astype(np.intp)
         self.histogram: Integers = aligned_zeros((int(ends[-1]) * lanes,), state.signed.dtype.type)
+
+
+class _Plan:
+    """How some columns are searched, and the memory for what is found; kept for the next round."""
+
+    def __init__(
+        self,
+        columns: Columns,
+        n_scores: int,
+        per_score: bool,
+        score_edges: bool,
+        batches: list[_Batch],
+    ) -> None:
+        shape = (len(columns), n_scores if per_score else 1)
+        self.batches = batches
+        self.best = np.empty(shape, dtype=np.int64)
+        self.first = np.empty(shape, dtype=np.intp)
+        self.missing = np.empty(shape, dtype=np.int8)
+        wanted = (len(columns), n_scores) if score_edges else (0, 0)
+        self.score_edges = np.empty(wanted, dtype=np.int64)
+        which = np.s_[:, :] if per_score else np.s_[:, 0]
+        self.candidates = Candidates(
+            columns,
+            self.best[which],
+            self.first[which],
+            self.missing[which],
+            self.score_edges if score_edges else None,
+        )
 
 
 def _total(sums: Exacts) -> Exacts:

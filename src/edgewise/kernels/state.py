@@ -126,20 +126,20 @@ class Step:
 
     The weight of an entry is multiplied by ``agree[l]`` where the cut and the label agree, by
     ``against[l]`` where they do not, and by `rest` where the cut abstains; its score changes by
-    the cut times ``coefficients[l]``.
+    the cut times ``coefficients[l]``. Of `votes` only the signs count.
     """
 
     agree: Reals
     against: Reals
     rest: float
     coefficients: Reals
-    signs: Signs
+    votes: Reals
 
     @staticmethod
     def none(n_scores: int) -> "Step":
         """Return the step that changes nothing (it only refreshes the sums)."""
-        ones = np.ones(n_scores)
-        return Step(ones, ones, 1.0, np.zeros(n_scores), np.zeros(n_scores, dtype=np.int8))
+        ones, zeros = np.ones(n_scores), np.zeros(n_scores)
+        return Step(ones, ones, 1.0, zeros, zeros)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The best cut of each column searched.
+    """The best cut of each column searched; good until the next search.
 
     With one cut for all score columns the arrays have shape (columns,); with a cut for each
     (`per_score`), shape (columns, K).

@@ -63,7 +63,7 @@ class TwinKernels:
 
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""
-        pseudo = int(_pseudo_weights(state, step.signs).sum()) if len(signs) == 1 else -1
+        pseudo = int(_pseudo_weights(state, step.votes).sum()) if len(signs) == 1 else -1
         agreement = state.labels * signs
         factors = np.where(agreement > 0, step.agree[:, None], step.against[:, None])
         factors[agreement == 0] = step.rest
@@ -167,18 +167,18 @@ def unpacked(state: State) -> Exacts:
     return rows[:, : state.n_scores].astype(np.int64)
 
 
-def _pseudo_weights(state: State, votes: Signs) -> Exacts:
+def _pseudo_weights(state: State, votes: Reals) -> Exacts:
     """Return | sum over l of w[i,l] y[i,l] v[l] | of each row."""
     pull = np.zeros(state.n_rows)
-    for weights, labels, vote in zip(state.weights, state.labels, votes.tolist(), strict=True):
+    for weights, labels, vote in zip(state.weights, state.labels, np.sign(votes), strict=True):
         pull += weights * (labels * vote)
     return fixed(np.abs(pull))
 
 
 def _quantise(state: State) -> None:
     signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
-    state.signed_totals[:] = signed.sum(axis=1)
-    state.signed_masses[:] = np.abs(signed).sum(axis=1)
+    state.signed_totals = signed.sum(axis=1)
+    state.signed_masses = np.abs(signed).sum(axis=1)
     chunks, n, lanes = state.signed.shape
     padded = np.zeros((n, chunks * lanes), dtype=np.int64)
     padded[:, : state.n_scores] = signed.T

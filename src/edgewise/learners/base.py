@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sklearn.base import BaseEstimator
 
-from edgewise.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.dtypes import Exacts, Reals
 from edgewise.kernels import Kernels, State
 from edgewise.search import Search
 
@@ -21,17 +21,17 @@ class Cut:
 
     Attributes
     ----------
-    columns : intp array of shape (1,) or (K,)
+    columns : list of int, 1 or K of them
         The column; -1 is the constant classifier.
-    first : intp array of the same shape
+    first : list of int
         The first bin on the positive side.
-    missing : int8 array of the same shape
+    missing : list of int
         The output for missing values.
     """
 
-    columns: Columns
-    first: Columns
-    missing: Signs
+    columns: list[int]
+    first: list[int]
+    missing: list[int]
 
 
 class Learner(BaseEstimator):

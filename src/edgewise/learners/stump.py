@@ -75,9 +75,11 @@ class Stump(Learner):
         """Return the constant where no column can be cut."""
         if not self.constant or not np.abs(state.signed_totals).sum() > 0:
             return None
-        return Cut(np.array([CONSTANT]), np.array([0]), np.array([1], dtype=np.int8))
+        return Cut([CONSTANT], [0], [1])
 
 
 def _cut(columns: Columns, first: Columns, missing: Signs) -> Cut:
     """Return the cut, naming the constant classifier as such."""
-    return Cut(np.where((first == 0) & (missing > 0), CONSTANT, columns), first, missing)
+    places = zip(columns.tolist(), first.tolist(), missing.tolist(), strict=True)
+    named = [(CONSTANT if t == 0 and side > 0 else j, t, side) for j, t, side in places]
+    return Cut(*(list(part) for part in zip(*named, strict=True)))

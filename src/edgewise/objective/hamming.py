@@ -108,8 +108,6 @@ class Hamming:
     def vote(self, signs: Signs) -> Vote | None:
         """Return the votes on a cut, or None where no step lowers the loss."""
         edges = self.kernels.edges(self.state, signs)
-        if not edges.edges.any():
-            return None
         vote = self.rule.vote(edges, self.floor)
         return vote if vote.energy < edges.total / EXACT_SCALE else None
 
@@ -126,7 +124,7 @@ class Hamming:
             growth / vote.energy,
             1.0 / vote.energy,
             moves,
-            np.sign(vote.votes).astype(np.int8),
+            vote.votes,
         )
         tally = self.kernels.advance(self.state, signs, step)
         return Progress(

@@ -1,0 +1,175 @@
+"""A first look: train on handwritten digits, print what was learned, save it and load it again."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.boosting import ProgressBar
+from edgewise.estimators import AdaBoostMH, load
+from edgewise.theory import one_error_bound
+
+if TYPE_CHECKING:
+    from edgewise.model import StumpTerms
+
+FOLDER = "edgewise-demo"
+ROUNDS = 300
+_MODEL, _PICTURE = "digits.edgewise", "learning-curve.png"
+_SIDE = 8
+
+
+def run(
+    folder: str | os.PathLike[str] = FOLDER, rounds: int = ROUNDS, stream: TextIO | None = None
+) -> AdaBoostMH:
+    """Train on scikit-learn's digits, explain the model, save it and check the saved file.
+
+    Two thirds of the digits are trained on, one third is tested on.
+
+    Parameters
+    ----------
+    folder : str or path-like, default "edgewise-demo"
+        Where to write the model and the learning curve; made if it is not there.
+    rounds : int, default 300
+        Rounds of boosting.
+    stream : text stream, default None
+        Where to print; standard output if None.
+
+    Returns
+    -------
+    AdaBoostMH
+        The trained model.
+
+    Raises
+    ------
+    RuntimeError
+        If the saved model does not predict as the trained one does.
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> from edgewise.demo import run
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = run(folder, rounds=20, stream=io.StringIO())
+    >>> model.n_rounds_
+    20
+    """
+    out = sys.stdout if stream is None else stream
+    # Fail now rather than after training.
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    X_train, X_test, y_train, y_test = _digits()
+    _say(
+        out,
+        f"Handwritten digits, {_SIDE} x {_SIDE} pixels: {len(y_train)} to train on, "
+        f"{len(y_test)} to test on, {len(np.unique(y_train))} classes",
+    )
+    model = AdaBoostMH(n_rounds=rounds, callbacks=[ProgressBar(out)])
+    model.fit(X_train, y_train, eval_set=(X_test, y_test))
+    if model.stop_reason_ == "interrupted":
+        raise KeyboardInterrupt
+    _say(out, "")
+    _report_errors(out, model)
+    _say(out, "")
+    _report_features(out, model)
+    _say(out, "")
+    _report_terms(out, model)
+    _say(out, "")
+    _report_files(out, model, folder, X_test)
+    return model
+
+
+def _digits() -> list[NDArray]:
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    X, y = load_digits(return_X_y=True)
+    parts: list[NDArray] = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
+    return parts
+
+
+def _report_errors(out: TextIO, model: AdaBoostMH) -> None:
+    history, n_classes = model.history_, len(model.classes_)
+    error_bound = one_error_bound(history["energy"], n_classes)[-1]
+    pseudo_weights = history["pseudo_weight"]
+    rows = [
+        (
+            "training error",
+            f"{history.last('train_error'):.2%}",
+            f"at most {error_bound:.2%} = sqrt(K - 1) * product of Z, by the bound",
+        ),
+        (
+            "Hamming loss",
+            f"{history.last('hamming_loss'):.2%}",
+            f"at most {history.last('bound'):.2%} = product of Z, by the bound",
+        ),
+        ("test error", f"{history.last('validation'):.2%}", "on digits not trained on"),
+        (
+            "least w'_Sigma",
+            f"{pseudo_weights.min():.3f}",
+            f"in round {pseudo_weights.argmin() + 1}: the weight of the binary problem inside a round",
+        ),
+    ]
+    for name, value, note in rows:
+        _say(out, f"  {name:<15} {value:>7}   {note}")
+
+
+def _report_features(out: TextIO, model: AdaBoostMH) -> None:
+    used = model.terms_.columns[:, 0]
+    shares = model.feature_importances_
+    counts = np.bincount(used[used >= 0], minlength=len(shares))
+    # Equal counts in the order of their share in the fall of the loss.
+    order = np.lexsort((-shares, -counts))[:5]
+    _say(out, "The five most used pixels (row, column; both from 0):")
+    for j in order.tolist():
+        _say(out, f"  {_pixel(j)}   in {counts[j]:3d} rounds, {shares[j]:5.1%} of the fall in loss")
+
+
+def _report_terms(out: TextIO, model: AdaBoostMH) -> None:
+    _say(out, "The first rules; below its threshold a rule votes the other way round:")
+    names = [str(name) for name in model.classes_.tolist()]
+    for t in range(min(2, len(model.terms_))):
+        _say(out, f"  {t + 1}. {_rule(model.terms_, t, names)}")
+
+
+def _report_files(out: TextIO, model: AdaBoostMH, folder: Path, X: NDArray) -> None:
+    saved = folder / _MODEL
+    model.save(saved)
+    again = load(saved)
+    if not np.array_equal(again.decision_function(X), model.decision_function(X)):
+        raise RuntimeError(f"the model loaded from {saved} does not predict as the trained one")
+    _say(
+        out,
+        f"Model:          {saved}   (loaded again: all {len(X)} test scores equal, bit for bit)",
+    )
+    try:
+        from edgewise.plots import learning_curve
+
+        title = f"AdaBoost.MH on digits, {model.n_rounds_} rounds of stumps"
+        learning_curve(model, folder / _PICTURE, title)
+    except ImportError as error:
+        _say(out, f"Learning curve: not drawn; {error}")
+    else:
+        _say(out, f"Learning curve: {folder / _PICTURE}")
+
+
+def _rule(terms: "StumpTerms", t: int, names: list[str]) -> str:
+    votes = terms.votes[t]
+    sides = (votes > 0, votes < 0)
+    likes, dislikes = (" ".join(n for n, on in zip(names, s, strict=True) if on) for s in sides)
+    j = int(terms.columns[t, 0])
+    test = "always" if j < 0 else f"{_pixel(j)} >= {terms.thresholds[t, 0]:g}"
+    return (
+        f"{test} votes for {likes or 'none'}, against {dislikes or 'none'}, "
+        f"alpha {terms.alphas[t]:.2f}"
+    )
+
+
+def _pixel(j: int) -> str:
+    return f"pixel ({j // _SIDE}, {j % _SIDE})"
+
+
+def _say(out: TextIO, line: str) -> None:
+    print(line, file=out, flush=True)

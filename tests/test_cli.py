@@ -1,0 +1,159 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import edgewise
+from edgewise import AdaBoostMH, cli, datasets
+from edgewise.cli import main
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A model file of three classes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 15))
+    y = np.array(["low", "mid", "high"])[(X[:, 2] > 0).astype(int) + (X[:, 4] > 0)]
+    path = tmp_path / "small.edgewise"
+    model = AdaBoostMH(n_rounds=40).fit(X, y, eval_set=(X, y))
+    model.save(path)
+    return path, model
+
+
+def failure(argv, capsys):
+    """Run a command that fails and return the one line it prints."""
+    assert main(argv) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.endswith("\n")
+    assert err.count("\n") == 1
+    assert err.startswith("edgewise: error: ")
+    return err
+
+
+class TestHelp:
+    def test_version(self, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main(["--version"])
+        assert stop.value.code == 0
+        assert capsys.readouterr().out == f"edgewise {edgewise.__version__}\n"
+
+    def test_help_names_the_commands_and_gives_examples(self, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main(["--help"])
+        assert stop.value.code == 0
+        text = capsys.readouterr().out
+        assert "examples:" in text
+        assert all(f"edgewise {name}" in text for name in ("demo", "info", "datasets"))
+
+    def test_help_imports_nothing_heavy(self):
+        code = (
+            "import sys; from edgewise.cli import main\n"
+            "try: main(['--help'])\n"
+            "except SystemExit: pass\n"
+            "sys.exit(bool({'numpy', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+        assert done.returncode == 0
+
+    def test_runs_as_a_module(self):
+        command = [sys.executable, "-m", "edgewise", "--version"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout == f"edgewise {edgewise.__version__}\n"
+
+    @pytest.mark.parametrize("argv", [[], ["nothing"], ["info"], ["demo", "--rounds", "0"]])
+    def test_wrong_usage_exits_with_2(self, argv, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main(argv)
+        assert stop.value.code == 2
+        assert "usage: edgewise" in capsys.readouterr().err
+
+
+class TestDatasets:
+    def test_lists_every_set_with_sizes_terms_and_whether_it_is_here(self, capsys, monkeypatch):
+        monkeypatch.setattr(datasets, "available", lambda name: name == "letter")
+        assert main(["datasets"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        table = {line.split()[0]: line.split() for line in lines[1 : 1 + len(datasets.names())]}
+        assert tuple(table) == datasets.names()
+        assert table["letter"][1:] == ["16000", "4000", "16", "26", "yes", "CC", "BY", "4.0"]
+        assert table["mnist"][5] == "no"
+
+
+class TestInfo:
+    def test_tells_what_the_file_holds(self, saved, capsys):
+        path, model = saved
+        assert main(["info", str(path)]) == 0
+        text = capsys.readouterr().out
+        history = model.history_
+        assert "AdaBoostMH, discrete votes" in text
+        assert "3: high, low, mid" in text
+        assert "40 (training ended by: n_rounds)" in text
+        assert f"bound on it      {history.last('bound'):.4g} (product of Z)" in text
+        assert f"{history.last('validation'):.4g} (error)" in text
+        top = model.explain()[0]
+        assert f"{top.importance:6.1%}  {top.name}" in text
+
+    def test_numbers_are_those_of_the_rounds_kept(self, tmp_path, capsys):
+        rng = np.random.default_rng(1)
+        X, y = rng.normal(size=(90, 3)), rng.integers(0, 3, 90)
+        model = AdaBoostMH(n_rounds=60, patience=3).fit(X[:60], y[:60], eval_set=(X[60:], y[60:]))
+        assert model.n_rounds_ < model.history_.n_rounds
+        model.save(tmp_path / "stopped.edgewise")
+        assert main(["info", str(tmp_path / "stopped.edgewise")]) == 0
+        bound = model.history_["bound"][model.n_rounds_ - 1]
+        assert f"{bound:.4g} (product of Z)" in capsys.readouterr().out
+
+    def test_names_cannot_steer_the_terminal(self, tmp_path, capsys):
+        model = AdaBoostMH(n_rounds=2).fit([[0.0], [1.0]], ["a\x1b[31m", "b\nc"])
+        model.save(tmp_path / "odd.edgewise")
+        assert main(["info", str(tmp_path / "odd.edgewise")]) == 0
+        text = capsys.readouterr().out
+        assert "\x1b" not in text
+        assert "2: a?[31m, b c" in text
+
+    def test_a_missing_file_is_one_line(self, tmp_path, capsys):
+        err = failure(["info", str(tmp_path / "none.edgewise")], capsys)
+        assert "none.edgewise: No such file" in err
+
+    def test_a_folder_is_one_line(self, tmp_path, capsys):
+        failure(["info", str(tmp_path)], capsys)
+
+    def test_another_file_is_one_line(self, tmp_path, capsys):
+        other = tmp_path / "notes.txt"
+        other.write_text("not a model\nat all\n")
+        assert "notes.txt is not a readable edgewise model" in failure(["info", str(other)], capsys)
+
+    def test_a_damaged_model_is_one_line(self, saved, capsys):
+        path, _ = saved
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 0xFF
+        path.write_bytes(content)
+        assert "is not a readable edgewise model" in failure(["info", str(path)], capsys)
+
+
+class TestDemo:
+    def test_runs_with_its_options(self, tmp_path, capsys):
+        folder = tmp_path / "out"
+        assert main(["demo", "--folder", str(folder), "--rounds", "5"]) == 0
+        assert "test error" in capsys.readouterr().out
+        assert edgewise.load(folder / "digits.edgewise").n_rounds_ == 5
+
+    def test_a_folder_that_cannot_be_made_is_one_line(self, tmp_path, capsys):
+        (tmp_path / "taken").write_text("a file")
+        failure(["demo", "--folder", str(tmp_path / "taken")], capsys)
+
+    def test_ctrl_c_exits_with_130_quietly(self, monkeypatch, capsys):
+        def interrupt(options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(cli, "_demo", interrupt)
+        assert main(["demo"]) == 130
+        assert capsys.readouterr() == ("", "")
+
+
+def test_a_reader_that_closes_early_is_no_error():
+    command = f"{sys.executable} -m edgewise datasets | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
