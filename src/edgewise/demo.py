@@ -67,7 +67,7 @@ def run(
         f"{len(y_test)} to test on, {len(np.unique(y_train))} classes",
     )
     model = AdaBoostMH(n_rounds=rounds, callbacks=[ProgressBar(out)])
-    model.fit(X_train, y_train, eval_set=(X_test, y_test))
+    model.fit(X_train, y_train, eval_set=(X_test, y_test)).set_params(callbacks=None)
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
     _say(out, "")
@@ -109,7 +109,7 @@ def _report_errors(out: TextIO, model: AdaBoostMH) -> None:
         (
             "least w'_Sigma",
             f"{pseudo_weights.min():.3f}",
-            f"in round {pseudo_weights.argmin() + 1}: the weight of the binary problem inside a round",
+            f"in round {pseudo_weights.argmin() + 1}: the weight of the round's binary problem",
         ),
     ]
     for name, value, note in rows:

@@ -113,7 +113,8 @@ def test_sample_weight_is_routed(iris):
             model.set_score_request(sample_weight=False), X, y, cv=3,
             params={"sample_weight": weight}, return_estimator=True,
         )  # fmt: skip
-        piped = make_pipeline(StandardScaler(), model).fit(X, y, sample_weight=weight)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        piped = make_pipeline(scaler, model).fit(X, y, sample_weight=weight)
     # Rows of weight 0 are absent, so the first class is unknown wherever the weights arrived.
     assert [est.classes_.tolist() for est in result["estimator"]] == [[1, 2]] * 3
     assert piped.classes_.tolist() == [1, 2]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from edgewise.data import Table, as_table
 from edgewise.dtypes import Reals
@@ -64,12 +65,11 @@ def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> Rows:
     ValueError
         If X, y and the weights do not fit together, or y is no classification target.
     """
-    from sklearn.utils.validation import _num_samples
-
-    if y is not None and _num_samples(y) != X.n_rows:
+    n_targets = X.n_rows if y is None else _length(y)
+    if n_targets != X.n_rows:
         raise ValueError(
             f"X and y must have the same number of rows, got inconsistent numbers of samples: "
-            f"{[X.n_rows, _num_samples(y)]}"
+            f"{[X.n_rows, n_targets]}"
         )
     weights = read_row_weights(sample_weight, X.n_rows)
     keep = None
@@ -82,6 +82,14 @@ def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> Rows:
     if not isinstance(checked, str):
         checked = checked[keep]
     return Rows(X.take(keep), labels, weights[keep], checked)
+
+
+def _length(y: Any) -> int:
+    """Return the number of targets, in whatever form they come."""
+    shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
+    if not shape:
+        raise ValueError(f"y must hold one target for each row of X, got {y!r}")
+    return int(shape[0])
 
 
 def read_held_out(eval_set: Any, like: Rows, infinite: str) -> HeldOut:

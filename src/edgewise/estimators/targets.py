@@ -73,8 +73,8 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     ValueError
         If `y` is missing, has missing or infinite values, is continuous, or has a single class.
     """
+    from sklearn.utils import assert_all_finite, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import _check_y, column_or_1d
 
     if y is None:
         raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
@@ -82,12 +82,12 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     plain = y.toarray() if sparse.issparse(y) else np.asarray(y)
     kind = type_of_target(plain, input_name="y") if plain.size else "empty"
     if plain.ndim == 2 and plain.shape[1] > 1 and kind.startswith("multilabel"):
-        codes = _check_y(plain, multi_output=True).astype(np.int64)
+        codes = plain.astype(np.int64)
         codes = codes if keep is None else codes[keep]
         return Labels(np.array(names or range(codes.shape[1])), codes)
     values = column_or_1d(plain, warn=True)
-    _check_y(values, y_numeric=False)
     _refuse_missing(values)
+    assert_all_finite(values, input_name="y")
     check_classification_targets(values)
     values = values if keep is None else values[keep]
     classes, codes = np.unique(values, return_inverse=True)
@@ -293,10 +293,6 @@ def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Real
 
 
 def _refuse_missing(values: NDArray) -> None:
-    if values.dtype.kind == "f":
-        if not np.isfinite(values).all():
-            raise ValueError("y contains NaN or infinity: Input y must be finite")
-    elif values.dtype.kind == "O":
-        missing = [value is None or value != value for value in values]
-        if any(missing):
-            raise ValueError("y contains missing values (None or NaN): Input y contains NaN")
+    """Raise if a column of Python objects has missing values; floats are checked elsewhere."""
+    if values.dtype.kind == "O" and any(value is None or value != value for value in values):
+        raise ValueError("y contains missing values (None or NaN): Input y contains NaN")

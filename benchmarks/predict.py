@@ -1,0 +1,119 @@
+"""What a prediction costs, in CPU time on one thread, for models of 100 to 10,000 rounds.
+
+Run with `python benchmarks/predict.py [--sklearn]`. A model of stumps is collapsed to one table for
+each column, so the time must not grow with the rounds. The data are letter's, or generated ones of
+the same size where letter is not in $EDGEWISE_DATA nor in the cache. Beside it, where installed:
+LightGBM, whose trees all have to be visited.
+"""
+
+import argparse
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+
+from edgewise import AdaBoostMH, datasets
+
+ROWS = 10_000
+ROUNDS = (100, 1_000, 10_000)
+TREES = (100, 1_000)
+SECONDS = 1.0
+
+
+def letter_like() -> tuple[str, np.ndarray, np.ndarray]:
+    if datasets.available("letter"):
+        data = datasets.load("letter", download=False)
+        X = np.concatenate([data.X_train, data.X_test])
+        return "letter", X, np.concatenate([data.y_train, data.y_test])
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 26, 20_000)
+    centres = rng.uniform(3, 12, (26, 16))
+    X = np.clip(np.rint(centres[y] + rng.normal(0, 2, (len(y), 16))), 0, 15)
+    return "generated, letter-like", X, y
+
+
+def cpu_ms(call: Callable[[], object]) -> float:
+    """Return the median CPU milliseconds of a call, over about a second of calls."""
+    call()
+    times: list[float] = []
+    while sum(times) < SECONDS or len(times) < 3:
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return 1e3 * statistics.median(times)
+
+
+def show(name: str, milliseconds: float, reference: float, note: str) -> None:
+    print(
+        f"{name:<34} {milliseconds:9.2f} ms  {1e3 * milliseconds / ROWS:8.3f} us/row  "
+        f"{milliseconds / reference:8.1f} x  {note}",
+        flush=True,
+    )
+
+
+def measure_edgewise(X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray) -> float:
+    """Measure models of more and more rounds and return the time of the smallest."""
+    model = AdaBoostMH(warm_start=True)
+    first = None
+    for n_rounds in ROUNDS:
+        model.set_params(n_rounds=n_rounds).fit(X, y)
+        milliseconds = cpu_ms(lambda: model.predict(rows))
+        first = first or milliseconds
+        error = 1 - model.score(rows, truth)
+        show(f"edgewise, {model.n_rounds_:,} rounds", milliseconds, first, f"error {error:.4f}")
+    assert first is not None
+    print(f"{ROUNDS[-1] // ROUNDS[0]} times the rounds cost {milliseconds / first:.2f} x the time")
+    return first
+
+
+def measure_lightgbm(
+    X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, reference: float
+) -> None:
+    try:
+        from lightgbm import LGBMClassifier
+    except ImportError:
+        print("LightGBM is not installed")
+        return
+    model = LGBMClassifier(n_estimators=TREES[-1], n_jobs=1, verbose=-1).fit(X, y)
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    # The first trees of a larger model are the smaller model.
+    for trees in TREES:
+        milliseconds = cpu_ms(lambda n=trees: model.predict(rows, num_iteration=n))
+        error = np.mean(model.predict(rows, num_iteration=trees) != truth)
+        show(f"LightGBM, n_estimators={trees:,}", milliseconds, reference, f"error {error:.4f}")
+
+
+def measure_sklearn(
+    X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, reference: float
+) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(max_iter=TREES[0], early_stopping=False).fit(X, y)
+    milliseconds = cpu_ms(lambda: model.predict(rows))
+    error = 1 - model.score(rows, truth)
+    name = f"HistGradientBoosting, max_iter={TREES[0]}"
+    show(name, milliseconds, reference, f"error {error:.4f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sklearn", action="store_true", help="HistGradientBoosting as well")
+    options = parser.parse_args()
+    name, X, y = letter_like()
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    # Half to train on, half to predict.
+    task = (X[ROWS:], y[ROWS:], X[:ROWS], y[:ROWS])
+    print(f"{name}: predict {ROWS:,} rows of {X.shape[1]} columns, {len(np.unique(y))} classes")
+    reference = measure_edgewise(*task)
+    measure_lightgbm(*task, reference)
+    if options.sklearn:
+        measure_sklearn(*task, reference)
+
+
+if __name__ == "__main__":
+    main()
