@@ -92,7 +92,7 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
     kernels = TwinKernels(problem.binned)
     step = Step(
         np.array([0.5, 0.25, 0.75]), np.array([0.9, 0.8, 0.7]), 0.6, rng.normal(size=3),
-        np.array([1, 0, -1], np.int8),
+        np.array([1.0, 0.0, -0.5]),
     )  # fmt: skip
     signs = rng.choice([-1, 0, 1], size=(n_cuts, 25)).astype(np.int8)
     tally = kernels.advance(state, signs, step)
@@ -103,7 +103,7 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
             sign, label = int(signs[k % n_cuts, i]), int(problem.labels[k, i])
             factor = {1: step.agree[k], -1: step.against[k], 0: step.rest}[sign * label]
             weight = problem.weights[k, i]
-            pull += weight * label * step.signs[k]
+            pull += weight * label * np.sign(step.votes[k])
             assert state.weights[k, i] == weight * factor
             assert state.scores[k, i] == sign * step.coefficients[k]
             assert unpacked(state)[i, k] == round(weight * factor * SEARCH_SCALE) * label

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import njit
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE
@@ -62,6 +62,52 @@ def _add_4(
     """Add the vector at ``signed[s]`` to four vectors of the histogram."""
     index = types.intp
     return types.void(histogram, signed, index, index, index, index, index, width), _emit_add
+
+
+def _emit_cut(context: Any, builder: Any, signature: Any, arguments: Any, move: bool) -> Any:
+    """Emit edges - 2 * bin as one vector, its store if the bin moves, and the sum of its sizes."""
+    edges_kind, _, histogram_kind, _, width = signature.args
+    edges, e, histogram, h, _ = arguments
+    lanes = 1 << (width.ndim - 1)
+    wide = ir.VectorType(ir.IntType(64), lanes)
+    held_at, _ = _vector_at(context, builder, edges_kind, edges, e, lanes)
+    bin_at, bits = _vector_at(context, builder, histogram_kind, histogram, h, lanes)
+    held, moved = builder.load(held_at), builder.load(bin_at)
+    held.align, moved.align = 8, bits // 8
+    if bits < 64:
+        moved = builder.sext(moved, wide)
+    left = builder.sub(held, builder.add(moved, moved))
+    if move:
+        builder.store(left, held_at).align = 8
+    zero = ir.Constant(wide, [0] * lanes)
+    sizes = builder.select(builder.icmp_signed(">", left, zero), left, builder.sub(zero, left))
+    name = f"llvm.vector.reduce.add.v{lanes}i64"
+    summed = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.IntType(64), [wide]), name
+    )
+    return builder.call(summed, [sizes])
+
+
+def _emit_moved_cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return _emit_cut(context, builder, signature, arguments, move=True)
+
+
+def _emit_trial_cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return _emit_cut(context, builder, signature, arguments, move=False)
+
+
+@intrinsic
+def _move_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any) -> Any:
+    """Move a bin to the negative side of the cut; return the sum of the edges' sizes."""
+    index = types.intp
+    return types.int64(edges, index, histogram, index, width), _emit_moved_cut
+
+
+@intrinsic
+def _try_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any) -> Any:
+    """Return what `_move_bin` would, and move nothing."""
+    index = types.intp
+    return types.int64(edges, index, histogram, index, width), _emit_trial_cut
 
 
 # Which elements of two vectors of eight, joined, make the next ones when an 8 x 8 block is
@@ -201,18 +247,14 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
     for t in range(n_values):
         size, other = np.int64(0), np.int64(0)
         for chunk in range(chunks):
-            column = base + chunk * n_codes
-            passed = (column + t - 1) * lanes
-            absent = (column + n_codes - 1) * lanes
-            at = chunk * lanes
+            column, at = base + chunk * n_codes, chunk * lanes
             if t > 0:
-                for k in range(1 << (width.ndim - 1)):
-                    edges[at + k] -= 2 * np.int64(histogram[passed + k])
-            for k in range(1 << (width.ndim - 1)):
-                size += abs(edges[at + k])
+                size += _move_bin(edges, at, histogram, (column + t - 1) * lanes, width)
+            else:
+                for k in range(lanes):
+                    size += abs(edges[at + k])
             if has_missing:
-                for k in range(1 << (width.ndim - 1)):
-                    other += abs(edges[at + k] - 2 * np.int64(histogram[absent + k]))
+                other += _try_bin(edges, at, histogram, (column + n_codes - 1) * lanes, width)
         if size > best and (t > 0 or constant):
             best, first, missing = size, t, 1
         if has_missing and other > best:

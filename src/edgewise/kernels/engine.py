@@ -67,7 +67,7 @@ class CompiledKernels:
 
         self._map(run, range(len(spans)))
         edges, masses, idle = _total(sums)
-        return Edges(edges, masses - idle, int(masses.sum()))
+        return Edges(edges, masses - idle, sum(masses.tolist()))
 
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""

@@ -59,7 +59,8 @@ class TwinKernels:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
         exact = fixed(state.weights)
         edges = (exact * state.labels * signs).sum(axis=1)
-        return Edges(edges, (exact * (signs != 0)).sum(axis=1), int(exact.sum()))
+        masses = (exact * (signs != 0)).sum(axis=1)
+        return Edges(edges, masses, sum(exact.sum(axis=1).tolist()))
 
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""

@@ -117,15 +117,8 @@ class Hamming:
 
     def advance(self, signs: Signs, vote: Vote) -> Progress:
         """Take the step."""
-        moves = vote.coefficients
-        growth = np.exp(moves)
-        step = Step(
-            1.0 / (growth * vote.energy),
-            growth / vote.energy,
-            1.0 / vote.energy,
-            moves,
-            vote.votes,
-        )
+        moves, rest = vote.coefficients, 1.0 / vote.energy
+        step = Step(np.exp(-moves) * rest, np.exp(moves) * rest, rest, moves, vote.votes)
         tally = self.kernels.advance(self.state, signs, step)
         return Progress(
             tally.wrong_rows / self._row_total,

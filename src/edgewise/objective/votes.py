@@ -79,7 +79,7 @@ class Discrete(VoteRule):
 
     def vote(self, edges: Edges, floor: float) -> Vote:
         """Return the votes; all from two sums, for this is done in every round of most models."""
-        edge, mass = int(np.abs(edges.edges).sum()), int(edges.masses.sum())
+        edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
         alpha = half_log_odds(plus, minus, floor)
         idle = (edges.total - mass) / EXACT_SCALE

@@ -1,0 +1,101 @@
+"""What the model says about itself, and missing values at prediction time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgewise import AdaBoostMH, Stump
+
+SETTINGS = [
+    {},
+    {"votes": "real"},
+    {"votes": "abstain"},
+    {"factorized": False},
+    {"learner": Stump(constant=False)},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_curves_add_up_to_the_scores(blobs, settings, n_classes):
+    X, y = blobs(n_classes=n_classes)
+    X[::9, 0] = np.nan
+    model = AdaBoostMH(n_rounds=30, **settings).fit(X, y)
+    explanation = model.explain()
+    scores = explanation.bias + sum(curve(X[:, curve.column]) for curve in explanation)
+    given = model.decision_function(X)
+    np.testing.assert_allclose(scores, given[:, None] if n_classes == 2 else given, atol=1e-12)
+
+
+def test_curves_are_sorted_and_named(blobs):
+    X, y = blobs()
+    frame = pd.DataFrame(X, columns=["height", "b", "c", "d"])
+    model = AdaBoostMH(n_rounds=40).fit(frame, y)
+    explanation = model.explain()
+    assert explanation.classes == [0, 1, 2]
+    shares = [curve.importance for curve in explanation]
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
+    assert explanation[0].name == "height"
+    assert explanation.curve("height") is explanation.curve(0) is explanation[0]
+    assert explanation[0].importance == pytest.approx(model.feature_importances_[0])
+    assert "height" in repr(explanation)
+    with pytest.raises(KeyError, match="weight"):
+        explanation.curve("weight")
+
+
+def test_curves_of_an_array_have_made_up_names(blobs):
+    assert AdaBoostMH(n_rounds=5).fit(*blobs()).explain()[0].name == "x0"
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_importances_find_the_column_that_matters(settings):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = np.digitize(X[:, 3], [-0.5, 0.5])
+    importances = AdaBoostMH(n_rounds=20, **settings).fit(X, y).feature_importances_
+    assert importances.shape == (5,)
+    assert importances.sum() == pytest.approx(1.0)
+    assert (importances >= 0).all()
+    assert importances[3] > 0.8
+
+
+def test_names_are_kept(blobs):
+    X, y = blobs()
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = AdaBoostMH(n_rounds=3).fit(frame, y)
+    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+    assert model.n_features_in_ == 4
+    assert not hasattr(AdaBoostMH(n_rounds=3).fit(X, y), "feature_names_in_")
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
+def test_a_column_without_missing_values_abstains_on_them(blobs, monkeypatch, backend, votes):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=40, votes=votes).fit(X, y)
+    monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    holed = X.copy()
+    holed[:, 1] = np.nan
+    explanation = model.explain()
+    np.testing.assert_array_equal(explanation.curve(1).missing, 0.0)
+    others = explanation.bias + sum(
+        curve(X[:, curve.column]) for curve in explanation if curve.column != 1
+    )
+    np.testing.assert_allclose(model.decision_function(holed), others, atol=1e-12)
+    *_, last = model.staged_decision_function(holed)
+    np.testing.assert_allclose(last, others, atol=1e-12)
+    everything = model.decision_function(np.full((1, 4), np.nan))
+    np.testing.assert_allclose(everything[0], explanation.bias, atol=1e-12)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+def test_missing_values_that_tell_the_class(monkeypatch, backend):
+    monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.arange(80) % 2
+    X[y == 1, 1] = np.nan
+    model = AdaBoostMH(n_rounds=5).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert model.predict([[0.0, np.nan], [0.0, 0.3]]).tolist() == [1, 0]

@@ -1,0 +1,105 @@
+"""AdaBoost.MH on three points, worked by hand."""
+
+import numpy as np
+import pytest
+
+from edgewise.data import as_table, encode, fit_bins
+from edgewise.kernels import TwinKernels
+from edgewise.learners import Stump
+from edgewise.objective import Hamming, Targets
+from edgewise.search import Exhaustive
+
+# x = 1, 2, 3 with the classes a, b, c. Balanced weights (seed 001 eq. 2): 1/6 for the right class
+# and 1/12 for each other one. In twelfths the signed weights w y are
+#            a   b   c
+#   x = 1    2  -1  -1
+#   x = 2   -1   2  -1
+#   x = 3   -1  -1   2
+LABELS = np.array([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=np.int8)
+
+
+@pytest.fixture
+def points():
+    table = as_table([[1.0], [2.0], [3.0]])
+    binned = encode(table, fit_bins(table, None, 256))
+    targets = Targets(
+        LABELS, np.array([0, 1, 2], np.int32), np.full(3, 1 / 3), np.array([[0.25] * 3, [0.5] * 3])
+    )
+    objective = Hamming(TwinKernels(binned), targets, "discrete", True)
+    search = Exhaustive().start(binned.splittable, np.random.default_rng(0))
+
+    def take_round():
+        cut = objective.find(Stump(), search)
+        signs = binned.cut(cut.columns[0], cut.first[0], cut.missing[0])[None]
+        vote = objective.vote(signs)
+        return cut, signs, vote, objective.advance(signs, vote)
+
+    return objective, take_round
+
+
+def test_initial_weights(points):
+    objective, _ = points
+    expected = np.where(LABELS > 0, 1 / 6, 1 / 12)
+    np.testing.assert_allclose(objective.state.weights, expected, rtol=1e-14)
+
+
+def test_first_round(points):
+    objective, take_round = points
+    # Edges in twelfths. The constant: 0 + 0 + 0. x >= 1.5, phi = (-, +, +): -4, 2, 2, in all 8.
+    # x >= 2.5, phi = (-, -, +): -2, -2, 4, in all 8 as well; the lower threshold wins the tie.
+    cut, signs, vote, progress = take_round()
+    assert (cut.columns, cut.first, cut.missing) == ([0], [1], [1])
+    assert signs.tolist() == [[-1, 1, 1]]
+    # v = (-, +, +), edge 8/12 = 2/3, alpha = 1/2 ln((5/3) / (1/3)), Z = sqrt(1 - 4/9).
+    assert vote.votes.tolist() == [-1.0, 1.0, 1.0]
+    assert vote.edge == pytest.approx(2 / 3, rel=1e-14)
+    assert vote.alpha == pytest.approx(0.5 * np.log(5), rel=1e-14)
+    assert vote.energy == pytest.approx(np.sqrt(5) / 3, rel=1e-14)
+    # Entries that agree shrink by exp(-alpha) / Z = 3/5, the others grow by exp(alpha) / Z = 3:
+    # these are class c at x = 2 and class b at x = 3.
+    expected = np.array([[0.10, 0.05, 0.05], [0.05, 0.10, 0.25], [0.05, 0.25, 0.10]])
+    np.testing.assert_allclose(objective.state.weights, expected, rtol=1e-14)
+    # w'_Sigma = |-2 - 1 - 1| + |1 + 2 - 1| + |1 - 1 + 2| = 8 twelfths.
+    assert progress.pseudo_weight == pytest.approx(2 / 3, rel=1e-14)
+    # At x = 2 and x = 3 b and c tie and b comes first: one row of three is wrong, and two entries
+    # of 1/12 have the wrong sign.
+    assert progress.train_error == pytest.approx(1 / 3, rel=1e-14)
+    assert progress.hamming_loss == pytest.approx(1 / 6, rel=1e-14)
+
+
+def test_second_round(points):
+    objective, take_round = points
+    take_round()
+    # The signed weights are (0.1, -0.05, -0.05), (-0.05, 0.1, -0.25), (-0.05, -0.25, 0.1).
+    # Edges: the constant 0, -0.2, -0.2; x >= 1.5: -0.2, -0.1, -0.1; x >= 2.5: -0.1, -0.3, 0.4.
+    cut, _, vote, progress = take_round()
+    assert (cut.columns, cut.first) == ([0], [2])
+    assert vote.votes.tolist() == [-1.0, -1.0, 1.0]
+    assert vote.edge == pytest.approx(0.8, rel=1e-13)
+    # Right is 0.9 and wrong 0.1; that is less than an average entry, 1/9, and counts as 1/9:
+    # alpha = 1/2 ln(8.1) and Z = 0.9 / sqrt(8.1) + 0.1 sqrt(8.1).
+    assert vote.alpha == pytest.approx(0.5 * np.log(8.1), rel=1e-13)
+    assert vote.energy == pytest.approx(1.71 / np.sqrt(8.1), rel=1e-13)
+    # h1 = 0.805 v1 phi1 and h2 = 1.046 v2 phi2:
+    #   x = 1: (0.805 + 1.046, -0.805 + 1.046, -0.805 - 1.046): class a
+    #   x = 2: (-0.805 + 1.046, 0.805 + 1.046, 0.805 - 1.046): class b
+    #   x = 3: (-0.805 - 1.046, 0.805 - 1.046, 0.805 + 1.046): class c
+    assert progress.train_error == 0.0
+    # Two signs are wrong: b at x = 1 and a at x = 2.
+    assert progress.hamming_loss == pytest.approx(1 / 6, rel=1e-13)
+    a1, a2 = 0.5 * np.log(5), 0.5 * np.log(8.1)
+    expected = [
+        [a1 + a2, a2 - a1, -a1 - a2],
+        [a2 - a1, a1 + a2, a1 - a2],
+        [-a1 - a2, a1 - a2, a1 + a2],
+    ]
+    np.testing.assert_allclose(objective.state.scores, np.array(expected).T, rtol=1e-13)
+
+
+def test_the_loss_after_two_rounds_is_the_product_of_the_energies(points):
+    objective, take_round = points
+    take_round()
+    take_round()
+    first = np.where(LABELS > 0, 1 / 6, 1 / 12)
+    loss = (first * np.exp(-objective.state.scores * LABELS)).sum()
+    assert loss == pytest.approx(np.sqrt(5) / 3 * 1.71 / np.sqrt(8.1), rel=1e-13)
