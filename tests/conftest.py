@@ -1,5 +1,6 @@
-"""Random problems that several test folders share."""
+"""Random problems and models that several test folders share."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import settings
 
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.kernels import State, Step, TwinKernels, fixed
+from edgewise.model import StumpTerms
 
 # The first example of a test may import libraries; time says nothing about behaviour.
 settings.register_profile("edgewise", deadline=None)
@@ -96,6 +98,67 @@ def _make_problem(
     return Problem(X, binned, labels, target, row_weights, weights)
 
 
+def _make_terms(seed, n_terms=60, d=4, n_scores=3, per_score=False, votes="discrete"):
+    """Return terms with constants, thresholds of -inf, and every output for missing values."""
+    rng = np.random.default_rng(seed)
+    shape = (n_terms, n_scores if per_score else 1)
+    columns = rng.integers(-1, d, size=shape).astype(np.int32)
+    thresholds = rng.integers(-4, 5, size=shape) / 2.0
+    thresholds[(columns < 0) | (rng.random(shape) < 0.1)] = -np.inf
+    missing = rng.integers(-1, 2, size=shape).astype(np.int8)
+    missing[columns < 0] = 1
+    v = rng.choice([-1.0, 1.0], size=(n_terms, n_scores))
+    if votes == "real":
+        v = rng.normal(size=(n_terms, n_scores))
+    return StumpTerms(columns, thresholds, missing, rng.exponential(size=n_terms), v)
+
+
+def _make_rows(seed, n=50, d=4):
+    """Return rows at and between the thresholds, some values missing or infinite."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-12, 13, size=(n, d)) / 4.0
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[rng.random(X.shape) < 0.05] = np.inf
+    X[rng.random(X.shape) < 0.05] = -np.inf
+    return X
+
+
+def _scores(terms, X):
+    """Return the sum over t of alpha_t v_t phi_t(x), row by row."""
+    scores = np.zeros((len(X), terms.n_scores))
+    n_cuts = terms.columns.shape[1]
+    for i, row in enumerate(X.tolist()):
+        for k in range(terms.n_scores):
+            parts = []
+            for t in range(len(terms)):
+                c = k if n_cuts > 1 else 0
+                j = int(terms.columns[t, c])
+                if j < 0:
+                    phi = 1
+                elif math.isnan(row[j]):
+                    phi = int(terms.missing[t, c])
+                else:
+                    phi = 1 if row[j] >= terms.thresholds[t, c] else -1
+                parts.append(float(terms.alphas[t] * terms.votes[t, k]) * phi)
+            scores[i, k] = math.fsum(parts)
+    return scores
+
+
 @pytest.fixture(scope="session")
 def make_problem():
     return _make_problem
+
+
+@pytest.fixture(scope="session")
+def make_terms():
+    return _make_terms
+
+
+@pytest.fixture(scope="session")
+def make_rows():
+    return _make_rows
+
+
+@pytest.fixture(scope="session")
+def term_by_term():
+    return _scores

@@ -202,9 +202,7 @@ def test_whole_weights_equal_repeated_rows_past_256_values():
     weights = rng.integers(1, 20, size=2000)
     weighted = bins_of(values, weights)
     assert weighted.n_values == 256
-    assert np.array_equal(
-        weighted.thresholds, bins_of(np.repeat(values, weights)).thresholds
-    )
+    assert np.array_equal(weighted.thresholds, bins_of(np.repeat(values, weights)).thresholds)
 
 
 @pytest.mark.parametrize("max_bins", [16, 256])

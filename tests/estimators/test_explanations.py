@@ -57,7 +57,7 @@ def test_importances_find_the_column_that_matters(settings):
     assert importances.shape == (5,)
     assert importances.sum() == pytest.approx(1.0)
     assert (importances >= 0).all()
-    assert importances[3] > 0.8
+    assert importances[3] > 0.6
 
 
 def test_names_are_kept(blobs):

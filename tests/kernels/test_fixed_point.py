@@ -39,7 +39,9 @@ def test_a_sum_of_many_equal_numbers():
 
 def test_a_sum_over_a_matrix_is_that_over_its_transpose():
     values = np.random.default_rng(1).exponential(size=(7, 301)) ** 3
-    assert exact_sum(values) == exact_sum(np.ascontiguousarray(values.T)) == exact_sum(values.ravel())
+    assert (
+        exact_sum(values) == exact_sum(np.ascontiguousarray(values.T)) == exact_sum(values.ravel())
+    )
 
 
 def test_nothing_sums_to_zero():

@@ -6,7 +6,11 @@ import pytest
 from edgewise.kernels.engine import CompiledKernels
 
 VOTES = ["discrete", "real", "abstain"]
-KINDS = {"binary": (1, "multilabel"), "multiclass": (4, "multiclass"), "multilabel": (3, "multilabel")}
+KINDS = {
+    "binary": (1, "multilabel"),
+    "multiclass": (4, "multiclass"),
+    "multilabel": (3, "multilabel"),
+}
 
 every_rule = pytest.mark.parametrize("votes", VOTES)
 either_form = pytest.mark.parametrize("factorized", [True, False])

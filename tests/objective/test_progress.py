@@ -5,7 +5,11 @@ import pytest
 
 from edgewise.theory import pseudo_weight_sum
 
-KINDS = {"binary": (1, "multilabel"), "multiclass": (4, "multiclass"), "multilabel": (3, "multilabel")}
+KINDS = {
+    "binary": (1, "multilabel"),
+    "multiclass": (4, "multiclass"),
+    "multilabel": (3, "multilabel"),
+}
 VOTES = ["discrete", "real", "abstain"]
 
 
@@ -27,7 +31,9 @@ def test_errors_are_those_of_the_scores(
             lost = scores.argmax(axis=0) != problem.target
         else:
             lost = wrong.any(axis=0)
-        assert step.progress.train_error == pytest.approx(problem.row_weights[lost].sum(), abs=1e-12)
+        assert step.progress.train_error == pytest.approx(
+            problem.row_weights[lost].sum(), abs=1e-12
+        )
         assert step.progress.hamming_loss == pytest.approx(first[wrong].sum(), abs=1e-12)
 
 

@@ -19,6 +19,12 @@ from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE
 _BLOCK_BYTES = 1 << 18
 
 
+# Inner functions are called from compiled code only and need no way in from Python, which would
+# take most of their compile time; what calls them is cached with them.
+_inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+_kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+
+
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
     """Return a pointer to `lanes` consecutive elements of a flat array."""
     data = context.make_array(kind)(context, builder, array).data
@@ -161,7 +167,7 @@ def _transpose_8(
     return types.void(source, index, index, target, index, index), _emit_transpose
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram):  # type: ignore[no-untyped-def]
     """Add the signed weights of all rows to the bins of dense columns, four at a time."""
     lanes = 1 << (width.ndim - 1)
@@ -200,7 +206,7 @@ def _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogra
                 q += 1
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _sum_sparse(  # type: ignore[no-untyped-def]
     starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width, histogram
 ):
@@ -233,7 +239,7 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
                 histogram[left + k] = rest
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width, edges):  # type: ignore[no-untyped-def]
     """Find a column's best cut for all score columns; return (edge, first bin, missing side).
 
@@ -242,8 +248,8 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
-    edges[: len(totals)] = totals
-    edges[len(totals) :] = 0
+    for k in range(len(edges)):
+        edges[k] = totals[k] if k < len(totals) else 0
     for t in range(n_values):
         size, other = np.int64(0), np.int64(0)
         for chunk in range(chunks):
@@ -262,23 +268,21 @@ def _scan(histogram, base, n_codes, has_missing, constant, chunks, totals, width
     return best, first, missing
 
 
-@njit(nogil=True, cache=True)
-def _edges_at(histogram, base, n_codes, first, missing, chunks, totals, width, edges):  # type: ignore[no-untyped-def]
+@_inner
+def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
     """Fill `edges` (OUT) with the score columns' edges of one cut."""
     lanes = 1 << (width.ndim - 1)
-    edges[: len(totals)] = totals
-    edges[len(totals) :] = 0
-    for chunk in range(chunks):
-        column = base + chunk * n_codes
-        for k in range(1 << (width.ndim - 1)):
-            for t in range(first):
-                edges[chunk * lanes + k] -= 2 * np.int64(histogram[(column + t) * lanes + k])
-            if missing < 0:
-                absent = (column + n_codes - 1) * lanes + k
-                edges[chunk * lanes + k] -= 2 * np.int64(histogram[absent])
+    for k in range(len(edges)):
+        edges[k] = totals[k] if k < len(totals) else 0
+    for score in range(len(totals)):
+        column, k = base + (score // lanes) * n_codes, score % lanes
+        for t in range(first):
+            edges[score] -= 2 * np.int64(histogram[(column + t) * lanes + k])
+        if missing < 0:
+            edges[score] -= 2 * np.int64(histogram[(column + n_codes - 1) * lanes + k])
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _scan_per_score(  # type: ignore[no-untyped-def]
     histogram, base, n_codes, has_missing, constant, totals, width, n_scores, best, first, missing
 ):
@@ -300,7 +304,7 @@ def _scan_per_score(  # type: ignore[no-untyped-def]
                 best[score], first[score], missing[score] = abs(edge - 2 * absent), t, -1
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _scan_all(  # type: ignore[no-untyped-def]
     histogram, bases, n_codes, has_missing, where, constant, chunks, totals, width, per_score, best,
     first, missing, score_edges,
@@ -327,10 +331,11 @@ def _scan_all(  # type: ignore[no-untyped-def]
             )  # fmt: skip
             if len(score_edges) > 0:
                 _edges_at(
-                    histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], chunks, totals,
-                    width, scratch,
+                    histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], totals, width,
+                    scratch,
                 )  # fmt: skip
-                score_edges[row] = scratch[: score_edges.shape[1]]
+                for k in range(score_edges.shape[1]):
+                    score_edges[row, k] = scratch[k]
 
 
 # Weights and scores are stored score column by score column, so that the inner loops run over
@@ -340,7 +345,7 @@ def _scan_all(  # type: ignore[no-untyped-def]
 _TILE = 512
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-untyped-def]
     """Sum the edges of a cut over the rows from start to stop, in 64-bit fixed point.
 
@@ -364,7 +369,7 @@ def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-unt
         sums[0, k], sums[1, k], sums[2, k] = 2 * right + idle - mass, mass, idle
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
     """Return the mass of the wrong signs among labels of -1 and of +1."""
     too_high, too_low = np.int64(0), np.int64(0)
@@ -375,7 +380,7 @@ def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
     return too_high, too_low
 
 
-@njit(nogil=True, cache=True)
+@_inner
 def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-def]
     """Write a tile of quanta, score column by score column, as rows of signed weights.
 
@@ -397,7 +402,7 @@ def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-
                 signed[origin + i * lanes + k] = quanta[low + k, i]
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def advance(  # type: ignore[no-untyped-def]
     start, stop, labels, target, row_mass, equal_mass, signs, agree, against, rest, coefficients,
     votes, width, weights, scores, signed, sums,
@@ -464,7 +469,7 @@ def advance(  # type: ignore[no-untyped-def]
     return pseudo, wrong_rows
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def search_dense(  # type: ignore[no-untyped-def]
     codes, places, bases, n_codes, has_missing, where, constant, signed, n, chunks, totals, width,
     per_score, histogram, best, first, missing, score_edges,
@@ -482,7 +487,7 @@ def search_dense(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def search_sparse(  # type: ignore[no-untyped-def]
     starts, rows, codes, common, places, bases, n_codes, has_missing, where, constant, signed, n,
     chunks, totals, width, per_score, histogram, best, first, missing, score_edges,
@@ -499,7 +504,7 @@ def search_sparse(  # type: ignore[no-untyped-def]
     )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@_kernel
 def score(values, columns, starts, thresholds, tables, start, stop, out):  # type: ignore[no-untyped-def]
     """Add the table rows of the values of several columns to the scores of some rows.
 

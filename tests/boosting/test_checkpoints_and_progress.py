@@ -1,0 +1,172 @@
+"""Saving a run on its way, taking it up again, and watching it."""
+
+import io
+
+import numpy as np
+import pytest
+
+from edgewise import AdaBoostMH, Callback, Checkpoint, Lazy, ProgressBar, load
+
+
+class StopAt(Callback):
+    def __init__(self, at):
+        self.at = at
+
+    def on_round(self, run):
+        return "stopped" if run.history.n_rounds == self.at else None
+
+
+@pytest.mark.parametrize("stop", [7, 10, 16, 23])
+@pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
+@pytest.mark.parametrize("factorized", [True, False])
+def test_a_run_taken_up_again_ends_as_if_never_stopped(
+    blobs, same_terms, tmp_path, monkeypatch, stop, votes, factorized
+):
+    # Weights are recomputed from the scores now and then; here in rounds 10 and 20.
+    monkeypatch.setattr("edgewise.boosting.loop.REFRESH_EVERY", 10)
+    X, y = blobs(n_columns=8)
+    X[::7, 2] = np.nan
+    settings = dict(
+        n_rounds=34, search=Lazy(3), random_state=5, votes=votes, factorized=factorized
+    )
+    whole = AdaBoostMH(**settings).fit(X, y)
+    path = tmp_path / "run.edgewise"
+    AdaBoostMH(callbacks=[Checkpoint(path, every=4), StopAt(stop)], **settings).fit(X, y)
+    taken_up = load(path)
+    assert taken_up.n_rounds_ == stop
+    taken_up.set_params(warm_start=True).fit(X, y)
+    same_terms(whole, taken_up)
+    np.testing.assert_array_equal(whole.decision_function(X), taken_up.decision_function(X))
+    for name in ("edge", "energy", "train_error", "hamming_loss"):
+        np.testing.assert_array_equal(whole.history_[name], taken_up.history_[name])
+
+
+def test_a_run_taken_up_past_the_real_refresh(blobs, same_terms, tmp_path):
+    from edgewise.objective import REFRESH_EVERY
+
+    X, y = blobs(30, 2)
+    path = tmp_path / "run.edgewise"
+    n_rounds = REFRESH_EVERY + 40
+    whole = AdaBoostMH(n_rounds=n_rounds).fit(X, y)
+    AdaBoostMH(n_rounds=REFRESH_EVERY - 3, callbacks=[Checkpoint(path)]).fit(X, y)
+    same_terms(whole, load(path).set_params(warm_start=True, n_rounds=n_rounds).fit(X, y))
+
+
+def test_a_run_with_validation_taken_up_again(blobs, same_terms, tmp_path):
+    X, y = blobs(150, seed=2)
+    path = tmp_path / "run.edgewise"
+    settings = dict(n_rounds=60, validation_fraction=0.3, random_state=2, eval_metric="log_loss")
+    whole = AdaBoostMH(**settings).fit(X, y)
+    AdaBoostMH(callbacks=[Checkpoint(path, every=10), StopAt(25)], **settings).fit(X, y)
+    taken_up = load(path).set_params(warm_start=True).fit(X, y)
+    same_terms(whole, taken_up)
+    np.testing.assert_array_equal(whole.history_["validation"], taken_up.history_["validation"])
+    patient = load(path).set_params(warm_start=True, patience=6, n_rounds=400).fit(X, y)
+    assert patient.best_iteration_ == patient.history_["validation"].argmin() + 1
+
+
+def test_every_checkpoint_is_a_model_of_its_rounds(blobs, tmp_path):
+    X, y = blobs()
+    path = tmp_path / "run.edgewise"
+    found = []
+
+    class Loads(Callback):
+        def on_round(self, run):
+            if path.exists():
+                found.append((run.history.n_rounds, load(path)))
+
+    AdaBoostMH(n_rounds=11, callbacks=[Checkpoint(path, every=3), Loads()]).fit(X, y)
+    assert [(n, model.n_rounds_) for n, model in found] == [
+        (3, 3), (4, 3), (5, 3), (6, 6), (7, 6), (8, 6), (9, 9), (10, 9), (11, 9),
+    ]  # fmt: skip
+    last = load(path)
+    assert last.n_rounds_ == 11
+    sixth = AdaBoostMH(n_rounds=6).fit(X, y)
+    np.testing.assert_array_equal(found[3][1].decision_function(X), sixth.decision_function(X))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.edgewise"]
+
+
+def test_a_checkpoint_does_not_disturb_the_run(blobs, same_terms, tmp_path):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=9, callbacks=[Checkpoint(tmp_path / "m", every=2)]).fit(X, y)
+    same_terms(model, AdaBoostMH(n_rounds=9).fit(X, y))
+    assert model.stop_reason_ == "n_rounds"
+    assert model.history_.n_rounds == 9
+
+
+def test_a_checkpoint_fails_before_the_first_round(blobs, tmp_path):
+    rounds = []
+
+    class Counts(Callback):
+        def on_round(self, run):
+            rounds.append(run.history.n_rounds)
+
+    checkpoint = Checkpoint(tmp_path / "no" / "folder" / "m")
+    with pytest.raises(FileNotFoundError, match="folder"):
+        AdaBoostMH(n_rounds=3, callbacks=[Counts(), checkpoint]).fit(*blobs())
+    assert rounds == []
+
+
+@pytest.mark.parametrize("every", [0, 1.5, None, "often"])
+def test_a_checkpoint_checks_its_settings(every):
+    with pytest.raises((TypeError, ValueError), match="every"):
+        Checkpoint("model", every=every)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_on_a_terminal_is_one_line(blobs):
+    screen = Terminal()
+    AdaBoostMH(n_rounds=30, callbacks=[ProgressBar(screen)]).fit(*blobs())
+    text = screen.getvalue()
+    assert text.startswith("\r[")
+    assert text.count("\n") == 1
+    assert text.endswith("\n")
+    last = text.rstrip("\n").split("\r")[-1]
+    assert "30/30" in last
+    assert "." not in last[: last.index("]")]
+    assert "error" in last
+    assert "bound" in last
+    assert "left" not in last
+
+
+def test_progress_in_a_file_is_a_line_every_tenth(blobs):
+    lines = io.StringIO()
+    AdaBoostMH(n_rounds=50, callbacks=[ProgressBar(lines)]).fit(*blobs())
+    found = lines.getvalue().splitlines()
+    assert [line.split()[1] for line in found] == [f"{n}/50" for n in range(5, 51, 5)]
+    assert "\r" not in lines.getvalue()
+
+
+def test_progress_shows_what_the_history_holds(blobs):
+    X, y = blobs()
+    lines = io.StringIO()
+    model = AdaBoostMH(n_rounds=10, callbacks=[ProgressBar(lines)]).fit(X, y, eval_set=(X, y))
+    last = lines.getvalue().splitlines()[-1]
+    assert f"error {model.history_['train_error'][-1]:.4f}" in last
+    assert f"validation {model.history_['validation'][-1]:.4f}" in last
+    assert "validation" not in _progress_of(AdaBoostMH(n_rounds=10), X, y)
+
+
+def _progress_of(model, X, y):
+    lines = io.StringIO()
+    model.set_params(callbacks=[ProgressBar(lines)]).fit(X, y)
+    return lines.getvalue()
+
+
+def test_progress_of_a_run_without_rounds():
+    for stream in (Terminal(), io.StringIO()):
+        AdaBoostMH(n_rounds=5, callbacks=[ProgressBar(stream)]).fit(np.zeros((4, 1)), [0, 1, 0, 1])
+        assert "5/5" not in stream.getvalue()
+
+
+def test_verbose_writes_to_standard_error(blobs, capsys):
+    AdaBoostMH(n_rounds=10, verbose=1).fit(*blobs())
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "10/10" in captured.err
+    AdaBoostMH(n_rounds=10).fit(*blobs())
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,80 @@
+"""Metrics against scikit-learn's, and against hand-worked examples."""
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from edgewise import metrics
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def problem(seed, n_classes, n_rows=20):
+    rng = np.random.default_rng(seed)
+    n_scores = 1 if n_classes == 2 else n_classes
+    return rng.integers(0, n_classes, n_rows), rng.normal(size=(n_rows, n_scores))
+
+
+@given(SEEDS, st.integers(2, 5))
+def test_error_is_one_minus_accuracy(seed, n_classes):
+    y, scores = problem(seed, n_classes)
+    guess = (scores[:, 0] > 0).astype(int) if n_classes == 2 else scores.argmax(axis=1)
+    np.testing.assert_array_equal(metrics.predicted(scores), guess)
+    expected = 1 - sklearn.metrics.accuracy_score(y, guess)
+    assert metrics.error(y, scores) == pytest.approx(expected)
+
+
+@given(SEEDS, st.integers(2, 5))
+def test_error_of_labels_is_one_minus_subset_accuracy(seed, n_labels):
+    rng = np.random.default_rng(seed)
+    Y, scores = rng.integers(0, 2, (15, n_labels)), rng.normal(size=(15, n_labels))
+    guess = metrics.predicted(scores, multilabel=True)
+    assert metrics.error(Y, scores) == pytest.approx(1 - sklearn.metrics.accuracy_score(Y, guess))
+    expected = sklearn.metrics.hamming_loss(Y, guess)
+    assert metrics.hamming_loss(Y, scores) == pytest.approx(expected)
+
+
+@given(SEEDS, st.integers(2, 5))
+def test_hamming_loss_counts_signs(seed, n_classes):
+    y, scores = problem(seed, n_classes)
+    signs = np.where(y == 1, 1, -1)[:, None]
+    if n_classes > 2:
+        signs = np.where(y[:, None] == np.arange(n_classes), 1, -1)
+    assert metrics.hamming_loss(y, scores) == pytest.approx((scores * signs <= 0).mean())
+
+
+@given(SEEDS, st.integers(2, 5))
+def test_log_loss_is_that_of_scikit_learn(seed, n_classes):
+    rng = np.random.default_rng(seed)
+    y = np.r_[np.arange(n_classes), rng.integers(0, n_classes, 10)]
+    p = softmax(rng.normal(size=(len(y), n_classes)), axis=1)
+    assert metrics.log_loss(y, p) == pytest.approx(sklearn.metrics.log_loss(y, p))
+
+
+def test_log_loss_of_labels_adds_up_over_the_labels():
+    Y = np.array([[1, 0], [0, 0]])
+    p = np.array([[0.5, 0.25], [0.2, 0.1]])
+    expected = -np.log([0.5 * 0.75, 0.8 * 0.9]).mean()
+    assert metrics.log_loss(Y, p) == pytest.approx(expected)
+
+
+def test_log_loss_of_certain_mistakes_is_finite():
+    assert np.isfinite(metrics.log_loss(np.array([0, 1]), np.array([[0.0, 1.0], [1.0, 0.0]])))
+    assert np.isfinite(metrics.log_loss(np.array([[0, 1]]), np.array([[1.0, 0.0]])))
+    assert metrics.log_loss(np.array([1]), np.array([[0.0, 1.0]])) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_ties_go_to_the_first_class_and_zero_is_no():
+    assert metrics.predicted(np.zeros((1, 3))).tolist() == [0]
+    assert metrics.predicted(np.zeros((1, 1))).tolist() == [0]
+    assert metrics.predicted(np.zeros((1, 2)), multilabel=True).tolist() == [[0, 0]]
+    assert metrics.error(np.array([0, 1]), np.zeros((2, 1))) == 0.5
+    assert metrics.hamming_loss(np.array([0, 1]), np.zeros((2, 1))) == 0.5
+
+
+def test_the_tables_of_metrics_name_the_functions():
+    assert metrics.ON_SCORES == {"error": metrics.error, "hamming_loss": metrics.hamming_loss}
+    assert metrics.ON_PROBABILITIES == {"log_loss": metrics.log_loss}

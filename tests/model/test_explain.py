@@ -1,0 +1,67 @@
+"""A model as curves that sum to its scores."""
+
+import numpy as np
+import pytest
+
+from edgewise.data import as_table
+from edgewise.model import collapse, explain
+
+NAMES = ["height", "width", "depth", "age"]
+IMPORTANCES = np.array([0.1, 0.5, 0.2, 0.2])
+
+
+@pytest.fixture
+def model(make_terms):
+    terms = make_terms(0)
+    tables = collapse(terms)
+    return terms, tables, explain(tables, NAMES, IMPORTANCES, ["a", "b", "c"])
+
+
+def test_curves_sum_to_the_scores(model, make_rows, term_by_term):
+    terms, tables, explanation = model
+    X = make_rows(0)
+    total = np.tile(explanation.bias, (len(X), 1))
+    for curve in explanation:
+        total += curve(X[:, curve.column])
+    tolerance = 1e-12 * terms.alphas.sum()
+    np.testing.assert_allclose(total, term_by_term(terms, X), rtol=0, atol=tolerance)
+    scores = tables.scores(as_table(X, infinite="value"))
+    np.testing.assert_allclose(total, scores, rtol=0, atol=tolerance)
+
+
+def test_the_most_important_column_comes_first(model):
+    _, _, explanation = model
+    assert [curve.name for curve in explanation] == ["width", "depth", "age", "height"]
+    assert [curve.importance for curve in explanation] == [0.5, 0.2, 0.2, 0.1]
+    assert [curve.name for curve in explanation[:2]] == ["width", "depth"]
+
+
+def test_a_curve_is_found_by_name_or_number(model):
+    _, _, explanation = model
+    assert explanation.curve("depth").column == 2
+    assert explanation.curve(2).name == "depth"
+
+
+def test_an_unknown_column_is_an_error_that_lists_those_in_use(model):
+    _, _, explanation = model
+    with pytest.raises(KeyError, match=r"colour.*width"):
+        explanation.curve("colour")
+
+
+def test_a_curve_jumps_at_its_thresholds_and_knows_missing_values(model):
+    _, _, explanation = model
+    curve = explanation.curve("width")
+    assert (np.diff(curve.thresholds) > 0).all()
+    finite = np.isfinite(curve.thresholds)
+    at, below = curve.thresholds[finite], np.nextafter(curve.thresholds[finite], -np.inf)
+    assert np.array_equal(curve(at), curve.scores[1:][finite])
+    assert np.array_equal(curve(below), curve.scores[:-1][finite])
+    assert np.array_equal(curve(np.array([np.nan]))[0], curve.missing)
+
+
+def test_an_explanation_reads_as_text(model):
+    _, _, explanation = model
+    lines = repr(explanation).splitlines()
+    assert len(lines) == 5
+    for line, curve in zip(lines[1:], explanation, strict=True):
+        assert curve.name in line

@@ -1,0 +1,81 @@
+"""Terms are stumps on raw values."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from edgewise.data import as_table, encode, fit_bins
+from edgewise.model import StumpTerms
+
+
+@pytest.mark.parametrize("per_score", [False, True])
+def test_staged_scores_are_the_sums_of_the_first_terms(
+    make_terms, make_rows, term_by_term, per_score
+):
+    terms, X = make_terms(0, n_terms=12, per_score=per_score, votes="real"), make_rows(0, n=20)
+    stages = list(terms.staged_scores(as_table(X, infinite="value")))
+    assert len(stages) == 12
+    for t, scores in enumerate(stages):
+        np.testing.assert_allclose(scores.T, term_by_term(terms[: t + 1], X), atol=1e-12)
+
+
+def test_a_cut_of_raw_values_is_the_cut_of_bins(make_problem):
+    for seed in range(5):
+        problem = make_problem(seed, n=80, levels=300, max_bins=20)
+        for j, b in enumerate(problem.binned.bins):
+            for first in range(1, b.n_values):
+                for missing in (-1, 1):
+                    terms = StumpTerms(
+                        np.array([[j]], np.int32), b.thresholds[first - 1].reshape(1, 1),
+                        np.array([[missing]], np.int8), np.ones(1), np.ones((1, 1)),
+                    )  # fmt: skip
+                    (signs,) = terms.signs(as_table(problem.X))
+                    assert np.array_equal(signs[0], problem.binned.cut(j, first, missing))
+
+
+def test_unseen_rows_are_cut_alike_raw_and_in_bins():
+    rng = np.random.default_rng(0)
+    seen, later = rng.normal(size=(500, 1)), as_table(rng.normal(size=(500, 1)) * 2)
+    bins = fit_bins(as_table(seen), None, 32)
+    binned = encode(later, bins, training=False)
+    for first, threshold in enumerate(bins[0].thresholds, start=1):
+        terms = StumpTerms(
+            np.zeros((1, 1), np.int32), np.array([[threshold]]), np.zeros((1, 1), np.int8),
+            np.ones(1), np.ones((1, 1)),
+        )  # fmt: skip
+        (signs,) = terms.signs(later)
+        assert np.array_equal(signs[0], binned.cut(0, first, 0))
+
+
+def test_slices_and_sums_of_terms(make_terms, make_rows, term_by_term):
+    terms, X = make_terms(1, n_terms=10), make_rows(1, n=15)
+    first, second = terms[:4], terms[4:]
+    assert (len(first), len(second), len(first + second)) == (4, 6, 10)
+    assert np.array_equal(term_by_term(first + second, X), term_by_term(terms, X))
+    parts = term_by_term(first, X) + term_by_term(second, X)
+    np.testing.assert_allclose(parts, term_by_term(terms, X), atol=1e-12)
+
+
+def test_no_terms():
+    terms = StumpTerms.empty(1, 3)
+    assert len(terms) == 0
+    assert terms.n_scores == 3
+    assert terms.total_vote == 0.0
+    assert list(terms.staged_scores(as_table([[1.0]]))) == []
+
+
+def test_total_vote_bounds_every_score(make_terms, make_rows, term_by_term):
+    terms, X = make_terms(2, votes="real"), make_rows(2)
+    assert np.abs(term_by_term(terms, X)).max() <= terms.total_vote
+    discrete = make_terms(2)
+    assert discrete.total_vote == pytest.approx(discrete.alphas.sum(), rel=1e-12)
+
+
+def test_categories_where_training_had_numbers_name_the_column():
+    terms = StumpTerms(
+        np.zeros((1, 1), np.int32), np.zeros((1, 1)), np.zeros((1, 1), np.int8), np.ones(1),
+        np.ones((1, 2)),
+    )  # fmt: skip
+    table = as_table(pl.DataFrame({"colour": ["red", "blue"]}))
+    with pytest.raises((TypeError, ValueError), match="'colour'"):
+        list(terms.signs(table))

@@ -1,0 +1,79 @@
+"""Which columns a search looks at."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from edgewise.search import Exhaustive, Lazy, search_named
+
+
+@given(
+    st.lists(st.integers(0, 500), min_size=1, max_size=60, unique=True),
+    st.integers(1, 60),
+    st.integers(0, 1000),
+)
+def test_lazy_draws_k_distinct_columns_in_ascending_order(columns, k, seed):
+    columns = np.sort(np.array(columns))
+    search = Lazy(k).start(columns, np.random.default_rng(seed))
+    for _ in range(3):
+        drawn = search.pull()
+        assert len(drawn) == min(k, len(columns))
+        assert (np.diff(drawn) > 0).all()
+        assert np.isin(drawn, columns).all()
+
+
+def test_lazy_draws_the_same_columns_for_the_same_seed():
+    def draws(seed):
+        search = Lazy(5).start(np.arange(100), np.random.default_rng(seed))
+        return [search.pull().tolist() for _ in range(20)]
+
+    assert draws(1) == draws(1)
+    assert draws(1) != draws(2)
+    assert draws(1)[0] != draws(1)[1]
+
+
+def test_lazy_with_a_large_k_looks_at_everything():
+    search = Lazy(100).start(np.array([2, 3, 7]), np.random.default_rng(0))
+    assert search.pull().tolist() == [2, 3, 7]
+
+
+def test_lazy_reaches_every_column():
+    search = Lazy(3).start(np.arange(10), np.random.default_rng(0))
+    seen = set()
+    for _ in range(200):
+        seen.update(search.pull().tolist())
+    assert seen == set(range(10))
+
+
+def test_exhaustive_looks_at_everything_in_every_round():
+    search = Exhaustive().start(np.array([1, 4, 5]), np.random.default_rng(0))
+    assert [search.pull().tolist() for _ in range(3)] == [[1, 4, 5]] * 3
+
+
+@pytest.mark.parametrize(
+    ("k", "error"),
+    [(0, ValueError), (-3, ValueError), (1.5, TypeError), (True, TypeError), ("3", TypeError)],
+)
+def test_a_wrong_k_is_an_error_that_names_it(k, error):
+    with pytest.raises(error, match=r"\bk must be an integer"):
+        search_named(Lazy(k))
+
+
+def test_numpy_integers_will_do_for_k():
+    assert search_named(Lazy(np.int64(3))).k == 3
+
+
+def test_searches_have_names():
+    assert isinstance(search_named("exhaustive"), Exhaustive)
+    assert search_named("lazy").k == 100
+    lazy = Lazy(7)
+    assert search_named(lazy).k == 7
+    assert clone(lazy).get_params() == {"k": 7}
+
+
+@pytest.mark.parametrize(("search", "error"), [("hasty", ValueError), (3, TypeError)])
+def test_an_unknown_search_is_an_error_that_lists_the_known_ones(search, error):
+    with pytest.raises(error, match=r"search must be one of 'exhaustive', 'lazy'"):
+        search_named(search)
