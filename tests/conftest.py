@@ -66,6 +66,7 @@ def _values(rng, n, d, levels, missing):
     if missing:
         gone = rng.random((n, d)) < 0.2
         gone[:, 2::3] = False
+        gone[0] = False  # every column has some value
         X[gone] = np.nan
     return X
 

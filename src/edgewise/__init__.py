@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from edgewise import datasets, metrics, theory
+    from edgewise import datasets, metrics, plots, theory
     from edgewise.boosting import (
         Callback,
         Checkpoint,
@@ -46,6 +46,7 @@ _HOMES = {
     "ModelFileError": "edgewise.model",
     "datasets": "edgewise.datasets",
     "metrics": "edgewise.metrics",
+    "plots": "edgewise.plots",
     "theory": "edgewise.theory",
 }
 
@@ -67,6 +68,7 @@ __all__ = [
     "datasets",
     "load",
     "metrics",
+    "plots",
     "theory",
 ]
 

@@ -26,9 +26,13 @@ def test_a_run_taken_up_again_ends_as_if_never_stopped(
     monkeypatch.setattr("edgewise.boosting.loop.REFRESH_EVERY", 10)
     X, y = blobs(n_columns=8)
     X[::7, 2] = np.nan
-    settings = dict(
-        n_rounds=34, search=Lazy(3), random_state=5, votes=votes, factorized=factorized
-    )
+    settings = {
+        "n_rounds": 34,
+        "search": Lazy(3),
+        "random_state": 5,
+        "votes": votes,
+        "factorized": factorized,
+    }
     whole = AdaBoostMH(**settings).fit(X, y)
     path = tmp_path / "run.edgewise"
     AdaBoostMH(callbacks=[Checkpoint(path, every=4), StopAt(stop)], **settings).fit(X, y)
@@ -55,7 +59,12 @@ def test_a_run_taken_up_past_the_real_refresh(blobs, same_terms, tmp_path):
 def test_a_run_with_validation_taken_up_again(blobs, same_terms, tmp_path):
     X, y = blobs(150, seed=2)
     path = tmp_path / "run.edgewise"
-    settings = dict(n_rounds=60, validation_fraction=0.3, random_state=2, eval_metric="log_loss")
+    settings = {
+        "n_rounds": 60,
+        "validation_fraction": 0.3,
+        "random_state": 2,
+        "eval_metric": "log_loss",
+    }
     whole = AdaBoostMH(**settings).fit(X, y)
     AdaBoostMH(callbacks=[Checkpoint(path, every=10), StopAt(25)], **settings).fit(X, y)
     taken_up = load(path).set_params(warm_start=True).fit(X, y)
@@ -160,7 +169,7 @@ def _progress_of(model, X, y):
 def test_progress_of_a_run_without_rounds():
     for stream in (Terminal(), io.StringIO()):
         AdaBoostMH(n_rounds=5, callbacks=[ProgressBar(stream)]).fit(np.zeros((4, 1)), [0, 1, 0, 1])
-        assert "5/5" not in stream.getvalue()
+        assert stream.getvalue() == ""
 
 
 def test_verbose_writes_to_standard_error(blobs, capsys):

@@ -11,7 +11,7 @@ ROUNDS = 100_000
 
 @pytest.fixture(scope="module")
 def long_run():
-    """Return (X, the model of 100,000 rounds, every 1,000th round's weights, the last ones)."""
+    """Return rows, classes, a model of 100,000 rounds, and the weights of every 1,000th."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 8, (60, 2)).astype(float)
     y = np.arange(60) % 3

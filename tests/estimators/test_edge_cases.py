@@ -137,9 +137,7 @@ def test_columns_of_any_number_type(dtype, same_terms):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 2 if dtype is bool else 50, (80, 3)).astype(dtype)
     y = X.astype(int).sum(axis=1) % 2
-    same_terms(
-        AdaBoostMH(n_rounds=10).fit(X, y), AdaBoostMH(n_rounds=10).fit(X.astype(float), y)
-    )
+    same_terms(AdaBoostMH(n_rounds=10).fit(X, y), AdaBoostMH(n_rounds=10).fit(X.astype(float), y))
 
 
 @pytest.mark.parametrize("max_bins", [256, 257, 300, 65_535])

@@ -24,18 +24,18 @@ def spoiled(array, value):
 
 
 FAILURES = {
-    "targets": dict(y=np.zeros(60)),
-    "fewer columns and bad targets": dict(X=X[:, :2], y=np.zeros(60)),
-    "other names and bad targets": dict(X=FRAME.set_axis(list("tuvw"), axis=1), y=np.zeros(60)),
-    "no names and bad weights": dict(X=X, sample_weight=-np.ones(60)),
-    "infinite rows": dict(X=spoiled(X, np.inf)),
-    "fewer columns and infinite rows": dict(X=spoiled(X[:, :3], np.inf)),
-    "nominal": dict(X=FRAME.iloc[:, :3].assign(s="word")),
-    "eval_set": dict(X=X[:, :2], eval_set=(X, Y)),
-    "setting": dict(X=X[:, :2], votes="hard"),
-    "class_weight": dict(X=X[:, :2], y=Y == "a", class_weight={"z": 2.0}),
-    "callback": dict(X=X[:, :2], y=Y == "a", callbacks=[Fails()]),
-    "callback, labels": dict(X=X[:, :2], y=X[:, :3] > 0, callbacks=[Fails()]),
+    "targets": {"y": np.zeros(60)},
+    "fewer columns and bad targets": {"X": X[:, :2], "y": np.zeros(60)},
+    "other names and bad targets": {"X": FRAME.set_axis(list("tuvw"), axis=1), "y": np.zeros(60)},
+    "no names and bad weights": {"X": X, "sample_weight": -np.ones(60)},
+    "infinite rows": {"X": spoiled(X, np.inf)},
+    "fewer columns and infinite rows": {"X": spoiled(X[:, :3], np.inf)},
+    "nominal": {"X": FRAME.iloc[:, :3].assign(s="word")},
+    "eval_set": {"X": X[:, :2], "eval_set": (X, Y)},
+    "setting": {"X": X[:, :2], "votes": "hard"},
+    "class_weight": {"X": X[:, :2], "y": Y == "a", "class_weight": {"z": 2.0}},
+    "callback": {"X": X[:, :2], "y": Y == "a", "callbacks": [Fails()]},
+    "callback, labels": {"X": X[:, :2], "y": X[:, :3] > 0, "callbacks": [Fails()]},
 }
 
 
@@ -74,7 +74,7 @@ def test_a_second_fit_starts_anew(same_terms):
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
 @pytest.mark.parametrize("factorized", [True, False])
 def test_a_warm_start_goes_on_exactly(same_terms, votes, factorized):
-    settings = dict(votes=votes, factorized=factorized)
+    settings = {"votes": votes, "factorized": factorized}
     whole = AdaBoostMH(n_rounds=30, **settings).fit(X, Y)
     parts = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
     for n_rounds in (8, 30):
@@ -94,9 +94,7 @@ def test_a_warm_start_with_as_many_rounds_changes_nothing(same_terms):
 
 
 def test_a_first_warm_start_is_a_start(same_terms):
-    same_terms(
-        AdaBoostMH(n_rounds=5, warm_start=True).fit(X, Y), AdaBoostMH(n_rounds=5).fit(X, Y)
-    )
+    same_terms(AdaBoostMH(n_rounds=5, warm_start=True).fit(X, Y), AdaBoostMH(n_rounds=5).fit(X, Y))
 
 
 @pytest.mark.parametrize(

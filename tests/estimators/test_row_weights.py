@@ -75,8 +75,23 @@ def test_integer_weights_are_repeated_rows(blobs, votes, max_bins):
     repeated = AdaBoostMH(n_rounds=12, votes=votes, max_bins=max_bins).fit(
         np.repeat(X, counts, axis=0), np.repeat(y, counts)
     )
-    # Only the smoothing of perfect cuts may differ, by the number of rows, and there are none here.
     np.testing.assert_allclose(weighted, repeated.decision_function(X), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("votes", VOTES)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("factorized", [True, False])
+def test_integer_weights_are_repeated_rows_of_separable_classes(votes, n_classes, factorized):
+    # Perfect cuts have steps that are finite by smoothing, which must not count the rows.
+    X = np.arange(12.0)[:, None]
+    y = np.arange(12) * n_classes // 12
+    counts = 1 + np.arange(12) % 4
+    settings = {"n_rounds": 6, "votes": votes, "factorized": factorized}
+    weighted = AdaBoostMH(**settings).fit(X, y, sample_weight=counts)
+    repeated = AdaBoostMH(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), rtol=1e-6, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("max_bins", [7, 256])

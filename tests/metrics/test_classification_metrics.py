@@ -76,5 +76,5 @@ def test_ties_go_to_the_first_class_and_zero_is_no():
 
 
 def test_the_tables_of_metrics_name_the_functions():
-    assert metrics.ON_SCORES == {"error": metrics.error, "hamming_loss": metrics.hamming_loss}
-    assert metrics.ON_PROBABILITIES == {"log_loss": metrics.log_loss}
+    assert {"error": metrics.error, "hamming_loss": metrics.hamming_loss} == metrics.ON_SCORES
+    assert {"log_loss": metrics.log_loss} == metrics.ON_PROBABILITIES

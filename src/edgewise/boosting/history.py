@@ -74,11 +74,14 @@ class History(Mapping[str, Reals]):
         place = FIELDS.index(name)
         return np.array([row[place] for row in self._rows])
 
-    def __iter__(self) -> Iterator[str]:
+    def __contains__(self, name: object) -> bool:
         # Without validation rows there is nothing to show under that name.
-        for name in FIELDS:
-            if name != "validation" or not np.isnan(self["validation"]).all():
-                yield name
+        if name == "validation":
+            return not np.isnan(self["validation"]).all()
+        return name in FIELDS
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in FIELDS if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)

@@ -32,9 +32,9 @@ __all__ = [
 
 BACKENDS = ("auto", "numpy", "numba")
 
-# NumPy takes about 4 ns for an entry that it visits and compiled code a tenth of that; loading
-# Numba and its cached kernels takes about a second.
-_COMPILE_FROM = 250_000_000
+# NumPy takes about 3 ns for an entry that it visits and compiled code a tenth of that or less;
+# loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
+_COMPILE_FROM = 1_000_000_000
 
 
 class Kernels(Protocol):

@@ -1,0 +1,195 @@
+"""Saving and loading classifiers: everything comes back, exactly."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgewise
+from edgewise import AdaBoostMH, Callback, Exhaustive, Lazy, Stump
+
+LABELS = {
+    "int": np.array([3, -7, 11]),
+    "uint8": np.array([0, 1, 255], dtype=np.uint8),
+    "float": np.array([0.0, 1.0, 2.0]),
+    "string": np.array(["käse", "brot", 'a b\n"c"']),
+    "object": np.array(["x", "y", "z"], dtype=object),
+}
+
+
+def assert_same_model(model, twin, X):
+    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
+    np.testing.assert_array_equal(model.predict(X), twin.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), twin.predict_proba(X))
+    np.testing.assert_array_equal(model.feature_importances_, twin.feature_importances_)
+    np.testing.assert_array_equal(model.history_.to_array(), twin.history_.to_array())
+    assert model.classes_.dtype.kind == twin.classes_.dtype.kind
+    if model.classes_.dtype.kind != "U":  # whose length is that of the longest string
+        assert model.predict(X).dtype == twin.predict(X).dtype
+    for name in ("n_rounds_", "best_iteration_", "stop_reason_", "n_features_in_"):
+        assert getattr(model, name) == getattr(twin, name)
+    for ours, theirs in zip(model.explain(), twin.explain(), strict=True):
+        assert ours.name == theirs.name
+
+
+@pytest.fixture
+def round_trip(tmp_path):
+    def there_and_back(model):
+        model.save(tmp_path / "model.edgewise")
+        return edgewise.load(tmp_path / "model.edgewise")
+
+    return there_and_back
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
+@pytest.mark.parametrize("factorized", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes(blobs, round_trip, same_terms, votes, factorized, n_classes):
+    X, y = blobs(n_classes=n_classes)
+    X[::8, 0] = np.nan
+    model = AdaBoostMH(n_rounds=12, votes=votes, factorized=factorized).fit(X, y)
+    twin = round_trip(model)
+    same_terms(model, twin)
+    assert_same_model(model, twin, X)
+    np.testing.assert_array_equal(model.margins(X, y), twin.margins(X, y))
+    assert twin.get_params() == model.get_params()
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_of_any_type(blobs, round_trip, kind, n_classes):
+    X, y = blobs(n_classes=n_classes)
+    labels = LABELS[kind][y]
+    model = AdaBoostMH(n_rounds=5).fit(X, labels)
+    twin = round_trip(model)
+    assert_same_model(model, twin, X)
+    assert twin.classes_.tolist() == model.classes_.tolist()
+
+
+def test_boolean_labels(blobs, round_trip):
+    X, y = blobs(n_classes=2)
+    model = AdaBoostMH(n_rounds=5).fit(X, y == 1)
+    twin = round_trip(model)
+    assert twin.classes_.tolist() == [False, True]
+    assert_same_model(model, twin, X)
+
+
+@pytest.mark.parametrize("n_labels", [2, 4])
+@pytest.mark.parametrize("named", [True, False])
+def test_multi_label(blobs, round_trip, n_labels, named):
+    X, _ = blobs()
+    Y = (X[:, :n_labels] > 0).astype(int)
+    targets = pd.DataFrame(Y, columns=[f"label {k}" for k in range(n_labels)]) if named else Y
+    model = AdaBoostMH(n_rounds=8).fit(X, targets)
+    twin = round_trip(model)
+    assert_same_model(model, twin, X)
+    np.testing.assert_array_equal(model.margins(X, Y), twin.margins(X, Y))
+
+
+def test_column_names(blobs, round_trip):
+    X, y = blobs()
+    frame = pd.DataFrame(X, columns=["a", "b c", "ü", ""])
+    twin = round_trip(AdaBoostMH(n_rounds=5).fit(frame, y))
+    assert list(twin.feature_names_in_) == ["a", "b c", "ü", ""]
+    twin.predict(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        twin.predict(frame[["b c", "a", "ü", ""]])
+
+
+def test_settings_come_back(blobs, round_trip):
+    X, y = blobs()
+    settings = {
+        "n_rounds": np.int64(6), "votes": "real", "init_weights": "uniform",
+        "class_weight": "balanced", "validation_fraction": np.float64(0.25), "patience": 3,
+        "eval_metric": "log_loss", "time_limit": 99.5, "max_bins": 17, "infinite": "missing",
+        "n_jobs": 1, "random_state": np.int32(4), "verbose": 0, "warm_start": True,
+        "factorized": True,
+    }  # fmt: skip
+    model = AdaBoostMH(Stump(constant=False), search=Lazy(3), **settings).fit(X, y)
+    twin = round_trip(model)
+    assert isinstance(twin.learner, Stump)
+    assert isinstance(twin.search, Lazy)
+    found = twin.get_params()
+    assert (found["learner__constant"], found["search__k"]) == (False, 3)
+    assert {name: found[name] for name in settings} == settings
+    assert isinstance(round_trip(AdaBoostMH(search=Exhaustive()).fit(X, y)).search, Exhaustive)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"search": Lazy(np.int64(2))}, {"learner": Stump(constant=np.bool_(False))}],
+    ids=["search", "learner"],
+)
+def test_settings_that_numpy_made(blobs, round_trip, settings):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=3, random_state=0, **settings).fit(X, y)
+    twin = round_trip(model)
+    assert_same_model(model, twin, X)
+    for name, part in settings.items():
+        assert getattr(twin, name).get_params() == part.get_params()
+
+
+class MyStump(Stump):
+    """A learner that no file can name."""
+
+
+class Watches(Callback):
+    """A callback of the user's."""
+
+
+def test_settings_that_no_file_can_hold_are_left_at_their_defaults(blobs, round_trip):
+    X, y = blobs()
+    model = AdaBoostMH(
+        MyStump(), n_rounds=4, random_state=np.random.RandomState(3), callbacks=[Watches()],
+        class_weight={0: 2.0}, eval_metric=lambda y, scores: 0.0,
+        init_weights=np.ones((len(y), 3)),
+    ).fit(X, y)  # fmt: skip
+    twin = round_trip(model)
+    assert_same_model(model, twin, X)
+    assert twin.get_params() == AdaBoostMH(n_rounds=4).get_params()
+    twin.fit(X, y)
+
+
+def test_a_model_after_early_stopping(blobs, round_trip):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=200, patience=4).fit(X, y, eval_set=blobs(seed=7))
+    assert model.history_.n_rounds > model.n_rounds_
+    assert_same_model(model, round_trip(model), X)
+
+
+def test_a_model_without_rounds(round_trip):
+    X, y = np.zeros((6, 1)), np.arange(6) % 2
+    model = AdaBoostMH(n_rounds=3).fit(X, y)
+    assert model.n_rounds_ == 0
+    assert_same_model(model, round_trip(model), X)
+
+
+def test_the_same_model_gives_the_same_bytes(blobs, tmp_path):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=5, search=Lazy(2), random_state=0).fit(X, y)
+    model.save(tmp_path / "one")
+    model.save(tmp_path / "two")
+    pickle.loads(pickle.dumps(model)).save(tmp_path / "three")
+    AdaBoostMH(n_rounds=5, search=Lazy(2), random_state=0).fit(X, y).save(tmp_path / "four")
+    edgewise.load(tmp_path / "one").save(tmp_path / "five")
+    files = {path.read_bytes() for path in tmp_path.iterdir()}
+    assert len(list(tmp_path.iterdir())) == 5
+    assert len(files) == 1
+
+
+def test_a_loaded_model_goes_on(blobs, round_trip, same_terms):
+    X, y = blobs()
+    twin = round_trip(AdaBoostMH(n_rounds=6, votes="real").fit(X, y))
+    twin.set_params(warm_start=True, n_rounds=15).fit(X, y)
+    same_terms(twin, AdaBoostMH(n_rounds=15, votes="real").fit(X, y))
+
+
+def test_paths_as_strings_and_missing_files(blobs, tmp_path):
+    model = AdaBoostMH(n_rounds=2).fit(*blobs())
+    model.save(str(tmp_path / "m"))
+    assert edgewise.load(str(tmp_path / "m")).n_rounds_ == 2
+    with pytest.raises(FileNotFoundError):
+        edgewise.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError):
+        model.save(tmp_path / "no folder" / "m")

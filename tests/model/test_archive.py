@@ -1,0 +1,525 @@
+"""Model files: written whole or not at all, and no file can do harm."""
+
+import io
+import json
+import pickle
+import re
+import struct
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from edgewise import AdaBoostMH, Lazy, ModelFileError, Stump, load
+from edgewise.model import FORMAT_VERSION, read, write
+
+X = np.random.default_rng(0).normal(size=(40, 3))
+Y = np.array(["a", "b", "c"])[np.arange(40) % 3]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """Return the path of a sound model file."""
+    path = tmp_path_factory.mktemp("model") / "good"
+    AdaBoostMH(Stump(), search=Lazy(2), n_rounds=6, random_state=0).fit(X, Y).save(path)
+    return path
+
+
+@pytest.fixture
+def parts(good):
+    """Return the header and arrays of the sound file."""
+    header, arrays = read(good)
+    return header, dict(arrays)
+
+
+@pytest.fixture
+def refused(tmp_path):
+    """Assert that a file of these bytes is refused, and nothing but refused."""
+
+    def check(data, match=None):
+        path = tmp_path / "bad"
+        path.write_bytes(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises(ModelFileError, match=match):
+                load(path)
+
+    return check
+
+
+def npy(array, **options):
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array), **options)
+    return stream.getvalue()
+
+
+def npy_of(header, body=b"", version=(1, 0)):
+    """Return array bytes with a header of one's own."""
+    header = header.encode("latin1") if isinstance(header, str) else header
+    size = struct.pack("<H" if version == (1, 0) else "<I", len(header))
+    return b"\x93NUMPY" + bytes(version) + size + header + body
+
+
+def zipped(members, compression=zipfile.ZIP_STORED):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that are there twice
+        for name, data in members:
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+def members_of(header, arrays):
+    return [
+        ("model.json", header if isinstance(header, (str, bytes)) else json.dumps(header)),
+        *((f"{n}.npy", a if isinstance(a, bytes) else npy(a)) for n, a in sorted(arrays.items())),
+    ]
+
+
+def model_file(header, arrays, **options):
+    return zipped(members_of(header, arrays), **options)
+
+
+def survives(path, data):
+    """Assert that a file of these bytes is read or refused, and that nothing else happens."""
+    path.write_bytes(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = load(path)
+        except ModelFileError:
+            return
+        assert isinstance(model, AdaBoostMH)
+
+
+def test_a_rebuilt_file_is_read(parts, tmp_path):
+    (tmp_path / "m").write_bytes(model_file(*parts))
+    assert load(tmp_path / "m").n_rounds_ == 6
+
+
+def test_headers_and_arrays_come_back(tmp_path):
+    arrays = {
+        "reals": np.array([[0.1, np.inf], [-0.0, np.nan]]),
+        "counts": np.arange(4, dtype=np.int32).reshape(2, 2),
+        "none": np.empty((0, 3)),
+        "flags": np.array([True, False]),
+    }
+    write(tmp_path / "m", {"word": "ä", "list": [1, 2.5, None]}, arrays)
+    header, found = read(tmp_path / "m")
+    assert header == {"format": FORMAT_VERSION, "word": "ä", "list": [1, 2.5, None]}
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_array_equal(found[name], array)
+
+
+def test_nothing_is_compressed_or_dated(good):
+    with zipfile.ZipFile(good) as archive:
+        assert {member.compress_type for member in archive.infolist()} == {zipfile.ZIP_STORED}
+        assert {member.date_time for member in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+# Writing.
+
+
+@pytest.mark.parametrize("failing_call", [1, 2, 5])
+@pytest.mark.parametrize("failure", [OSError("No space left on device"), KeyboardInterrupt()])
+def test_a_failing_write_leaves_the_old_file(good, tmp_path, monkeypatch, failing_call, failure):
+    path = tmp_path / "model"
+    path.write_bytes(good.read_bytes())
+    writestr, calls = zipfile.ZipFile.writestr, []
+
+    def fails(self, *arguments):
+        calls.append(1)
+        if len(calls) == failing_call:
+            raise failure
+        writestr(self, *arguments)
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", fails)
+    with pytest.raises(type(failure)):
+        AdaBoostMH(n_rounds=2).fit(X, Y).save(path)
+    assert len(calls) == failing_call
+    assert path.read_bytes() == good.read_bytes()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_a_failing_first_write_leaves_nothing(tmp_path, monkeypatch):
+    def fails(self, *arguments):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", fails)
+    with pytest.raises(OSError, match="No space left"):
+        AdaBoostMH(n_rounds=2).fit(X, Y).save(tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_replaces_the_old_file(good, tmp_path):
+    path = tmp_path / "model"
+    path.write_bytes(b"something else")
+    AdaBoostMH(n_rounds=2).fit(X, Y).save(path)
+    assert load(path).n_rounds_ == 2
+    assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_objects_are_not_written(tmp_path):
+    with pytest.raises(ValueError, match=r"[Oo]bject"):
+        write(tmp_path / "m", {}, {"things": np.array([{}], dtype=object)})
+    assert list(tmp_path.iterdir()) == []
+
+
+# Reading what is no model file.
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"PK", b"no zip at all", pickle.dumps({"a": 1}), b"\x00" * 1000, b"PK\x05\x06"],
+    ids=["empty", "PK", "text", "pickle", "zeros", "end record"],
+)  # fmt: skip
+def test_no_zip(refused, data):
+    refused(data)
+
+
+def test_an_empty_zip(refused):
+    refused(zipped([]), "model.json")
+
+
+def test_any_beginning_of_a_file(good, refused):
+    data = good.read_bytes()
+    for size in range(0, len(data), 97):
+        refused(data[:size])
+    refused(data[:-1])
+
+
+def test_a_compressed_member(parts, refused):
+    refused(model_file(*parts, compression=zipfile.ZIP_DEFLATED), "compressed")
+    bomb = members_of(*parts)
+    bomb[0] = ("model.json", b" " * 50_000_000)
+    refused(zipped(bomb, zipfile.ZIP_DEFLATED), "compressed")
+
+
+def test_sizes_that_lie(parts, refused):
+    data = bytearray(model_file(*parts))
+    directory = data.index(b"PK\x01\x02")
+    struct.pack_into("<II", data, directory + 20, 2**31, 2**31)
+    refused(bytes(data), "larger than the file")
+
+
+def test_a_damaged_member(good, refused):
+    data = bytearray(good.read_bytes())
+    place = data.index(b"NUMPY") + 130  # past the array's own header, among its numbers
+    data[place] ^= 0xFF
+    refused(bytes(data))
+
+
+def test_an_encrypted_member(parts, refused):
+    data = bytearray(model_file(*parts))
+    directory = data.index(b"PK\x01\x02")
+    data[directory + 8] |= 1
+    refused(bytes(data))
+
+
+def test_offsets_that_lead_nowhere(parts, refused):
+    data = model_file(*parts)
+    end = data.rindex(b"PK\x05\x06")
+    directory = data.index(b"PK\x01\x02")
+    for offset in (0, 1, 2**31, 2**32 - 2, len(data)):
+        for place in (end + 16, end + 12, directory + 42):
+            changed = bytearray(data)
+            struct.pack_into("<I", changed, place, offset)
+            if changed != bytearray(data):
+                refused(bytes(changed))
+
+
+@pytest.mark.parametrize("missing", ["columns", "thresholds", "missing", "alphas", "votes",
+                                     "history", "offsets"])  # fmt: skip
+def test_a_missing_array(parts, refused, missing):
+    header, arrays = parts
+    del arrays[missing]
+    refused(model_file(header, arrays))
+
+
+@pytest.mark.parametrize("missing", ["format", "estimator", "parameters", "classes", "multilabel",
+                                     "n_features", "feature_names", "best_iteration",
+                                     "stop_reason"])  # fmt: skip
+def test_a_missing_entry(parts, refused, missing):
+    header, arrays = parts
+    del header[missing]
+    refused(model_file(header, arrays))
+
+
+def test_a_missing_header(parts, refused):
+    refused(zipped(members_of(*parts)[1:]), "model.json")
+
+
+def test_members_that_are_there_twice(parts, refused):
+    for place in (0, 1):
+        members = members_of(*parts)
+        refused(zipped([*members, members[place]]), "once")
+
+
+@pytest.mark.parametrize(
+    "name", ["code.py", "alphas.pkl", "../../escape", "folder/", "model.json "]
+)
+def test_an_unknown_member(parts, refused, name):
+    refused(zipped([*members_of(*parts), (name, b"data")]))
+
+
+def test_an_array_too_many_does_no_harm(parts, tmp_path):
+    header, arrays = parts
+    survives(tmp_path / "m", model_file(header, {**arrays, "extra": np.ones(3)}))
+
+
+# Headers.
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "null", "[]", "3", '"word"', "{", "{}", '{"format": 1}', "\xff\xfe", "[" * 100_000,
+     '{"a":' * 100_000, "9" * 100_000, '{"format": ' + "9" * 5000 + "}", b"\xff\xff\xff\xff"],
+    ids=["empty", "null", "list", "number", "string", "cut", "nothing", "only format", "no text",
+         "deep lists", "deep objects", "huge number", "huge format", "no unicode"],
+)  # fmt: skip
+def test_a_header_that_is_none(parts, refused, text):
+    refused(model_file(text, parts[1]))
+
+
+@pytest.mark.parametrize("version", [None, 0, -1, True, "1", 1.5, [1]])
+def test_a_version_that_is_none(parts, refused, version):
+    header, arrays = parts
+    refused(model_file({**header, "format": version}, arrays), "version")
+
+
+def test_a_newer_version_asks_for_an_upgrade(parts, refused):
+    header, arrays = parts
+    newer = model_file({**header, "format": FORMAT_VERSION + 1}, arrays)
+    refused(newer, rf"version {FORMAT_VERSION + 1}.*reads up to {FORMAT_VERSION}.*upgrade")
+
+
+CHANGES = {
+    "estimator": ["RandomForest", None, 3],
+    "multilabel": [None, 0, "no"],
+    "n_features": [-1, 2.5, "3", None, True, 1, []],
+    "feature_names": [["a"], [1, 2, 3], 5, "abc", {"a": 1, "b": 2, "c": 3}],
+    "best_iteration": [-1, None, "6"],
+    "parameters": [None, 3, {"colour": "red"}, {"learner": {"name": "tree", "parameters": {}}},
+                   {"learner": {"name": "stump", "parameters": {"evil": 1}}},
+                   {"learner": {"name": "stump"}}, {"search": {"name": ["lazy"], "parameters": {}}},
+                   {"search": {"name": "lazy", "parameters": [1]}}],
+    "classes": [None, [], {}, {"dtype": "<U1"}, {"dtype": "<U1", "values": ["a"]},
+                {"dtype": "<U1", "values": "abc"},
+                {"dtype": "<U1", "values": ["a", "b", "c", "d"]},
+                {"dtype": "<i8", "values": ["a", "b", "c"]},
+                {"dtype": "|i1", "values": [1, 2, 300]},
+                {"dtype": "<i8", "values": [1, 2, 10**30]},
+                {"dtype": "|O", "values": [[], {}, None]},
+                {"dtype": "<i8", "values": [0, 1, float("inf")]},
+                {"dtype": "<M8[s]", "values": [0, 1, 2]},
+                {"dtype": "nonsense", "values": [0, 1, 2]},
+                {"dtype": "(2,,3)f8", "values": [0, 1, 2]},
+                {"dtype": "f8,f8", "values": [0, 1, 2]},
+                {"dtype": "|V999999999", "values": [0, 1, 2]}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [(entry, value) for entry, values in CHANGES.items() for value in values],
+    ids=lambda value: re.sub(r"\W+", "-", str(value))[:40],
+)
+def test_a_header_with_a_wrong_entry(parts, refused, entry, value):
+    header, arrays = parts
+    refused(model_file({**header, entry: value}, arrays))
+
+
+@pytest.mark.parametrize("size", [10**9, 10**30, 10**400])
+def test_a_huge_number_of_columns_takes_no_memory(parts, tmp_path, size):
+    header, arrays = parts
+    (tmp_path / "m").write_bytes(model_file({**header, "n_features": size}, arrays))
+    try:
+        model = load(tmp_path / "m")
+    except ModelFileError:
+        return
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X)
+
+
+# Arrays.
+
+
+def changed(arrays, name, place, value):
+    array = arrays[name].copy()
+    array.flat[place] = value
+    return array
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("columns", -2), ("columns", 3), ("columns", 2**31 - 1), ("columns", -(2**31)),
+     ("thresholds", np.nan), ("missing", 2), ("missing", -2), ("missing", 127), ("missing", -128),
+     ("alphas", np.nan), ("alphas", np.inf), ("votes", np.nan), ("votes", -np.inf),
+     ("offsets", np.nan), ("offsets", np.inf)],
+)  # fmt: skip
+def test_an_array_with_a_wrong_value(parts, refused, name, value):
+    header, arrays = parts
+    refused(model_file(header, {**arrays, name: changed(arrays, name, 0, value)}))
+
+
+ARRAYS = ["columns", "thresholds", "missing", "alphas", "votes", "history", "offsets"]
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int64),
+        lambda a: a.astype(">f8"),
+        lambda a: a.astype(np.complex128),
+        lambda a: a[:-1],
+        lambda a: a[None],
+        lambda a: a.ravel()[0],
+        lambda a: np.concatenate([a, a], axis=-1),
+        lambda a: a.astype(str),
+    ],
+    ids=["type", "byte order", "complex", "shorter", "deeper", "scalar", "longer", "strings"],
+)
+def test_an_array_of_the_wrong_type_or_shape(parts, refused, name, change):
+    header, arrays = parts
+    refused(model_file(header, {**arrays, name: change(arrays[name])}))
+
+
+def test_a_pickle_in_an_array_is_not_run(parts, refused, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "owned"), "w"))
+
+    header, arrays = parts
+    evil = npy(np.array([Evil()], dtype=object), allow_pickle=True)
+    refused(model_file(header, {**arrays, "alphas": evil}))
+    refused(model_file(header, {**arrays, "extra": evil}))
+    assert not (tmp_path / "owned").exists()
+
+
+SHAPE = "{{'descr': '<f8', 'fortran_order': False, 'shape': {}, }}\n"
+NPY = {
+    "huge shape": npy_of(SHAPE.format("(1000000000000000,)"), b"\0" * 48),
+    "overflowing shape": npy_of(SHAPE.format((2**62, 8)), b"\0" * 48),
+    "shape beyond int64": npy_of(SHAPE.format((2**70,)), b"\0" * 48),
+    "empty but endless": npy_of(SHAPE.format((0, 2**70))),
+    "negative shape": npy_of(SHAPE.format((-6,)), b"\0" * 48),
+    "two negative lengths": npy_of(SHAPE.format((-2, -3)), b"\0" * 48),
+    "too many dimensions": npy_of(SHAPE.format((1,) * 70), b"\0" * 8),
+    "real shape": npy_of(SHAPE.format("(6.0,)"), b"\0" * 48),
+    "no shape": npy_of("{'descr': '<f8', 'fortran_order': False}", b"\0" * 48),
+    "too little": npy_of(SHAPE.format((6,)), b"\0" * 47),
+    "too much": npy_of(SHAPE.format((6,)), b"\0" * 49),
+    "fortran": npy_of(SHAPE.format((6,)).replace("False", "True"), b"\0" * 48),
+    "object": npy_of(SHAPE.format((6,)).replace("<f8", "|O"), b"\0" * 48),
+    "record": npy_of(
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (6,)}", b"\0" * 48
+    ),
+    "no type": npy_of(SHAPE.format((6,)).replace("<f8", "zz9"), b"\0" * 48),
+    "odd type": npy_of(SHAPE.format((6,)).replace("<f8", "(2,,3)f8"), b"\0" * 48),
+    "unclosed bracket": npy_of("{'descr': '<f8', 'shape': (6,"),
+    "unclosed string": npy_of('"""never ends'),
+    "odd indentation": npy_of("  {\n'a': 1\n  }\n x"),
+    "deep brackets": npy_of("(" * 5000 + ")" * 4000),
+    "code": npy_of("__import__('os').getcwd()"),
+    "long header": npy_of(SHAPE.format((6,)) + " " * 60_000, b"\0" * 48),
+    "huge header": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}",
+    "null bytes": npy_of(SHAPE.format((6,)).replace("<f8", "<f8\0"), b"\0" * 48),
+    "newer version": npy_of(SHAPE.format((6,)), b"\0" * 48, version=(3, 0)),
+    "no version": npy_of(SHAPE.format((6,)), b"\0" * 48, version=(9, 9)),
+    "no magic": b"NUMPY" + b"\0" * 100,
+    "only magic": b"\x93NUMPY",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("case", NPY)
+def test_an_array_with_a_hostile_header(parts, refused, case):
+    header, arrays = parts
+    refused(model_file(header, {**arrays, "alphas": NPY[case]}))
+
+
+def test_a_history_shorter_than_the_model(parts, refused):
+    header, arrays = parts
+    refused(model_file(header, {**arrays, "history": arrays["history"][:3]}))
+
+
+def test_a_folder_is_no_model(tmp_path):
+    with pytest.raises((OSError, ModelFileError)):
+        load(tmp_path)
+
+
+def test_a_missing_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "nothing")
+
+
+def test_a_model_file_error_is_a_value_error():
+    assert issubclass(ModelFileError, ValueError)
+
+
+# Fuzzing: a file is read or refused, and nothing else happens.
+
+FUZZ = settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+@FUZZ
+@given(data=st.data())
+def test_flipped_bytes(good, tmp_path, data):
+    content = bytearray(good.read_bytes())
+    # The directory at the end is where one byte matters most.
+    anywhere = st.integers(0, len(content) - 1)
+    at_the_end = st.integers(content.index(b"PK\x01\x02"), len(content) - 1)
+    places = data.draw(st.lists(anywhere | at_the_end, min_size=1, max_size=4))
+    for place in places:
+        content[place] = data.draw(st.sampled_from([0, 1, 127, 128, 255]) | st.integers(0, 255))
+    survives(tmp_path / "fuzzed", bytes(content))
+
+
+@FUZZ
+@given(data=st.data())
+def test_cut_and_joined_bytes(good, tmp_path, data):
+    content = good.read_bytes()
+    start, stop = sorted(data.draw(st.tuples(*[st.integers(0, len(content))] * 2)))
+    middle = data.draw(st.binary(max_size=40))
+    survives(tmp_path / "fuzzed", content[:start] + middle + content[stop:])
+
+
+@FUZZ
+@given(text=st.text(max_size=60) | st.binary(max_size=60))
+@example(text="{'descr': (")
+def test_any_array_header(good, tmp_path, text):
+    header, arrays = read(good)
+    header_bytes = text if isinstance(text, bytes) else text.encode()
+    survives(tmp_path / "fuzzed", model_file(header, {**arrays, "alphas": npy_of(header_bytes)}))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=6,
+)
+
+
+@FUZZ
+@given(entry=st.sampled_from(sorted(CHANGES)), value=JSON)
+def test_any_header_entry(good, tmp_path, entry, value):
+    header, arrays = read(good)
+    survives(tmp_path / "fuzzed", model_file({**header, entry: value}, arrays))
+
+
+@FUZZ
+@given(
+    dtype=st.text("<>|=0123456789fiubUSOVMm[](), s", max_size=9),
+    values=st.lists(st.integers() | st.floats() | st.text(max_size=4), min_size=3, max_size=3),
+)
+def test_any_class_labels(good, tmp_path, dtype, values):
+    header, arrays = read(good)
+    classes = {"dtype": dtype, "values": values}
+    survives(tmp_path / "fuzzed", model_file({**header, "classes": classes}, arrays))
