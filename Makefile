@@ -29,6 +29,7 @@ bench: $(VENV)/.bench
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("edgewise needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'

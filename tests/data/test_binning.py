@@ -196,6 +196,26 @@ def test_whole_weights_equal_repeated_rows(rows, max_bins, is_sparse):
     assert weighted.has_missing == counted.has_missing
 
 
+@pytest.mark.parametrize("stored_zeros", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_columns_have_the_bins_of_dense_ones(weighted, stored_zeros):
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        values = rng.integers(-40, 41, size=300) * (rng.random(300) < 0.5) / 3.0
+        values[rng.random(300) < 0.05] = np.nan
+        stored = values != 0
+        if stored_zeros:
+            stored |= rng.random(300) < 0.3
+        rows = np.flatnonzero(stored).astype(np.int32)
+        column = SparseColumn(rows, values[rows], 300)
+        mass = rng.integers(1, 30, size=300) if weighted else None
+        for max_bins in (5, 20, 256):
+            dense = bins_of(values, mass, max_bins)
+            bins = find_bins("x", column, mass, max_bins)
+            assert np.array_equal(bins.thresholds, dense.thresholds)
+            assert bins.has_missing == dense.has_missing
+
+
 def test_whole_weights_equal_repeated_rows_past_256_values():
     rng = np.random.default_rng(5)
     values = rng.normal(size=2000)
@@ -267,6 +287,9 @@ def test_storages_hold_the_same_codes_and_cuts(storage, as_input, training):
     n_dense, n_sparse = len(binned.dense.columns), len(binned.sparse.columns)
     assert {"dense": n_sparse == 0, "sparse": n_dense == 0, "auto": n_dense and n_sparse}[storage]
     assert binned.codes(3).dtype == np.uint8
+    from_array = encode(as_table(X), bins, storage, training)
+    assert np.array_equal(binned.place, from_array.place)
+    assert np.array_equal(binned.sparse.common, from_array.sparse.common)
     for j, b in enumerate(bins):
         missing = np.isnan(X[:, j])
         codes = binned.codes(j)

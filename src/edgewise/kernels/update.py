@@ -1,0 +1,136 @@
+"""The sums that a step follows from, and the step, compiled."""
+
+import numpy as np
+
+from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE
+from edgewise.kernels.vectors import inner, kernel, transpose_8
+
+# Weights and scores are stored score column by score column, so that the inner loops run over
+# rows: long, contiguous and free of remainders for any number of classes. Scratch arrays are made
+# inside the functions, where the compiler knows that they overlap nothing.
+
+_TILE = 512
+
+
+@kernel
+def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-untyped-def]
+    """Sum the edges of a cut over the rows from start to stop, in 64-bit fixed point.
+
+    IN weights, labels, signs. OUT sums: for each score column the edge (the sum of sign w y), the
+    mass (of w) and what is idle (w where the sign is 0).
+    """
+    for k in range(weights.shape[0]):
+        w, y = weights[k, start:stop], labels[k, start:stop]
+        sign = signs[k if signs.shape[0] > 1 else 0, start:stop]
+        mass, right, zeros = np.int64(0), np.int64(0), np.int64(0)
+        for i in range(len(w)):
+            exact = np.int64(np.rint(w[i] * EXACT_SCALE))
+            mass += exact
+            right += exact if y[i] == sign[i] else np.int64(0)
+        for i in range(len(w)):
+            zeros += sign[i] == 0
+        idle = np.int64(0)
+        if zeros > 0:
+            for i in range(len(w)):
+                idle += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
+        sums[0, k], sums[1, k], sums[2, k] = 2 * right + idle - mass, mass, idle
+
+
+@inner
+def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
+    """Return the mass of the wrong signs among labels of -1 and of +1."""
+    too_high, too_low = np.int64(0), np.int64(0)
+    for i in range(len(f)):
+        above, positive = f[i] > 0.0, y[i] > 0
+        too_high += mass[i] if above and not positive else np.int64(0)
+        too_low += mass[i] if positive and not above else np.int64(0)
+    return too_high, too_low
+
+
+@inner
+def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-def]
+    """Write a tile of quanta, score column by score column, as rows of signed weights.
+
+    IN quanta (padded score columns, _TILE), size (rows in the tile), at (the first of n). OUT
+    signed (flat).
+    """
+    lanes = 1 << (width.ndim - 1)
+    flat = quanta.reshape(-1)
+    blocks = size - size % 8 if lanes >= 8 else 0
+    for low in range(0, len(quanta), lanes):
+        origin = ((low // lanes) * n + at) * lanes
+        for i in range(0, blocks, 8):
+            for k in range(0, lanes, 8):
+                transpose_8(
+                    flat, (low + k) * _TILE + i, _TILE, signed, origin + i * lanes + k, lanes
+                )
+        for i in range(blocks, size):
+            for k in range(lanes):
+                signed[origin + i * lanes + k] = quanta[low + k, i]
+
+
+@kernel
+def advance(  # type: ignore[no-untyped-def]
+    start, stop, labels, target, row_mass, equal_mass, signs, agree, against, rest, coefficients,
+    votes, width, weights, scores, signed, sums,
+):  # fmt: skip
+    """Take one step on the rows from start to stop; return (pseudo, wrong rows).
+
+    IN labels, target, row_mass, equal_mass (whether all rows weigh the same), signs, agree,
+    against, rest, coefficients, votes. OUT weights, scores, signed (flat), and these
+    rows' share of sums, which start at 0: of S, of |S|, and of the mass of wrong entries with label
+    -1 and with +1.
+    """
+    n_scores, n = weights.shape
+    lanes = 1 << (width.ndim - 1)
+    quanta = np.zeros((-(-n_scores // lanes) * lanes, _TILE), dtype=signed.dtype)
+    cut, pull, top, winner = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    pseudo, wrong_rows = np.int64(0), np.int64(0)
+    for at in range(start, stop, _TILE):
+        end = min(stop, at + _TILE)
+        multi_class = target[at] >= 0
+        pull[:], top[:], winner[:] = 0.0, -np.inf if multi_class else 0.0, 0.0
+        for k in range(n_scores):
+            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
+            near, far, move, vote = agree[k], against[k], coefficients[k], np.sign(votes[k])
+            if k == 0 or signs.shape[0] > 1:
+                for i in range(end - at):
+                    cut[i] = signs[k, at + i]
+            total, mass = np.int64(0), np.int64(0)
+            # One loop does all that it can, so that every array passes through the core once.
+            for i in range(end - at):
+                side, x, positive = cut[i], w[i], y[i] > 0
+                pull[i] += x * vote if positive else -x * vote
+                agreement = side if positive else -side
+                x *= near if agreement > 0.0 else (far if agreement < 0.0 else rest)
+                quantum = np.int32(np.rint(x * SEARCH_SCALE))
+                w[i], f[i] = x, f[i] + side * move
+                quanta[k, i] = quantum if positive else -quantum
+                mass += quantum
+                total += quantum if positive else -quantum
+            sums[0, k] += total
+            sums[1, k] += mass
+            if equal_mass:
+                high, low = np.int64(0), np.int64(0)
+                for i in range(end - at):
+                    high += (f[i] > 0.0) & (y[i] < 0)
+                    low += (f[i] <= 0.0) & (y[i] > 0)
+                sums[2, k] += high * row_mass[0]
+                sums[3, k] += low * row_mass[0]
+            else:
+                too_high, too_low = _wrong_mass(f, y, row_mass[at:end])
+                sums[2, k] += too_high
+                sums[3, k] += too_low
+            if multi_class:
+                for i in range(end - at):
+                    winner[i] = k if f[i] > top[i] else winner[i]
+                    top[i] = f[i] if f[i] > top[i] else top[i]
+            else:
+                for i in range(end - at):
+                    top[i] += (f[i] > 0.0) != (y[i] > 0)
+        for i in range(end - at):
+            pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
+            lost = winner[i] != target[at + i] if multi_class else top[i] > 0.0
+            wrong_rows += row_mass[at + i] if lost else np.int64(0)
+        _write_rows(quanta, end - at, at, n, width, signed)
+    return pseudo, wrong_rows

@@ -1,0 +1,159 @@
+"""Vector instructions that compiled kernels are made of, and how kernels are compiled.
+
+Numba caches a kernel until the kernel's own file changes. A kernel and its inner functions are
+therefore in one file; after a change to this one, `make clean` clears the caches.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba import njit
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+# Inner functions are called from compiled code only and need no way in from Python, which would
+# take most of their compile time; what calls them is cached with them.
+inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+
+
+def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
+    """Return a pointer to `lanes` consecutive elements of a flat array."""
+    data = context.make_array(kind)(context, builder, array).data
+    element = ir.IntType(kind.dtype.bitwidth)
+    pointer = builder.gep(data, [index])
+    return builder.bitcast(pointer, ir.VectorType(element, lanes).as_pointer()), kind.dtype.bitwidth
+
+
+def _emit_add(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit one vector load of the source and a load, add and store at every target."""
+    histogram, signed, *_, width = signature.args
+    lanes = 1 << (width.ndim - 1)
+    source, bits = _vector_at(context, builder, signed, arguments[1], arguments[2], lanes)
+    loaded = builder.load(source)
+    loaded.align = bits // 8
+    for index in arguments[3:-1]:
+        target, _ = _vector_at(context, builder, histogram, arguments[0], index, lanes)
+        held = builder.load(target)
+        held.align = bits // 8
+        stored = builder.store(builder.add(held, loaded), target)
+        stored.align = bits // 8
+    return context.get_dummy_value()
+
+
+# Why intrinsics: written as a loop over lanes, the additions are guarded by an overlap check for
+# every row, and the histogram takes three times as long. `width` is an empty array of d dimensions
+# that stands for 2**(d - 1) lanes: part of its type, and so known when the code is compiled.
+
+
+@intrinsic
+def add(context: Any, histogram: Any, signed: Any, s: Any, a: Any, width: Any) -> Any:
+    """Add the vector at ``signed[s]`` to the one at ``histogram[a]``."""
+    index = types.intp
+    return types.void(histogram, signed, index, index, width), _emit_add
+
+
+@intrinsic
+def add_4(
+    context: Any, histogram: Any, signed: Any, s: Any, a: Any, b: Any, c: Any, d: Any, width: Any
+) -> Any:
+    """Add the vector at ``signed[s]`` to four vectors of the histogram."""
+    index = types.intp
+    return types.void(histogram, signed, index, index, index, index, index, width), _emit_add
+
+
+def _emit_cut(context: Any, builder: Any, signature: Any, arguments: Any, move: bool) -> Any:
+    """Emit edges - 2 * bin as one vector, its store if the bin moves, and the sum of its sizes."""
+    edges_kind, _, histogram_kind, _, width = signature.args
+    edges, e, histogram, h, _ = arguments
+    lanes = 1 << (width.ndim - 1)
+    wide = ir.VectorType(ir.IntType(64), lanes)
+    held_at, _ = _vector_at(context, builder, edges_kind, edges, e, lanes)
+    bin_at, bits = _vector_at(context, builder, histogram_kind, histogram, h, lanes)
+    held, moved = builder.load(held_at), builder.load(bin_at)
+    held.align, moved.align = 8, bits // 8
+    if bits < 64:
+        moved = builder.sext(moved, wide)
+    left = builder.sub(held, builder.add(moved, moved))
+    if move:
+        builder.store(left, held_at).align = 8
+    zero = ir.Constant(wide, [0] * lanes)
+    sizes = builder.select(builder.icmp_signed(">", left, zero), left, builder.sub(zero, left))
+    name = f"llvm.vector.reduce.add.v{lanes}i64"
+    summed = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.IntType(64), [wide]), name
+    )
+    return builder.call(summed, [sizes])
+
+
+def _emit_moved_cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return _emit_cut(context, builder, signature, arguments, move=True)
+
+
+def _emit_trial_cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return _emit_cut(context, builder, signature, arguments, move=False)
+
+
+@intrinsic
+def move_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any) -> Any:
+    """Move a bin to the negative side of the cut; return the sum of the edges' sizes."""
+    index = types.intp
+    return types.int64(edges, index, histogram, index, width), _emit_moved_cut
+
+
+@intrinsic
+def try_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any) -> Any:
+    """Return what `move_bin` would, and move nothing."""
+    index = types.intp
+    return types.int64(edges, index, histogram, index, width), _emit_trial_cut
+
+
+# Which elements of two vectors of eight, joined, make the next ones when an 8 x 8 block is
+# transposed: first single elements change places, then pairs, then fours.
+_INTERLEAVE = {
+    1: ([0, 8, 1, 9, 4, 12, 5, 13], [2, 10, 3, 11, 6, 14, 7, 15]),
+    2: ([0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]),
+    4: ([0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]),
+}
+
+
+def _emit_transpose(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit eight loads, three rounds of shuffles and eight stores."""
+    source_kind, _, _, target_kind, _, _ = signature.args
+    source, s, s_stride, target, t, t_stride = arguments
+    index = ir.IntType(64)
+    rows = []
+    for row in range(8):
+        at = builder.add(s, builder.mul(s_stride, ir.Constant(index, row)))
+        pointer, bits = _vector_at(context, builder, source_kind, source, at, 8)
+        loaded = builder.load(pointer)
+        loaded.align = bits // 8
+        rows.append(loaded)
+    mask_type = ir.VectorType(ir.IntType(32), 8)
+    for span in (1, 2, 4):
+        swapped = list(rows)
+        for row in range(8):
+            if row & span == 0:
+                for place, mask in zip((row, row | span), _INTERLEAVE[span], strict=True):
+                    order = ir.Constant(mask_type, mask)
+                    swapped[place] = builder.shuffle_vector(rows[row], rows[row | span], order)
+        rows = swapped
+    for row in range(8):
+        at = builder.add(t, builder.mul(t_stride, ir.Constant(index, _COLUMN_OF[row])))
+        pointer, bits = _vector_at(context, builder, target_kind, target, at, 8)
+        stored = builder.store(rows[row], pointer)
+        stored.align = bits // 8
+    return context.get_dummy_value()
+
+
+# Which column of the block each vector holds after the shuffles.
+_COLUMN_OF = (0, 2, 1, 3, 4, 6, 5, 7)
+
+
+@intrinsic
+def transpose_8(
+    context: Any, source: Any, s: Any, s_stride: Any, target: Any, t: Any, t_stride: Any
+) -> Any:
+    """Write the 8 x 8 block of a flat array at ``source[s]`` transposed to ``target[t]``."""
+    index = types.intp
+    return types.void(source, index, index, target, index, index), _emit_transpose
