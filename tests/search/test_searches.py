@@ -39,11 +39,13 @@ def test_lazy_with_a_large_k_looks_at_everything():
     assert search.pull().tolist() == [2, 3, 7]
 
 
-def test_lazy_reaches_every_column():
+def test_lazy_reaches_every_column_and_never_draws_one_twice():
     search = Lazy(3).start(np.arange(10), np.random.default_rng(0))
     seen = set()
     for _ in range(200):
-        seen.update(search.pull().tolist())
+        drawn = search.pull().tolist()
+        assert len(set(drawn)) == 3
+        seen.update(drawn)
     assert seen == set(range(10))
 
 

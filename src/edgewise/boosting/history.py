@@ -45,10 +45,13 @@ class History(Mapping[str, Reals]):
 
     def append(self, **values: float) -> None:
         """Add a round; `bound` follows from `energy`."""
-        energy = values["energy"]
-        self._log_bound += math.log(energy) if energy > 0 else -math.inf
+        self._multiply(values["energy"])
         values["bound"] = math.exp(self._log_bound)
         self._rows.append(tuple([float(values.get(name, math.nan)) for name in FIELDS]))
+
+    def _multiply(self, energy: float) -> None:
+        # One by one: a sum that rounds otherwise would make a resumed run differ in the last bit.
+        self._log_bound += math.log(energy) if energy > 0 else -math.inf
 
     def last(self, name: str) -> float:
         """Return a quantity of the last round."""
@@ -57,8 +60,9 @@ class History(Mapping[str, Reals]):
     def truncate(self, n_rounds: int) -> None:
         """Forget the rounds after the first `n_rounds`."""
         del self._rows[n_rounds:]
-        with np.errstate(divide="ignore"):
-            self._log_bound = float(sum(np.log(self["energy"]).tolist()))
+        self._log_bound = 0.0
+        for energy in self["energy"].tolist():
+            self._multiply(energy)
 
     def __copy__(self) -> "History":
         return History.from_array(self.to_array())

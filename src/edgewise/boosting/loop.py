@@ -80,10 +80,12 @@ def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) 
     and training goes on as if it had never stopped. Ctrl-C ends the training like any other reason
     to stop, with all finished rounds kept.
     """
+    started: list[Callback] = []
     try:
         _replay(task, terms.pack())
         for callback in callbacks:
             callback.on_start(run)
+            started.append(callback)
         for _ in _rounds(task, terms, run):
             reasons = [callback.on_round(run) for callback in callbacks]
             stopped = next((reason for reason in reasons if reason), None)
@@ -93,7 +95,7 @@ def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) 
     except KeyboardInterrupt:
         run.stop_reason = "interrupted"
         logger.warning("training interrupted after %d rounds", run.history.n_rounds)
-    for callback in callbacks:
+    for callback in started:
         callback.on_end(run)
 
 

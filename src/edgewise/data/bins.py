@@ -26,6 +26,7 @@ class Bins:
     name: str
     thresholds: Reals
     has_missing: bool
+    has_values: bool = True
 
     @property
     def n_values(self) -> int:
@@ -45,7 +46,7 @@ class Bins:
     @property
     def can_split(self) -> bool:
         """Whether any cut of this column tells two rows apart."""
-        return self.n_codes > 1
+        return len(self.thresholds) > 0 or (self.has_missing and self.has_values)
 
     def encode(self, column: NumericColumn | SparseColumn) -> NDArray[np.intp]:
         """Return the code of every stored value of the column."""
@@ -92,7 +93,7 @@ def find_bins(
     values, counts, has_missing = _distinct(column, mass)
     limit = max_bins - has_missing
     last = _last_of_bins(counts, limit) if len(values) > limit else np.arange(len(values) - 1)
-    return Bins(name, midpoints(values, last), has_missing)
+    return Bins(name, midpoints(values, last), has_missing, has_values=len(values) > 0)
 
 
 def midpoints(values: Reals, last: NDArray[np.intp]) -> Reals:
@@ -168,9 +169,11 @@ def _last_of_bins(counts: Exacts, n_bins: int) -> NDArray[np.intp]:
     lasts: list[int] = []
     start, done = 0, 0
     for left in range(n_bins, 1, -1):
-        target = done + -(-(total - done) // left)
-        stop = int(np.searchsorted(running, target))
-        if stop > start and running[stop] - target > target - running[stop - 1]:
+        # In whole numbers, so that it is the same for weights in any unit: the target is
+        # done + (total - done) / left, and the nearer of the two sums around it is taken.
+        stop = int(np.searchsorted(running, done + -(-(total - done) // left)))
+        around = int(running[stop]) + int(running[stop - 1])
+        if stop > start and around * left > 2 * (done * left + total - done):
             stop -= 1
         if stop >= len(counts) - 1:
             break

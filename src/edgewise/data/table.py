@@ -174,7 +174,7 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     if is_frame(X):
         import narwhals.stable.v1 as nw
 
-        table: Table = FrameTable(nw.from_native(X, eager_only=True), infinite)
+        table: Table = FrameTable(_frame(X, nw), infinite)
     else:
         from sklearn.utils.validation import check_array
 
@@ -197,6 +197,14 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
             f"X has 0 sample(s) (shape=(0, {table.n_columns})) while a minimum of 1 is required."
         )
     return table
+
+
+def _frame(X: Any, nw: Any) -> Any:
+    try:
+        frame = nw.from_native(X, eager_only=True)
+        return frame if frame.shape[1] == len(set(frame.columns)) else frame.select(nw.all())
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"X has several columns of the same name: {error}") from error
 
 
 def is_frame(X: Any) -> bool:

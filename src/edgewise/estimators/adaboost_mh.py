@@ -196,11 +196,18 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         self : AdaBoostMH
             The trained model.
         """
+        # A draft is trained and taken over at the end, so that a fit that fails changes nothing.
+        draft = copy(self)
+        draft._fit(X, y, sample_weight, eval_set)
+        self.__dict__.update(draft.__dict__)
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> None:
         self._check_parameters(eval_set)
         going_on = self.warm_start and hasattr(self, "terms_")
         table = self._table(X, reset=not going_on)
         rows = read_rows(table, y, sample_weight, self.init_weights)
-        seed = int(check_random_state(self.random_state).randint(2**31))
+        seed = self._seed()
         held_out = None
         if eval_set is not None:
             held_out = read_held_out(eval_set, rows, self.infinite)
@@ -226,7 +233,6 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
             self._train(task, TermList(before), history)
         finally:
             kernels.close()
-        return self
 
     def decision_function(self, X: Any) -> Reals:
         """Return the scores: (n_samples,) for two classes, else (n_samples, K)."""
@@ -408,6 +414,14 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         codes = predicted(scores, self._multilabel)
         return codes if self._multilabel else self.classes_[codes]
 
+    def _seed(self) -> int:
+        try:
+            return int(check_random_state(self.random_state).randint(2**31))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"random_state must be an int, a RandomState or None: {error}"
+            ) from error
+
     def _n_threads(self) -> int:
         from joblib import effective_n_jobs
 
@@ -425,6 +439,9 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         integer("max_bins", self.max_bins, 2, MAX_BINS)
         one_of("infinite", self.infinite, INFINITE_CHOICES)
         check_callbacks(self.callbacks)
+        integer("verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, 0)
+        if self.n_jobs is not None and integer("n_jobs", self.n_jobs, -(10**6)) == 0:
+            raise ValueError("n_jobs must not be 0: use 1 for one thread, -1 for all cores")
         if not callable(self.eval_metric):
             one_of("eval_metric", self.eval_metric, [*ON_SCORES, *ON_PROBABILITIES])
         if self.validation_fraction is not None:

@@ -72,9 +72,8 @@ def load(path: str | os.PathLike[str]) -> AdaBoostMH:
     header, arrays = read(path)
     try:
         return _rebuilt(header, arrays)
-    except ModelFileError:
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+    except Exception as error:
+        # What a hostile header holds can go wrong in any way; nothing of it is used then.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
 
 
@@ -87,7 +86,9 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
     model.n_features_in_ = _count(header["n_features"])
     names = header["feature_names"]
     if names is not None:
-        if len(names) != model.n_features_in_ or not all(isinstance(n, str) for n in names):
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("feature names must be a list of strings")
+        if len(names) != model.n_features_in_:
             raise ValueError("feature names do not match the number of features")
         model.feature_names_in_ = np.array(names, dtype=object)
     n_scores = 1 if len(model.classes_) == 2 and not model._multilabel else len(model.classes_)
@@ -117,7 +118,7 @@ def _terms(arrays: dict[str, NDArray], n_scores: int, n_features: int) -> StumpT
     )
     if len(terms) and (columns.min() < -1 or columns.max() >= n_features):
         raise ValueError("a term names a column that does not exist")
-    if np.isnan(terms.thresholds).any() or (np.abs(terms.missing) > 1).any():
+    if np.isnan(terms.thresholds).any() or not np.isin(terms.missing, (-1, 0, 1)).all():
         raise ValueError("a term is damaged")
     return terms
 
@@ -144,19 +145,26 @@ def _parameters(model: AdaBoostMH) -> dict[str, Any]:
             continue
         if name in _PARTS and not isinstance(value, str):
             value = _part(_PARTS[name], value)
+            if value is None:
+                continue
         elif name == "class_weight" and value is not None and not isinstance(value, str):
             continue
-        if isinstance(value, (np.integer, np.floating, np.bool_)):
-            value = value.item()
+        value = _plain(value)
         if value is None or isinstance(value, (str, int, float, bool, dict)):
             settings[name] = value
     return settings
 
 
+def _plain(value: Any) -> Any:
+    """Return a NumPy scalar as the Python number that JSON can hold."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _part(known: dict[str, Any], value: Any) -> dict[str, Any] | None:
     for name, kind in known.items():
         if type(value) is kind:
-            return {"name": name, "parameters": value.get_params(deep=False)}
+            chosen = value.get_params(deep=False)
+            return {"name": name, "parameters": {key: _plain(v) for key, v in chosen.items()}}
     return None
 
 

@@ -81,6 +81,8 @@ def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> Rows:
         return Rows(X, labels, weights, checked)
     if not isinstance(checked, str):
         checked = checked[keep]
+        if not (checked > 0).any():
+            raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
     return Rows(X.take(keep), labels, weights[keep], checked)
 
 

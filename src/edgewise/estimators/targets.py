@@ -79,18 +79,22 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     if y is None:
         raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
     names = [str(name) for name in getattr(y, "columns", [])]
-    plain = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    plain = _plain(y)
+    _refuse_missing(plain)
     kind = type_of_target(plain, input_name="y") if plain.size else "empty"
     if plain.ndim == 2 and plain.shape[1] > 1 and kind.startswith("multilabel"):
-        codes = plain.astype(np.int64)
+        codes = _indicators(plain, "y")
         codes = codes if keep is None else codes[keep]
         return Labels(np.array(names or range(codes.shape[1])), codes)
     values = column_or_1d(plain, warn=True)
-    _refuse_missing(values)
     assert_all_finite(values, input_name="y")
     check_classification_targets(values)
     values = values if keep is None else values[keep]
-    classes, codes = np.unique(values, return_inverse=True)
+    try:
+        classes, codes = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise ValueError(f"y mixes classes of different types: {', '.join(kinds)}") from error
     if len(classes) < 2:
         raise ValueError(
             f"y has only one class, {classes[0]!r}; a classifier needs at least two classes"
@@ -107,11 +111,11 @@ def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
     ValueError
         If there are classes that training does not have.
     """
-    plain = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    plain = _plain(y)
     if like.multilabel:
         if plain.ndim != 2 or plain.shape[1] != len(like.classes):
             raise ValueError(f"{name} must have {len(like.classes)} label columns like y")
-        return (plain > 0).astype(np.int64)
+        return _indicators(plain, name)
     values = plain.ravel()
     codes = np.searchsorted(like.classes, values)
     codes = np.minimum(codes, len(like.classes) - 1)
@@ -133,7 +137,7 @@ def read_row_weights(sample_weight: Any, n_rows: int) -> Reals | None:
         return None
     from sklearn.utils.validation import check_array
 
-    weights = np.asarray(sample_weight)
+    weights = _numbers("sample_weight", sample_weight)
     if weights.ndim == 0:
         weights = np.full(n_rows, weights)
     weights = check_array(
@@ -187,6 +191,8 @@ def make_targets(
                 given = given * np.where(signs, factors[1][:, None], factors[0][:, None])
         else:
             rows = rows * class_weights(class_weight, labels, rows)[labels.codes]
+    # By a power of two first, which changes no digit: the sum of huge weights would overflow.
+    rows = np.ldexp(rows, -int(np.frexp(rows.max())[1]))
     rows = rows / exact_sum(rows)
     return Targets(labels.matrix(), labels.target(), rows, label_weights, given)
 
@@ -203,8 +209,8 @@ def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f"class_weight must be 'balanced' or a dict, got {class_weight!r}")
-        masses = np.bincount(labels.codes, weights=rows, minlength=n_classes)
-        return masses.sum() / (n_classes * masses)
+        masses = np.array([exact_sum(rows[labels.codes == k]) for k in range(n_classes)])
+        return exact_sum(masses) / (n_classes * masses)
     if not isinstance(class_weight, dict):
         raise TypeError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
     place = {label: k for k, label in enumerate(labels.classes.tolist())}
@@ -212,9 +218,8 @@ def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
     for label, weight in class_weight.items():
         if label not in place:
             raise ValueError(f"class_weight names the class {label!r}, which y does not have")
-        chosen[place[label]] = weight
-    if not (np.isfinite(chosen).all() and (chosen >= 0).all() and (chosen > 0).any()):
-        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}")
+        chosen[place[label]] = _numbers("class_weight", weight)
+    _refuse_negative(chosen, class_weight)
     return chosen
 
 
@@ -232,7 +237,7 @@ def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> Any:
                 "a matrix"
             )
         return init_weights
-    matrix = np.asarray(init_weights, dtype=np.float64)
+    matrix = _numbers("init_weights", init_weights)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.shape != (n_rows, labels.n_scores):
         raise ValueError(
@@ -275,24 +280,54 @@ def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Real
 
     `class_weight` is "balanced", or a list with a dict {0: weight, 1: weight} for each label.
     """
-    masses = rows @ labels.codes
-    both = np.array([rows.sum() - masses, masses])
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f"class_weight must be 'balanced' or a list, got {class_weight!r}")
-        return rows.sum() / np.where(both > 0, 2 * both, 2 * rows.sum())
-    if not isinstance(class_weight, list) or len(class_weight) != len(labels.classes):
+        masses = [[exact_sum(rows[y == value]) for y in labels.codes.T] for value in (0, 1)]
+        total = exact_sum(rows)
+        both = np.array(masses)
+        return total / np.where(both > 0, 2 * both, 2 * total)
+    dicts = isinstance(class_weight, list) and all(isinstance(w, dict) for w in class_weight)
+    if not dicts or len(class_weight) != len(labels.classes):
         raise ValueError(
             "class_weight of a multi-label problem must be 'balanced' or a list of "
             f"{len(labels.classes)} dicts, one for each label; got {class_weight!r}"
         )
-    factors = np.array([[w.get(value, 1.0) for w in class_weight] for value in (0, 1)], dtype=float)
-    if not np.isfinite(factors).all() or (factors < 0).any() or not (factors > 0).any():
-        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}")
+    chosen = [[w.get(value, 1.0) for w in class_weight] for value in (0, 1)]
+    factors = _numbers("class_weight", chosen)
+    _refuse_negative(factors, class_weight)
     return factors
 
 
+def _plain(y: Any) -> NDArray:
+    """Return targets as an array, whatever they came in."""
+    return y.toarray() if sparse.issparse(y) else np.asarray(y)
+
+
+def _indicators(labels: NDArray, name: str) -> NDArray[np.int64]:
+    """Return a 0/1 matrix, or raise if it holds anything else."""
+    if not np.isin(labels, (0, 1)).all():
+        raise ValueError(f"{name} must hold only 0 and 1 in a multi-label problem")
+    return labels.astype(np.int64)
+
+
 def _refuse_missing(values: NDArray) -> None:
-    """Raise if a column of Python objects has missing values; floats are checked elsewhere."""
-    if values.dtype.kind == "O" and any(value is None or value != value for value in values):
-        raise ValueError("y contains missing values (None or NaN): Input y contains NaN")
+    """Raise if targets that are Python objects have missing ones; floats are checked elsewhere."""
+    if values.dtype.kind != "O":
+        return
+    for value in values.ravel():
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+            raise ValueError("y contains missing values (None or NaN): Input y contains NaN")
+
+
+def _refuse_negative(factors: Reals, class_weight: Any) -> None:
+    if not np.isfinite(factors).all() or (factors < 0).any() or not (factors > 0).any():
+        raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}")
+
+
+def _numbers(name: str, values: Any) -> Reals:
+    """Return an argument as float64, or raise naming it."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error

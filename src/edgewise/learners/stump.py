@@ -45,7 +45,7 @@ class Stump(Learner):
         """Return the stump with the largest edge, or the least energy across columns."""
         columns = search.pull()
         if len(columns) == 0:
-            return self._fallback(state)
+            return self._fallback(state, 1)
         found = kernels.search(
             columns, state, score_edges=energies is not None, constant=self.constant
         )
@@ -63,7 +63,7 @@ class Stump(Learner):
         """Return the stump with the largest edge for each score column (seed 001 remark 2)."""
         columns = search.pull()
         if len(columns) == 0:
-            return self._fallback(state)
+            return self._fallback(state, state.n_scores)
         found = kernels.search(columns, state, per_score=True, constant=self.constant)
         best = found.edges.argmax(axis=0)
         scores = np.arange(state.n_scores)
@@ -71,11 +71,11 @@ class Stump(Learner):
             return None
         return _cut(found.columns[best], found.first[best, scores], found.missing[best, scores])
 
-    def _fallback(self, state: State) -> Cut | None:
+    def _fallback(self, state: State, n_cuts: int) -> Cut | None:
         """Return the constant where no column can be cut."""
         if not self.constant or not np.abs(state.signed_totals).sum() > 0:
             return None
-        return Cut([CONSTANT], [0], [1])
+        return Cut([CONSTANT] * n_cuts, [0] * n_cuts, [1] * n_cuts)
 
 
 def _cut(columns: Columns, first: Columns, missing: Signs) -> Cut:

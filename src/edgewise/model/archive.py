@@ -76,11 +76,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArra
                 for member in members
                 if member.filename != _HEADER
             }
-    except (
-        zipfile.BadZipFile, KeyError, ValueError, EOFError, NotImplementedError, RecursionError,
-        RuntimeError, SyntaxError, OverflowError, MemoryError, UnicodeDecodeError, TypeError,
-        AttributeError,
-    ) as error:  # fmt: skip
+    except Exception as error:
+        # A damaged or hostile file can make the readers of zip, JSON and arrays raise anything.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error}") from error
     return _upgraded(path, header, arrays)
 

@@ -112,7 +112,8 @@ def collapse(terms: StumpTerms) -> ScoreTables:
     np.add.at(bias, k[constant], coefficient[constant])
     order = np.argsort(column, kind="stable")
     used, first = np.unique(column[order], return_index=True)
-    groups = [g for j, g in zip(used, np.split(order, first[1:]), strict=True) if j >= 0]
+    ends = [*first[1:].tolist(), len(order)]
+    groups = [order[a:b] for j, a, b in zip(used, first, ends, strict=False) if j >= 0]
     starts, thresholds, tables = [0], [np.empty(0)], [np.empty((0, n_scores))]
     for mine in groups:
         cuts, place = np.unique(threshold[mine], return_inverse=True)

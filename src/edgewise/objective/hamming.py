@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from edgewise.dtypes import Exacts, Reals, Signs
 from edgewise.kernels import EXACT_SCALE, Kernels, State, Step, exact_sum, fixed
 from edgewise.learners import Cut, Energies, Learner
-from edgewise.objective.votes import VOTE_RULES, Vote, retake, sides
+from edgewise.objective.votes import VOTE_RULES, Vote, sides
 from edgewise.search import Search
 
 # The weights are multiplied round by round; now and then they are computed from the scores, so
@@ -113,7 +113,7 @@ class Hamming:
 
     def retake(self, signs: Signs, alpha: float, votes: Reals) -> Vote:
         """Return given votes with their energy on the current weights."""
-        return retake(self.kernels.edges(self.state, signs), alpha, votes)
+        return self.rule.retake(self.kernels.edges(self.state, signs), alpha, votes)
 
     def advance(self, signs: Signs, vote: Vote) -> Progress:
         """Take the step."""

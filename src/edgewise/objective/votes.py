@@ -5,6 +5,7 @@ is right about and ``minus = (mass - |edge|) / 2`` on the other.
 """
 
 import math
+import operator
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -69,7 +70,16 @@ class VoteRule(ABC):
         """
         plus, minus, signs = _sides(edges)
         alpha, votes = self.votes(plus, minus, signs, floor)
-        return _with_energy(edges, plus, minus, signs, alpha, votes)
+        return self.retake(edges, alpha, votes)
+
+    def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
+        """Return given votes with the edge and energy that they have on these weights."""
+        plus, minus, signs = _sides(edges)
+        sizes = alpha * votes * signs
+        idle = (edges.total - sum(edges.masses.tolist())) / EXACT_SCALE
+        energy = math.fsum(plus * np.exp(-sizes)) + math.fsum(minus * np.exp(sizes)) + idle
+        edge = sum((np.sign(votes).astype(np.int64) * edges.edges).tolist())
+        return Vote(alpha, votes, edge / edges.total, energy)
 
 
 class Discrete(VoteRule):
@@ -79,12 +89,22 @@ class Discrete(VoteRule):
 
     def vote(self, edges: Edges, floor: float) -> Vote:
         """Return the votes; all from two sums, for this is done in every round of most models."""
-        edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
-        plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
+        plus, minus = self._halves(edges, sum(map(abs, edges.edges.tolist())))
         alpha = half_log_odds(plus, minus, floor)
-        idle = (edges.total - mass) / EXACT_SCALE
+        return self.retake(edges, alpha, np.where(edges.edges > 0, 1.0, -1.0))
+
+    def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
+        """Return given votes with the edge and energy that they have on these weights."""
+        edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
+        plus, minus = self._halves(edges, edge)
+        idle = (edges.total - sum(edges.masses.tolist())) / EXACT_SCALE
         energy = plus * math.exp(-alpha) + minus * math.exp(alpha) + idle
-        return Vote(alpha, np.where(edges.edges > 0, 1.0, -1.0), edge / edges.total, energy)
+        return Vote(alpha, votes, edge / edges.total, energy)
+
+    @staticmethod
+    def _halves(edges: Edges, edge: int) -> tuple[float, float]:
+        mass = sum(edges.masses.tolist())
+        return (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
         """Return alpha = 1/2 ln(right / wrong) and the signs of the edges."""
@@ -150,25 +170,11 @@ def half_log_odds(plus: float, minus: float, floor: float) -> float:
     return 0.5 * math.log(max(float(plus), floor) / max(float(minus), floor))
 
 
-def retake(edges: Edges, alpha: float, votes: Reals) -> Vote:
-    """Return given votes with the edge and energy that they have on these weights."""
-    return _with_energy(edges, *_sides(edges), alpha, votes)
-
-
-def _with_energy(
-    edges: Edges, plus: Reals, minus: Reals, signs: Reals, alpha: float, votes: Reals
-) -> Vote:
-    sizes = alpha * votes * signs
-    idle = (edges.total - int(edges.masses.sum())) / EXACT_SCALE
-    energy = math.fsum(plus * np.exp(-sizes)) + math.fsum(minus * np.exp(sizes)) + idle
-    pull = int((np.sign(votes).astype(np.int64) * edges.edges).sum())
-    return Vote(alpha, votes, pull / edges.total, energy)
-
-
 def sides(score_edges: Exacts, masses: Exacts) -> tuple[Reals, Reals]:
     """Return plus and minus of several candidates, in the fixed point of the arguments."""
     sizes = np.abs(score_edges)
-    return (masses + sizes) / 2, (masses - sizes) / 2
+    # Halved first: the sum of two of the largest would not fit.
+    return masses / 2 + sizes / 2, (masses - sizes) / 2
 
 
 def _sides(edges: Edges) -> tuple[Reals, Reals, Reals]:
