@@ -76,18 +76,17 @@ def test_second_round(points):
     assert (cut.columns, cut.first) == ([0], [2])
     assert vote.votes.tolist() == [-1.0, -1.0, 1.0]
     assert vote.edge == pytest.approx(0.8, rel=1e-13)
-    # Right is 0.9 and wrong 0.1; that is less than an average entry, 1/9, and counts as 1/9:
-    # alpha = 1/2 ln(8.1) and Z = 0.9 / sqrt(8.1) + 0.1 sqrt(8.1).
-    assert vote.alpha == pytest.approx(0.5 * np.log(8.1), rel=1e-13)
-    assert vote.energy == pytest.approx(1.71 / np.sqrt(8.1), rel=1e-13)
-    # h1 = 0.805 v1 phi1 and h2 = 1.046 v2 phi2:
-    #   x = 1: (0.805 + 1.046, -0.805 + 1.046, -0.805 - 1.046): class a
-    #   x = 2: (-0.805 + 1.046, 0.805 + 1.046, 0.805 - 1.046): class b
-    #   x = 3: (-0.805 - 1.046, 0.805 - 1.046, 0.805 + 1.046): class c
+    # Right is 0.9 and wrong 0.1: alpha = 1/2 ln 9 and Z = 2 sqrt(0.9 * 0.1) = 0.6.
+    assert vote.alpha == pytest.approx(0.5 * np.log(9), rel=1e-13)
+    assert vote.energy == pytest.approx(0.6, rel=1e-13)
+    # h1 = 0.805 v1 phi1 and h2 = 1.099 v2 phi2:
+    #   x = 1: (0.805 + 1.099, -0.805 + 1.099, -0.805 - 1.099): class a
+    #   x = 2: (-0.805 + 1.099, 0.805 + 1.099, 0.805 - 1.099): class b
+    #   x = 3: (-0.805 - 1.099, 0.805 - 1.099, 0.805 + 1.099): class c
     assert progress.train_error == 0.0
     # Two signs are wrong: b at x = 1 and a at x = 2.
     assert progress.hamming_loss == pytest.approx(1 / 6, rel=1e-13)
-    a1, a2 = 0.5 * np.log(5), 0.5 * np.log(8.1)
+    a1, a2 = 0.5 * np.log(5), 0.5 * np.log(9)
     expected = [
         [a1 + a2, a2 - a1, -a1 - a2],
         [a2 - a1, a1 + a2, a1 - a2],
@@ -102,4 +101,4 @@ def test_the_loss_after_two_rounds_is_the_product_of_the_energies(points):
     take_round()
     first = np.where(LABELS > 0, 1 / 6, 1 / 12)
     loss = (first * np.exp(-objective.state.scores * LABELS)).sum()
-    assert loss == pytest.approx(np.sqrt(5) / 3 * 1.71 / np.sqrt(8.1), rel=1e-13)
+    assert loss == pytest.approx(np.sqrt(5) / 3 * 0.6, rel=1e-13)

@@ -117,8 +117,21 @@ def cut_codes(codes: Codes, first: int, missing: int, missing_code: int) -> Sign
     return signs
 
 
-def fit_bins(table: Table, mass: Exacts | None, max_bins: int) -> list[Bins]:
+def fit_bins(
+    table: Table, mass: Exacts | None, max_bins: int, least_share: float = 0.0
+) -> list[Bins]:
     """Find the bins of every column of a training table.
+
+    Parameters
+    ----------
+    table : Table
+        The training rows.
+    mass : array of int64 or None
+        The rows' weights in fixed point; None counts every row once.
+    max_bins : int
+        The most bins of a column.
+    least_share : float
+        The share of the rows' weight that each side of a threshold must have.
 
     Raises
     ------
@@ -132,7 +145,7 @@ def fit_bins(table: Table, mass: Exacts | None, max_bins: int) -> list[Bins]:
                 f"X has the nominal column {table.name(j)!r}; stumps take numbers only: "
                 "encode it as numbers (for instance one-hot) or leave it out"
             )
-        found.append(find_bins(table.name(j), column, mass, max_bins))
+        found.append(find_bins(table.name(j), column, mass, max_bins, least_share))
     return found
 
 

@@ -13,6 +13,9 @@ MAX_BINS = 65_535
 # Integer columns that span at most this many values are coded by a table look-up.
 _LOOKUP_SPAN = 65_536
 
+# Beyond this not every integer is a float64; thresholds and values are compared as floats.
+_EXACT_INTEGERS = 2**53
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -53,7 +56,8 @@ class Bins:
         values = column.values
         if values.dtype.kind in "iu" and len(values):
             low, high = int(values.min()), int(values.max())
-            if high - low < min(_LOOKUP_SPAN, 4 * len(values)):
+            exact = max(-low, high) < _EXACT_INTEGERS
+            if exact and high - low < min(_LOOKUP_SPAN, 4 * len(values)):
                 span = np.arange(low, high + 1, dtype=np.float64)
                 table = np.searchsorted(self.thresholds, span, side="right")
                 return table[values.astype(np.intp) - low]
@@ -64,7 +68,11 @@ class Bins:
 
 
 def find_bins(
-    name: str, column: NumericColumn | SparseColumn, mass: Exacts | None, max_bins: int
+    name: str,
+    column: NumericColumn | SparseColumn,
+    mass: Exacts | None,
+    max_bins: int,
+    least_share: float = 0.0,
 ) -> Bins:
     """Cut a column into at most `max_bins` bins of about equal mass.
 
@@ -81,6 +89,9 @@ def find_bins(
         The rows' weights in fixed point; None counts every row once.
     max_bins : int
         The most bins, from 2 to 65,535.
+    least_share : float
+        The share of the values' mass that must be on each side of a threshold; what would leave
+        less is no threshold.
 
     Examples
     --------
@@ -93,6 +104,9 @@ def find_bins(
     values, counts, has_missing = _distinct(column, mass)
     limit = max_bins - has_missing
     last = _last_of_bins(counts, limit) if len(values) > limit else np.arange(len(values) - 1)
+    if least_share > 0 and len(last):
+        below = np.cumsum(counts)[last] / counts.sum()
+        last = last[(below >= least_share) & (1 - below >= least_share)]
     return Bins(name, midpoints(values, last), has_missing, has_values=len(values) > 0)
 
 
@@ -161,22 +175,52 @@ def _with_zeros(
 def _last_of_bins(counts: Exacts, n_bins: int) -> NDArray[np.intp]:
     """Return the index of the last value of every bin but the last.
 
-    Each bin in turn takes its share of what is left, so that a value heavy enough to fill a bin
-    alone does not starve the others.
+    A value that outweighs an average bin has a bin of its own; the others share what is left.
+    All in whole numbers, so that it is the same for weights in any unit.
     """
-    running = np.cumsum(counts)
-    total = int(running[-1])
+    heavy = _heavy(counts, n_bins)
+    edges = np.flatnonzero(np.diff(heavy.astype(np.int8), prepend=1, append=1))
+    segments = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    spare = n_bins - int(heavy.sum()) - len(segments)
+    if not heavy.any() or spare < 0:
+        return np.array(_even(counts, 0, len(counts), n_bins), dtype=np.intp)
+    light = int(counts[~heavy].sum())
+    lasts = set(np.flatnonzero(heavy).tolist())
+    for start, stop in segments:
+        mass = int(counts[start:stop].sum())
+        lasts.update(_even(counts, start, stop, 1 + spare * mass // light))
+        lasts.add(stop - 1)
+    lasts.discard(len(counts) - 1)
+    return np.array(sorted(lasts), dtype=np.intp)
+
+
+def _heavy(counts: Exacts, n_bins: int) -> NDArray[np.bool_]:
+    """Return which values outweigh an average bin of the values that do not."""
+    heavy = np.zeros(len(counts), dtype=bool)
+    while True:
+        bins, mass = n_bins - int(heavy.sum()), int(counts[~heavy].sum())
+        more = ~heavy & (counts > mass // max(bins, 1))
+        if bins <= 0 or not more.any():
+            return heavy
+        heavy |= more
+
+
+def _even(counts: Exacts, start: int, stop: int, n_bins: int) -> list[int]:
+    """Return the last value of every bin but the last, for the values from start to stop.
+
+    Each bin in turn takes its share of what is left.
+    """
+    running = np.cumsum(counts[start:stop])
+    total, done, first = int(running[-1]), 0, 0
     lasts: list[int] = []
-    start, done = 0, 0
     for left in range(n_bins, 1, -1):
-        # In whole numbers, so that it is the same for weights in any unit: the target is
-        # done + (total - done) / left, and the nearer of the two sums around it is taken.
-        stop = int(np.searchsorted(running, done + -(-(total - done) // left)))
-        around = int(running[stop]) + int(running[stop - 1])
-        if stop > start and around * left > 2 * (done * left + total - done):
-            stop -= 1
-        if stop >= len(counts) - 1:
+        # The target is done + (total - done) / left; the nearer of the sums around it is taken.
+        last = int(np.searchsorted(running, done + -(-(total - done) // left)))
+        around = int(running[last]) + int(running[last - 1])
+        if last > first and around * left > 2 * (done * left + total - done):
+            last -= 1
+        if last >= len(running) - 1:
             break
-        lasts.append(stop)
-        start, done = stop + 1, int(running[stop])
-    return np.array(lasts, dtype=np.intp)
+        lasts.append(start + last)
+        first, done = last + 1, int(running[last])
+    return lasts

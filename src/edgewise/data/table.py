@@ -178,10 +178,15 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     else:
         from sklearn.utils.validation import check_array
 
-        values = check_array(
-            X, accept_sparse=["csc", "csr"], dtype="numeric", ensure_all_finite=False,
-            ensure_min_samples=0, ensure_min_features=0, input_name="X",
-        )  # fmt: skip
+        try:
+            values = check_array(
+                X, accept_sparse=["csc", "csr"], dtype="numeric", ensure_all_finite=False,
+                ensure_min_samples=0, ensure_min_features=0, input_name="X",
+            )  # fmt: skip
+        except ValueError as error:
+            raise _naming_the_column(X, error) from error
+        if values.dtype.kind in "mM":
+            raise ValueError(f"X holds dates or times ({values.dtype}); columns must hold numbers")
         if sparse.issparse(values):
             table = SparseTable(values, None, infinite)
         else:
@@ -200,11 +205,31 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
 
 
 def _frame(X: Any, nw: Any) -> Any:
+    names = [str(name) for name in getattr(X, "columns", [])]
+    if type(X).__module__.startswith("pandas") and len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"X has several columns of the same name: {twice[0]!r}")
     try:
-        frame = nw.from_native(X, eager_only=True)
-        return frame if frame.shape[1] == len(set(frame.columns)) else frame.select(nw.all())
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(f"X has several columns of the same name: {error}") from error
+        return nw.from_native(X, eager_only=True)
+    except TypeError as error:
+        raise TypeError(
+            f"X is a {type(X).__module__}.{type(X).__name__}, which is not a table in memory: "
+            "collect or convert it to a data frame first"
+        ) from error
+
+
+def _naming_the_column(X: Any, error: ValueError) -> ValueError:
+    """Return an error that names the first column that does not hold numbers, if that is why."""
+    if not str(error).startswith("could not convert"):
+        return error
+    plain = np.array(X, dtype=object)
+    if plain.ndim == 2:
+        for j, column in enumerate(plain.T):
+            try:
+                column.astype(np.float64)
+            except (TypeError, ValueError):
+                return ValueError(f"X has a column that does not hold numbers, 'x{j}': {error}")
+    return error
 
 
 def is_frame(X: Any) -> bool:
@@ -224,6 +249,8 @@ def _typed(series: Any, name: str) -> Column:
         return NumericColumn(_numbers(series, nw))
     if dtype in (nw.Categorical, nw.Enum, nw.String):
         return _nominal(series.cast(nw.String).to_list())
+    if dtype == nw.Unknown and series.is_null().all():
+        return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:
         return _from_objects(series.to_list(), name)
     raise ValueError(
@@ -243,8 +270,10 @@ def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
 def _from_objects(values: list[Any], name: str) -> Column:
     """Type a column of Python objects by what it really holds."""
     present = [value for value in values if not _is_missing(value)]
+    if not present:
+        return NumericColumn(np.full(len(values), np.nan))
     if all(isinstance(value, str) for value in present):
-        return _nominal([None if _is_missing(value) else value for value in values])
+        return _nominal(values)
     if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
         numbers = [np.nan if _is_missing(value) else float(value) for value in values]
         return NumericColumn(np.array(numbers))
@@ -261,7 +290,8 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float) and value != value
 
 
-def _nominal(values: list[str | None]) -> NominalColumn:
+def _nominal(given: list[Any]) -> NominalColumn:
+    values = [None if _is_missing(value) else value for value in given]
     categories = tuple(sorted({value for value in values if value is not None}))
     place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
     place[None] = len(categories)

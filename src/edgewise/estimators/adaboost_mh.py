@@ -86,6 +86,8 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         the scores.
     time_limit : float or None, default None
         Seconds after which training stops.
+    min_weight_fraction_leaf : float, default 0.0
+        The least share of the rows' weight (class weights included) on each side of a threshold.
     max_bins : int, default 256
         The most bins of a column, up to 65,535. With no more different values than that, every
         threshold is tried.
@@ -148,6 +150,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         patience: int | None = None,
         eval_metric: Any = "error",
         time_limit: float | None = None,
+        min_weight_fraction_leaf: float = 0.0,
         max_bins: int = 256,
         infinite: str = "raise",
         n_jobs: int | None = None,
@@ -167,6 +170,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         self.patience = patience
         self.eval_metric = eval_metric
         self.time_limit = time_limit
+        self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_bins = max_bins
         self.infinite = infinite
         self.n_jobs = n_jobs
@@ -216,7 +220,11 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         targets = make_targets(rows.labels, rows.weights, self.class_weight, rows.init_weights)
         before, history = self._before(rows.labels, going_on)
 
-        bins = fit_bins(rows.table, bin_mass(rows.weights), self.max_bins)
+        mass = bin_mass(rows.weights)
+        least_share = float(self.min_weight_fraction_leaf)
+        if least_share > 0:
+            mass = bin_mass(targets.row_weights)
+        bins = fit_bins(rows.table, mass, self.max_bins, least_share)
         binned = encode(rows.table, bins)
         offsets = score_offsets(rows.init_weights, rows.labels)
         monitor = self._monitor(held_out, bins, rows.labels, offsets)
@@ -436,6 +444,8 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         one_of("votes", self.votes, VOTE_RULES)
         flag("factorized", self.factorized)
         flag("warm_start", self.warm_start)
+        if self.min_weight_fraction_leaf != 0:
+            positive("min_weight_fraction_leaf", self.min_weight_fraction_leaf, below=0.5)
         integer("max_bins", self.max_bins, 2, MAX_BINS)
         one_of("infinite", self.infinite, INFINITE_CHOICES)
         check_callbacks(self.callbacks)

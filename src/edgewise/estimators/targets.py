@@ -80,7 +80,7 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
         raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
     names = [str(name) for name in getattr(y, "columns", [])]
     plain = _plain(y)
-    _refuse_missing(plain)
+    _check_objects(plain)
     kind = type_of_target(plain, input_name="y") if plain.size else "empty"
     if plain.ndim == 2 and plain.shape[1] > 1 and kind.startswith("multilabel"):
         codes = _indicators(plain, "y")
@@ -90,11 +90,7 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     assert_all_finite(values, input_name="y")
     check_classification_targets(values)
     values = values if keep is None else values[keep]
-    try:
-        classes, codes = np.unique(values, return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(value).__name__ for value in values.tolist()})
-        raise ValueError(f"y mixes classes of different types: {', '.join(kinds)}") from error
+    classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
             f"y has only one class, {classes[0]!r}; a classifier needs at least two classes"
@@ -161,7 +157,7 @@ def bin_mass(weights: Reals | None) -> Exacts | None:
     """Return row weights as integers for binning: whole numbers as they are, others scaled."""
     if weights is None:
         return None
-    if (weights == np.rint(weights)).all() and weights.max() * len(weights) < 2.0**62:
+    if (weights == np.rint(weights)).all() and weights.max() < 2.0**62 / len(weights):
         return weights.astype(np.int64)
     shift = 62 - int(np.ceil(np.log2(len(weights) + 1))) - int(np.frexp(weights.max())[1])
     return np.rint(np.ldexp(weights, shift)).astype(np.int64)
@@ -311,13 +307,16 @@ def _indicators(labels: NDArray, name: str) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def _refuse_missing(values: NDArray) -> None:
-    """Raise if targets that are Python objects have missing ones; floats are checked elsewhere."""
+def _check_objects(values: NDArray) -> None:
+    """Raise if targets that are Python objects have missing ones or mix strings with others."""
     if values.dtype.kind != "O":
         return
     for value in values.ravel():
         if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
             raise ValueError("y contains missing values (None or NaN): Input y contains NaN")
+    kinds = sorted({type(value).__name__ for value in values.ravel()})
+    if len(kinds) > 1 and "str" in kinds:
+        raise ValueError(f"y mixes classes of different types: {', '.join(kinds)}")
 
 
 def _refuse_negative(factors: Reals, class_weight: Any) -> None:

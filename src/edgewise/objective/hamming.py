@@ -15,6 +15,11 @@ from edgewise.search import Search
 # that weights that have underflowed can return.
 REFRESH_EVERY = 1024
 
+# Either side of a cut counts as having at least this share of an average score column's weight in
+# the logarithms of the steps. It does not depend on the number of rows, so that a row of weight 2
+# is the same as two rows.
+SMOOTHING = 1e-3
+
 
 @dataclass(frozen=True)
 class Targets:
@@ -87,9 +92,8 @@ class Hamming:
         self.targets = targets
         self.rule = VOTE_RULES[votes]()
         self.factorized = factorized
-        n_scores, n_rows = targets.labels.shape
-        # A side that weighs less than an average entry counts as weighing that much.
-        self.floor = 1.0 / (n_scores * n_rows)
+        n_scores = len(targets.labels)
+        self.floor = SMOOTHING / n_scores
         weights = np.stack([targets.initial_weights(k) for k in range(n_scores)])
         self._scale = 1.0 / exact_sum(weights)
         self._unit_losses = targets.label_weights * (self._scale / EXACT_SCALE)
