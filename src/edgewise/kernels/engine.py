@@ -101,7 +101,9 @@ class CompiledKernels:
         return self._parts[n_rows]
 
     def _map(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        if self._pool is None or len(parts) == 1:
+        if len(parts) == 1:
+            return [run(parts[0])]
+        if self._pool is None:
             return [run(part) for part in parts]
         return list(self._pool.map(run, parts))
 

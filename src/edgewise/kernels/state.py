@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,8 +102,7 @@ class State:
         return self.weights.shape[0]
 
 
-@dataclass(frozen=True)
-class Edges:
+class Edges(NamedTuple):
     """Sums over the rows for each score column, in 64-bit fixed point.
 
     Attributes
@@ -120,8 +120,7 @@ class Edges:
     total: int
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One round's step, as the update needs it.
 
     The weight of an entry is multiplied by ``agree[l]`` where the cut and the label agree, by
@@ -142,8 +141,7 @@ class Step:
         return Step(ones, ones, 1.0, zeros, zeros)
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(NamedTuple):
     """What one update counted.
 
     Attributes

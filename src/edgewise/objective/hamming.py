@@ -1,6 +1,7 @@
 """The exponential Hamming loss of AdaBoost.MH: how scores become weights, and the steps."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +54,7 @@ class Targets:
         return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """How training stands after a round.
 
     Attributes

@@ -7,8 +7,7 @@ is right about and ``minus = (mass - |edge|) / 2`` on the other.
 import math
 import operator
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from edgewise.dtypes import Exacts, Reals
 from edgewise.kernels import EXACT_SCALE, Edges
 
 
-@dataclass(frozen=True)
-class Vote:
+class Vote(NamedTuple):
     """One round's votes.
 
     Attributes
@@ -89,22 +87,23 @@ class Discrete(VoteRule):
 
     def vote(self, edges: Edges, floor: float) -> Vote:
         """Return the votes; all from two sums, for this is done in every round of most models."""
-        plus, minus = self._halves(edges, sum(map(abs, edges.edges.tolist())))
+        edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
+        plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
         alpha = half_log_odds(plus, minus, floor)
-        return self.retake(edges, alpha, np.where(edges.edges > 0, 1.0, -1.0))
+        energy = self._energy(plus, minus, alpha, edges.total - mass)
+        return Vote(alpha, np.where(edges.edges > 0, 1.0, -1.0), edge / edges.total, energy)
 
     def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
         """Return given votes with the edge and energy that they have on these weights."""
         edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
-        plus, minus = self._halves(edges, edge)
-        idle = (edges.total - sum(edges.masses.tolist())) / EXACT_SCALE
-        energy = plus * math.exp(-alpha) + minus * math.exp(alpha) + idle
+        mass = sum(edges.masses.tolist())
+        plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
+        energy = self._energy(plus, minus, alpha, edges.total - mass)
         return Vote(alpha, votes, edge / edges.total, energy)
 
     @staticmethod
-    def _halves(edges: Edges, edge: int) -> tuple[float, float]:
-        mass = sum(edges.masses.tolist())
-        return (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
+    def _energy(plus: float, minus: float, alpha: float, idle: int) -> float:
+        return plus * math.exp(-alpha) + minus * math.exp(alpha) + idle / EXACT_SCALE
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
         """Return alpha = 1/2 ln(right / wrong) and the signs of the edges."""
