@@ -1,4 +1,4 @@
-"""edgewise: boosting for classifying, ranking and recommending.
+"""edgewise: boosted weak rules for multi-class and multi-label data.
 
 Everything public is reachable from here and loaded when first used, so that ``import edgewise``
 costs next to nothing::

@@ -147,8 +147,71 @@ def test_settings_that_no_file_can_hold_are_left_at_their_defaults(blobs, round_
     ).fit(X, y)  # fmt: skip
     twin = round_trip(model)
     assert_same_model(model, twin, X)
-    assert twin.get_params() == AdaBoostMH(n_rounds=4).get_params()
+    defaults = AdaBoostMH().get_params()
+    for name in ("learner", "random_state", "callbacks", "eval_metric"):
+        assert getattr(twin, name) == defaults[name]
+    assert twin.class_weight == {0: 2.0}
+    np.testing.assert_array_equal(twin.init_weights, np.ones((len(y), 3)))
     twin.fit(X, y)
+
+
+def test_going_on_without_a_setting_that_no_file_can_hold_is_an_error(blobs, round_trip):
+    X, y = blobs()
+    twin = round_trip(AdaBoostMH(MyStump(), n_rounds=4).fit(X, y))
+    twin.set_params(warm_start=True, n_rounds=6)
+    with pytest.raises(ValueError, match="learner"):
+        twin.fit(X, y)
+    twin.set_params(learner=MyStump()).fit(X, y)
+    assert twin.n_rounds_ == 6
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"class_weight": {0: 2.0, 2: 0.5}},
+        {"init_weights": np.random.default_rng(0).uniform(0.5, 1.5, (120, 3))},
+        {"search": Lazy(1)},
+        {"validation_fraction": 0.3},
+    ],
+    ids=["class_weight", "init_weights", "lazy", "validation"],
+)
+def test_a_loaded_model_goes_on_as_if_it_had_never_stopped(blobs, round_trip, same_terms, settings):
+    X, y = blobs()
+    whole = AdaBoostMH(n_rounds=9, random_state=3, **settings).fit(X, y)
+    part = AdaBoostMH(n_rounds=4, random_state=3, **settings).fit(X, y)
+    # The seed is that of the first fit, whatever random_state says now.
+    part = round_trip(part).set_params(warm_start=True, n_rounds=9, random_state=None).fit(X, y)
+    same_terms(whole, part)
+
+
+def test_multi_label_class_weights_come_back(round_trip):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 2)), rng.integers(0, 2, (40, 3))
+    weights = [{0: 1.0, 1: 3.0}, {1: 2.0}, {}]
+    assert (
+        round_trip(AdaBoostMH(n_rounds=2, class_weight=weights).fit(X, Y)).class_weight == weights
+    )
+
+
+def test_a_save_through_a_link_writes_the_file_behind_it(blobs, tmp_path):
+    X, y = blobs()
+    model = AdaBoostMH(n_rounds=2).fit(X, y)
+    link, file = tmp_path / "link", tmp_path / "file"
+    model.save(file)
+    link.symlink_to(file)
+    model.set_params(warm_start=True, n_rounds=3).fit(X, y).save(link)
+    assert link.is_symlink()
+    assert edgewise.load(file).n_rounds_ == 3
+    with pytest.raises(ValueError, match="path"):
+        model.save(tmp_path)
+
+
+def test_classes_that_no_file_can_hold(tmp_path):
+    dates = np.array(["2020-01-01", "2020-01-02"] * 3, dtype="datetime64[D]")
+    model = AdaBoostMH(n_rounds=2).fit(np.arange(6.0)[:, None], dates)
+    with pytest.raises(TypeError, match="datetime64"):
+        model.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_model_after_early_stopping(blobs, round_trip):

@@ -523,3 +523,28 @@ def test_any_class_labels(good, tmp_path, dtype, values):
     header, arrays = read(good)
     classes = {"dtype": dtype, "values": values}
     survives(tmp_path / "fuzzed", model_file({**header, "classes": classes}, arrays))
+
+
+def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
+    path = tmp_path / "model"
+    AdaBoostMH(n_rounds=3, factorized=False).fit(X, y).save(path)
+    header, arrays = read(path)
+    write(path, {**header, "n_features": 10**9}, arrays)
+    with pytest.raises(ModelFileError, match="features"):
+        load(path)
+    n_terms, n_classes = 40, 1000
+    arrays = {
+        "columns": np.zeros((n_terms, n_classes), np.int32),
+        "thresholds": np.arange(n_terms * n_classes, dtype=float).reshape(n_terms, n_classes),
+        "missing": np.zeros((n_terms, n_classes), np.int8),
+        "alphas": np.ones(n_terms),
+        "votes": np.ones((n_terms, n_classes)),
+        "history": np.ones((n_terms, arrays["history"].shape[1])),
+        "offsets": np.zeros(n_classes),
+    }
+    classes = {"dtype": "<i8", "values": list(range(n_classes))}
+    write(path, {**header, "classes": classes}, arrays)
+    with pytest.raises(ModelFileError, match="thresholds"):
+        load(path)

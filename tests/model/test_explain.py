@@ -14,7 +14,7 @@ IMPORTANCES = np.array([0.1, 0.5, 0.2, 0.2])
 def model(make_terms):
     terms = make_terms(0)
     tables = collapse(terms)
-    return terms, tables, explain(tables, NAMES, IMPORTANCES, ["a", "b", "c"])
+    return terms, tables, explain(tables, NAMES.__getitem__, IMPORTANCES, ["a", "b", "c"])
 
 
 def test_curves_sum_to_the_scores(model, make_rows, term_by_term):

@@ -25,19 +25,28 @@ class Run:
     history : History
         All rounds so far, those of an earlier fit included.
     save : callable
-        ``save(path)`` writes the model of the rounds so far.
+        ``save(path)`` writes the model of the rounds so far; of those that are kept, once training
+        has ended.
+    validates : bool
+        Whether there are validation rows.
     stop_reason : str
         Why training ended: "n_rounds", "no edge", "early stopping", "time limit", "interrupted",
         or what a callback returned.
     best_round : int or None
         The number of rounds to keep, where early stopping chose it.
+    finished : bool
+        Whether training has ended.
+    started : float
+        When it began, on the clock of ``time.perf_counter``.
     """
 
     n_rounds: int
     history: History
     save: Callable[[Any], None]
+    validates: bool = False
     stop_reason: str = "n_rounds"
     best_round: int | None = None
+    finished: bool = False
     started: float = field(default_factory=time.perf_counter)
 
     @property
@@ -77,6 +86,14 @@ class EarlyStopping(Callback):
     ----------
     patience : int
         How many rounds without improvement to bear.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, EarlyStopping
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> model = AdaBoostMH(n_rounds=100, callbacks=[EarlyStopping(5)])
+    >>> model.fit(X, y, eval_set=(X, y)).stop_reason_
+    'early stopping'
     """
 
     def __init__(self, patience: int) -> None:
@@ -84,6 +101,8 @@ class EarlyStopping(Callback):
 
     def on_start(self, run: Run) -> None:
         """Begin with the best of the rounds there are already."""
+        if not run.validates:
+            raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
         self._best = np.inf
         for place, value in enumerate(run.history["validation"].tolist()):
             self._note(run, place + 1, value)
@@ -107,11 +126,18 @@ class TimeLimit(Callback):
     Parameters
     ----------
     seconds : float
-        The limit.
+        The limit, from the beginning of ``fit``.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, TimeLimit
+    >>> model = AdaBoostMH(n_rounds=1000, callbacks=[TimeLimit(1e-9)])
+    >>> model.fit([[0.0], [1.0]], [0, 1]).stop_reason_
+    'time limit'
     """
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = positive("time_limit", seconds)
+        self.seconds = positive("seconds", seconds)
 
     def on_round(self, run: Run) -> str | None:
         """Look at the clock."""
@@ -129,6 +155,16 @@ class Checkpoint(Callback):
         Where to save; each save replaces the last.
     every : int, default 100
         How many rounds between saves.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import edgewise
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.edgewise")
+    >>> model = edgewise.AdaBoostMH(n_rounds=3, callbacks=[edgewise.Checkpoint(path)])
+    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    >>> edgewise.load(path).n_rounds_
+    3
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int = 100) -> None:
@@ -147,9 +183,8 @@ class Checkpoint(Callback):
         return None
 
     def on_end(self, run: Run) -> None:
-        """Save the rounds since the last save."""
-        if run.history.n_rounds % self.every:
-            run.save(self.path)
+        """Save the model as training leaves it."""
+        run.save(self.path)
 
 
 class ProgressBar(Callback):
@@ -160,6 +195,16 @@ class ProgressBar(Callback):
     stream : text stream or None
         Where to write; standard error if None. On a terminal one line is kept up to date; elsewhere
         a line is written every tenth of the way.
+
+    Examples
+    --------
+    >>> import io
+    >>> from edgewise import AdaBoostMH, ProgressBar
+    >>> shown = io.StringIO()
+    >>> model = AdaBoostMH(n_rounds=10, callbacks=[ProgressBar(shown)])
+    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    >>> shown.getvalue().split("  ")[0]
+    '[##......................] 1/10'
     """
 
     _WIDTH = 24
@@ -170,8 +215,7 @@ class ProgressBar(Callback):
 
     def on_start(self, run: Run) -> None:
         """Remember where the run began."""
-        self._out = self.stream or sys.stderr
-        self._live = self._out.isatty()
+        self._live = self._out().isatty()
         self._first = run.history.n_rounds
         self._drawn = -np.inf
         self._shown = 0
@@ -182,18 +226,22 @@ class ProgressBar(Callback):
         if self._live:
             if run.seconds - self._drawn >= self._REDRAW:
                 self._drawn = run.seconds
-                self._out.write("\r" + self._line(run) + "\x1b[K")
-                self._out.flush()
+                self._out().write("\r" + self._line(run) + "\x1b[K")
+                self._out().flush()
         elif 10 * done // run.n_rounds > self._shown:
             self._shown = 10 * done // run.n_rounds
-            self._out.write(self._line(run) + "\n")
+            self._out().write(self._line(run) + "\n")
         return None
 
     def on_end(self, run: Run) -> None:
         """Leave the last state on the screen."""
         if self._live and run.history.n_rounds:
-            self._out.write("\r" + self._line(run) + "\x1b[K\n")
-            self._out.flush()
+            self._out().write("\r" + self._line(run) + "\x1b[K\n")
+            self._out().flush()
+
+    def _out(self) -> TextIO:
+        # Looked up each time: a stream that is kept cannot be cloned or pickled with the model.
+        return self.stream or sys.stderr
 
     def _line(self, run: Run) -> str:
         done, total = run.history.n_rounds, run.n_rounds

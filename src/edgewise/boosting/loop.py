@@ -14,7 +14,7 @@ from edgewise.dtypes import Reals, Signs
 from edgewise.learners import CONSTANT, Cut, Learner
 from edgewise.model import StumpTerms
 from edgewise.objective import REFRESH_EVERY, Hamming, Progress, Vote
-from edgewise.search import Search
+from edgewise.search import Exhaustive, Search
 
 logger = logging.getLogger("edgewise")
 
@@ -90,11 +90,12 @@ def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) 
             reasons = [callback.on_round(run) for callback in callbacks]
             stopped = next((reason for reason in reasons if reason), None)
             if stopped:
-                run.stop_reason = stopped
+                run.stop_reason = str(stopped)
                 break
     except KeyboardInterrupt:
         run.stop_reason = "interrupted"
         logger.warning("training interrupted after %d rounds", run.history.n_rounds)
+    run.finished = True
     for callback in started:
         callback.on_end(run)
 
@@ -104,17 +105,34 @@ def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
     objective, bins = task.objective, task.binned.bins
     while len(terms) < run.n_rounds:
         _refresh(objective, len(terms))
-        cut = objective.find(task.learner, task.search)
-        signs = _signs(task.binned, cut) if cut is not None else None
-        vote = objective.vote(signs) if signs is not None else None
-        if cut is None or signs is None or vote is None:
+        chosen = _choose(task)
+        if chosen is None:
             run.stop_reason = "no edge"
             return
+        cut, signs, vote = chosen
         progress = objective.advance(signs, vote)
         validation = _validate(task.monitor, cut, bins, vote.coefficients)
         terms.append(cut, vote, bins)
         _record(run, vote, progress, validation)
         yield
+
+
+def _choose(task: Task) -> tuple[Cut, Signs, Vote] | None:
+    """Return the round's cut, its outputs and votes, or None if no cut lowers the loss.
+
+    Where none does of the columns that the search looks at, all are looked at.
+    """
+    searches: list[Search] = [task.search]
+    if not isinstance(task.search, Exhaustive):
+        searches.append(Exhaustive().start(task.search.columns_, task.search.rng_))
+    for search in searches:
+        cut = task.objective.find(task.learner, search)
+        if cut is not None:
+            signs = _signs(task.binned, cut)
+            vote = task.objective.vote(signs)
+            if vote is not None:
+                return cut, signs, vote
+    return None
 
 
 def _replay(task: Task, terms: StumpTerms) -> None:

@@ -1,5 +1,6 @@
 """Validation rows that are scored as training goes on."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,5 +42,14 @@ class Monitor:
         self._scores += signs * moves[:, None]
 
     def value(self) -> float:
-        """Return the metric of the scores so far."""
-        return float(self._metric(self._y, self._scores.T))
+        """Return the metric of the scores so far.
+
+        Raises
+        ------
+        ValueError
+            If the metric is not a number, since no round would be the best then.
+        """
+        value = float(self._metric(self._y, self._scores.T))
+        if math.isnan(value):
+            raise ValueError("eval_metric gave NaN on the validation rows")
+        return value

@@ -52,6 +52,15 @@ class Table(ABC):
         """Return column `j`, its infinite values dealt with."""
         return self._settle(j, self._raw(j))
 
+    def numbers(self, j: int) -> NumericColumn | SparseColumn:
+        """Return column `j`, which must hold numbers as it did in training."""
+        column = self.column(j)
+        if isinstance(column, NominalColumn):
+            raise ValueError(
+                f"X has categories in column {self.name(j)!r}, where training had numbers"
+            )
+        return column
+
     def columns(self) -> Iterator[Column]:
         """Yield every column in turn."""
         for j in range(self.n_columns):
@@ -190,7 +199,8 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
         if sparse.issparse(values):
             table = SparseTable(values, None, infinite)
         else:
-            if values.dtype.kind not in "fiu" or values.dtype.itemsize > 8:
+            plain = values.dtype.isnative and values.dtype.itemsize <= 8
+            if values.dtype.kind not in "fiu" or values.dtype == np.float16 or not plain:
                 values = values.astype(np.float64)
             table = ArrayTable(values, None, infinite)
     if table.n_columns == 0:

@@ -1,8 +1,10 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
 import os
+import time
 from collections.abc import Iterator, Sequence
 from copy import copy
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -80,12 +82,12 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         The share of the rows to set aside and validate on.
     patience : int or None, default None
         Stop when the validation metric has not improved for so many rounds, and keep the model of
-        the best one.
+        the best one. Validation rows count alike, whatever their `sample_weight`.
     eval_metric : {"error", "hamming_loss", "log_loss"} or callable, default "error"
         What is measured on validation rows: lower is better. A callable gets the true targets and
         the scores.
     time_limit : float or None, default None
-        Seconds after which training stops.
+        Seconds after which training stops, reading and binning the data included.
     min_weight_fraction_leaf : float, default 0.0
         The least share of the rows' weight (class weights included) on each side of a threshold.
     max_bins : int, default 256
@@ -114,7 +116,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         The round with the best validation metric; the last one without validation.
     history_ : History
         Edge, alpha, energy, bound, training error, Hamming loss, w'_Sigma and validation metric of
-        every round.
+        every round, also of those after the best that early stopping leaves out of the model.
     stop_reason_ : str
         Why training ended.
     terms_ : StumpTerms
@@ -203,15 +205,19 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         # A draft is trained and taken over at the end, so that a fit that fails changes nothing.
         draft = copy(self)
         draft._fit(X, y, sample_weight, eval_set)
-        self.__dict__.update(draft.__dict__)
+        self.__dict__ = draft.__dict__
         return self
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> None:
+        started = time.perf_counter()
         self._check_parameters(eval_set)
         going_on = self.warm_start and hasattr(self, "terms_")
         table = self._table(X, reset=not going_on)
         rows = read_rows(table, y, sample_weight, self.init_weights)
-        seed = self._seed()
+        # Going on, the same rows are set aside and the same columns drawn as before.
+        if not going_on:
+            self._seed = self._draw_seed()
+        seed = self._seed
         held_out = None
         if eval_set is not None:
             held_out = read_held_out(eval_set, rows, self.infinite)
@@ -238,7 +244,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
             self.classes_ = rows.labels.classes
             self._multilabel = rows.labels.multilabel
             self._offsets = offsets
-            self._train(task, TermList(before), history)
+            self._train(task, TermList(before), history, started)
         finally:
             kernels.close()
 
@@ -294,9 +300,11 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         """Return what the model has learned: for each column a curve of scores for each class."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
-        return explain(self._tables, list(names), self.feature_importances_, self.classes_.tolist())
+
+        def name(j: int) -> str:
+            return f"x{j}" if names is None else str(names[j])
+
+        return explain(self._tables, name, self.feature_importances_, self.classes_.tolist())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that `edgewise.load` reads; see there."""
@@ -328,9 +336,18 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _train(self, task: Task, terms: TermList, history: History) -> None:
+    def _train(self, task: Task, terms: TermList, history: History, started: float) -> None:
         """Run the loop and keep what it leaves, whatever ended it."""
-        run = Run(self.n_rounds, history, lambda path: self._save_partly(path, terms, history))
+
+        def save(path: Any) -> None:
+            partly = copy(self)
+            kept = run.best_round if run.finished else None
+            partly._keep(terms.pack(), copy(history), kept)
+            partly.stop_reason_ = run.stop_reason if run.finished else "checkpoint"
+            partly.save(path)
+
+        validates = task.monitor is not None
+        run = Run(self.n_rounds, history, save, validates, started=started)
         callbacks: list[Callback] = [ProgressBar()] if self.verbose else []
         if self.patience is not None:
             callbacks.append(EarlyStopping(self.patience))
@@ -345,18 +362,13 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         # An interrupt may have come between a term and its record.
         whole = min(len(terms), history.n_rounds)
         history.truncate(whole)
-        self.best_iteration_ = whole if best_round is None else min(best_round, whole)
-        self.terms_ = terms[: self.best_iteration_ if best_round is not None else whole]
+        validation = history["validation"]
+        validated = whole > 0 and not np.isnan(validation).all()
+        self.best_iteration_ = int(np.nanargmin(validation)) + 1 if validated else whole
+        self.terms_ = terms[: whole if best_round is None else min(best_round, whole)]
         self.n_rounds_ = len(self.terms_)
         self.history_ = history
         self._tables = collapse(self.terms_)
-
-    def _save_partly(self, path: Any, terms: TermList, history: History) -> None:
-        """Save the rounds so far, as a checkpoint does in the middle of training."""
-        partly = copy(self)
-        partly._keep(terms.pack(), copy(history), None)
-        partly.stop_reason_ = "checkpoint"
-        partly.save(path)
 
     def _before(self, labels: Labels, going_on: bool) -> tuple[StumpTerms, History]:
         """Return the terms and history to go on from."""
@@ -374,6 +386,12 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
             )
         if self.terms_.columns.shape[1] != n_cuts:
             raise ValueError("warm_start: factorized must be as in the last fit")
+        for name in getattr(self, "_unsaved", ()):
+            if getattr(self, name) == signature(AdaBoostMH).parameters[name].default:
+                raise ValueError(
+                    f"warm_start: the model was saved without its {name}, which a file cannot "
+                    f"hold; give it again with set_params({name}=...)"
+                )
         history = copy(self.history_)
         history.truncate(self.n_rounds_)
         return self.terms_, history
@@ -422,7 +440,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         codes = predicted(scores, self._multilabel)
         return codes if self._multilabel else self.classes_[codes]
 
-    def _seed(self) -> int:
+    def _draw_seed(self) -> int:
         try:
             return int(check_random_state(self.random_state).randint(2**31))
         except (TypeError, ValueError) as error:

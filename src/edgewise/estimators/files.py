@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import History
+from edgewise.boosting.history import FIELDS
 from edgewise.estimators.adaboost_mh import AdaBoostMH
 from edgewise.learners import LEARNERS
 from edgewise.model import ModelFileError, StumpTerms, collapse, read, write
@@ -14,26 +15,37 @@ from edgewise.search import SEARCHES
 
 _TERM_ARRAYS = ("columns", "thresholds", "missing", "alphas", "votes")
 _PARTS = {"learner": LEARNERS, "search": SEARCHES}
-# Settings that cannot be written down, or belong to one fit only.
-_UNSAVED = ("callbacks",)
+# Settings that belong to one fit only.
+_FOR_ONE_FIT = ("callbacks", "random_state", "verbose", "n_jobs")
+
+# What a file may ask for. Prediction tables hold a row of K numbers for each threshold, which for a
+# hostile file can be far more than the file itself; real models stay well below.
+_MOST_FEATURES = 20_000_000
+_MOST_TABLE_BYTES = 1 << 28
 
 
 def save(model: AdaBoostMH, path: str | os.PathLike[str]) -> None:
     """Write a trained classifier to a file."""
     names = getattr(model, "feature_names_in_", None)
+    parameters = _parameters(model)
     header = {
         "estimator": "AdaBoostMH",
-        "parameters": _parameters(model),
+        "parameters": parameters,
         "classes": _plain_classes(model.classes_),
         "multilabel": bool(model._multilabel),
         "n_features": int(model.n_features_in_),
         "feature_names": None if names is None else [str(name) for name in names],
         "best_iteration": int(model.best_iteration_),
         "stop_reason": model.stop_reason_,
+        "seed": int(model._seed),
     }
+    unsaved = set(model.get_params(deep=False)) - set(parameters)
     arrays = {name: getattr(model.terms_, name) for name in _TERM_ARRAYS}
     arrays |= {"history": model.history_.to_array(), "offsets": model._offsets}
-    write(path, header, arrays)
+    if not isinstance(model.init_weights, str):
+        arrays["init_weights"] = np.array(model.init_weights, dtype=np.float64)
+        unsaved.remove("init_weights")
+    write(path, {**header, "unsaved": sorted(unsaved)}, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> AdaBoostMH:
@@ -81,25 +93,32 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
     if header["estimator"] != "AdaBoostMH":
         raise ValueError(f"unknown estimator {header['estimator']!r}")
     model = AdaBoostMH(**_settings(header["parameters"]))
+    if "init_weights" in arrays:
+        model.init_weights = arrays["init_weights"]
+    model._unsaved = [name for name in _strings(header["unsaved"]) if name not in _FOR_ONE_FIT]
+    model._seed = _count(header["seed"])
     model.classes_ = _classes(header["classes"])
     model._multilabel = _boolean(header["multilabel"])
     model.n_features_in_ = _count(header["n_features"])
+    if model.n_features_in_ > _MOST_FEATURES:
+        raise ValueError(f"{model.n_features_in_} features are more than a model can have")
     names = header["feature_names"]
     if names is not None:
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise ValueError("feature names must be a list of strings")
-        if len(names) != model.n_features_in_:
+        if len(_strings(names)) != model.n_features_in_:
             raise ValueError("feature names do not match the number of features")
         model.feature_names_in_ = np.array(names, dtype=object)
     n_scores = 1 if len(model.classes_) == 2 and not model._multilabel else len(model.classes_)
     model.terms_ = _terms(arrays, n_scores, model.n_features_in_)
     model.n_rounds_ = len(model.terms_)
-    model.history_ = History.from_array(_of(arrays["history"], np.float64, (None, 8), finite=False))
+    model.history_ = History.from_array(
+        _of(arrays["history"], np.float64, (None, len(FIELDS)), finite=False)
+    )
     if model.history_.n_rounds < model.n_rounds_:
         raise ValueError("the history is shorter than the model")
     model._offsets = _of(arrays["offsets"], np.float64, (n_scores,))
     model.best_iteration_ = _count(header["best_iteration"])
     model.stop_reason_ = str(header["stop_reason"])
+    _check_table_size(model.terms_)
     model._tables = collapse(model.terms_)
     return model
 
@@ -141,16 +160,16 @@ def _parameters(model: AdaBoostMH) -> dict[str, Any]:
     """Return the settings as JSON can hold them; what it cannot is left at its default."""
     settings: dict[str, Any] = {}
     for name, value in model.get_params(deep=False).items():
-        if name in _UNSAVED or callable(value):
+        if name == "callbacks" or callable(value):
             continue
         if name in _PARTS and not isinstance(value, str):
             value = _part(_PARTS[name], value)
             if value is None:
                 continue
-        elif name == "class_weight" and value is not None and not isinstance(value, str):
-            continue
+        elif name == "class_weight" and isinstance(value, (dict, list)):
+            value = _class_weight_pairs(value)
         value = _plain(value)
-        if value is None or isinstance(value, (str, int, float, bool, dict)):
+        if value is None or isinstance(value, (str, int, float, bool, dict, list)):
             settings[name] = value
     return settings
 
@@ -170,6 +189,7 @@ def _part(known: dict[str, Any], value: Any) -> dict[str, Any] | None:
 
 def _settings(saved: dict[str, Any]) -> dict[str, Any]:
     settings = dict(saved)
+    settings["class_weight"] = _class_weight(settings.get("class_weight"))
     for part, known in _PARTS.items():
         if isinstance(settings.get(part), dict):
             chosen = settings[part]
@@ -177,7 +197,41 @@ def _settings(saved: dict[str, Any]) -> dict[str, Any]:
     return settings
 
 
+def _class_weight_pairs(weights: Any) -> list[Any]:
+    """Return class weights as lists of pairs, since the keys of JSON are strings only."""
+    if isinstance(weights, list):
+        return [_class_weight_pairs(one) for one in weights]
+    return [{"class": _plain(label), "weight": _plain(weight)} for label, weight in weights.items()]
+
+
+def _class_weight(saved: Any) -> Any:
+    if not isinstance(saved, list):
+        return saved
+    if saved and isinstance(saved[0], list):
+        return [_class_weight(one) for one in saved]
+    return {pair["class"]: pair["weight"] for pair in saved}
+
+
+def _check_table_size(terms: StumpTerms) -> None:
+    """Raise if the model's prediction tables would take more memory than any real model's."""
+    row_bytes = 8 * terms.n_scores
+    if terms.columns.size * row_bytes <= _MOST_TABLE_BYTES:
+        return
+    cuts = np.stack([terms.columns.ravel().astype(np.float64), terms.thresholds.ravel()])
+    distinct = np.unique(cuts, axis=1).shape[1]
+    if distinct * row_bytes > _MOST_TABLE_BYTES:
+        raise ValueError(f"its tables of {distinct} thresholds are larger than any model's")
+
+
+def _strings(values: Any) -> list[str]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("feature names and settings must be lists of strings")
+    return values
+
+
 def _plain_classes(classes: NDArray) -> dict[str, Any]:
+    if classes.dtype.kind not in "iufbUO":
+        raise TypeError(f"a model file cannot hold classes of type {classes.dtype}")
     return {"dtype": classes.dtype.str, "values": classes.tolist()}
 
 

@@ -78,7 +78,8 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
 
     if y is None:
         raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
-    names = [str(name) for name in getattr(y, "columns", [])]
+    # An Arrow table has its names under another name; its columns are arrays.
+    names = [str(name) for name in getattr(y, "column_names", getattr(y, "columns", []))]
     plain = _plain(y)
     _check_objects(plain)
     kind = type_of_target(plain, input_name="y") if plain.size else "empty"

@@ -36,6 +36,9 @@ BACKENDS = ("auto", "numpy", "numba")
 # loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
 _COMPILE_FROM = 1_000_000_000
 
+# NumPy's histogram takes some 50 bytes of memory for each value of the table.
+_COMPILE_FROM_VALUES = 4_000_000
+
 
 class Kernels(Protocol):
     """What the boosting loop asks of the kernels of its training table."""
@@ -75,6 +78,8 @@ def use_compiled(visits: float) -> bool:
 def kernels_for(table: BinnedTable, n_scores: int, n_rounds: int, n_jobs: int) -> Kernels:
     """Return the kernels for a training table, compiled where the work is worth it."""
     visits = float(table.n_rows) * (table.n_columns + 4) * n_scores * n_rounds
+    if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
+        visits = max(visits, _COMPILE_FROM)
     if use_compiled(visits):
         from edgewise.kernels.engine import CompiledKernels
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -47,12 +48,14 @@ class CompiledKernels:
 
         def run(batch: "_Batch") -> None:
             search = compiled.search_sparse if batch.sparse else compiled.search_dense
+            histogram = plan.histograms.get()
             search(
                 *batch.codes, batch.places, batch.bases, batch.n_codes, batch.has_missing,
                 batch.where, constant, state.flat_signed, state.n_rows, state.signed.shape[0],
-                state.signed_totals, state.width, per_score, batch.histogram, plan.best, plan.first,
-                plan.missing, plan.score_edges,
+                state.signed_totals, state.width, per_score, histogram[: batch.size], plan.best,
+                plan.first, plan.missing, plan.score_edges,
             )  # fmt: skip
+            plan.histograms.put(histogram)
 
         self._map(run, plan.batches)
         return plan.candidates
@@ -112,7 +115,13 @@ class CompiledKernels:
         if key not in self._plans:
             self._plans.clear()
             batches = self._batches(columns, state)
-            self._plans[key] = _Plan(columns, state.n_scores, per_score, score_edges, batches)
+            histograms: SimpleQueue[Integers] = SimpleQueue()
+            for _ in range(min(self.n_jobs, len(batches))):
+                largest = max(batch.size for batch in batches)
+                histograms.put(aligned_zeros((largest,), state.signed.dtype.type))
+            self._plans[key] = _Plan(
+                columns, state.n_scores, per_score, score_edges, batches, histograms
+            )
         return self._plans[key]
 
     def _batches(self, columns: Columns, state: State) -> list["_Batch"]:
@@ -146,7 +155,7 @@ class CompiledKernels:
 
 
 class _Batch:
-    """Some columns of one storage, and the memory for their histograms."""
+    """Some columns of one storage, and how their histograms are laid out."""
 
     def __init__(
         self,
@@ -171,7 +180,7 @@ class _Batch:
         self.has_missing = has_missing
         ends = np.cumsum(n_codes * chunks)
         self.bases = (ends - n_codes * chunks).astype(np.intp)
-        self.histogram: Integers = aligned_zeros((int(ends[-1]) * lanes,), state.signed.dtype.type)
+        self.size = int(ends[-1]) * lanes
 
 
 class _Plan:
@@ -184,9 +193,12 @@ class _Plan:
         per_score: bool,
         score_edges: bool,
         batches: list[_Batch],
+        histograms: SimpleQueue[Integers],
     ) -> None:
         shape = (len(columns), n_scores if per_score else 1)
         self.batches = batches
+        # One for each thread; a batch takes any that is free.
+        self.histograms = histograms
         self.best = np.empty(shape, dtype=np.int64)
         self.first = np.empty(shape, dtype=np.intp)
         self.missing = np.empty(shape, dtype=np.int8)

@@ -1,13 +1,13 @@
 """Model files: a zip of one JSON header and plain arrays, never pickle.
 
 Nothing in a file can name code to run. Members are stored uncompressed and their sizes are checked
-before anything is read, so that a file can ask for no more memory than it takes on disk.
+before anything is read, so that reading a file takes no more memory than it takes on disk.
 """
 
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,20 +39,22 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[
 
     The same header and arrays give the same bytes.
     """
-    path = Path(path)
+    # Through a link to the file itself: a rename would replace the link.
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        raise ValueError(f"path must be that of a file, got {str(path)!r}")
     text = json.dumps({"format": FORMAT_VERSION, **header}, indent=1, sort_keys=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as stream, zipfile.ZipFile(stream, "w") as archive:
+        with temporary.open("xb") as stream, zipfile.ZipFile(stream, "w") as archive:
             archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
             for name in sorted(arrays):
                 buffer = io.BytesIO()
                 np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
                 archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -131,9 +133,3 @@ def _upgraded(
         header, arrays = _UPGRADES[version](header, arrays)
         version += 1
     return header, arrays
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

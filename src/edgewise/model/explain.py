@@ -1,6 +1,6 @@
 """What a model has learned, column by column: curves that a person can read."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,11 +99,11 @@ class Explanation(Sequence[Curve]):
 
 
 def explain(
-    tables: ScoreTables, names: Sequence[str], importances: Reals, classes: list
+    tables: ScoreTables, name: Callable[[int], str], importances: Reals, classes: list
 ) -> Explanation:
     """Return the curves of a collapsed model."""
     curves = []
     for f, j in enumerate(tables.columns.tolist()):
         thresholds, table = tables.of(f)
-        curves.append(Curve(names[j], j, float(importances[j]), thresholds, table[:-1], table[-1]))
+        curves.append(Curve(name(j), j, float(importances[j]), thresholds, table[:-1], table[-1]))
     return Explanation(curves, tables.bias, classes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.data import ArrayTable, NominalColumn, Table
+from edgewise.data import ArrayTable, Table
 from edgewise.dtypes import Columns, Reals
 from edgewise.kernels import use_compiled
 from edgewise.kernels.twins import score
@@ -56,12 +56,7 @@ class ScoreTables:
             self._compiled_scores(table, out, n_jobs)
             return out
         for f, j in enumerate(self.columns.tolist()):
-            column = table.column(j)
-            if isinstance(column, NominalColumn):
-                raise ValueError(
-                    f"X has categories in column {table.name(j)!r}, where training had numbers"
-                )
-            score(column.reals(), *self.of(f), out)
+            score(table.numbers(j).reals(), *self.of(f), out)
         return out
 
     def _compiled_scores(self, table: ArrayTable, out: Reals, n_jobs: int) -> None:

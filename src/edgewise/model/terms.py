@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from edgewise.data import NominalColumn, Table
+from edgewise.data import Table
 from edgewise.dtypes import Reals, Rows, Signs
 
 
@@ -76,7 +76,7 @@ class StumpTerms:
             signs = np.empty((self.columns.shape[1], table.n_rows), dtype=np.int8)
             for c, j in enumerate(self.columns[t].tolist()):
                 if j >= 0 and j not in values:
-                    values[j] = _numbers(table, j)
+                    values[j] = table.numbers(j).reals()
                 signs[c] = _cut(values.get(j), self.thresholds[t, c], self.missing[t, c])
             yield signs
 
@@ -94,10 +94,3 @@ def _cut(values: Reals | None, threshold: float, missing: int) -> Signs | int:
     signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
     signs[np.isnan(values)] = missing
     return signs
-
-
-def _numbers(table: Table, j: int) -> Reals:
-    column = table.column(j)
-    if isinstance(column, NominalColumn):
-        raise TypeError(f"X has categories in column {table.name(j)!r}, where training had numbers")
-    return column.reals()

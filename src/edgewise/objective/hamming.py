@@ -103,7 +103,7 @@ class Hamming:
         self.refresh()
 
     def find(self, learner: Learner, search: Search) -> Cut | None:
-        """Return the learner's best cut on the current weights."""
+        """Return the learner's best cut on the current weights, or None if none has an edge."""
         if not self.factorized:
             return learner.find_per_score(self.kernels, self.state, search)
         energies = self._energies() if self.rule.compares_energies else None

@@ -6,14 +6,14 @@ from typing import Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.dtypes import Columns
 
 
 class Search(BaseEstimator):
     """Which columns a learner looks at.
 
     A search object holds settings; `start` readies a copy of it for one training run. Then each
-    decision is one `pull` and, for searches that learn from it, one `update`.
+    decision is one `pull`.
     """
 
     def start(self, columns: Columns, rng: np.random.Generator) -> Self:
@@ -25,9 +25,6 @@ class Search(BaseEstimator):
     @abstractmethod
     def pull(self) -> Columns:
         """Return the numbers of the columns to look at, ascending."""
-
-    def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn how much the columns that were looked at gained; does nothing by default."""
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
