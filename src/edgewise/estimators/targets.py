@@ -114,11 +114,12 @@ def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
             raise ValueError(f"{name} must have {len(like.classes)} label columns like y")
         return _indicators(plain, name)
     values = plain.ravel()
+    _check_objects(values, name)
     codes = np.searchsorted(like.classes, values)
     codes = np.minimum(codes, len(like.classes) - 1)
     unknown = like.classes[codes] != values
     if unknown.any():
-        raise ValueError(f"{name} has the class {values[unknown][0]!r}, which y does not have")
+        raise ValueError(f"{name} has the class {values[unknown][0]}, which training did not have")
     return codes
 
 
@@ -234,6 +235,8 @@ def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> Any:
                 "a matrix"
             )
         return init_weights
+    if init_weights is None:
+        raise ValueError("init_weights must be 'auto', 'balanced', 'uniform' or a matrix, got None")
     matrix = _numbers("init_weights", init_weights)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.shape != (n_rows, labels.n_scores):
@@ -308,16 +311,18 @@ def _indicators(labels: NDArray, name: str) -> NDArray[np.int64]:
     return labels.astype(np.int64)
 
 
-def _check_objects(values: NDArray) -> None:
+def _check_objects(values: NDArray, name: str = "y") -> None:
     """Raise if targets that are Python objects have missing ones or mix strings with others."""
     if values.dtype.kind != "O":
         return
     for value in values.ravel():
         if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
-            raise ValueError("y contains missing values (None or NaN): Input y contains NaN")
+            raise ValueError(
+                f"{name} contains missing values (None or NaN): Input {name} contains NaN"
+            )
     kinds = sorted({type(value).__name__ for value in values.ravel()})
     if len(kinds) > 1 and "str" in kinds:
-        raise ValueError(f"y mixes classes of different types: {', '.join(kinds)}")
+        raise ValueError(f"{name} mixes classes of different types: {', '.join(kinds)}")
 
 
 def _refuse_negative(factors: Reals, class_weight: Any) -> None:

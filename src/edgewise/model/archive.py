@@ -31,7 +31,20 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 class ModelFileError(ValueError):
-    """A file is not a model file, or is damaged, or comes from a newer version."""
+    """A file is not a model file, or is damaged, or comes from a newer version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import edgewise
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "notes.txt"
+    >>> _ = path.write_text("no model")
+    >>> try:
+    ...     edgewise.load(path)
+    ... except edgewise.ModelFileError as error:
+    ...     print(str(error).split(": ")[-1])
+    File is not a zip file
+    """
 
 
 def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[str, Any]) -> None:

@@ -28,6 +28,14 @@ class Curve:
         on.
     missing : float64 array of shape (K,)
         The scores of a missing value.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> model = AdaBoostMH(n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> curve = model.explain().curve("x0")
+    >>> curve.thresholds, curve([4.0]).round(2)
+    (array([3.5]), array([[3.45]]))
     """
 
     name: str
@@ -55,6 +63,13 @@ class Explanation(Sequence[Curve]):
         What each score column stands for.
     bias : float64 array of shape (K,)
         The part that depends on no column.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> AdaBoostMH(n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"]).explain()
+    Explanation: 1 columns in use, 2 classes
+      100.0%  x0: 1 thresholds, low values favour 'a', high values favour 'b'
     """
 
     def __init__(self, curves: list[Curve], bias: Reals, classes: list) -> None:
@@ -86,7 +101,7 @@ class Explanation(Sequence[Curve]):
         return repr(self.classes[int(scores.argmax())])
 
     def __repr__(self) -> str:
-        lines = [f"Explanation: {len(self)} columns in use, {len(self.classes)} scores"]
+        lines = [f"Explanation: {len(self)} columns in use, {len(self.classes)} classes"]
         for curve in self._curves[:10]:
             low, high = (self._favoured(curve.scores[end]) for end in (0, -1))
             lines.append(
