@@ -72,18 +72,22 @@ def test_share_of_small_margins_stays_under_its_bound(boosted, theta, seed, n, n
         (run.initial * (f * run.signs <= theta * total)).sum()
         for f, total in zip(run.scores, totals, strict=True)
     ]
-    assert (shares <= margin_cdf_bound(run.edges, theta) * (1 + 1e-9)).all()
+    assert (
+        shares <= margin_cdf_bound(energy(run.edges), step(run.edges), theta) * (1 + 1e-9)
+    ).all()
 
 
 def test_margin_cdf_bound_is_the_hamming_bound_at_zero():
     edges = np.array([0.5, 0.3, 0.1])
-    np.testing.assert_allclose(margin_cdf_bound(edges, 0.0), hamming_bound(energy(edges)))
+    np.testing.assert_allclose(
+        margin_cdf_bound(energy(edges), step(edges), 0.0), hamming_bound(energy(edges))
+    )
 
 
 def test_small_margins_die_out_below_half_the_edge_only():
     edges = np.full(4000, 0.3)
-    assert margin_cdf_bound(edges, 0.145)[-1] < 1e-3
-    assert margin_cdf_bound(edges, 0.3)[-1] > 1
+    assert margin_cdf_bound(energy(edges), step(edges), 0.145)[-1] < 1e-3
+    assert margin_cdf_bound(energy(edges), step(edges), 0.3)[-1] > 1
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
@@ -188,8 +192,9 @@ def test_perfect_edge():
         (lambda: energy(1.5), ValueError, "edge"),
         (lambda: energy(0.5, total=0.0), ValueError, "total"),
         (lambda: step([0.5, -1.1]), ValueError, "edge"),
-        (lambda: margin_cdf_bound([1.0], 0.1), ValueError, "edges"),
-        (lambda: margin_cdf_bound([0.1], 1.1), ValueError, "theta"),
+        (lambda: margin_cdf_bound([-1.0], [1.0], 0.1), ValueError, "energies"),
+        (lambda: margin_cdf_bound([0.5], [1.0, 2.0], 0.1), ValueError, "alphas"),
+        (lambda: margin_cdf_bound([0.1], [0.1], 1.1), ValueError, "theta"),
     ],
 )
 def test_bad_input_is_named(call, error, name):

@@ -164,20 +164,22 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.
     return float(share) if share.ndim == 0 else share
 
 
-def margin_cdf_bound(edges: ArrayLike, theta: float) -> NDArray[np.float64]:
+def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> NDArray[np.float64]:
     """Upper bound on the share of margins at or below theta, after each round.
 
     A margin of at most theta means exp(-y f + theta * sum alpha) >= 1, so the share is at most
-    prod Z * exp(theta * sum alpha), the running product of (1 - g)^((1 - theta)/2) *
-    (1 + g)^((1 + theta)/2) over the edges g (Schapire, Freund, Bartlett and Lee 1998, theorem
-    5). It falls to zero exponentially fast for every theta below about half the smallest edge.
-    In AdaBoost.MH the margins are the entrywise ones, each entry counted with its initial weight.
+    prod Z * exp(theta * sum alpha), whatever steps were taken. With the best steps that is the
+    running product of (1 - g)^((1 - theta)/2) * (1 + g)^((1 + theta)/2) over the edges g (Schapire,
+    Freund, Bartlett and Lee 1998, theorem 5), which falls to zero exponentially fast for every
+    theta below about half the smallest edge. In AdaBoost.MH the margins are the entrywise ones,
+    each entry counted with its initial weight.
 
     Parameters
     ----------
-    edges : array-like of shape (n_rounds,)
-        The edge of each round in [0, 1), for weights that sum to one, votes of +-1 and the step
-        of :func:`edgewise.theory.step`.
+    energies : array-like of shape (n_rounds,)
+        Z of each round, not negative.
+    alphas : array-like of shape (n_rounds,)
+        The base coefficient of each round, for votes of +-1.
     theta : float
         The margin, in [-1, 1].
 
@@ -194,14 +196,18 @@ def margin_cdf_bound(edges: ArrayLike, theta: float) -> NDArray[np.float64]:
     Examples
     --------
     >>> from edgewise.theory import margin_cdf_bound
-    >>> margin_cdf_bound([0.6, 0.6], theta=0.0)
-    array([0.8 , 0.64])
+    >>> margin_cdf_bound([0.8, 0.8], [0.69, 0.69], theta=0.1).round(3)
+    array([0.857, 0.735])
     """
-    gamma = as_real(edges, "edges", ndim=(1,))
+    factors = as_real(energies, "energies", ndim=(1,))
+    steps = as_real(alphas, "alphas", ndim=(1,))
     level = check_real(theta, "theta", -1.0, 1.0)
-    if ((gamma < 0) | (gamma >= 1)).any():
-        raise ValueError("edges must lie in [0, 1)")
-    logs = 0.5 * ((1.0 - level) * np.log1p(-gamma) + (1.0 + level) * np.log1p(gamma))
+    if (factors < 0).any():
+        raise ValueError("energies must not be negative")
+    if steps.shape != factors.shape:
+        raise ValueError(f"alphas must be as many as energies, {len(factors)}, got {len(steps)}")
+    with np.errstate(divide="ignore"):
+        logs = np.log(factors) + level * steps
     return np.exp(np.cumsum(logs))
 
 
