@@ -47,7 +47,7 @@ class History(Mapping[str, Reals]):
         """Add a round; `bound` follows from `energy`."""
         self._multiply(values["energy"])
         values["bound"] = math.exp(self._log_bound)
-        self._rows.append(tuple([float(values.get(name, math.nan)) for name in FIELDS]))
+        self._rows.append(tuple([values.get(name, math.nan) for name in FIELDS]))
 
     def _multiply(self, energy: float) -> None:
         # One by one: a sum that rounds otherwise would make a resumed run differ in the last bit.

@@ -110,24 +110,24 @@ def advance(  # type: ignore[no-untyped-def]
                 total += quantum if positive else -quantum
             sums[0, k] += total
             sums[1, k] += mass
+            high, low = np.int64(0), np.int64(0)
+            for i in range(end - at):
+                score, positive = f[i], y[i] > 0
+                too_high, too_low = (score > 0.0) & (not positive), (score <= 0.0) & positive
+                high += too_high
+                low += too_low
+                if multi_class:
+                    better = score > top[i]
+                    winner[i] = k if better else winner[i]
+                    top[i] = score if better else top[i]
+                else:
+                    top[i] += too_high | too_low
             if equal_mass:
-                high, low = np.int64(0), np.int64(0)
-                for i in range(end - at):
-                    high += (f[i] > 0.0) & (y[i] < 0)
-                    low += (f[i] <= 0.0) & (y[i] > 0)
-                sums[2, k] += high * row_mass[0]
-                sums[3, k] += low * row_mass[0]
+                high, low = high * row_mass[0], low * row_mass[0]
             else:
-                too_high, too_low = _wrong_mass(f, y, row_mass[at:end])
-                sums[2, k] += too_high
-                sums[3, k] += too_low
-            if multi_class:
-                for i in range(end - at):
-                    winner[i] = k if f[i] > top[i] else winner[i]
-                    top[i] = f[i] if f[i] > top[i] else top[i]
-            else:
-                for i in range(end - at):
-                    top[i] += (f[i] > 0.0) != (y[i] > 0)
+                high, low = _wrong_mass(f, y, row_mass[at:end])
+            sums[2, k] += high
+            sums[3, k] += low
         for i in range(end - at):
             pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
             lost = winner[i] != target[at + i] if multi_class else top[i] > 0.0
