@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from sklearn.base import BaseEstimator
 
@@ -15,8 +15,7 @@ Energies = Callable[[Exacts], Reals]
 energy Z that each would leave."""
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """What a learner found: where to cut, one column for all scores or one for each.
 
     Attributes

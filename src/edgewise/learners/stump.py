@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Signs
 from edgewise.kernels import Kernels, State
 from edgewise.learners.base import Cut, Energies, Learner
 from edgewise.search import Search
@@ -56,8 +55,7 @@ class Stump(Learner):
             best = int(np.where(found.edges > 0, energies(found.score_edges), np.inf).argmin())
         if found.edges[best] <= 0:
             return None
-        one = slice(best, best + 1)
-        return _cut(found.columns[one], found.first[one], found.missing[one])
+        return _cut([int(columns[best])], [int(found.first[best])], [int(found.missing[best])])
 
     def find_per_score(self, kernels: Kernels, state: State, search: Search) -> Cut | None:
         """Return the stump with the largest edge for each score column (seed 001 remark 2)."""
@@ -69,7 +67,8 @@ class Stump(Learner):
         scores = np.arange(state.n_scores)
         if not (found.edges[best, scores] > 0).any():
             return None
-        return _cut(found.columns[best], found.first[best, scores], found.missing[best, scores])
+        first, missing = found.first[best, scores], found.missing[best, scores]
+        return _cut(columns[best].tolist(), first.tolist(), missing.tolist())
 
     def _fallback(self, state: State, n_cuts: int) -> Cut | None:
         """Return the constant where no column can be cut."""
@@ -78,8 +77,7 @@ class Stump(Learner):
         return Cut([CONSTANT] * n_cuts, [0] * n_cuts, [1] * n_cuts)
 
 
-def _cut(columns: Columns, first: Columns, missing: Signs) -> Cut:
+def _cut(columns: list[int], first: list[int], missing: list[int]) -> Cut:
     """Return the cut, naming the constant classifier as such."""
-    places = zip(columns.tolist(), first.tolist(), missing.tolist(), strict=True)
-    named = [(CONSTANT if t == 0 and side > 0 else j, t, side) for j, t, side in places]
-    return Cut(*(list(part) for part in zip(*named, strict=True)))
+    places = zip(columns, first, missing, strict=True)
+    return Cut([CONSTANT if t == 0 and side > 0 else j for j, t, side in places], first, missing)

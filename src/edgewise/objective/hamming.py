@@ -122,7 +122,8 @@ class Hamming:
     def advance(self, signs: Signs, vote: Vote) -> Progress:
         """Take the step."""
         moves, rest = vote.coefficients, 1.0 / vote.energy
-        step = Step(np.exp(-moves) * rest, np.exp(moves) * rest, rest, moves, vote.votes)
+        growth = np.exp(moves)
+        step = Step(rest / growth, rest * growth, rest, moves, vote.votes)
         tally = self.kernels.advance(self.state, signs, step)
         return Progress(
             tally.wrong_rows / self._row_total,
