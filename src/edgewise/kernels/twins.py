@@ -82,7 +82,10 @@ class TwinKernels:
     @cached_property
     def _members(self) -> sparse.csr_matrix:
         """Return the 0/1 matrix of (bin, row) membership."""
-        keys = [self.table.codes(j) + self.starts[j] for j in range(self.table.n_columns)]
+        keys = [
+            self.table.codes(j).astype(np.intp) + self.starts[j]
+            for j in range(self.table.n_columns)
+        ]
         n_columns, n_rows = self.table.n_columns, self.table.n_rows
         rows = np.tile(np.arange(n_rows), n_columns)
         ones = np.ones(n_rows * n_columns, dtype=np.int64)
