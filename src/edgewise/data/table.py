@@ -258,7 +258,10 @@ def _typed(series: Any, name: str) -> Column:
         # its value, and every learner for numbers can use it.
         return NumericColumn(_numbers(series, nw))
     if dtype in (nw.Categorical, nw.Enum, nw.String):
-        return _nominal(series.cast(nw.String).to_list())
+        # Missing values are asked for before the cast, which may turn them into words.
+        missing = series.is_null().to_list()
+        words = series.cast(nw.String).to_list()
+        return _nominal([None if gone else word for word, gone in zip(words, missing, strict=True)])
     if dtype == nw.Unknown and series.is_null().all():
         return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:

@@ -246,7 +246,10 @@ def _classes(saved: dict[str, Any]) -> NDArray:
         raise ValueError("classes must be numbers or strings")
     if dtype.kind == "U":
         return np.array([str(value) for value in values])
-    return np.array(values, dtype=dtype)
+    classes = np.array(values, dtype=dtype)
+    if classes.tolist() != values:
+        raise ValueError(f"classes do not fit their type, {dtype}")
+    return classes
 
 
 def _count(value: Any) -> int:

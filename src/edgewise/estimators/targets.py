@@ -82,6 +82,9 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     names = [str(name) for name in getattr(y, "column_names", getattr(y, "columns", []))]
     plain = _plain(y)
     _check_objects(plain)
+    if plain.dtype.kind == "O" and not any(isinstance(value, str) for value in plain.ravel()):
+        # Numbers that came as objects, as nullable columns do.
+        plain = np.array(plain.tolist())
     kind = type_of_target(plain, input_name="y") if plain.size else "empty"
     if plain.ndim == 2 and plain.shape[1] > 1 and kind.startswith("multilabel"):
         codes = _indicators(plain, "y")
