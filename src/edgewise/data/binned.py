@@ -17,8 +17,6 @@ from edgewise.dtypes import NARROW_CODE, ROW, WIDE_CODE, Codes, Columns, Exacts,
 # cost the same at a share of 0.45.
 SPARSE_SHARE = 0.5
 
-STORAGES = ("auto", "dense", "sparse")
-
 
 @dataclass(frozen=True)
 class DenseCodes:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from inspect import signature
 from typing import Any, Self
@@ -17,8 +17,6 @@ from edgewise.boosting import (
     Callback,
     EarlyStopping,
     History,
-    Metric,
-    Monitor,
     ProgressBar,
     Run,
     Task,
@@ -27,11 +25,12 @@ from edgewise.boosting import (
     boost,
     check_callbacks,
 )
-from edgewise.data import MAX_BINS, Bins, Table, as_table, encode, fit_bins
+from edgewise.data import MAX_BINS, Table, as_table, encode, fit_bins
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.dtypes import Reals
 from edgewise.estimators.link import probabilities
-from edgewise.estimators.rows import HeldOut, read_held_out, read_rows, split
+from edgewise.estimators.monitoring import make_monitor
+from edgewise.estimators.rows import read_held_out, read_rows, split
 from edgewise.estimators.targets import (
     Labels,
     bin_mass,
@@ -233,7 +232,7 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         bins = fit_bins(rows.table, mass, self.max_bins, least_share)
         binned = encode(rows.table, bins)
         offsets = score_offsets(rows.init_weights, rows.labels)
-        monitor = self._monitor(held_out, bins, rows.labels, offsets)
+        monitor = make_monitor(held_out, bins, rows.labels, offsets, self.eval_metric)
         search = clone(search_named(self.search)).start(
             binned.splittable, np.random.default_rng(seed)
         )
@@ -395,32 +394,6 @@ class AdaBoostMH(ClassifierMixin, BaseEstimator):
         history = copy(self.history_)
         history.truncate(self.n_rounds_)
         return self.terms_, history
-
-    def _monitor(
-        self, held_out: HeldOut | None, bins: Sequence[Bins], labels: Labels, offsets: Reals
-    ) -> Monitor | None:
-        if held_out is None:
-            return None
-        targets: Any = held_out.codes
-        metric: Metric
-        if callable(self.eval_metric):
-            user_metric = self.eval_metric
-            if not labels.multilabel:
-                targets = labels.classes[targets]
-
-            def metric(y: Any, scores: Reals) -> float:
-                return user_metric(y, scores[:, 0] if scores.shape[1] == 1 else scores)
-
-        elif self.eval_metric in ON_SCORES:
-            metric = ON_SCORES[self.eval_metric]
-        else:
-            on_probabilities = ON_PROBABILITIES[self.eval_metric]
-
-            def metric(y: Any, scores: Reals) -> float:
-                return on_probabilities(y, probabilities(scores, offsets, labels.multilabel))
-
-        binned = encode(held_out.table, bins, training=False)
-        return Monitor(held_out.table, binned, targets, metric, labels.n_scores)
 
     def _table(self, X: Any, reset: bool = False) -> Table:
         if not reset:

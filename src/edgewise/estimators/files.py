@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from edgewise.boosting import History
 from edgewise.boosting.history import FIELDS
 from edgewise.estimators.adaboost_mh import AdaBoostMH
+from edgewise.estimators.targets import n_scores
 from edgewise.learners import LEARNERS
 from edgewise.model import ModelFileError, StumpTerms, collapse, read, write
 from edgewise.search import SEARCHES
@@ -107,15 +108,15 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
         if len(_strings(names)) != model.n_features_in_:
             raise ValueError("feature names do not match the number of features")
         model.feature_names_in_ = np.array(names, dtype=object)
-    n_scores = 1 if len(model.classes_) == 2 and not model._multilabel else len(model.classes_)
-    model.terms_ = _terms(arrays, n_scores, model.n_features_in_)
+    width = n_scores(len(model.classes_), model._multilabel)
+    model.terms_ = _terms(arrays, width, model.n_features_in_)
     model.n_rounds_ = len(model.terms_)
     model.history_ = History.from_array(
         _of(arrays["history"], np.float64, (None, len(FIELDS)), finite=False)
     )
     if model.history_.n_rounds < model.n_rounds_:
         raise ValueError("the history is shorter than the model")
-    model._offsets = _of(arrays["offsets"], np.float64, (n_scores,))
+    model._offsets = _of(arrays["offsets"], np.float64, (width,))
     model.best_iteration_ = _count(header["best_iteration"])
     model.stop_reason_ = str(header["stop_reason"])
     _check_table_size(model.terms_)
@@ -123,9 +124,9 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
     return model
 
 
-def _terms(arrays: dict[str, NDArray], n_scores: int, n_features: int) -> StumpTerms:
+def _terms(arrays: dict[str, NDArray], width: int, n_features: int) -> StumpTerms:
     columns = arrays["columns"]
-    if columns.ndim != 2 or columns.shape[1] not in (1, n_scores):
+    if columns.ndim != 2 or columns.shape[1] not in (1, width):
         raise ValueError("the terms have the wrong shape")
     shape = columns.shape
     terms = StumpTerms(
@@ -133,7 +134,7 @@ def _terms(arrays: dict[str, NDArray], n_scores: int, n_features: int) -> StumpT
         _of(arrays["thresholds"], np.float64, shape, finite=False),
         _of(arrays["missing"], np.int8, shape),
         _of(arrays["alphas"], np.float64, shape[:1]),
-        _of(arrays["votes"], np.float64, (shape[0], n_scores)),
+        _of(arrays["votes"], np.float64, (shape[0], width)),
     )
     if len(terms) and (columns.min() < -1 or columns.max() >= n_features):
         raise ValueError("a term names a column that does not exist")

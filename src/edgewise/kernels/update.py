@@ -33,7 +33,8 @@ def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-unt
         if zeros > 0:
             for i in range(len(w)):
                 idle += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
-        sums[0, k], sums[1, k], sums[2, k] = 2 * right + idle - mass, mass, idle
+        # In this order no partial sum leaves 64 bits, even where all the weight is right.
+        sums[0, k], sums[1, k], sums[2, k] = (right - mass) + right + idle, mass, idle
 
 
 @inner

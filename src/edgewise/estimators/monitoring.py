@@ -1,0 +1,47 @@
+"""What is measured on a classifier's validation rows, and how."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from edgewise.boosting import Metric, Monitor
+from edgewise.data import Bins, encode
+from edgewise.dtypes import Reals
+from edgewise.estimators.link import probabilities
+from edgewise.estimators.rows import HeldOut
+from edgewise.estimators.targets import Labels
+from edgewise.metrics import ON_PROBABILITIES, ON_SCORES
+
+
+def make_monitor(
+    held_out: HeldOut | None,
+    bins: Sequence[Bins],
+    labels: Labels,
+    offsets: Reals,
+    eval_metric: Any,
+) -> Monitor | None:
+    """Return the monitor of the validation rows, or None without any.
+
+    A function as `eval_metric` gets the targets as the user gave them, and the scores as
+    ``decision_function`` returns them.
+    """
+    if held_out is None:
+        return None
+    targets: Any = held_out.codes
+    metric: Metric
+    if callable(eval_metric):
+        if not labels.multilabel:
+            targets = labels.classes[targets]
+
+        def metric(y: Any, scores: Reals) -> float:
+            return eval_metric(y, scores[:, 0] if scores.shape[1] == 1 else scores)
+
+    elif eval_metric in ON_SCORES:
+        metric = ON_SCORES[eval_metric]
+    else:
+
+        def metric(y: Any, scores: Reals) -> float:
+            given = probabilities(scores, offsets, labels.multilabel)
+            return ON_PROBABILITIES[eval_metric](y, given)
+
+    binned = encode(held_out.table, bins, training=False)
+    return Monitor(held_out.table, binned, targets, metric, labels.n_scores)
