@@ -1,4 +1,4 @@
-"""A publisher on 127.0.0.1, a private cache, and a toy data set that both serve."""
+"""Real sets where they are found; a publisher on 127.0.0.1, a private cache, and a toy set."""
 
 import gzip
 import threading
@@ -9,14 +9,26 @@ from pathlib import Path
 
 import pytest
 
+from edgewise import datasets
 from edgewise.datasets import registry
 from edgewise.datasets.dataset import DatasetInfo
+from edgewise.datasets.entry import Entry
 from edgewise.datasets.fetch import File, Source, content_sha256
 from edgewise.datasets.formats import class_last
-from edgewise.datasets.registry import Entry
 
 TRAIN = b"0.5,1.5,0\n2.5,3.5,1\n4.5,5.5,1\n"
 TEST = b"6.5,7.5,0\n8.5,9.5,1\n"
+
+
+@pytest.fixture
+def real(request: pytest.FixtureRequest) -> datasets.Dataset:
+    """Load the real set of the given name where it is on this machine; never download it."""
+    name = request.param
+    if datasets.info(name).n_nominal:
+        pytest.importorskip("pandas")
+    if not datasets.available(name):
+        pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
+    return datasets.load(name, download=False)
 
 
 @dataclass

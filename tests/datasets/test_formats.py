@@ -56,6 +56,20 @@ def test_letter_first():
     assert table.X.tolist() == [[2.0, 8.0], [5.0, 12.0]]
 
 
+def test_word_last():
+    table = formats.word_last(b"0.0200,1,R\r\n-0.5,0,M\n\n")
+    assert table.X.tolist() == [[0.02, 1.0], [-0.5, 0.0]]
+    assert table.y.tolist() == ["R", "M"]
+
+
+def test_a_part_of_a_table_keeps_its_names():
+    table = formats.Table(np.arange(6.0).reshape(3, 2), np.array([0, 1, 0]), ("a", "b"), ("c",))
+    part = table.part(slice(1, None))
+    assert part.X.tolist() == [[2.0, 3.0], [4.0, 5.0]]
+    assert part.y.tolist() == [1, 0]
+    assert (part.feature_names, part.label_names) == (("a", "b"), ("c",))
+
+
 def test_idx_pair_flattens_images_row_by_row():
     images = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     table = formats.idx_pair(idx_bytes(images), idx_bytes(np.array([7, 3], dtype=np.uint8)))

@@ -25,7 +25,9 @@ def test_every_entry_is_complete(name):
     assert facts.citation
     assert facts.description
     assert facts.source.startswith("http")
-    assert min(facts.n_train, facts.n_test, facts.n_features, facts.n_classes) > 0
+    assert min(facts.n_train, facts.n_features, facts.n_classes) > 0
+    assert facts.n_test >= 0
+    assert 0 <= facts.n_nominal <= facts.n_features
     for file in entry.files:
         assert re.fullmatch("[0-9a-f]{64}", file.sha256)
         assert all(source.url.startswith("https://") for source in file.sources)
@@ -36,7 +38,10 @@ def test_every_entry_is_complete(name):
 
 @pytest.mark.parametrize("name", datasets.names())
 def test_every_set_has_its_own_function(name, tmp_path):
-    with pytest.raises(datasets.DatasetNotFoundError, match=name):
+    if datasets.info(name).n_nominal:
+        pytest.importorskip("pandas")
+    path = registry.ENTRIES[name].files[0].path
+    with pytest.raises(datasets.DatasetNotFoundError, match=re.escape(path)):
         getattr(datasets, f"load_{name}")(data_home=tmp_path, download=False)
 
 
@@ -58,6 +63,7 @@ def test_a_loaded_set_carries_its_facts(toy, cache):
         ({"n_test": 1}, "toy, test: expected 1 rows, found 2"),
         ({"n_features": 3}, "toy, train: expected 3 columns, found 2"),
         ({"n_classes": 3}, "toy, train: expected 3 classes, found 2"),
+        ({"n_nominal": 1}, "toy, train: expected 1 nominal columns, found 0"),
     ],
 )
 def test_wrong_counts_are_refused(toy, cache, monkeypatch, wrong, message):
@@ -74,6 +80,33 @@ def test_one_file_is_cut_at_the_standard_split(toy, cache, monkeypatch):
     loaded = datasets.load("toy")
     assert loaded.X_train.tolist() == [[0.5, 1.5], [2.5, 3.5]]
     assert loaded.X_test.tolist() == [[4.5, 5.5]]
+
+
+def test_without_a_split_all_rows_train(toy, cache, monkeypatch):
+    info = dataclasses.replace(toy.info, n_test=0)
+    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info, test=()))
+    loaded = datasets.load("toy")
+    assert loaded.X_train.tolist() == [[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]]
+    assert loaded.y_train.tolist() == [0, 1, 1]
+    assert loaded.X_test is None
+    assert loaded.y_test is None
+    assert repr(loaded) == "Dataset('toy', train=(3, 2), test=None, classes=2)"
+
+
+def test_without_a_split_every_row_must_be_there(toy, cache, monkeypatch):
+    info = dataclasses.replace(toy.info, n_train=2, n_test=0)
+    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info, test=()))
+    with pytest.raises(datasets.DatasetMismatchError, match="expected 2 rows, found 3"):
+        datasets.load("toy")
+
+
+def test_without_pandas_a_set_with_nominal_columns_says_how_to_go_on(toy, monkeypatch, publisher):
+    info = dataclasses.replace(toy.info, n_nominal=1)
+    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info))
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match=r"name='toy' has nominal columns.*edgewise\[frames\]"):
+        datasets.load("toy")
+    assert publisher.requests == []
 
 
 def constant_class(content: bytes) -> formats.Table:

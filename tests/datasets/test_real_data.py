@@ -1,4 +1,5 @@
-"""Every real set: shapes, classes, and values that its publisher or its papers state."""
+"""Every real set: shapes and classes; and of the sets with many classes or labels, values that
+their publishers or papers state."""
 
 import numpy as np
 import pytest
@@ -9,14 +10,6 @@ from edgewise import datasets
 pytestmark = pytest.mark.real_data
 
 
-@pytest.fixture
-def real(request):
-    name = request.param
-    if not datasets.available(name):
-        pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
-    return datasets.load(name, download=False)
-
-
 def one(name: str):
     return pytest.mark.parametrize("real", [name], indirect=True)
 
@@ -24,20 +17,33 @@ def one(name: str):
 @pytest.mark.parametrize("real", datasets.names(), indirect=True)
 def test_shapes_and_classes(real):
     facts = datasets.info(real.name)
-    assert real.X_train.shape == (facts.n_train, facts.n_features)
-    assert real.X_test.shape == (facts.n_test, facts.n_features)
     assert len(real.feature_names) == facts.n_features
     assert len(set(real.feature_names)) == facts.n_features
     assert len(real.target_names) == facts.n_classes
-    for X, y in ((real.X_train, real.y_train), (real.X_test, real.y_test)):
-        assert np.isfinite(X.data if sparse.issparse(X) else X).all()
+    sides = [(real.X_train, real.y_train, facts.n_train)]
+    if facts.n_test:
+        sides.append((real.X_test, real.y_test, facts.n_test))
+    else:
+        assert real.X_test is None
+        assert real.y_test is None
+    for X, y, n_rows in sides:
+        assert X.shape == (n_rows, facts.n_features)
         if facts.multilabel:
-            assert y.shape == (X.shape[0], facts.n_classes)
+            assert y.shape == (n_rows, facts.n_classes)
             assert y.dtype == np.int8
             assert set(np.unique(y)) == {0, 1}
         else:
-            assert y.shape == (X.shape[0],)
+            assert y.shape == (n_rows,)
             assert len(np.unique(y)) == facts.n_classes
+        if facts.n_nominal:
+            assert tuple(X.columns) == real.feature_names
+            assert X.index.tolist() == list(range(n_rows))
+            nominal = X.select_dtypes("category")
+            assert nominal.shape[1] == facts.n_nominal
+            assert np.isfinite(X.drop(columns=nominal.columns)).all(axis=None)
+            assert not any("?" in X[name].cat.categories for name in nominal)
+        else:
+            assert np.isfinite(X.data if sparse.issparse(X) else X).all()
 
 
 @one("letter")

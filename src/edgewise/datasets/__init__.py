@@ -1,4 +1,4 @@
-"""The standard data sets of multi-class and multi-label boosting, with their published splits.
+"""The standard data sets of the boosting papers, with their published splits where there are any.
 
 Files are looked for below ``$EDGEWISE_DATA``, then in the user's cache, then downloaded from their
 publishers. Every copy is verified: checksum, rows, columns and classes.
@@ -22,6 +22,20 @@ from edgewise.datasets.sets import (
     load_usps,
     load_yeast,
 )
+from edgewise.datasets.uci_sets import (
+    load_adult,
+    load_car,
+    load_connect4,
+    load_german,
+    load_ionosphere,
+    load_kr_vs_kp,
+    load_mushroom,
+    load_sonar,
+    load_spambase,
+    load_tictactoe,
+    load_votes84,
+    load_waveform,
+)
 
 __all__ = [
     "Dataset",
@@ -31,14 +45,26 @@ __all__ = [
     "available",
     "info",
     "load",
+    "load_adult",
     "load_bibtex",
+    "load_car",
+    "load_connect4",
     "load_emotions",
+    "load_german",
+    "load_ionosphere",
     "load_isolet",
+    "load_kr_vs_kp",
     "load_letter",
     "load_mnist",
+    "load_mushroom",
     "load_pendigits",
     "load_scene",
+    "load_sonar",
+    "load_spambase",
+    "load_tictactoe",
     "load_usps",
+    "load_votes84",
+    "load_waveform",
     "load_yeast",
     "names",
 ]

@@ -83,6 +83,18 @@ def values_sha256(content: bytes, *, delimiter: str | None, decimals: int) -> st
     return hashlib.sha256(b"".join(sorted(row.tobytes() for row in scaled))).hexdigest()
 
 
+def rows_sha256(content: bytes) -> str:
+    r"""Hash lines of text whatever their order and line ends.
+
+    Examples
+    --------
+    >>> rows_sha256(b"x,o,win\no,x,loss\n") == rows_sha256(b"o,x,loss\r\nx,o,win")
+    True
+    """
+    rows = (line.strip() for line in content.splitlines())
+    return content_sha256(b"\n".join(sorted(row for row in rows if row)))
+
+
 @dataclass(frozen=True)
 class Source:
     """An address, and the member to take out where it is that of a zip archive."""

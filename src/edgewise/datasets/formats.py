@@ -27,6 +27,12 @@ class Table:
     feature_names: tuple[str, ...] = ()
     label_names: tuple[str, ...] = ()
 
+    def part(self, rows: slice) -> "Table":
+        """Return some of the rows, numbered from 0 where `X` is a data frame."""
+        frame: Any = self.X
+        X = frame.iloc[rows].reset_index(drop=True) if hasattr(frame, "iloc") else frame[rows]
+        return Table(X, self.y[rows], self.feature_names, self.label_names)
+
 
 def numbers(content: bytes, *, delimiter: str | None = None) -> NDArray[np.float64]:
     r"""Read lines of numbers; `delimiter` None means any white space.
@@ -74,6 +80,19 @@ def letter_first(content: bytes) -> Table:
     lines = content.split()
     y = np.array([line[:1].decode("ascii") for line in lines], dtype="U1")
     return Table(numbers(b"\n".join(line[2:] for line in lines), delimiter=","), y)
+
+
+def word_last(content: bytes) -> Table:
+    r"""Read comma-separated numbers before a class that is a word.
+
+    Examples
+    --------
+    >>> word_last(b"0.5,1,good\n0.25,0,bad\n").y
+    array(['good', 'bad'], dtype='<U4')
+    """
+    parts = [line.rpartition(b",") for line in content.split()]
+    y = np.array([word.decode("ascii") for _, _, word in parts])
+    return Table(numbers(b"\n".join(row for row, _, _ in parts), delimiter=","), y)
 
 
 def idx(content: bytes) -> NDArray[np.uint8]:

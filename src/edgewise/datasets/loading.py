@@ -5,9 +5,11 @@ import os
 import numpy as np
 
 from edgewise.datasets.dataset import Dataset, DatasetInfo
+from edgewise.datasets.entry import Entry
 from edgewise.datasets.fetch import DatasetMismatchError, Store
 from edgewise.datasets.formats import Table
-from edgewise.datasets.registry import ENTRIES, Entry
+from edgewise.datasets.nominal import n_nominal, require_pandas
+from edgewise.datasets.registry import ENTRIES
 
 
 def names() -> tuple[str, ...]:
@@ -91,7 +93,7 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
 def load(
     name: str, *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load a data set with its standard train/test split.
+    """Load a data set with its standard train/test split, or whole where it has none.
 
     A file is looked for below the folder ``$EDGEWISE_DATA``, then in the user's cache, and else
     downloaded from its publisher into the cache. Its checksum is verified wherever it was found,
@@ -110,7 +112,10 @@ def load(
     Returns
     -------
     Dataset
-        Arrays of both sides, names, licence and citation.
+        Both sides, names, licence and citation. Where the publisher has no split
+        (``info(name).n_test`` is 0), all rows are in ``X_train`` and ``y_train``, and ``X_test``
+        and ``y_test`` are None. Where there are nominal columns (``info(name).n_nominal``),
+        ``X_train`` and ``X_test`` are pandas data frames.
 
     Raises
     ------
@@ -120,7 +125,8 @@ def load(
     DatasetNotFoundError
         If a file is missing and could not be, or must not be, downloaded.
     ImportError
-        If a file must be downloaded and pooch is not installed.
+        If a file must be downloaded and pooch is not installed, or the set has nominal columns and
+        pandas is not installed: ``pip install "edgewise[frames]"``.
 
     Examples
     --------
@@ -133,6 +139,8 @@ def load(
     """
     entry = _entry(name)
     facts = entry.info
+    if facts.n_nominal:
+        require_pandas(name)
     notice = f"{name}. Licence: {facts.licence}. Please cite: {facts.citation}"
     store = Store(data_home, notice)
     contents = [store.content(file, download=download) for file in entry.files]
@@ -142,8 +150,8 @@ def load(
         name=name,
         X_train=train.X,
         y_train=train.y,
-        X_test=test.X,
-        y_test=test.y,
+        X_test=None if test is None else test.X,
+        y_test=None if test is None else test.y,
         feature_names=train.feature_names or entry.feature_names,
         target_names=train.label_names or entry.target_names,
         licence=facts.licence,
@@ -160,28 +168,30 @@ def _entry(name: str) -> Entry:
         raise ValueError(f"name={name!r} must be one of {', '.join(ENTRIES)}") from None
 
 
-def _split(entry: Entry, contents: list[bytes]) -> tuple[Table, Table]:
-    """Read both sides, or cut the one table there is where the standard split does."""
+def _split(entry: Entry, contents: list[bytes]) -> tuple[Table, Table | None]:
+    """Read both sides, or cut the one table there is where the standard split does, if one does."""
     at = len(entry.train)
     train = entry.read(*contents[:at])
     if entry.test:
         return train, entry.read(*contents[at:])
+    if not entry.info.n_test:
+        return train, None
     rows = entry.info.n_train
-    return (
-        Table(train.X[:rows], train.y[:rows], train.feature_names, train.label_names),
-        Table(train.X[rows:], train.y[rows:], train.feature_names, train.label_names),
-    )
+    return train.part(slice(rows)), train.part(slice(rows, None))
 
 
-def _check(facts: DatasetInfo, train: Table, test: Table) -> None:
+def _check(facts: DatasetInfo, train: Table, test: Table | None) -> None:
     """Compare rows, columns and classes with the entry: a guard against a wrong entry or reader."""
-    sides = (("train", train, facts.n_train), ("test", test, facts.n_test))
+    sides = [("train", train, facts.n_train)]
+    if test is not None:
+        sides.append(("test", test, facts.n_test))
     for side, table, n_rows in sides:
         n_classes = table.y.shape[1] if facts.multilabel else len(np.unique(table.y))
         counts = (
             ("rows", table.X.shape[0], n_rows),
             ("labelled rows", table.y.shape[0], n_rows),
             ("columns", table.X.shape[1], facts.n_features),
+            ("nominal columns", n_nominal(table.X), facts.n_nominal),
             ("classes", n_classes, facts.n_classes),
         )
         for what, found, expected in counts:
@@ -189,5 +199,5 @@ def _check(facts: DatasetInfo, train: Table, test: Table) -> None:
                 raise DatasetMismatchError(
                     f"{facts.name}, {side}: expected {expected} {what}, found {found}"
                 )
-    if (train.feature_names, train.label_names) != (test.feature_names, test.label_names):
-        raise DatasetMismatchError(f"{facts.name}: train and test files name different columns")
+        if (table.feature_names, table.label_names) != (train.feature_names, train.label_names):
+            raise DatasetMismatchError(f"{facts.name}: train and test files name different columns")

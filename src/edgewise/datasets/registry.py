@@ -1,23 +1,21 @@
 """One entry per data set: its facts, its files, and the line that reads them.
 
-To add a set, write an entry below (files with checksums, facts, a reader from
-:mod:`edgewise.datasets.formats`), a ``load_`` function in :mod:`edgewise.datasets.sets`, and a row
-in ``docs/datasets.md``.
+Here are the sets with many classes or labels; the smaller ones of the UCI repository are in
+:mod:`edgewise.datasets.uci`. To add a set, write an entry in either (files with checksums, facts, a
+reader from :mod:`edgewise.datasets.formats` or :mod:`edgewise.datasets.nominal`), a ``load_``
+function in :mod:`edgewise.datasets.sets` or :mod:`edgewise.datasets.uci_sets`, and a row in
+``docs/datasets.md``.
 """
 
 import string
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from edgewise.datasets import formats
+from edgewise.datasets import formats, uci
 from edgewise.datasets.dataset import DatasetInfo
+from edgewise.datasets.entry import UCI, UCI_LICENCE, Entry, uci_sources
 from edgewise.datasets.fetch import File, Source, values_sha256
-from edgewise.datasets.formats import Table
 
-_UCI: Final = "https://archive.ics.uci.edu"
-_UCI_LICENCE: Final = "CC BY 4.0, as stated by the UCI Machine Learning Repository"
 _ESL: Final = (
     "https://hastie.su.domains/ElemStatLearn/datasets/",
     "https://web.stanford.edu/~hastie/ElemStatLearn/datasets/",
@@ -37,53 +35,15 @@ _LETTER_MEASURES: Final = (
 # fmt: on
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A data set: facts, files and reader.
-
-    Attributes
-    ----------
-    info : DatasetInfo
-        What is known without touching a file; loading checks the counts.
-    train, test : tuple of File
-        What `read` takes, in its order. Without test files, the first ``info.n_train`` rows of
-        the training files train and the rest test.
-    read : callable
-        From the contents of the files of one side to a table.
-    feature_names, target_names : tuple of str
-        Names, where the files have none.
-    """
-
-    info: DatasetInfo
-    train: tuple[File, ...]
-    test: tuple[File, ...]
-    read: Callable[..., Table]
-    feature_names: tuple[str, ...] = ()
-    target_names: tuple[str, ...] = ()
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """All files of the set."""
-        return self.train + self.test
-
-
-def _uci(number: int, archive: str, folder: str, member: str) -> tuple[Source, ...]:
-    """Give today's zip archive, then the file's older address."""
-    return (
-        Source(f"{_UCI}/static/public/{number}/{archive}.zip", member),
-        Source(f"{_UCI}/ml/machine-learning-databases/{folder}/{member}"),
-    )
-
-
 def _pendigits(member: str, sha256: str) -> File:
     archive = "pen+based+recognition+of+handwritten+digits"
-    return File(f"pendigits/{member}", _uci(81, archive, "pendigits", member), sha256)
+    return File(f"pendigits/{member}", uci_sources(81, archive, "pendigits", member), sha256)
 
 
 def _isolet(member: str, sha256: str) -> File:
     # Copies differ in row order and in how numbers are printed, so the values are hashed.
     fingerprint = partial(values_sha256, delimiter=",", decimals=4)
-    sources = _uci(54, "isolet", "isolet", f"{member}.Z")
+    sources = uci_sources(54, "isolet", "isolet", f"{member}.Z")
     return File(f"isolet/{member}", sources, sha256, fingerprint)
 
 
@@ -145,12 +105,12 @@ _ENTRIES: Final = (
             n_test=4_000,
             n_features=16,
             n_classes=26,
-            licence=_UCI_LICENCE,
+            licence=UCI_LICENCE,
             citation=(
                 "P. W. Frey and D. J. Slate. Letter recognition using Holland-style adaptive "
                 "classifiers. Machine Learning 6(2):161-182, 1991. doi:10.24432/C5ZP40"
             ),
-            source=f"{_UCI}/dataset/59/letter+recognition",
+            source=f"{UCI}/dataset/59/letter+recognition",
             description=(
                 "Printed capital letters in 20 fonts, randomly distorted; 16 integer measures of "
                 "each image. The first 16,000 rows train, the last 4,000 test."
@@ -159,7 +119,9 @@ _ENTRIES: Final = (
         train=(
             File(
                 "letter/letter-recognition.data",
-                _uci(59, "letter+recognition", "letter-recognition", "letter-recognition.data"),
+                uci_sources(
+                    59, "letter+recognition", "letter-recognition", "letter-recognition.data"
+                ),
                 "2b89f3602cf768d3c8355267d2f13f2417809e101fc2b5ceee10db19a60de6e2",
             ),
         ),
@@ -175,13 +137,13 @@ _ENTRIES: Final = (
             n_test=3_498,
             n_features=16,
             n_classes=10,
-            licence=_UCI_LICENCE,
+            licence=UCI_LICENCE,
             citation=(
                 "F. Alimoglu and E. Alpaydin. Methods of combining multiple classifiers based on "
                 "different representations for pen-based handwriting recognition. TAINN, 1996. "
                 "doi:10.24432/C5MG6K"
             ),
-            source=f"{_UCI}/dataset/81/pen+based+recognition+of+handwritten+digits",
+            source=f"{UCI}/dataset/81/pen+based+recognition+of+handwritten+digits",
             description=(
                 "Digits written on a tablet, eight points (x, y) along the pen's path scaled to "
                 "0..100. 30 writers train, 14 others test."
@@ -278,11 +240,11 @@ _ENTRIES: Final = (
             n_test=1_559,
             n_features=617,
             n_classes=26,
-            licence=_UCI_LICENCE,
+            licence=UCI_LICENCE,
             citation=(
                 "M. Fanty and R. Cole. Spoken letter recognition. NIPS 3, 1991. doi:10.24432/C51G69"
             ),
-            source=f"{_UCI}/dataset/54/isolet",
+            source=f"{UCI}/dataset/54/isolet",
             description=(
                 "Spoken names of letters, 617 acoustic features in -1..1; classes 1..26 are A..Z. "
                 "Speaker groups 1 to 4 train, group 5 tests. Rows come in the order of the copy "
@@ -366,5 +328,5 @@ _ENTRIES: Final = (
     ),
 )
 
-ENTRIES: Final = {entry.info.name: entry for entry in _ENTRIES}
+ENTRIES: Final = {entry.info.name: entry for entry in (*_ENTRIES, *uci.ENTRIES)}
 """Every data set by name, in the order of the documentation."""
