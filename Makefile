@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
 
-.PHONY: demo test bench lint format clean
+.PHONY: demo test bench experiments lint format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
@@ -24,13 +24,20 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/rounds.py
+	$(BIN)/python benchmarks/learners.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/predict.py
+	$(BIN)/python benchmarks/starts.py
 	$(BIN)/python benchmarks/errors.py
+
+experiments: $(VENV)/.bench
+	$(BIN)/python experiments/seed_claims.py
+	$(BIN)/python experiments/multilabel.py
+	$(BIN)/python experiments/noise.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("edgewise needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'

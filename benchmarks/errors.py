@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from edgewise import AdaBoostMH, datasets
+from edgewise.learners import Stump
 
 PAPER = {"letter": 14.74, "pendigits": 4.97, "usps": 6.48, "isolet": 4.88, "mnist": 7.71}
 ROUNDS = {"letter": 5000, "pendigits": 10_000, "usps": 5000, "isolet": 3000, "mnist": 1000}
@@ -27,7 +28,7 @@ def main() -> None:
             continue
         data = datasets.load(name, download=False)
         start = time.perf_counter()
-        model = AdaBoostMH(n_rounds=ROUNDS[name], n_jobs=options.n_jobs)
+        model = AdaBoostMH(Stump(), n_rounds=ROUNDS[name], n_jobs=options.n_jobs)
         model.fit(data.X_train, data.y_train, eval_set=(data.X_test, data.y_test))
         seconds = time.perf_counter() - start
         errors = 100 * model.history_["validation"]

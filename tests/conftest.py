@@ -27,13 +27,14 @@ class Problem:
     row_weights: np.ndarray
     weights: np.ndarray
 
-    def fresh_state(self):
+    def fresh_state(self, mass_column=False):
         """Return the state of these weights, not yet quantised for the search."""
-        return State(self.labels, self.target, fixed(self.row_weights), self.weights.copy())
+        row_mass = fixed(self.row_weights)
+        return State(self.labels, self.target, row_mass, self.weights.copy(), mass_column)
 
-    def state(self):
+    def state(self, mass_column=False):
         """Return the state of these weights, ready for a search."""
-        state = self.fresh_state()
+        state = self.fresh_state(mass_column)
         everywhere = np.ones((1, len(self.X)), dtype=np.int8)
         TwinKernels(self.binned).advance(state, everywhere, Step.none(len(self.labels)))
         return state

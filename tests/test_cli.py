@@ -2,6 +2,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import edgewise
@@ -16,7 +17,7 @@ def saved(tmp_path):
     X = rng.normal(size=(60, 15))
     y = np.array(["low", "mid", "high"])[(X[:, 2] > 0).astype(int) + (X[:, 4] > 0)]
     path = tmp_path / "small.edgewise"
-    model = AdaBoostMH(n_rounds=40).fit(X, y, eval_set=(X, y))
+    model = AdaBoostMH("stump", n_rounds=40).fit(X, y, eval_set=(X, y))
     model.save(path)
     return path, model
 
@@ -87,13 +88,27 @@ class TestInfo:
         assert main(["info", str(path)]) == 0
         text = capsys.readouterr().out
         history = model.history_
-        assert "AdaBoostMH, discrete votes" in text
+        assert "AdaBoostMH, discrete votes, exponential loss" in text
+        assert "learner          Stump()" in text
         assert "3: high, low, mid" in text
         assert "40 (training ended by: n_rounds)" in text
-        assert f"bound on it      {history.last('bound'):.4g} (product of Z)" in text
+        assert f"bound on it      {history.last('bound'):.4g}\n" in text
         assert f"{history.last('validation'):.4g} (error)" in text
-        top = model.explain()[0]
-        assert f"{top.importance:6.1%}  {top.name}" in text
+        j = int(model.feature_importances_.argmax())
+        assert f"{model.feature_importances_[j]:6.1%}  x{j}\n" in text
+        assert f"  {model.rules(1)[0]}\n" in text
+
+    @pytest.mark.parametrize("learner", ["product", "tree", "auto"])
+    def test_tells_what_any_learner_made(self, learner, tmp_path, capsys):
+        rng = np.random.default_rng(2)
+        X = rng.normal(size=(60, 4))
+        model = AdaBoostMH(learner, n_rounds=5).fit(X, (X[:, 1] > 0).astype(int))
+        model.save(tmp_path / "rules.edgewise")
+        assert main(["info", str(tmp_path / "rules.edgewise")]) == 0
+        text = capsys.readouterr().out
+        assert f"{model.votes_} votes, {model.loss_} loss" in text
+        assert f"learner          {model.learner_!r}\n" in text
+        assert str(model.rules(1)[0]).split("\n")[0] in text
 
     def test_numbers_are_those_of_the_rounds_kept(self, tmp_path, capsys):
         rng = np.random.default_rng(1)
@@ -103,14 +118,16 @@ class TestInfo:
         model.save(tmp_path / "stopped.edgewise")
         assert main(["info", str(tmp_path / "stopped.edgewise")]) == 0
         bound = model.history_["bound"][model.n_rounds_ - 1]
-        assert f"{bound:.4g} (product of Z)" in capsys.readouterr().out
+        assert f"bound on it      {bound:.4g}\n" in capsys.readouterr().out
 
     def test_names_cannot_steer_the_terminal(self, tmp_path, capsys):
-        model = AdaBoostMH(n_rounds=2).fit([[0.0], [1.0]], ["a\x1b[31m", "b\nc"])
+        frame = pd.DataFrame({"w\x1b[0m": ["u\x1b[2J", "v\r"]})
+        model = AdaBoostMH("stump", n_rounds=2).fit(frame, ["a\x1b[31m", "b\nc"])
         model.save(tmp_path / "odd.edgewise")
         assert main(["info", str(tmp_path / "odd.edgewise")]) == 0
         text = capsys.readouterr().out
         assert "\x1b" not in text
+        assert "\r" not in text
         assert "2: a?[31m, b c" in text
 
     def test_a_missing_file_is_one_line(self, tmp_path, capsys):

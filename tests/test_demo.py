@@ -1,4 +1,5 @@
 import io
+import re
 import sys
 
 import numpy as np
@@ -40,20 +41,25 @@ def test_tells_errors_bounds_pixels_rules_and_files(shown):
     assert f"at most {history.last('bound'):.2%} = product of Z" in text
     assert f"at most {3 * history.last('bound'):.2%} = sqrt(K - 1) * product of Z" in text
     assert f"{history['pseudo_weight'].min():.3f}" in text
-    assert text.count(" rounds, ") == 5
+    assert text.count("of the fall in loss") == 5
     assert f"{folder / 'digits.edgewise'}   (loaded again" in text
 
 
-def test_a_rule_is_the_term_in_words(shown):
+def test_the_strongest_rules_are_told_in_words(shown):
     text, _, model = shown
-    terms = model.terms_
-    row, column = divmod(int(terms.columns[0, 0]), 8)
-    likes = " ".join(str(k) for k in np.flatnonzero(terms.votes[0] > 0))
-    dislikes = " ".join(str(k) for k in np.flatnonzero(terms.votes[0] < 0))
-    assert (
-        f"1. pixel ({row}, {column}) >= {terms.thresholds[0, 0]:g} votes for {likes}, "
-        f"against {dislikes}, alpha {terms.alphas[0]:.2f}"
-    ) in text
+    for rule in model.rules(3):
+        assert f"{rule.alpha:+.2f} * " in str(rule)
+        # Columns are pixels: row and column of a picture of 8 x 8.
+        words = re.sub(r"\bx(\d+)", lambda name: "pixel ({}, {})".format(*divmod(int(name[1]), 8)),
+                       str(rule))  # fmt: skip
+        assert words in text
+
+
+def test_the_most_important_pixels_are_told(shown):
+    text, _, model = shown
+    j = int(model.feature_importances_.argmax())
+    share = f"{model.feature_importances_[j]:.1%}"
+    assert f"pixel ({j // 8}, {j % 8})   {share}" in re.sub(r" +(?=\d+\.\d%)", "   ", text)
 
 
 def test_works_without_matplotlib_and_says_so(tmp_path, monkeypatch):

@@ -6,19 +6,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+NUMBER = re.compile(r"^print\(.*\) +# (\d+\.\d+)\.\.\.", re.MULTILINE)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def test_the_examples_in_the_readme_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
+    said = []
     for block in BLOCK.findall((ROOT / "README.md").read_text()):
         exec(block, names)
+        said += NUMBER.findall(block)
     assert (tmp_path / "digits.edgewise").is_file()
-    score, bound = (float(line) for line in capsys.readouterr().out.split("\n")[:2])
-    # What the comments beside the two lines say.
-    assert score == pytest.approx(0.95, abs=0.001)
-    assert bound == pytest.approx(0.0309, abs=0.0001)
+    printed = capsys.readouterr().out.split("\n")
+    # The comments beside the lines say how the numbers begin.
+    assert len(said) >= 2
+    for number, line in zip(said, printed, strict=False):
+        assert line.startswith(number)
 
 
 def test_readme_opens_with_the_two_commands():
@@ -32,7 +36,10 @@ def test_readme_opens_with_the_two_commands():
     [
         "README.md",
         "CONTRIBUTING.md",
-        *(f"docs/{n}.md" for n in ("architecture", "datasets", "theory")),
+        *(
+            f"docs/{n}.md"
+            for n in ("architecture", "datasets", "experiments", "learners", "theory")
+        ),
     ],
 )
 def test_links_and_paths_named_in_documents_exist(name):

@@ -22,7 +22,7 @@ def rows():
 
 @pytest.fixture(scope="module")
 def model(rows):
-    return AdaBoostMH(n_rounds=30).fit(*rows, eval_set=rows)
+    return AdaBoostMH("stump", n_rounds=30).fit(*rows, eval_set=rows)
 
 
 def labels(axes):
@@ -121,7 +121,7 @@ class TestLearningCurve:
         assert labels(above)[-1] == "validation minus_mean"
 
     def test_unfactorised_training_has_no_pseudo_weights_to_draw(self, rows):
-        _, below = learning_curve(AdaBoostMH(n_rounds=5, factorized=False).fit(*rows)).axes
+        _, below = learning_curve(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
         assert labels(below) == ["edge"]
 
     def test_multi_label(self, rows):
@@ -165,7 +165,7 @@ class TestCurvePlot:
 
     def test_two_classes_have_one_line(self, rows):
         X, y = rows
-        model = AdaBoostMH(n_rounds=5).fit(X, np.where(y > 0, "yes", "no"))
+        model = AdaBoostMH("stump", n_rounds=5).fit(X, np.where(y > 0, "yes", "no"))
         axes = curve_plot(model.explain()[0], model.classes_).axes[0]
         assert labels(axes) == ["above 0: yes\nbelow 0: no"]
 

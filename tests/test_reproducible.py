@@ -14,7 +14,13 @@ from scipy import sparse
 from edgewise import AdaBoostMH, Lazy
 
 VOTES = ["discrete", "real", "abstain"]
-SHAPES = [{"factorized": True}, {"factorized": False}]
+SHAPES = {
+    "stump": {"learner": "stump"},
+    "stump per class": {"learner": "stump", "factorized": False},
+    "product": {"learner": "product"},
+    "tree": {"learner": "tree"},
+    "auto": {"learner": "auto"},
+}
 
 
 def same(left, right):
@@ -47,7 +53,7 @@ def backend(monkeypatch):
 
 
 @pytest.mark.parametrize("votes", VOTES)
-@pytest.mark.parametrize("shape", SHAPES, ids=["factorized", "per class"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_threads(backend, votes, shape, n_classes):
     # More than twice 4,096 rows, so that two threads share the rows as well as the columns.
@@ -65,7 +71,7 @@ def test_threads(backend, votes, shape, n_classes):
 
 
 @pytest.mark.parametrize("votes", VOTES)
-@pytest.mark.parametrize("shape", SHAPES, ids=["factorized", "per class"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("max_bins", [16, 256, 1000])
 def test_backends(backend, votes, shape, n_classes, max_bins):
@@ -139,7 +145,7 @@ def test_how_a_sparse_matrix_is_stored_does_not_matter(backend):
 
 @pytest.mark.parametrize("name", ["numpy", "numba"])
 @pytest.mark.parametrize("votes", VOTES)
-@pytest.mark.parametrize("shape", SHAPES, ids=["factorized", "per class"])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_order_of_rows(backend, name, votes, shape):
     backend(name)
     X, y, weights = problem()
@@ -207,10 +213,25 @@ def test_random_searches_follow_the_seed(backend):
     models = {}
     for name in ("numpy", "numba"):
         backend(name)
-        models[name] = AdaBoostMH(n_rounds=20, search=Lazy(2), random_state=1).fit(X, y)
+        models[name] = AdaBoostMH("stump", n_rounds=20, search=Lazy(2), random_state=1).fit(X, y)
     same(models["numpy"], models["numba"])
-    other = AdaBoostMH(n_rounds=20, search=Lazy(2), random_state=2).fit(X, y)
+    other = AdaBoostMH("stump", n_rounds=20, search=Lazy(2), random_state=2).fit(X, y)
     assert (other.terms_.columns != models["numpy"].terms_.columns).any()
+
+
+@pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_samples_of_the_rows_follow_the_seed(backend, learner, loss):
+    X, y, _ = problem()
+    settings = {"learner": learner, "loss": loss, "n_rounds": 12, "subsample": 0.5}
+    models = []
+    for name, n_jobs in (("numpy", 1), ("numba", 1), ("numba", 2)):
+        backend(name)
+        models.append(AdaBoostMH(random_state=1, n_jobs=n_jobs, **settings).fit(X, y))
+    same(models[0], models[1])
+    same(models[0], models[2])
+    other = AdaBoostMH(random_state=2, **settings).fit(X, y)
+    assert (other.decision_function(X) != models[0].decision_function(X)).any()
 
 
 def test_what_is_not_random_needs_no_seed():

@@ -24,15 +24,21 @@ if TYPE_CHECKING:
         TimeLimit,
     )
     from edgewise.estimators import AdaBoostMH, load
-    from edgewise.learners import Stump
-    from edgewise.model import Curve, Explanation, ModelFileError
+    from edgewise.learners import Best, Haar, Indicator, Product, Selector, Stump, Tree
+    from edgewise.model import Curve, Explanation, Group, ModelFileError, ReadableRule
     from edgewise.search import Exhaustive, Lazy
 
 # One line for each public name: where it lives.
 _HOMES = {
     "AdaBoostMH": "edgewise.estimators",
     "load": "edgewise.estimators",
+    "Best": "edgewise.learners",
+    "Haar": "edgewise.learners",
+    "Indicator": "edgewise.learners",
+    "Product": "edgewise.learners",
+    "Selector": "edgewise.learners",
     "Stump": "edgewise.learners",
+    "Tree": "edgewise.learners",
     "Exhaustive": "edgewise.search",
     "Lazy": "edgewise.search",
     "Callback": "edgewise.boosting",
@@ -43,7 +49,9 @@ _HOMES = {
     "TimeLimit": "edgewise.boosting",
     "Curve": "edgewise.model",
     "Explanation": "edgewise.model",
+    "Group": "edgewise.model",
     "ModelFileError": "edgewise.model",
+    "ReadableRule": "edgewise.model",
     "datasets": "edgewise.datasets",
     "metrics": "edgewise.metrics",
     "plots": "edgewise.plots",
@@ -52,18 +60,26 @@ _HOMES = {
 
 __all__ = [
     "AdaBoostMH",
+    "Best",
     "Callback",
     "Checkpoint",
     "Curve",
     "EarlyStopping",
     "Exhaustive",
     "Explanation",
+    "Group",
+    "Haar",
     "History",
+    "Indicator",
     "Lazy",
     "ModelFileError",
+    "Product",
     "ProgressBar",
+    "ReadableRule",
+    "Selector",
     "Stump",
     "TimeLimit",
+    "Tree",
     "__version__",
     "datasets",
     "load",

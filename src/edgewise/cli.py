@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from edgewise import __version__
 
@@ -24,6 +24,7 @@ examples:
 """
 _FAILED, _INTERRUPTED = 2, 130
 _TOP_FEATURES = 10
+_TOP_RULES = 3
 _MOST_CLASSES = 20
 
 
@@ -80,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     demo.add_argument("--folder", metavar="F", help="where to write (default: edgewise-demo)")
     demo.add_argument(
-        "--rounds", metavar="N", type=_count, help="rounds of boosting (default: 300)"
+        "--rounds", metavar="N", type=_count, help="rounds of boosting (default: 150)"
     )
     demo.set_defaults(run=_demo)
 
@@ -152,10 +153,12 @@ def _facts(model: "AdaBoostMH") -> list[tuple[str, str]]:
     names = [str(name) for name in model.classes_.tolist()]
     listed = ", ".join(names[:_MOST_CLASSES]) + (", ..." if len(names) > _MOST_CLASSES else "")
     kind = "labels" if model._multilabel else "classes"
+    n_used = (model.feature_importances_ > 0).sum()
     facts = [
-        ("estimator", f"{type(model).__name__}, {model.votes} votes"),
+        ("estimator", f"{type(model).__name__}, {model.votes_} votes, {model.loss_} loss"),
+        ("learner", f"{'of its own' if model.learner_ is None else model.learner_!r}"),
         (kind, f"{len(names)}: {listed}"),
-        ("features", f"{model.n_features_in_}, of which {len(model.explain())} are used"),
+        ("features", f"{model.n_features_in_}, of which {n_used} are used"),
         ("rounds", f"{model.n_rounds_} (training ended by: {model.stop_reason_})"),
     ]
     if model.n_rounds_:
@@ -163,7 +166,7 @@ def _facts(model: "AdaBoostMH") -> list[tuple[str, str]]:
         facts += [
             ("training error", f"{last['train_error']:.4g}"),
             ("Hamming loss", f"{last['hamming_loss']:.4g}"),
-            ("bound on it", f"{last['bound']:.4g} (product of Z)"),
+            ("bound on it", f"{last['bound']:.4g}"),
         ]
         if "validation" in last:
             metric = model.eval_metric if isinstance(model.eval_metric, str) else "own metric"
@@ -172,14 +175,19 @@ def _facts(model: "AdaBoostMH") -> list[tuple[str, str]]:
 
 
 def _print_features(model: "AdaBoostMH") -> None:
-    curves: list[Any] = list(model.explain())
-    if not curves:
+    shares = model.feature_importances_.tolist()
+    used = sorted((j for j, share in enumerate(shares) if share > 0), key=lambda j: -shares[j])
+    if not used:
         return
     print("top features     share of the fall in loss")
-    for curve in curves[:_TOP_FEATURES]:
-        print(f"  {curve.importance:6.1%}  {_one_line(curve.name)}")
-    if len(curves) > _TOP_FEATURES:
-        print(f"  ... and {len(curves) - _TOP_FEATURES} more")
+    for j in used[:_TOP_FEATURES]:
+        print(f"  {shares[j]:6.1%}  {_one_line(model._name(j))}")
+    if len(used) > _TOP_FEATURES:
+        print(f"  ... and {len(used) - _TOP_FEATURES} more")
+    print("strongest rules")
+    for rule in model.rules(_TOP_RULES):
+        for line in str(rule).split("\n"):
+            print(f"  {_one_line(line)}")
 
 
 def _message(error: Exception) -> str:

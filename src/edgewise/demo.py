@@ -1,9 +1,10 @@
 """A first look: train on handwritten digits, print what was learned, save it and load it again."""
 
 import os
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,8 @@ from edgewise.boosting import ProgressBar
 from edgewise.estimators import AdaBoostMH, load
 from edgewise.theory import one_error_bound
 
-if TYPE_CHECKING:
-    from edgewise.model import StumpTerms
-
 FOLDER = "edgewise-demo"
-ROUNDS = 300
+ROUNDS = 150
 _MODEL, _PICTURE = "digits.edgewise", "learning-curve.png"
 _SIDE = 8
 
@@ -32,7 +30,7 @@ def run(
     ----------
     folder : str or path-like, default "edgewise-demo"
         Where to write the model and the learning curve; made if it is not there.
-    rounds : int, default 300
+    rounds : int, default 150
         Rounds of boosting.
     stream : text stream, default None
         Where to print; standard output if None.
@@ -66,7 +64,7 @@ def run(
         f"Handwritten digits, {_SIDE} x {_SIDE} pixels: {len(y_train)} to train on, "
         f"{len(y_test)} to test on, {len(np.unique(y_train))} classes",
     )
-    model = AdaBoostMH(n_rounds=rounds, callbacks=[ProgressBar(out)])
+    model = AdaBoostMH("product", n_rounds=rounds, callbacks=[ProgressBar(out)])
     model.fit(X_train, y_train, eval_set=(X_test, y_test)).set_params(callbacks=None)
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
@@ -75,7 +73,7 @@ def run(
     _say(out, "")
     _report_features(out, model)
     _say(out, "")
-    _report_terms(out, model)
+    _report_rules(out, model)
     _say(out, "")
     _report_files(out, model, folder, X_test)
     return model
@@ -117,21 +115,17 @@ def _report_errors(out: TextIO, model: AdaBoostMH) -> None:
 
 
 def _report_features(out: TextIO, model: AdaBoostMH) -> None:
-    used = model.terms_.columns[:, 0]
     shares = model.feature_importances_
-    counts = np.bincount(used[used >= 0], minlength=len(shares))
-    # Equal counts in the order of their share in the fall of the loss.
-    order = np.lexsort((-shares, -counts))[:5]
-    _say(out, "The five most used pixels (row, column; both from 0):")
+    order = np.argsort(-shares, kind="stable")[:5]
+    _say(out, "The five most important pixels (row, column; both from 0):")
     for j in order.tolist():
-        _say(out, f"  {_pixel(j)}   in {counts[j]:3d} rounds, {shares[j]:5.1%} of the fall in loss")
+        _say(out, f"  {_pixel(j)}   {shares[j]:5.1%} of the fall in loss")
 
 
-def _report_terms(out: TextIO, model: AdaBoostMH) -> None:
-    _say(out, "The first rules; below its threshold a rule votes the other way round:")
-    names = [str(name) for name in model.classes_.tolist()]
-    for t in range(min(2, len(model.terms_))):
-        _say(out, f"  {t + 1}. {_rule(model.terms_, t, names)}")
+def _report_rules(out: TextIO, model: AdaBoostMH) -> None:
+    _say(out, "The strongest rules; a product that is -1 votes the other way round:")
+    for rule in model.rules(3):
+        _say(out, "  " + re.sub(r"\bx(\d+)", lambda name: _pixel(int(name[1])), str(rule)))
 
 
 def _report_files(out: TextIO, model: AdaBoostMH, folder: Path, X: NDArray) -> None:
@@ -147,24 +141,12 @@ def _report_files(out: TextIO, model: AdaBoostMH, folder: Path, X: NDArray) -> N
     try:
         from edgewise.plots import learning_curve
 
-        title = f"AdaBoost.MH on digits, {model.n_rounds_} rounds of stumps"
+        title = f"AdaBoost.MH on digits, {model.n_rounds_} rounds of products"
         learning_curve(model, folder / _PICTURE, title)
     except ImportError as error:
         _say(out, f"Learning curve: not drawn; {error}")
     else:
         _say(out, f"Learning curve: {folder / _PICTURE}")
-
-
-def _rule(terms: "StumpTerms", t: int, names: list[str]) -> str:
-    votes = terms.votes[t]
-    sides = (votes > 0, votes < 0)
-    likes, dislikes = (" ".join(n for n, on in zip(names, s, strict=True) if on) for s in sides)
-    j = int(terms.columns[t, 0])
-    test = "always" if j < 0 else f"{_pixel(j)} >= {terms.thresholds[t, 0]:g}"
-    return (
-        f"{test} votes for {likes or 'none'}, against {dislikes or 'none'}, "
-        f"alpha {terms.alphas[t]:.2f}"
-    )
 
 
 def _pixel(j: int) -> str:

@@ -55,7 +55,7 @@ def learning_curve(
 ) -> "Figure":
     """Draw what each round of a training did.
 
-    Above: training error, Hamming loss, the running product of Z that bounds it, and the validation
+    Above: training error, Hamming loss, the bound on it, and the validation
     metric if there is one. Below: edge and w'_Sigma. Where losses span decades the axis is
     logarithmic, and linear from its lowest decade down to zero where a loss reaches zero.
 
@@ -85,7 +85,7 @@ def learning_curve(
     --------
     >>> from edgewise import AdaBoostMH
     >>> from edgewise.plots import learning_curve
-    >>> model = AdaBoostMH(n_rounds=5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
+    >>> model = AdaBoostMH("stump", n_rounds=5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
     >>> figure = learning_curve(model)
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['loss', 'share of weight']
@@ -97,7 +97,9 @@ def learning_curve(
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.25))
     rounds = np.arange(1.0, history.n_rounds + 1)
     bound, losses = history["bound"], [history["hamming_loss"], history["train_error"]]
-    _draw_rounds(above, rounds, bound, "bound (product of Z)", _INK, linestyle="--")
+    # With the logistic loss the bound is a sum of steps and no product.
+    name = "bound" if "weight" in history else "bound (product of Z)"
+    _draw_rounds(above, rounds, bound, name, _INK, linestyle="--")
     # Of two classes these are one line: the wide one shows from below the narrow one.
     _draw_rounds(above, rounds, losses[0], "Hamming loss", _GREEN, linewidth=2.8)
     _draw_rounds(above, rounds, losses[1], "training error", _BLUE)
@@ -211,7 +213,7 @@ def curve_plot(
     --------
     >>> from edgewise import AdaBoostMH
     >>> from edgewise.plots import curve_plot
-    >>> model = AdaBoostMH(n_rounds=5).fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    >>> model = AdaBoostMH("stump", n_rounds=5).fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
     >>> curve_plot(model.explain()[0], model.classes_).axes[0].get_xlabel()
     'x0'
     """

@@ -18,15 +18,19 @@ class StopAt(Callback):
 
 @pytest.mark.parametrize("stop", [7, 10, 16, 23])
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
-@pytest.mark.parametrize("factorized", [True, False])
+@pytest.mark.parametrize(
+    ("learner", "factorized"),
+    [("stump", True), ("stump", False), ("product", True), ("tree", True)],
+)
 def test_a_run_taken_up_again_ends_as_if_never_stopped(
-    blobs, same_terms, tmp_path, monkeypatch, stop, votes, factorized
+    blobs, same_terms, tmp_path, monkeypatch, stop, votes, learner, factorized
 ):
     # Weights are recomputed from the scores now and then; here in rounds 10 and 20.
     monkeypatch.setattr("edgewise.boosting.loop.REFRESH_EVERY", 10)
     X, y = blobs(n_columns=8)
     X[::7, 2] = np.nan
     settings = {
+        "learner": learner,
         "n_rounds": 34,
         "search": Lazy(3),
         "random_state": 5,
@@ -51,8 +55,8 @@ def test_a_run_taken_up_past_the_real_refresh(blobs, same_terms, tmp_path):
     X, y = blobs(30, 2)
     path = tmp_path / "run.edgewise"
     n_rounds = REFRESH_EVERY + 40
-    whole = AdaBoostMH(n_rounds=n_rounds).fit(X, y)
-    AdaBoostMH(n_rounds=REFRESH_EVERY - 3, callbacks=[Checkpoint(path)]).fit(X, y)
+    whole = AdaBoostMH("stump", n_rounds=n_rounds).fit(X, y)
+    AdaBoostMH("stump", n_rounds=REFRESH_EVERY - 3, callbacks=[Checkpoint(path)]).fit(X, y)
     same_terms(whole, load(path).set_params(warm_start=True, n_rounds=n_rounds).fit(X, y))
 
 

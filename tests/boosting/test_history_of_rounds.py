@@ -9,6 +9,8 @@ from sklearn.metrics import log_loss
 from edgewise import AdaBoostMH, History
 
 VOTES = ["discrete", "real", "abstain"]
+# Learners, and whether the score columns share a rule.
+FORMS = [("stump", True), ("stump", False), ("product", True), ("tree", True)]
 NAMES = ["edge", "alpha", "energy", "bound", "train_error", "hamming_loss", "pseudo_weight"]
 
 
@@ -29,13 +31,14 @@ def random_problem(seed, n_classes, n_rows=60):
     n_classes=st.integers(2, 5),
     votes=st.sampled_from(VOTES),
     init_weights=st.sampled_from(["balanced", "uniform"]),
-    factorized=st.booleans(),
+    form=st.sampled_from(FORMS),
     weighted=st.booleans(),
 )
-def test_bounds_hold_in_every_round(seed, n_classes, votes, init_weights, factorized, weighted):
+def test_bounds_hold_in_every_round(seed, n_classes, votes, init_weights, form, weighted):
     X, y, weights = random_problem(seed, n_classes)
+    learner, factorized = form
     model = AdaBoostMH(
-        n_rounds=15, votes=votes, init_weights=init_weights, factorized=factorized
+        learner, n_rounds=15, votes=votes, init_weights=init_weights, factorized=factorized
     ).fit(X, y, sample_weight=weights if weighted else None)
     history, slack = model.history_, 1 + 1e-9
     np.testing.assert_allclose(np.cumprod(history["energy"]), history["bound"], rtol=1e-9)
@@ -54,11 +57,12 @@ def test_bounds_hold_in_every_round(seed, n_classes, votes, init_weights, factor
     seed=st.integers(0, 2**32 - 1),
     n_classes=st.integers(2, 4),
     votes=st.sampled_from(VOTES),
-    factorized=st.booleans(),
+    form=st.sampled_from(FORMS),
 )
-def test_training_error_is_that_of_the_stages(seed, n_classes, votes, factorized):
+def test_training_error_is_that_of_the_stages(seed, n_classes, votes, form):
     X, y, weights = random_problem(seed, n_classes)
-    model = AdaBoostMH(n_rounds=12, votes=votes, factorized=factorized)
+    learner, factorized = form
+    model = AdaBoostMH(learner, n_rounds=12, votes=votes, factorized=factorized)
     model.fit(X, y, sample_weight=weights)
     errors = [np.average(stage != y, weights=weights) for stage in model.staged_predict(X)]
     np.testing.assert_allclose(model.history_["train_error"], errors, atol=1e-12)
@@ -85,9 +89,10 @@ def test_hamming_loss_is_the_initial_weight_of_the_wrong_entries(n_classes, init
 
 
 @pytest.mark.parametrize("votes", VOTES)
-def test_energy_is_the_fall_of_the_exponential_loss(votes):
+@pytest.mark.parametrize("learner", ["stump", "product", "tree"])
+def test_energy_is_the_fall_of_the_exponential_loss(votes, learner):
     X, y, _ = random_problem(5, 3)
-    model = AdaBoostMH(n_rounds=20, votes=votes).fit(X, y)
+    model = AdaBoostMH(learner, n_rounds=20, votes=votes).fit(X, y)
     signs = np.where(y[:, None] == np.arange(3), 1.0, -1.0)
     first = np.where(signs > 0, 0.5, 0.25) / len(y)
     losses = [
@@ -96,9 +101,10 @@ def test_energy_is_the_fall_of_the_exponential_loss(votes):
     np.testing.assert_allclose(model.history_["bound"], losses, rtol=1e-9)
 
 
-def test_discrete_steps_follow_from_the_edge():
+@pytest.mark.parametrize("learner", ["stump", "product"])
+def test_discrete_steps_follow_from_the_edge(learner):
     X, y, _ = random_problem(7, 3)
-    history = AdaBoostMH(n_rounds=20).fit(X, y).history_
+    history = AdaBoostMH(learner, n_rounds=20).fit(X, y).history_
     edge = history["edge"]
     np.testing.assert_allclose(history["alpha"], 0.5 * np.log((1 + edge) / (1 - edge)), rtol=1e-9)
     np.testing.assert_allclose(history["energy"], np.sqrt(1 - edge**2), rtol=1e-9)
@@ -106,13 +112,16 @@ def test_discrete_steps_follow_from_the_edge():
 
 def test_lengths_and_names():
     X, y, _ = random_problem(1, 3)
-    model = AdaBoostMH(n_rounds=9).fit(X, y)
+    model = AdaBoostMH("stump", n_rounds=9).fit(X, y)
     assert list(model.history_) == NAMES
     assert model.history_.n_rounds == model.n_rounds_ == model.best_iteration_ == 9
     assert all(model.history_[name].shape == (9,) for name in NAMES)
     assert np.isnan(model.history_["validation"]).all()
-    validated = AdaBoostMH(n_rounds=9).fit(X, y, eval_set=(X, y))
+    validated = AdaBoostMH("stump", n_rounds=9).fit(X, y, eval_set=(X, y))
     assert list(validated.history_) == [*NAMES, "validation"]
+    logistic = AdaBoostMH("stump", n_rounds=9, loss="logistic").fit(X, y)
+    assert list(logistic.history_) == [*NAMES, "weight"]
+    assert logistic.history_["weight"][0] == 0.5
     with pytest.raises(KeyError, match="speed"):
         model.history_["speed"]
 

@@ -224,12 +224,6 @@ def test_recode_keeps_known_categories_and_makes_the_others_missing(values, cate
     assert decoded(recoded) == [value if value in categories else None for value in values]
 
 
-def test_binning_a_nominal_column_is_an_error_that_names_it():
-    frame = pl.DataFrame({"size": [1.0, 2.0], "colour": ["red", "blue"]})
-    with pytest.raises(ValueError, match="'colour'"):
-        fit_bins(as_table(frame), None, 256)
-
-
 def test_categories_where_training_had_numbers_are_an_error_that_names_the_column():
     bins = fit_bins(as_table(pl.DataFrame({"size": [1.0, 2.0]})), None, 256)
     with pytest.raises(ValueError, match="'size'"):

@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from edgewise import AdaBoostMH, Lazy, Stump
+from edgewise.learners import Best, Indicator, Product, Selector, Tree
 
 N = 30
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -39,9 +40,6 @@ def frame(**columns):
         (frame(b=with_value(X[:, 1], np.inf)), r"X has an infinite value in column 'b'"),
         (frame(b=["u", 1] * (N // 2)), r"X has column 'b' of mixed types"),
         (frame(b=[(1,), 2.0] * (N // 2)), r"X has column 'b' of mixed types"),
-        (frame(b=["u", "v"] * (N // 2)), r"X has the nominal column 'b'"),
-        (frame(b=pd.Categorical([1, 2] * (N // 2))), r"X has the nominal column 'b'"),
-        (pl.DataFrame({"b": ["u", "v"] * (N // 2)}), r"X has the nominal column 'b'"),
         (frame(b=pd.date_range("2020-01-01", periods=N)), r"X has column 'b' of type"),
         (X[:, 0], r"Expected 2D array"),
         (X + 1j, r"Complex data"),
@@ -51,6 +49,39 @@ def frame(**columns):
 def test_bad_rows(table, message):
     with pytest.raises(ValueError, match=message):
         AdaBoostMH(n_rounds=2).fit(table, Y[: len(X)] if table.shape[0] else Y[:0])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        frame(b=["u", "v"] * (N // 2)),
+        frame(b=pd.Categorical([1, 2] * (N // 2))),
+        pl.DataFrame({"b": ["u", "v", "w"] * (N // 3)}),
+    ],
+    ids=["strings", "categories", "polars"],
+)
+@pytest.mark.parametrize("learner", [Stump(), [Stump()], Product(Stump()), Tree(Stump())], ids=repr)
+def test_nominal_columns_that_a_learner_cannot_use(table, learner):
+    message = r"X has the nominal column 'b'.*cannot use.*Indicator"
+    with pytest.raises(ValueError, match=message):
+        AdaBoostMH(learner, n_rounds=2).fit(table, Y)
+    assert AdaBoostMH(n_rounds=2).fit(table, Y).n_rounds_ == 2
+
+
+@pytest.mark.parametrize(
+    "learner", [Indicator(), Selector(), Product(Indicator()), Tree(Selector())], ids=repr
+)
+def test_numeric_columns_that_a_learner_cannot_use(learner):
+    table = frame(b=["u", "v"] * (N // 2))
+    with pytest.raises(ValueError, match=r"X has the numeric column 'a'.*cannot use.*Stump"):
+        AdaBoostMH(learner, n_rounds=2).fit(table, Y)
+    nominal = AdaBoostMH(learner, n_rounds=2, nominal=["a"]).fit(table, Y)
+    assert nominal.n_rounds_ == 2
+
+
+def test_a_declared_nominal_column_is_nominal():
+    with pytest.raises(ValueError, match=r"X has the nominal column 'x1'"):
+        AdaBoostMH(Stump(), n_rounds=2, nominal=[1]).fit(X, Y)
 
 
 def test_an_array_of_mixed_objects():
@@ -125,9 +156,13 @@ def test_bad_sample_weight(weights):
 
 
 WRONG_TYPE = {
-    "learner": [3, None, Stump, Lazy()],
+    "learner": [3, None, Stump, Lazy(), [Stump(), 3]],
     "search": [3, None, Lazy, Stump()],
     "n_rounds": [2.0, "3", None, True, [5]],
+    "loss": [3],
+    "learning_rate": ["fast", True, [0.1]],
+    "subsample": ["half", None, True, [0.5]],
+    "nominal": [3, "x0", [1.0], [None], [True]],
     "factorized": [1, "yes", None],
     "class_weight": [3, [1.0, 2.0, 3.0]],
     "validation_fraction": ["half", [0.1], True],
@@ -141,10 +176,14 @@ WRONG_TYPE = {
     "warm_start": [1, "yes", None],
 }
 WRONG_VALUE = {
-    "learner": ["tree", ""],
+    "learner": ["twig", "", ["twig"], Best(["twig"]), Product("twig"), Tree("twig")],
     "search": ["random", "Exhaustive"],
     "n_rounds": [0, -1],
-    "votes": ["hard", None, 3, "Discrete"],
+    "votes": ["hard", 3, "Discrete"],
+    "loss": ["hinge", "Logistic"],
+    "learning_rate": [0.0, -0.1, 1.5, np.nan, np.inf],
+    "subsample": [0.0, -0.5, 1.01, np.nan],
+    "nominal": [["x0"], [3], [-1]],
     "init_weights": [
         "even", None, np.ones((N, 2)), np.ones((N - 1, 3)), -np.ones((N, 3)), np.zeros((N, 3)),
         np.full((N, 3), np.nan), [["a"] * 3] * N,
@@ -201,8 +240,22 @@ def test_settings_of_a_search(k):
 
 @pytest.mark.parametrize("constant", [1, "yes", None])
 def test_settings_of_a_learner(constant):
-    with pytest.raises(TypeError, match=r"constant"):
-        AdaBoostMH(Stump(constant), n_rounds=2).fit(X, Y)
+    for learner in (
+        Stump(constant),
+        [Stump(constant)],
+        Product(Stump(constant)),
+        Tree(Stump(constant)),
+    ):
+        with pytest.raises(TypeError, match=r"constant"):
+            AdaBoostMH(learner, n_rounds=2).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "learner", [Product(), Tree(), Product(Stump(), terms=1), "product", "tree"]
+)
+def test_a_rule_for_each_class_wants_stumps(learner):
+    with pytest.raises(ValueError, match=r"factorized=False.*Stump"):
+        AdaBoostMH(learner, n_rounds=2, factorized=False).fit(X, Y)
 
 
 def test_initial_weights_only_where_rows_are_absent():

@@ -20,7 +20,7 @@ SETTINGS = [
 def test_the_curves_add_up_to_the_scores(blobs, settings, n_classes):
     X, y = blobs(n_classes=n_classes)
     X[::9, 0] = np.nan
-    model = AdaBoostMH(n_rounds=30, **settings).fit(X, y)
+    model = AdaBoostMH(**{"learner": "stump", "n_rounds": 30, **settings}).fit(X, y)
     explanation = model.explain()
     scores = explanation.bias + sum(curve(X[:, curve.column]) for curve in explanation)
     given = model.decision_function(X)
@@ -30,7 +30,7 @@ def test_the_curves_add_up_to_the_scores(blobs, settings, n_classes):
 def test_curves_are_sorted_and_named(blobs):
     X, y = blobs()
     frame = pd.DataFrame(X, columns=["height", "b", "c", "d"])
-    model = AdaBoostMH(n_rounds=40).fit(frame, y)
+    model = AdaBoostMH("stump", n_rounds=40).fit(frame, y)
     explanation = model.explain()
     assert explanation.classes == [0, 1, 2]
     shares = [curve.importance for curve in explanation]
@@ -45,15 +45,18 @@ def test_curves_are_sorted_and_named(blobs):
 
 
 def test_curves_of_an_array_have_made_up_names(blobs):
-    assert AdaBoostMH(n_rounds=5).fit(*blobs()).explain()[0].name == "x0"
+    assert AdaBoostMH("stump", n_rounds=5).fit(*blobs()).explain()[0].name == "x0"
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize(
+    "settings", [*SETTINGS, {"learner": "product"}, {"learner": "tree"}], ids=str
+)
 def test_importances_find_the_column_that_matters(settings):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5))
     y = np.digitize(X[:, 3], [-0.5, 0.5])
-    importances = AdaBoostMH(n_rounds=20, **settings).fit(X, y).feature_importances_
+    model = AdaBoostMH(**{"learner": "stump", "n_rounds": 20, **settings})
+    importances = model.fit(X, y).feature_importances_
     assert importances.shape == (5,)
     assert importances.sum() == pytest.approx(1.0)
     assert (importances >= 0).all()
@@ -73,7 +76,7 @@ def test_names_are_kept(blobs):
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
 def test_a_column_without_missing_values_abstains_on_them(blobs, monkeypatch, backend, votes):
     X, y = blobs()
-    model = AdaBoostMH(n_rounds=40, votes=votes).fit(X, y)
+    model = AdaBoostMH("stump", n_rounds=40, votes=votes).fit(X, y)
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     holed = X.copy()
     holed[:, 1] = np.nan

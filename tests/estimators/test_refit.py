@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH, Callback
+from edgewise import AdaBoostMH, Callback, Lazy, Stump
 
 X = np.random.default_rng(0).normal(size=(60, 4))
 Y = np.array(["a", "b", "c"])[(X[:, :3].argmax(axis=1))]
@@ -30,7 +30,8 @@ FAILURES = {
     "no names and bad weights": {"X": X, "sample_weight": -np.ones(60)},
     "infinite rows": {"X": spoiled(X, np.inf)},
     "fewer columns and infinite rows": {"X": spoiled(X[:, :3], np.inf)},
-    "nominal": {"X": FRAME.iloc[:, :3].assign(s="word")},
+    "nominal": {"X": FRAME.iloc[:, :3].assign(s="word"), "learner": Stump()},
+    "learner": {"X": X[:, :2], "learner": "twig"},
     "eval_set": {"X": X[:, :2], "eval_set": (X, Y)},
     "setting": {"X": X[:, :2], "votes": "hard"},
     "class_weight": {"X": X[:, :2], "y": Y == "a", "class_weight": {"z": 2.0}},
@@ -72,9 +73,12 @@ def test_a_second_fit_starts_anew(same_terms):
 
 
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
-@pytest.mark.parametrize("factorized", [True, False])
-def test_a_warm_start_goes_on_exactly(same_terms, votes, factorized):
-    settings = {"votes": votes, "factorized": factorized}
+@pytest.mark.parametrize(
+    ("learner", "factorized"),
+    [("stump", True), ("stump", False), ("product", True), ("tree", True)],
+)
+def test_a_warm_start_goes_on_exactly(same_terms, votes, learner, factorized):
+    settings = {"learner": learner, "votes": votes, "factorized": factorized}
     whole = AdaBoostMH(n_rounds=30, **settings).fit(X, Y)
     parts = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
     for n_rounds in (8, 30):
@@ -83,6 +87,26 @@ def test_a_warm_start_goes_on_exactly(same_terms, votes, factorized):
     for name in ("edge", "alpha", "energy", "train_error", "hamming_loss", "pseudo_weight"):
         np.testing.assert_array_equal(whole.history_[name], parts.history_[name], err_msg=name)
     np.testing.assert_allclose(whole.history_["bound"], parts.history_["bound"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loss": "logistic"},
+        {"loss": "logistic", "learning_rate": 0.3, "subsample": 0.5},
+        {"loss": "exponential", "subsample": 0.5, "search": Lazy(2), "votes": "real"},
+    ],
+    ids=["logistic", "small steps", "random"],
+)
+def test_a_warm_start_goes_on_exactly_whatever_is_lowered(same_terms, learner, settings):
+    settings = {"learner": learner, "random_state": 3, **settings}
+    whole = AdaBoostMH(n_rounds=20, **settings).fit(X, Y)
+    parts = AdaBoostMH(n_rounds=7, warm_start=True, **settings).fit(X, Y)
+    for n_rounds in (8, 20):
+        parts.set_params(n_rounds=n_rounds).fit(X, Y)
+    same_terms(whole, parts)
+    np.testing.assert_array_equal(whole.history_.to_array(), parts.history_.to_array())
 
 
 def test_a_warm_start_with_as_many_rounds_changes_nothing(same_terms):
@@ -106,13 +130,22 @@ def test_a_first_warm_start_is_a_start(same_terms):
         ({"n_rounds": 9}, {"X": X[:, :3]}, r"3 features.*expecting 4"),
         ({"n_rounds": 9}, {"X": FRAME.set_axis(list("tuvw"), axis=1)}, r"feature names"),
         ({"n_rounds": 9, "factorized": False}, {}, r"warm_start.*factorized"),
+        ({"n_rounds": 9, "learner": "product"}, {}, r"warm_start.*learner"),
     ],
-    ids=["fewer rounds", "fewer classes", "other classes", "columns", "names", "factorized"],
+    ids=[
+        "fewer rounds",
+        "fewer classes",
+        "other classes",
+        "columns",
+        "names",
+        "factorized",
+        "learner",
+    ],
 )
 def test_a_warm_start_needs_the_same_problem(change, data, message):
     named = "X" in data and isinstance(data["X"], pd.DataFrame)
     start = FRAME if named else X
-    model = AdaBoostMH(n_rounds=5, warm_start=True).fit(start, Y)
+    model = AdaBoostMH("stump", n_rounds=5, warm_start=True).fit(start, Y)
     before = model.predict(start)
     with pytest.raises(ValueError, match=message):
         model.set_params(**change).fit(**({"X": start, "y": Y} | data))

@@ -86,7 +86,7 @@ def test_integer_weights_are_repeated_rows_of_separable_classes(votes, n_classes
     X = np.arange(12.0)[:, None]
     y = np.arange(12) * n_classes // 12
     counts = 1 + np.arange(12) % 4
-    settings = {"n_rounds": 6, "votes": votes, "factorized": factorized}
+    settings = {"learner": "stump", "n_rounds": 6, "votes": votes, "factorized": factorized}
     weighted = AdaBoostMH(**settings).fit(X, y, sample_weight=counts)
     repeated = AdaBoostMH(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(

@@ -43,12 +43,15 @@ def round_trip(tmp_path):
 
 
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
-@pytest.mark.parametrize("factorized", [True, False])
+@pytest.mark.parametrize(
+    ("learner", "factorized"),
+    [("stump", True), ("stump", False), ("product", True), ("tree", True)],
+)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_classes(blobs, round_trip, same_terms, votes, factorized, n_classes):
+def test_classes(blobs, round_trip, same_terms, votes, learner, factorized, n_classes):
     X, y = blobs(n_classes=n_classes)
     X[::8, 0] = np.nan
-    model = AdaBoostMH(n_rounds=12, votes=votes, factorized=factorized).fit(X, y)
+    model = AdaBoostMH(learner, n_rounds=12, votes=votes, factorized=factorized).fit(X, y)
     twin = round_trip(model)
     same_terms(model, twin)
     assert_same_model(model, twin, X)

@@ -8,8 +8,10 @@ ESTIMATORS = [
     AdaBoostMH(n_rounds=30),
     AdaBoostMH(n_rounds=30, votes="real"),
     AdaBoostMH(n_rounds=30, votes="abstain"),
-    AdaBoostMH(n_rounds=30, factorized=False),
+    AdaBoostMH("stump", n_rounds=30, factorized=False),
     AdaBoostMH(Stump(), search=Lazy(2), n_rounds=30, init_weights="uniform"),
+    AdaBoostMH("product", n_rounds=15, loss="logistic"),
+    AdaBoostMH("tree", n_rounds=15, learning_rate=0.5, votes="real"),
 ]
 
 

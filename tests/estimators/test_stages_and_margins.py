@@ -10,10 +10,13 @@ VOTES = ["discrete", "real", "abstain"]
 
 @pytest.mark.parametrize("votes", VOTES)
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("factorized", [True, False])
-def test_the_last_stage_is_the_model(blobs, votes, n_classes, factorized):
+@pytest.mark.parametrize(
+    ("learner", "factorized"),
+    [("stump", True), ("stump", False), ("product", True), ("tree", True)],
+)
+def test_the_last_stage_is_the_model(blobs, votes, n_classes, learner, factorized):
     X, y = blobs(n_classes=n_classes)
-    model = AdaBoostMH(n_rounds=25, votes=votes, factorized=factorized).fit(X, y)
+    model = AdaBoostMH(learner, n_rounds=25, votes=votes, factorized=factorized).fit(X, y)
     new, _ = blobs(n_classes=n_classes, seed=9)
     new[::7, 1] = np.nan
     scores, decided = (list(f(new)) for f in (model.staged_decision_function, model.staged_predict))
@@ -62,7 +65,7 @@ def test_margins_of_labels(blobs):
 
 def test_one_sure_stump_has_margin_one():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    model = AdaBoostMH(n_rounds=1).fit(X, [0, 0, 1, 1])
+    model = AdaBoostMH("stump", n_rounds=1).fit(X, [0, 0, 1, 1])
     np.testing.assert_allclose(model.margins(X, [0, 0, 1, 1]), 1.0)
     np.testing.assert_allclose(model.margins(X, [1, 1, 0, 0]), -1.0)
 

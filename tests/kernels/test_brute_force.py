@@ -25,11 +25,11 @@ shapes = st.fixed_dictionaries(
 )
 
 
-def assert_finds_the_best(kernels, problem, brute_force, constant):
+def assert_finds_the_best(kernels, problem, brute_force, **options):
     state = problem.state()
     columns = np.arange(problem.binned.n_columns)
-    expected = brute_force(problem, state, constant)
-    found = kernels.search(columns, state, score_edges=True, constant=constant)
+    expected = brute_force(problem, state, **options)
+    found = kernels.search(columns, state.problem(), score_edges=True, **options)
     assert found.edges.tolist() == [best[0] for best in expected]
     assert found.first.tolist() == [best[1] for best in expected]
     assert found.missing.tolist() == [best[2] for best in expected]
@@ -37,50 +37,51 @@ def assert_finds_the_best(kernels, problem, brute_force, constant):
         assert best[3] is None or edges == best[3]
 
 
-def assert_finds_the_best_of_each_score(kernels, problem, brute_force, constant):
+def assert_finds_the_best_of_each_score(kernels, problem, brute_force, **options):
     state = problem.state()
-    found = kernels.search(
-        np.arange(problem.binned.n_columns), state, per_score=True, constant=constant
-    )
+    columns = np.arange(problem.binned.n_columns)
+    found = kernels.search(columns, state.problem(), per_score=True, **options)
     for score in range(state.n_scores):
-        expected = brute_force(problem, state, constant, [score])
+        expected = brute_force(problem, state, scores=[score], **options)
         assert found.edges[:, score].tolist() == [best[0] for best in expected]
         assert found.first[:, score].tolist() == [best[1] for best in expected]
         assert found.missing[:, score].tolist() == [best[2] for best in expected]
 
 
-@given(shapes, st.booleans())
-def test_the_best_cut_of_every_column(make_problem, brute_force, shape, constant):
+@given(shapes, st.booleans(), st.booleans())
+def test_the_best_cut_of_every_column(make_problem, brute_force, shape, constant, abstain):
     problem = make_problem(kind="multilabel", **shape)
-    kernels = TwinKernels(problem.binned)
-    assert_finds_the_best(kernels, problem, brute_force, constant)
-    assert_finds_the_best_of_each_score(kernels, problem, brute_force, constant)
+    kernels, options = TwinKernels(problem.binned), {"constant": constant, "abstain": abstain}
+    assert_finds_the_best(kernels, problem, brute_force, **options)
+    assert_finds_the_best_of_each_score(kernels, problem, brute_force, **options)
 
 
 @pytest.mark.parametrize("constant", [True, False])
+@pytest.mark.parametrize("abstain", [True, False])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("n_scores", [1, 3, 10])
 def test_the_best_cut_of_every_column_compiled(
-    make_problem, brute_force, n_scores, storage, constant
+    make_problem, brute_force, n_scores, storage, constant, abstain
 ):
+    options = {"constant": constant, "abstain": abstain}
     for seed in range(4):
         problem = make_problem(
             seed, n=20, n_scores=n_scores, kind="multilabel", storage=storage,
             weight_levels=(None, 3)[seed % 2],
         )  # fmt: skip
         with closing(CompiledKernels(problem.binned)) as kernels:
-            assert_finds_the_best(kernels, problem, brute_force, constant)
-            assert_finds_the_best_of_each_score(kernels, problem, brute_force, constant)
+            assert_finds_the_best(kernels, problem, brute_force, **options)
+            assert_finds_the_best_of_each_score(kernels, problem, brute_force, **options)
 
 
 def test_the_constant_wins_where_one_class_weighs_most(make_problem):
     problem = make_problem(0, n=30, n_scores=1, kind="multilabel")
     problem.labels[:] = -1
     state = problem.state()
-    found = TwinKernels(problem.binned).search(problem.binned.splittable, state)
+    found = TwinKernels(problem.binned).search(problem.binned.splittable, state.problem())
     assert (found.first == 0).all()
     assert (found.missing == 1).all()
-    assert (found.edges == np.abs(unpacked(state)).sum()).all()
+    assert (found.edges == np.abs(unpacked(state.problem())).sum()).all()
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "multilabel"])
@@ -106,15 +107,15 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
             pull += weight * label * np.sign(step.votes[k])
             assert state.weights[k, i] == weight * factor
             assert state.scores[k, i] == sign * step.coefficients[k]
-            assert unpacked(state)[i, k] == round(weight * factor * SEARCH_SCALE) * label
+            assert unpacked(state.problem())[i, k] == round(weight * factor * SEARCH_SCALE) * label
             wrong = (state.scores[k, i] > 0) != (label > 0)
             wrong_entries[int(label > 0), k] += wrong * state.row_mass[i]
             row.append(wrong)
         pseudo += abs(pull)
         lost = int(state.scores[:, i].argmax()) != problem.target[i]
         wrong_rows += int(state.row_mass[i]) if (lost if kind == "multiclass" else any(row)) else 0
-    assert np.array_equal(state.signed_totals, unpacked(state).sum(axis=0))
-    assert np.array_equal(state.signed_masses, np.abs(unpacked(state)).sum(axis=0))
+    assert np.array_equal(state.signed_totals, unpacked(state.problem()).sum(axis=0))
+    assert np.array_equal(state.signed_masses, np.abs(unpacked(state.problem())).sum(axis=0))
     assert tally.wrong_rows == wrong_rows
     assert np.array_equal(tally.wrong_entries, wrong_entries)
     if n_cuts == 1:

@@ -13,7 +13,7 @@ from edgewise.kernels.engine import CompiledKernels
 
 def histogram(problem):
     columns = np.arange(problem.binned.n_columns)
-    return TwinKernels(problem.binned).histogram(columns, problem.state())
+    return TwinKernels(problem.binned).histogram(columns, problem.state().problem())
 
 
 @given(st.integers(0, 10**6), st.integers(2, 40), st.integers(1, 5))
@@ -41,13 +41,14 @@ def test_permuted_rows_give_the_same_candidates_edges_and_tally(make_problem, n_
     order = np.random.default_rng(0).permutation(530)
     permuted = problem.rows(order)
     columns = problem.binned.splittable
-    expected = TwinKernels(problem.binned).search(columns, problem.state(), score_edges=True)
+    twin, given = TwinKernels(problem.binned), problem.state()
+    expected = twin.search(columns, given.problem(), score_edges=True)
     cut = problem.binned.cut(0, 2, -1)
-    edges = TwinKernels(problem.binned).edges(problem.state(), cut[None])
+    edges = twin.edges(given, cut[None])
     with closing(CompiledKernels(permuted.binned)) as compiled:
         for kernels in (TwinKernels(permuted.binned), compiled):
             state = permuted.state()
-            found = kernels.search(columns, state, score_edges=True)
+            found = kernels.search(columns, state.problem(), score_edges=True)
             for name in ("edges", "first", "missing", "score_edges"):
                 assert np.array_equal(getattr(found, name), getattr(expected, name))
             other = kernels.edges(state, np.ascontiguousarray(cut[order])[None])

@@ -15,21 +15,6 @@ SCORES = [1, 2, 3, 5, 8, 10, 17, 26, 33, 40]
 SIZES = {1: 1031, 2: 7, 3: 259, 5: 513, 8: 512, 10: 1037, 17: 101, 26: 517, 33: 41, 40: 67}
 
 
-def assert_same_candidates(twin, compiled, state, other):
-    columns = twin.table.splittable
-    for constant in (True, False):
-        for options in ({}, {"score_edges": True}, {"per_score": True}):
-            a = twin.search(columns, state, constant=constant, **options)
-            b = compiled.search(columns, other, constant=constant, **options)
-            assert np.array_equal(a.columns, b.columns)
-            assert np.array_equal(a.edges, b.edges)
-            assert np.array_equal(a.first, b.first)
-            assert np.array_equal(a.missing, b.missing)
-            assert (a.score_edges is None) == (b.score_edges is None)
-            if a.score_edges is not None:
-                assert np.array_equal(a.score_edges, b.score_edges)
-
-
 def assert_same_edges(twin, compiled, state, other, signs):
     a, b = twin.edges(state, signs), compiled.edges(other, signs)
     assert np.array_equal(a.edges, b.edges)
@@ -62,29 +47,33 @@ def random_signs(rng, n_cuts, n, kind):
     return rng.choice(choices, size=(n_cuts, n)).astype(np.int8)
 
 
-def assert_twins(problem, n_jobs=1, seed=0):
+@pytest.fixture(scope="module")
+def assert_twins(both, same_candidates):
     """Run both kernels side by side through steps of every kind."""
-    rng = np.random.default_rng(seed)
-    n_scores, n = problem.labels.shape
-    state, other = problem.fresh_state(), problem.fresh_state()
-    twin = TwinKernels(problem.binned)
-    with closing(CompiledKernels(problem.binned, n_jobs)) as compiled:
-        kinds = ((1, "full"), (1, "abstaining"), (n_scores, "full"), (n_scores, "abstaining"))
-        for n_cuts, kind in kinds:
-            signs = random_signs(rng, n_cuts, n, kind)
-            step = random_step(rng, n_scores)
-            assert_same_edges(twin, compiled, state, other, signs)
-            assert_same_tally(
-                twin.advance(state, signs, step), compiled.advance(other, signs, step)
-            )
-            assert_same_state(state, other)
-            assert_same_candidates(twin, compiled, state, other)
+
+    def check(problem, n_jobs=1, seed=0):
+        rng = np.random.default_rng(seed)
+        n_scores, n = problem.labels.shape
+        state, other = problem.fresh_state(), problem.fresh_state()
+        with both(problem.binned, n_jobs) as (twin, compiled):
+            kinds = ((1, "full"), (1, "abstaining"), (n_scores, "full"), (n_scores, "abstaining"))
+            for n_cuts, kind in kinds:
+                signs = random_signs(rng, n_cuts, n, kind)
+                step = random_step(rng, n_scores)
+                assert_same_edges(twin, compiled, state, other, signs)
+                assert_same_tally(
+                    twin.advance(state, signs, step), compiled.advance(other, signs, step)
+                )
+                assert_same_state(state, other)
+                same_candidates(twin, compiled, state.problem(), other.problem())
+
+    return check
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse", "auto"])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("n_scores", SCORES)
-def test_multiclass(make_problem, n_scores, missing, storage):
+def test_multiclass(assert_twins, make_problem, n_scores, missing, storage):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(
         n_scores, n=SIZES[n_scores], d=9, n_scores=n_scores, kind=kind, missing=missing,
@@ -95,7 +84,7 @@ def test_multiclass(make_problem, n_scores, missing, storage):
 
 @pytest.mark.parametrize("equal_mass", [False, True])
 @pytest.mark.parametrize("n_scores", [1, 3, 10, 33])
-def test_multilabel_and_binary(make_problem, n_scores, equal_mass):
+def test_multilabel_and_binary(assert_twins, make_problem, n_scores, equal_mass):
     for seed in range(3):
         problem = make_problem(
             seed, n=300 + seed, n_scores=n_scores, kind="multilabel", equal_mass=equal_mass
@@ -104,27 +93,27 @@ def test_multilabel_and_binary(make_problem, n_scores, equal_mass):
 
 
 @pytest.mark.parametrize("n_scores", [3, 10])
-def test_ties_are_broken_alike(make_problem, n_scores):
+def test_ties_are_broken_alike(assert_twins, make_problem, n_scores):
     for seed in range(5):
         problem = make_problem(seed, n=17, n_scores=n_scores, levels=3, weight_levels=3)
         assert_twins(problem, seed=seed)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_wide_codes(make_problem, storage):
+def test_wide_codes(assert_twins, make_problem, storage):
     problem = make_problem(0, n=700, n_scores=3, levels=5000, max_bins=1000, storage=storage)
     assert problem.binned.codes(0).dtype == np.uint16
     assert_twins(problem)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_a_single_row_in_each_class(make_problem, storage):
+def test_a_single_row_in_each_class(assert_twins, make_problem, storage):
     assert_twins(make_problem(2, n=2, d=3, n_scores=2, missing=False, storage=storage))
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 10])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_share_rows_and_columns(make_problem, n_scores, n_jobs):
+def test_threads_share_rows_and_columns(assert_twins, make_problem, n_scores, n_jobs):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(
         5, n=9_195, d=9, n_scores=n_scores, kind=kind, equal_mass=n_scores == 3, levels=90
@@ -135,22 +124,23 @@ def test_threads_share_rows_and_columns(make_problem, n_scores, n_jobs):
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_64_bit_search(make_problem, monkeypatch, storage):
+def test_64_bit_search(assert_twins, both, same_candidates, make_problem, monkeypatch, storage):
     problem = make_problem(7, n=263, n_scores=10, storage=storage)
     narrow = problem.state()
     monkeypatch.setattr("edgewise.kernels.state.WIDE_SEARCH_LIMIT", 100)
     wide = problem.state()
     assert (narrow.signed.dtype, wide.signed.dtype) == (np.int32, np.int64)
     assert_twins(problem)
-    twin = TwinKernels(problem.binned)
-    with closing(CompiledKernels(problem.binned)) as compiled:
-        assert_same_candidates(twin, compiled, narrow, wide)
+    with both(problem.binned) as (twin, compiled):
+        same_candidates(twin, compiled, narrow.problem(), wide.problem())
 
 
 @pytest.mark.parametrize("label", [-1, 1])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("n_scores", [1, 10])
-def test_all_weight_on_one_entry_overflows_nothing(make_problem, n_scores, storage, label):
+def test_all_weight_on_one_entry_overflows_nothing(
+    assert_twins, make_problem, n_scores, storage, label
+):
     problem = make_problem(1, n=50, n_scores=n_scores, kind="multilabel", storage=storage)
     score, row = n_scores - 1, 3
     problem.labels[score, row] = label
@@ -160,7 +150,7 @@ def test_all_weight_on_one_entry_overflows_nothing(make_problem, n_scores, stora
     cut = problem.binned.cut(0, 1, 1)
     with closing(CompiledKernels(problem.binned)) as compiled:
         for kernels in (TwinKernels(problem.binned), compiled):
-            found = kernels.search(problem.binned.splittable, state, score_edges=True)
+            found = kernels.search(problem.binned.splittable, state.problem(), score_edges=True)
             assert (found.edges == 2**30).all()
             assert (np.abs(found.score_edges[:, score]) == 2**30).all()
             edges = kernels.edges(state, cut[None])
@@ -173,11 +163,11 @@ def test_all_weight_on_one_entry_overflows_nothing(make_problem, n_scores, stora
 def test_some_columns_alone_give_their_own_candidates(make_problem):
     problem = make_problem(4, n=90, d=9, n_scores=3)
     state = problem.state()
-    everything = TwinKernels(problem.binned).search(np.arange(9), state)
+    everything = TwinKernels(problem.binned).search(np.arange(9), state.problem())
     few = np.array([1, 4, 8])
     with closing(CompiledKernels(problem.binned)) as compiled:
         for kernels in (TwinKernels(problem.binned), compiled):
-            found = kernels.search(few, state)
+            found = kernels.search(few, state.problem())
             assert np.array_equal(found.columns, few)
             assert np.array_equal(found.edges, everything.edges[few])
             assert np.array_equal(found.first, everything.first[few])

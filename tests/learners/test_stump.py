@@ -1,6 +1,7 @@
 """The stump that is found is the best there is (seed 001, appendix C)."""
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.kernels import State, Step, TwinKernels
 from edgewise.kernels.twins import unpacked
-from edgewise.learners import CONSTANT, Stump, learner_named
+from edgewise.learners import Best, Indicator, Product, Round, Stump, Tree, learner_named
+from edgewise.model import EVERYWHERE, Cut, PerScore
 from edgewise.search import Exhaustive
 
 shapes = st.fixed_dictionaries(
@@ -24,69 +26,81 @@ shapes = st.fixed_dictionaries(
 )
 
 
-def everything(binned):
-    return Exhaustive().start(binned.splittable, np.random.default_rng(0))
+choices = st.sampled_from(["learn", "abstain"])
+
+
+def ready(learner, binned):
+    started = learner.ready(binned, Exhaustive(), seed=0)
+    started.begin(0)
+    return started
+
+
+def round_of(binned, state, **settings):
+    return Round(TwinKernels(binned), state.problem(), lambda: np.random.default_rng(0), **settings)
 
 
 def outputs(X, column, threshold, missing):
     return np.where(np.isnan(X[:, column]), missing, np.where(X[:, column] >= threshold, 1, -1))
 
 
-def all_stumps(X, bins, constant):
-    """Yield (column, first bin, missing side, phi) in the order in which ties are broken."""
+def all_stumps(X, bins, constant, choice="learn"):
+    """Yield (cut, phi) in the order in which ties are broken; the constant by its name.
+
+    A column without missing values abstains on them.
+    """
     for j in range(X.shape[1]):
         present = X[~np.isnan(X[:, j]), j]
-        if len(np.unique(present)) + (len(present) < len(X)) < 2:
+        holed = len(present) < len(X)
+        if len(np.unique(present)) + holed < 2:
             continue
-        for first in range(len(bins[j].thresholds) + 1):
-            threshold = bins[j].thresholds[first - 1] if first else -np.inf
-            for missing in (1, -1) if len(present) < len(X) else (1,):
+        sides = (0,) if not holed or choice == "abstain" else (1, -1)
+        for threshold in (-np.inf, *bins[j].thresholds.tolist()):
+            for missing in sides:
                 phi = outputs(X, j, threshold, missing)
-                if constant or len(set(phi.tolist())) > 1:
-                    yield j, first, missing, phi
+                everywhere = bool((phi == 1).all())
+                if constant or not everywhere:
+                    yield EVERYWHERE if everywhere else Cut(j, threshold, missing), phi
+    if constant and choice == "abstain":
+        # Where every column has missing values the constant is none of their cuts.
+        yield EVERYWHERE, np.ones(len(X), dtype=int)
 
 
-def best_stump(problem, signed, constant):
-    best, found = 0, None
-    for j, first, missing, phi in all_stumps(problem.X, problem.binned.bins, constant):
+def best_stump(problem, signed, constant, choice="learn"):
+    best, found, score_edges = 0, None, None
+    for cut, phi in all_stumps(problem.X, problem.binned.bins, constant, choice):
         edge = np.abs(phi @ signed).sum()
         if edge > best:
-            best, found = edge, (j, first, missing, phi)
-    return best, found
+            best, found, score_edges = edge, cut, phi @ signed
+    return best, found, score_edges
 
 
-def assert_is(cut, expected, score=0):
-    """Compare a cut with (column, first, missing, phi), the constant by its name."""
-    j, first, missing, phi = expected
-    if (phi == 1).all():
-        assert cut.columns[score] == CONSTANT
-    else:
-        assert (cut.columns[score], cut.first[score], cut.missing[score]) == (j, first, missing)
-
-
-@given(shapes, st.booleans())
-def test_the_stump_found_is_the_best_of_all(make_problem, shape, constant):
+@given(shapes, st.booleans(), choices)
+def test_the_stump_found_is_the_best_of_all(make_problem, shape, constant, choice):
     problem = make_problem(kind="multilabel", **shape)
     state = problem.state()
-    cut = Stump(constant).find(TwinKernels(problem.binned), state, everything(problem.binned), None)
-    _, expected = best_stump(problem, unpacked(state), constant)
+    learner = ready(Stump(constant, choice), problem.binned)
+    found = learner.find(round_of(problem.binned, state, score_edges=True))
+    signed = unpacked(state.problem())
+    best, expected, score_edges = best_stump(problem, signed, constant, choice)
     if expected is not None:
-        assert_is(cut, expected)
+        assert found.rule == expected
+        assert (found.edge, found.loss) == (best, -best)
+        assert np.array_equal(found.score_edges, score_edges)
     elif len(problem.binned.splittable):
-        assert cut is None
+        assert found is None
 
 
-@given(shapes, st.booleans())
-def test_the_stump_of_each_score_is_the_best_of_all(make_problem, shape, constant):
+@given(shapes, st.booleans(), choices)
+def test_the_stump_of_each_score_is_the_best_of_all(make_problem, shape, constant, choice):
     problem = make_problem(kind="multilabel", **shape)
     state = problem.state()
-    search = everything(problem.binned)
-    cut = Stump(constant).find_per_score(TwinKernels(problem.binned), state, search)
-    signed = unpacked(state)
+    learner = ready(Stump(constant, choice), problem.binned)
+    rule = learner.find_per_score(round_of(problem.binned, state))
+    signed = unpacked(state.problem())
     for score in range(state.n_scores):
-        best, expected = best_stump(problem, signed[:, [score]], constant)
+        best, expected, _ = best_stump(problem, signed[:, [score]], constant, choice)
         if best > 0:
-            assert_is(cut, expected, score)
+            assert rule.cuts[score] == expected
 
 
 def state_of(binned, labels):
@@ -100,30 +114,42 @@ def state_of(binned, labels):
     return state
 
 
-def find(X, labels, constant=True):
+def find(X, labels, constant=True, missing="learn"):
+    """Return the rule that a stump finds, or None."""
     table = as_table(X)
     binned = encode(table, fit_bins(table, None, 256))
-    state = state_of(binned, labels)
-    return Stump(constant).find(TwinKernels(binned), state, everything(binned), None)
+    learner = ready(Stump(constant, missing), binned)
+    found = learner.find(round_of(binned, state_of(binned, labels)))
+    return found.rule if found is not None else None
 
 
 def test_equal_columns_go_to_the_lowest():
-    cut = find([[7.0, 1.0, 1.0], [7.0, 2.0, 2.0]], [[-1, 1]])
-    assert (cut.columns, cut.first) == ([1], [1])
+    assert find([[7.0, 1.0, 1.0], [7.0, 2.0, 2.0]], [[-1, 1]]) == Cut(1, 1.5, 0)
 
 
 def test_equal_thresholds_go_to_the_lowest():
     # Both x >= 1.5 and x >= 3.5 have an edge of 2; the constant has 0.
-    cut = find([[1.0], [2.0], [3.0], [4.0]], [[-1, 1, -1, 1]])
-    assert (cut.columns, cut.first) == ([0], [1])
+    assert find([[1.0], [2.0], [3.0], [4.0]], [[-1, 1, -1, 1]]) == Cut(0, 1.5, 0)
 
 
 def test_missing_values_go_to_the_side_where_the_edge_is_larger():
     X = [[1.0], [2.0], [np.nan]]
-    cut = find(X, [[-1, 1, 1]])
-    assert (cut.columns, cut.first, cut.missing) == ([0], [1], [1])
-    cut = find(X, [[-1, 1, -1]])
-    assert (cut.columns, cut.first, cut.missing) == ([0], [1], [-1])
+    assert find(X, [[-1, 1, 1]]) == Cut(0, 1.5, 1)
+    assert find(X, [[-1, 1, -1]]) == Cut(0, 1.5, -1)
+
+
+def test_missing_values_can_be_left_out():
+    # Seed 003 section 3.3.1: on either side they would raise the edge from 2 to 3.
+    X = [[1.0], [2.0], [np.nan]]
+    assert find(X, [[-1, 1, 1]], missing="abstain") == Cut(0, 1.5, 0)
+    assert find(X, [[-1, 1, -1]], missing="abstain") == Cut(0, 1.5, 0)
+
+
+def test_being_there_can_be_the_whole_cut_where_missing_values_are_left_out():
+    # It says nothing of missing values, so it is not the constant and not refused with it.
+    X = [[1.0], [2.0], [np.nan]]
+    for constant in (True, False):
+        assert find(X, [[1, 1, -1]], constant, missing="abstain") == Cut(0, -np.inf, 0)
 
 
 def test_missing_values_without_weight_go_to_the_positive_side():
@@ -135,23 +161,21 @@ def test_missing_values_without_weight_go_to_the_positive_side():
     )  # fmt: skip
     kernels = TwinKernels(binned)
     kernels.advance(state, np.ones((1, 3), np.int8), Step.none(1))
-    cut = Stump().find(kernels, state, everything(binned), None)
-    assert (cut.columns, cut.first, cut.missing) == ([0], [1], [1])
+    found = ready(Stump(), binned).find(round_of(binned, state))
+    assert found.rule == Cut(0, 1.5, 1)
 
 
 def test_being_missing_can_be_the_whole_cut():
     X = [[1.0], [2.0], [np.nan], [np.nan]]
     for constant in (True, False):
-        cut = find(X, [[1, 1, -1, -1]], constant)
-        assert (cut.columns, cut.first, cut.missing) == ([0], [0], [-1])
+        assert find(X, [[1, 1, -1, -1]], constant) == Cut(0, -np.inf, -1)
 
 
 def test_the_constant_is_named_as_such_and_can_be_refused():
     X = [[1.0], [2.0], [3.0], [4.0]]
-    assert find(X, [[1, 1, 1, 1]]).columns == [CONSTANT]
+    assert find(X, [[1, 1, 1, 1]]) == EVERYWHERE
     # Without it, cutting one row off leaves an edge of 2 of 4: the lowest of two.
-    cut = find(X, [[1, 1, 1, 1]], constant=False)
-    assert (cut.columns, cut.first) == ([0], [1])
+    assert find(X, [[1, 1, 1, 1]], constant=False) == Cut(0, 1.5, 0)
 
 
 def test_there_is_no_stump_where_every_edge_is_zero():
@@ -160,13 +184,12 @@ def test_there_is_no_stump_where_every_edge_is_zero():
 
 def test_a_column_without_any_value_is_not_a_constant_in_disguise():
     X = [[np.nan, 1.0], [np.nan, 2.0], [np.nan, 2.0]]
-    cut = find(X, [[1, 1, 1]], constant=False)
-    assert (cut.columns, cut.first) == ([1], [1])
+    assert find(X, [[1, 1, 1]], constant=False) == Cut(1, 1.5, 0)
 
 
 def test_where_no_column_can_be_cut_the_constant_is_left():
     X, labels = [[5.0], [5.0], [5.0]], [[1, 1, -1]]
-    assert find(X, labels).columns == [CONSTANT]
+    assert find(X, labels) == EVERYWHERE
     assert find(X, labels, constant=False) is None
 
 
@@ -174,43 +197,99 @@ def test_where_no_column_can_be_cut_each_score_has_its_constant():
     table = as_table([[5.0], [5.0], [5.0]])
     binned = encode(table, fit_bins(table, None, 256))
     state = state_of(binned, [[1, 1, -1], [-1, -1, -1], [1, -1, 1]])
-    cut = Stump().find_per_score(TwinKernels(binned), state, everything(binned))
-    assert cut.columns == [CONSTANT] * 3
-    assert (cut.first, cut.missing) == ([0] * 3, [1] * 3)
+    rule = ready(Stump(), binned).find_per_score(round_of(binned, state))
+    assert rule == PerScore((EVERYWHERE,) * 3)
 
 
 @given(st.integers(0, 10**6))
 def test_with_energies_columns_are_compared_by_the_energy_of_their_best_cut(make_problem, seed):
     problem = make_problem(seed, n=12, d=4, n_scores=3, missing=False, levels=4)
     state = problem.state()
-    signed = unpacked(state)
+    signed = unpacked(state.problem())
+    masses = np.abs(signed).sum(axis=0)
 
-    def energies(score_edges):
+    def energies(score_edges, given):
         # Any rule that prefers a sure score column to several unsure ones.
+        assert np.array_equal(given, masses)
         return -np.abs(score_edges).max(axis=1).astype(float)
 
-    kernels = TwinKernels(problem.binned)
-    cut = Stump().find(kernels, state, everything(problem.binned), energies)
+    found = ready(Stump(), problem.binned).find(round_of(problem.binned, state, energies=energies))
     chosen, least = None, np.inf
     for j in problem.binned.splittable.tolist():
-        best = (0, None)
-        for column, first, missing, phi in all_stumps(problem.X, problem.binned.bins, True):
-            edge = np.abs(phi @ signed).sum()
-            if column == j and edge > best[0]:
-                best = (edge, (j, first, missing, phi))
-        if best[1] is not None and energies((best[1][3] @ signed)[None])[0] < least:
-            chosen, least = best[1], energies((best[1][3] @ signed)[None])[0]
-    assert_is(cut, chosen)
+        best, cut, phi = 0, None, None
+        column = problem.X[:, [j]]
+        for candidate, signs in all_stumps(column, [problem.binned.bins[j]], True):
+            edge = np.abs(signs @ signed).sum()
+            if edge > best:
+                best, cut, phi = edge, candidate, signs
+        if cut is not None and energies((phi @ signed)[None], masses)[0] < least:
+            moved = EVERYWHERE if cut == EVERYWHERE else Cut(j, cut.threshold, cut.missing)
+            chosen, least = moved, energies((phi @ signed)[None], masses)[0]
+    assert found.rule == chosen
+    assert found.loss == least
 
 
-def test_learners_have_names():
-    assert learner_named("stump").constant is True
+def test_a_random_stump_is_one_of_all(make_problem):
+    problem = make_problem(3, n=30, d=5)
+    rng = np.random.default_rng(0)
+    for missing in ("learn", "abstain"):
+        learner = ready(Stump(missing=missing), problem.binned)
+        drawn = {learner.draw(problem.binned, rng) for _ in range(500)}
+        assert {cut.column for cut in drawn} == set(range(5))
+        for cut in drawn:
+            bins = problem.binned.bins[cut.column]
+            assert cut.threshold in bins.thresholds
+            assert cut.missing == (1 if missing == "learn" and bins.has_missing else 0)
+
+
+def test_there_is_nothing_to_draw_without_a_threshold():
+    table = as_table([[5.0, np.nan], [5.0, 1.0]])
+    binned = encode(table, fit_bins(table, None, 256))
+    assert ready(Stump(), binned).draw(binned, np.random.default_rng(0)) is None
+
+
+def test_a_learner_that_is_ready_leaves_its_settings_alone(make_problem):
+    learner = Stump(constant=False)
+    started = ready(learner, make_problem(0).binned)
+    assert started is not learner
+    assert vars(learner) == {"constant": False, "missing": "learn"}
+
+
+def test_learners_have_names(make_problem):
+    binned = make_problem(0).binned
+    stump = learner_named("stump", binned)
+    assert isinstance(stump, Stump)
+    assert stump.constant is True
     assert learner_named(Stump(constant=False)).constant is False
+    product, tree = learner_named("product", binned), learner_named("tree", binned)
+    assert (type(product), type(product.base), product.terms) == (Product, Stump, 3)
+    assert (type(tree), type(tree.base), tree.leaves) == (Tree, Stump, 8)
+
+
+def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
+    def named(frame):
+        table = as_table(frame)
+        return learner_named("stump", encode(table, fit_bins(table, None, 256)))
+
+    numbers, words = [1.0, 2.0, 3.0], ["red", "blue", "red"]
+    assert isinstance(named(pl.DataFrame({"size": numbers})), Stump)
+    assert isinstance(named(pl.DataFrame({"colour": words})), Indicator)
+    both = named(pl.DataFrame({"size": numbers, "colour": words}))
+    assert isinstance(both, Best)
+    assert [type(part) for part in both.learners] == [Stump, Indicator]
+
+
+def test_a_list_of_learners_is_the_best_of_them():
+    best = learner_named([Stump(), Indicator()])
+    assert isinstance(best, Best)
+    assert [type(part) for part in best.learners] == [Stump, Indicator]
+    with pytest.raises(ValueError, match="learners must be a list"):
+        learner_named([])
 
 
 @pytest.mark.parametrize(("learner", "error"), [("twig", ValueError), (None, TypeError)])
 def test_an_unknown_learner_is_an_error_that_lists_the_known_ones(learner, error):
-    with pytest.raises(error, match="learner must be one of 'stump'"):
+    with pytest.raises(error, match="learner must be one of 'auto', 'stump', 'product', 'tree'"):
         learner_named(learner)
 
 
@@ -218,3 +297,9 @@ def test_an_unknown_learner_is_an_error_that_lists_the_known_ones(learner, error
 def test_a_wrong_constant_is_an_error_that_names_it(constant):
     with pytest.raises(TypeError, match="constant must be True or False"):
         learner_named(Stump(constant))
+
+
+@pytest.mark.parametrize("missing", ["drop", None, 0])
+def test_a_wrong_choice_for_missing_values_is_an_error_that_names_it(missing):
+    with pytest.raises(ValueError, match="missing must be one of 'learn', 'abstain'"):
+        learner_named(Stump(missing=missing))

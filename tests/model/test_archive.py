@@ -9,11 +9,13 @@ import warnings
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH, Lazy, ModelFileError, Stump, load
+from edgewise.learners import Product, Tree
 from edgewise.model import FORMAT_VERSION, read, write
 
 X = np.random.default_rng(0).normal(size=(40, 3))
@@ -242,7 +244,8 @@ def test_a_missing_array(parts, refused, missing):
 
 @pytest.mark.parametrize("missing", ["format", "estimator", "parameters", "classes", "multilabel",
                                      "n_features", "feature_names", "best_iteration",
-                                     "stop_reason"])  # fmt: skip
+                                     "stop_reason", "seed", "unsaved", "settings", "trained",
+                                     "categories", "filters", "terms"])  # fmt: skip
 def test_a_missing_entry(parts, refused, missing):
     header, arrays = parts
     del header[missing]
@@ -303,7 +306,22 @@ CHANGES = {
     "n_features": [-1, 2.5, "3", None, True, 1, []],
     "feature_names": [["a"], [1, 2, 3], 5, "abc", {"a": 1, "b": 2, "c": 3}],
     "best_iteration": [-1, None, "6"],
-    "parameters": [None, 3, {"colour": "red"}, {"learner": {"name": "tree", "parameters": {}}},
+    "seed": [-1, None, "6", 0.5],
+    "unsaved": [None, 3, [3], {"a": 1}],
+    "terms": ["rules", None, 3],
+    "filters": [3, [3], [1, 1, 1], [1, 3, 0], [-1, -3, 1], ["a", "b", "c"], [1.0, 3.0, 1]],
+    "categories": [None, [], {"3": ["u"]}, {"-1": ["u"]}, {"word": ["u"]}, {"0": "abc"},
+                   {"0": [None]}, {"0": [["u"]]}, {"0": {"u": 1}}],
+    "settings": [None, [], {}, {"votes": "discrete"},
+                 {"votes": "hard", "loss": "exponential", "learning_rate": 1.0},
+                 {"votes": "discrete", "loss": "hinge", "learning_rate": 1.0},
+                 {"votes": "discrete", "loss": "exponential", "learning_rate": 0.0},
+                 {"votes": "discrete", "loss": "exponential", "learning_rate": None},
+                 {"votes": "discrete", "loss": "exponential", "learning_rate": float("nan")}],
+    "trained": [3, "twig", {"name": "forest", "parameters": {}}, {"name": "stump"},
+                {"name": "stump", "parameters": {"constant": 3}},
+                {"name": "tree", "parameters": {"base": {"name": "twig", "parameters": {}}}}],
+    "parameters": [None, 3, {"colour": "red"}, {"learner": {"name": "forest", "parameters": {}}},
                    {"learner": {"name": "stump", "parameters": {"evil": 1}}},
                    {"learner": {"name": "stump"}}, {"search": {"name": ["lazy"], "parameters": {}}},
                    {"search": {"name": "lazy", "parameters": [1]}}],
@@ -462,6 +480,126 @@ def test_a_model_file_error_is_a_value_error():
     assert issubclass(ModelFileError, ValueError)
 
 
+# Models of rules.
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory):
+    """Return the path of a sound file of trees, products and subsets."""
+    path = tmp_path_factory.mktemp("model") / "rules"
+    frame = pd.DataFrame(X, columns=list("pqr")).assign(colour=np.tile(["u", "v", None, "w"], 10))
+    learner = [Tree(leaves=3), Product(terms=2)]
+    AdaBoostMH(learner, n_rounds=6, random_state=0).fit(frame, Y).save(path)
+    return path
+
+
+def test_a_file_of_rules_is_read(rules, tmp_path):
+    header, arrays = read(rules)
+    (tmp_path / "m").write_bytes(model_file(header, arrays))
+    twin = load(tmp_path / "m")
+    assert (twin.n_rounds_, header["terms"]) == (6, "rules")
+    assert header["categories"] == {"3": ["u", "v", "w"]}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"terms": "stumps"},
+        {"categories": {}},
+        {"categories": {"3": ["u", "v"]}},
+        {"categories": {"3": ["u", "v", "w", "x"]}},
+        {"categories": {"2": ["u", "v", "w"], "3": ["u", "v", "w"]}},
+        {"n_features": 3, "feature_names": ["p", "q", "r"]},
+        {"classes": {"dtype": "<U1", "values": ["a", "b"]}},
+    ],
+    ids=str,
+)
+def test_rules_that_do_not_match_their_header(rules, refused, change):
+    header, arrays = read(rules)
+    refused(model_file({**header, **change}, arrays))
+
+
+def test_a_missing_array_of_rules(rules, refused):
+    header, arrays = read(rules)
+    for missing in arrays:
+        refused(model_file(header, {n: a for n, a in arrays.items() if n != missing}))
+
+
+def test_damaged_arrays_of_rules(rules, refused):
+    header, arrays = read(rules)
+    for name, value in (("low", 99), ("columns", 4), ("missing", 3), ("firsts", 2), ("leaves", 2)):
+        refused(model_file(header, {**arrays, name: changed(arrays, name, 0, value)}))
+
+
+# Files of older versions.
+
+# What format 1 had; the later parts of a file must not be needed to read it.
+FORMAT_1_ENTRIES = ["estimator", "parameters", "classes", "multilabel", "n_features",
+                    "feature_names", "best_iteration", "stop_reason", "seed",
+                    "unsaved"]  # fmt: skip
+FORMAT_1_SETTINGS = ["learner", "search", "n_rounds", "votes", "init_weights", "class_weight",
+                     "factorized", "validation_fraction", "patience", "eval_metric", "time_limit",
+                     "min_weight_fraction_leaf", "max_bins", "infinite", "n_jobs", "random_state",
+                     "verbose", "warm_start"]  # fmt: skip
+
+
+def as_format_1(model, path):
+    """Return the bytes that the first version would have written."""
+    model.save(path)
+    header, arrays = read(path)
+    old = {name: header[name] for name in FORMAT_1_ENTRIES}
+    old["parameters"] = {name: header["parameters"][name] for name in FORMAT_1_SETTINGS}
+    # The history did not have the weight of the logistic loss, its last column.
+    arrays["history"] = arrays["history"][:, :8]
+    return model_file({**old, "format": 1}, arrays)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"learner": "stump", "votes": "discrete"},
+        {"learner": "stump", "votes": "real", "factorized": False},
+        {"learner": Stump(constant=False), "votes": "abstain", "search": Lazy(2)},
+        {"learner": "stump", "votes": "discrete", "validation_fraction": 0.3},
+    ],
+    ids=["discrete", "real", "abstaining", "validated"],
+)
+def test_a_file_of_format_1_is_read(tmp_path, settings):
+    model = AdaBoostMH(n_rounds=8, random_state=0, **settings).fit(X, Y)
+    (tmp_path / "old").write_bytes(as_format_1(model, tmp_path / "new"))
+    twin = load(tmp_path / "old")
+    np.testing.assert_array_equal(twin.decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(twin.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(twin.history_.to_array(), model.history_.to_array())
+    assert (twin.votes_, twin.loss_, twin.learning_rate_) == (settings["votes"], "exponential", 1.0)
+    assert repr(twin.learner) == repr(model.learner)
+    assert list(twin.history_) == list(model.history_)
+    assert [str(rule) for rule in twin.rules()] == [str(rule) for rule in model.rules()]
+    # It goes on as the model does, and is written in the format of today.
+    for one in (model, twin):
+        one.set_params(warm_start=True, n_rounds=12).fit(X, Y)
+    np.testing.assert_array_equal(twin.terms_.alphas, model.terms_.alphas)
+    twin.save(tmp_path / "again")
+    assert read(tmp_path / "again")[0]["format"] == FORMAT_VERSION == 2
+
+
+@pytest.mark.parametrize("entry", FORMAT_1_ENTRIES)
+def test_a_damaged_file_of_format_1(tmp_path, refused, entry):
+    model = AdaBoostMH("stump", votes="discrete", n_rounds=3).fit(X, Y)
+    (tmp_path / "old").write_bytes(as_format_1(model, tmp_path / "new"))
+    with zipfile.ZipFile(tmp_path / "old") as archive:
+        header = json.loads(archive.read("model.json"))
+        arrays = {
+            name.removesuffix(".npy"): archive.read(name)
+            for name in archive.namelist()
+            if name != "model.json"
+        }
+    del header[entry]
+    refused(model_file(header, arrays))
+    if entry != "stop_reason":
+        refused(model_file({**header, entry: 3.5}, arrays))
+
+
 # Fuzzing: a file is read or refused, and nothing else happens.
 
 FUZZ = settings(
@@ -471,8 +609,8 @@ FUZZ = settings(
 
 @FUZZ
 @given(data=st.data())
-def test_flipped_bytes(good, tmp_path, data):
-    content = bytearray(good.read_bytes())
+def test_flipped_bytes(good, rules, tmp_path, data):
+    content = bytearray(data.draw(st.sampled_from([good, rules])).read_bytes())
     # The directory at the end is where one byte matters most.
     anywhere = st.integers(0, len(content) - 1)
     at_the_end = st.integers(content.index(b"PK\x01\x02"), len(content) - 1)
@@ -480,6 +618,28 @@ def test_flipped_bytes(good, tmp_path, data):
     for place in places:
         content[place] = data.draw(st.sampled_from([0, 1, 127, 128, 255]) | st.integers(0, 255))
     survives(tmp_path / "fuzzed", bytes(content))
+
+
+@FUZZ
+@given(data=st.data())
+def test_any_number_in_the_arrays_of_rules(rules, tmp_path, data):
+    header, arrays = read(rules)
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    array = arrays[name].copy()
+    place = data.draw(st.integers(0, array.size - 1))
+    numbers = st.floats() if array.dtype.kind == "f" else st.integers(-9, 9)
+    array.flat[place] = data.draw(numbers)
+    path = tmp_path / "fuzzed"
+    path.write_bytes(model_file(header, {**arrays, name: array}))
+    try:
+        model = load(path)
+    except ModelFileError:
+        return
+    frame = pd.DataFrame(X, columns=list("pqr")).assign(colour=np.tile(["u", "v", None, "z"], 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert model.predict(frame).shape == (40,)
+        assert len(model.rules(None)) == 6
 
 
 @FUZZ
@@ -529,7 +689,7 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.arange(60) % 3
     path = tmp_path / "model"
-    AdaBoostMH(n_rounds=3, factorized=False).fit(X, y).save(path)
+    AdaBoostMH("stump", n_rounds=3, factorized=False).fit(X, y).save(path)
     header, arrays = read(path)
     write(path, {**header, "n_features": 10**9}, arrays)
     with pytest.raises(ModelFileError, match="features"):

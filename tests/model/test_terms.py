@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import Aligned, as_table, encode, fit_bins
 from edgewise.model import StumpTerms
 
 
@@ -13,7 +13,7 @@ def test_staged_scores_are_the_sums_of_the_first_terms(
     make_terms, make_rows, term_by_term, per_score
 ):
     terms, X = make_terms(0, n_terms=12, per_score=per_score, votes="real"), make_rows(0, n=20)
-    stages = list(terms.staged_scores(as_table(X, infinite="value")))
+    stages = list(terms.staged_scores(Aligned(as_table(X, infinite="value"))))
     assert len(stages) == 12
     for t, scores in enumerate(stages):
         np.testing.assert_allclose(scores.T, term_by_term(terms[: t + 1], X), atol=1e-12)
@@ -29,8 +29,10 @@ def test_a_cut_of_raw_values_is_the_cut_of_bins(make_problem):
                         np.array([[j]], np.int32), b.thresholds[first - 1].reshape(1, 1),
                         np.array([[missing]], np.int8), np.ones(1), np.ones((1, 1)),
                     )  # fmt: skip
-                    (signs,) = terms.signs(as_table(problem.X))
+                    (signs,) = terms.outputs(Aligned(as_table(problem.X)))
                     assert np.array_equal(signs[0], problem.binned.cut(j, first, missing))
+                    (coded,) = terms.outputs(problem.binned)
+                    assert np.array_equal(coded, signs)
 
 
 def test_unseen_rows_are_cut_alike_raw_and_in_bins():
@@ -43,8 +45,10 @@ def test_unseen_rows_are_cut_alike_raw_and_in_bins():
             np.zeros((1, 1), np.int32), np.array([[threshold]]), np.zeros((1, 1), np.int8),
             np.ones(1), np.ones((1, 1)),
         )  # fmt: skip
-        (signs,) = terms.signs(later)
+        (signs,) = terms.outputs(Aligned(later))
         assert np.array_equal(signs[0], binned.cut(0, first, 0))
+        (coded,) = terms.outputs(binned)
+        assert np.array_equal(coded, signs)
 
 
 def test_slices_and_sums_of_terms(make_terms, make_rows, term_by_term):
@@ -61,7 +65,7 @@ def test_no_terms():
     assert len(terms) == 0
     assert terms.n_scores == 3
     assert terms.total_vote == 0.0
-    assert list(terms.staged_scores(as_table([[1.0]]))) == []
+    assert list(terms.staged_scores(Aligned(as_table([[1.0]])))) == []
 
 
 def test_total_vote_bounds_every_score(make_terms, make_rows, term_by_term):
@@ -78,4 +82,4 @@ def test_categories_where_training_had_numbers_name_the_column():
     )  # fmt: skip
     table = as_table(pl.DataFrame({"colour": ["red", "blue"]}))
     with pytest.raises((TypeError, ValueError), match="'colour'"):
-        list(terms.signs(table))
+        list(terms.outputs(Aligned(table)))

@@ -7,13 +7,13 @@ import pytest
 
 from edgewise.kernels import TwinKernels
 from edgewise.learners import Stump
-from edgewise.objective import Hamming, Targets
+from edgewise.objective import Hamming, Settings, Targets
 from edgewise.search import Exhaustive
 
 
 @dataclass(frozen=True)
 class Round:
-    """One round: the weights it met, the cut's signs, the votes and where training then stood."""
+    """One round: the weights it met, the rule's outputs, the votes, where training then stood."""
 
     weights: np.ndarray
     signs: np.ndarray
@@ -37,25 +37,35 @@ def _make_targets(seed, problem, weighting="balanced"):
     return Targets(problem.labels, problem.target, problem.row_weights, label_weights, matrix)
 
 
-def _make_objective(problem, targets, votes="discrete", factorized=True, kernels=TwinKernels):
-    return Hamming(kernels(problem.binned), targets, votes, factorized)
+def _make_objective(
+    problem, targets, votes="discrete", factorized=True, kernels=TwinKernels, **settings
+):
+    return Hamming(kernels(problem.binned), targets, Settings(votes, factorized, **settings))
 
 
-def _boost(objective, n_rounds, learner=None):
-    """Yield the rounds, fewer where there is no edge."""
+def _boost(objective, n_rounds, *learners):
+    """Yield the rounds, fewer where there is no edge; several learners take turns."""
     table = objective.kernels.table
-    search = Exhaustive().start(table.splittable, np.random.default_rng(0))
-    for _ in range(n_rounds):
-        cut = objective.find(learner or Stump(), search)
-        if cut is None:
+    ready = [learner.ready(table, Exhaustive(), seed=0) for learner in learners or [Stump()]]
+    for t in range(n_rounds):
+        chosen = _choose(objective, ready[t % len(ready)], t)
+        if chosen is None:
             return
-        places = zip(cut.columns, cut.first, cut.missing, strict=True)
-        signs = np.stack([table.cut(j, first, side) for j, first, side in places])
-        vote = objective.vote(signs)
-        if vote is None:
-            return
+        outputs, vote = chosen
         weights = objective.state.weights.copy()
-        yield Round(weights, signs, vote, objective.advance(signs, vote))
+        yield Round(weights, outputs, vote, objective.advance(outputs, vote))
+
+
+def _choose(objective, learner, t):
+    """Return outputs and votes; where a sample of the rows gives none, those of all rows."""
+    for everything in (False, True):
+        found = objective.find(learner, t, everything)
+        if found is not None:
+            outputs = found.rule.outputs(objective.kernels.table)
+            vote = objective.vote(found, outputs)
+            if vote is not None:
+                return outputs, vote
+    return None
 
 
 @pytest.fixture(scope="session")

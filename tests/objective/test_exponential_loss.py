@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from edgewise.kernels.engine import CompiledKernels
+from edgewise.learners import Found
+from edgewise.model import EVERYWHERE
 
 VOTES = ["discrete", "real", "abstain"]
 KINDS = {
@@ -11,6 +13,9 @@ KINDS = {
     "multiclass": (4, "multiclass"),
     "multilabel": (3, "multilabel"),
 }
+
+# Votes on signs follow from the rows; what was found is asked for real outputs only.
+FOUND = Found(EVERYWHERE, 0, 0.0, None)
 
 every_rule = pytest.mark.parametrize("votes", VOTES)
 either_form = pytest.mark.parametrize("factorized", [True, False])
@@ -121,7 +126,7 @@ def test_a_perfect_cut_has_a_finite_step(
     objective = make_objective(problem, make_targets(0, problem), votes)
     energies = []
     for _ in range(50):
-        vote = objective.vote(cut[None])
+        vote = objective.vote(FOUND, cut[None])
         assert vote.edge == pytest.approx(1.0, rel=1e-12)
         assert 0 < vote.alpha < np.inf
         assert np.isfinite(vote.coefficients).all()
@@ -150,7 +155,7 @@ def test_no_votes_where_every_row_has_its_opposite(
         objective = make_objective(problem, targets, votes, factorized)
         assert list(boost(objective, 1)) == []
         cut = problem.binned.cut(0, 1, 1)
-        assert objective.vote(cut[None]) is None
+        assert objective.vote(FOUND, cut[None]) is None
 
 
 @either_form

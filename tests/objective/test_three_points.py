@@ -6,7 +6,8 @@ import pytest
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.kernels import TwinKernels
 from edgewise.learners import Stump
-from edgewise.objective import Hamming, Targets
+from edgewise.model import Cut
+from edgewise.objective import Hamming, Settings, Targets
 from edgewise.search import Exhaustive
 
 # x = 1, 2, 3 with the classes a, b, c. Balanced weights (seed 001 eq. 2): 1/6 for the right class
@@ -25,14 +26,14 @@ def points():
     targets = Targets(
         LABELS, np.array([0, 1, 2], np.int32), np.full(3, 1 / 3), np.array([[0.25] * 3, [0.5] * 3])
     )
-    objective = Hamming(TwinKernels(binned), targets, "discrete", True)
-    search = Exhaustive().start(binned.splittable, np.random.default_rng(0))
+    objective = Hamming(TwinKernels(binned), targets, Settings("discrete"))
+    learner = Stump().ready(binned, Exhaustive(), seed=0)
 
     def take_round():
-        cut = objective.find(Stump(), search)
-        signs = binned.cut(cut.columns[0], cut.first[0], cut.missing[0])[None]
-        vote = objective.vote(signs)
-        return cut, signs, vote, objective.advance(signs, vote)
+        found = objective.find(learner, 0)
+        signs = found.rule.outputs(binned)
+        vote = objective.vote(found, signs)
+        return found, signs, vote, objective.advance(signs, vote)
 
     return objective, take_round
 
@@ -47,8 +48,9 @@ def test_first_round(points):
     objective, take_round = points
     # Edges in twelfths. The constant: 0 + 0 + 0. x >= 1.5, phi = (-, +, +): -4, 2, 2, in all 8.
     # x >= 2.5, phi = (-, -, +): -2, -2, 4, in all 8 as well; the lower threshold wins the tie.
-    cut, signs, vote, progress = take_round()
-    assert (cut.columns, cut.first, cut.missing) == ([0], [1], [1])
+    found, signs, vote, progress = take_round()
+    assert found.rule == Cut(0, 1.5, 0)
+    assert found.edge == pytest.approx(2 / 3 * 2**30, abs=4.5)  # nine entries are rounded
     assert signs.tolist() == [[-1, 1, 1]]
     # v = (-, +, +), edge 8/12 = 2/3, alpha = 1/2 ln((5/3) / (1/3)), Z = sqrt(1 - 4/9).
     assert vote.votes.tolist() == [-1.0, 1.0, 1.0]
@@ -72,8 +74,8 @@ def test_second_round(points):
     take_round()
     # The signed weights are (0.1, -0.05, -0.05), (-0.05, 0.1, -0.25), (-0.05, -0.25, 0.1).
     # Edges: the constant 0, -0.2, -0.2; x >= 1.5: -0.2, -0.1, -0.1; x >= 2.5: -0.1, -0.3, 0.4.
-    cut, _, vote, progress = take_round()
-    assert (cut.columns, cut.first) == ([0], [2])
+    found, _, vote, progress = take_round()
+    assert found.rule == Cut(0, 2.5, 0)
     assert vote.votes.tolist() == [-1.0, -1.0, 1.0]
     assert vote.edge == pytest.approx(0.8, rel=1e-13)
     # Right is 0.9 and wrong 0.1: alpha = 1/2 ln 9 and Z = 2 sqrt(0.9 * 0.1) = 0.6.

@@ -16,7 +16,7 @@ from edgewise.search import Exhaustive, Lazy, search_named
 )
 def test_lazy_draws_k_distinct_columns_in_ascending_order(columns, k, seed):
     columns = np.sort(np.array(columns))
-    search = Lazy(k).start(columns, np.random.default_rng(seed))
+    search = Lazy(k).start(columns, seed)
     for _ in range(3):
         drawn = search.pull()
         assert len(drawn) == min(k, len(columns))
@@ -26,7 +26,7 @@ def test_lazy_draws_k_distinct_columns_in_ascending_order(columns, k, seed):
 
 def test_lazy_draws_the_same_columns_for_the_same_seed():
     def draws(seed):
-        search = Lazy(5).start(np.arange(100), np.random.default_rng(seed))
+        search = Lazy(5).start(np.arange(100), seed)
         return [search.pull().tolist() for _ in range(20)]
 
     assert draws(1) == draws(1)
@@ -35,12 +35,12 @@ def test_lazy_draws_the_same_columns_for_the_same_seed():
 
 
 def test_lazy_with_a_large_k_looks_at_everything():
-    search = Lazy(100).start(np.array([2, 3, 7]), np.random.default_rng(0))
+    search = Lazy(100).start(np.array([2, 3, 7]), 0)
     assert search.pull().tolist() == [2, 3, 7]
 
 
 def test_lazy_reaches_every_column_and_never_draws_one_twice():
-    search = Lazy(3).start(np.arange(10), np.random.default_rng(0))
+    search = Lazy(3).start(np.arange(10), 0)
     seen = set()
     for _ in range(200):
         drawn = search.pull().tolist()
@@ -50,8 +50,61 @@ def test_lazy_reaches_every_column_and_never_draws_one_twice():
 
 
 def test_exhaustive_looks_at_everything_in_every_round():
-    search = Exhaustive().start(np.array([1, 4, 5]), np.random.default_rng(0))
+    search = Exhaustive().start(np.array([1, 4, 5]), 0)
     assert [search.pull().tolist() for _ in range(3)] == [[1, 4, 5]] * 3
+
+
+# What is random in a round depends on the seed and the round, and on nothing before it.
+
+
+def draws_of(search, t, n_pulls=3):
+    search.begin(t)
+    return [search.pull().tolist() for _ in range(n_pulls)]
+
+
+@given(st.integers(0, 2**31 - 1), st.lists(st.integers(0, 10**6), min_size=1, unique=True))
+def test_lazy_draws_the_same_columns_in_a_round_however_it_is_reached(seed, rounds):
+    straight = Lazy(3).start(np.arange(50), seed)
+    expected = {t: draws_of(straight, t) for t in sorted(rounds)}
+    for t in rounds:
+        # Backwards, again, after other numbers of pulls, and in a search of its own.
+        straight.pull()
+        assert draws_of(straight, t) == expected[t]
+        assert draws_of(Lazy(3).start(np.arange(50), seed), t) == expected[t]
+
+
+def test_rounds_and_seeds_draw_other_columns():
+    search = Lazy(5).start(np.arange(1000), 1)
+    found = [draws_of(search, t)[0] for t in range(50)]
+    assert len({tuple(drawn) for drawn in found}) == 50
+    other = Lazy(5).start(np.arange(1000), 2)
+    assert all(draws_of(other, t)[0] != drawn for t, drawn in enumerate(found))
+
+
+def test_decisions_of_one_round_draw_other_columns():
+    search = Lazy(5).start(np.arange(1000), 1)
+    first, second, third = draws_of(search, 4)
+    assert first != second != third != first
+
+
+def test_a_search_starts_in_round_0():
+    started = Lazy(5).start(np.arange(100), 3)
+    assert started.pull().tolist() == draws_of(Lazy(5).start(np.arange(100), 3), 0)[0]
+
+
+def test_start_and_begin_return_the_search():
+    search = Exhaustive()
+    assert search.start(np.arange(3), 0) is search
+    assert search.begin(7) is search
+
+
+def test_a_search_starts_anew_on_other_columns():
+    search = Lazy(2).start(np.arange(10), 0)
+    search.pull()
+    assert search.start(np.array([40, 50]), 0).pull().tolist() == [40, 50]
+
+
+# Settings
 
 
 @pytest.mark.parametrize(

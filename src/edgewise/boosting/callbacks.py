@@ -30,8 +30,8 @@ class Run:
     validates : bool
         Whether there are validation rows.
     stop_reason : str
-        Why training ended: "n_rounds", "no edge", "early stopping", "time limit", "interrupted",
-        or what a callback returned.
+        Why training ended: "n_rounds", "no edge", "fitted" (no logistic loss is left), "early
+        stopping", "time limit", "interrupted", or what a callback returned.
     best_round : int or None
         The number of rounds to keep, where early stopping chose it.
     finished : bool

@@ -16,6 +16,7 @@ FIELDS = (
     "hamming_loss",
     "pseudo_weight",
     "validation",
+    "weight",
 )
 
 
@@ -23,10 +24,13 @@ class History(Mapping[str, Reals]):
     """A record of every round, as one array for each quantity.
 
     The quantities are: `edge`, the edge as a share of the total weight; `alpha`, the base
-    coefficient; `energy`, Z; `bound`, the running product of Z, which bounds the Hamming loss;
-    `train_error`, the share of training rows predicted wrongly; `hamming_loss`, R_H(f, W1);
-    `pseudo_weight`, w'_Sigma of seed 001; and `validation`, the eval metric, NaN without
-    validation rows.
+    coefficient; `energy`, Z; `bound`, which the Hamming loss never exceeds; `train_error`, the
+    share of training rows predicted wrongly; `hamming_loss`, R_H(f, W1); `pseudo_weight`, w'_Sigma
+    of seed 001, where all classes share a cut; `validation`, the eval metric, where there are
+    validation rows; and `weight`, the sum of the logistic weights before the step, with that loss.
+
+    With the exponential loss `bound` is the running product of Z. The logistic loss falls by at
+    least ``weight * (1 - energy)`` in a round, and `bound` is what is left of it in units of ln 2.
 
     Examples
     --------
@@ -42,16 +46,21 @@ class History(Mapping[str, Reals]):
     def __init__(self) -> None:
         self._rows: list[tuple[float, ...]] = []
         self._log_bound = 0.0
+        self._left = 1.0
 
     def append(self, **values: float) -> None:
-        """Add a round; `bound` follows from `energy`."""
-        self._multiply(values["energy"])
-        values["bound"] = math.exp(self._log_bound)
+        """Add a round; `bound` follows from `energy`, and from `weight` where there is one."""
+        weight = values.get("weight", math.nan)
+        self._lower(values["energy"], weight)
+        values["bound"] = math.exp(self._log_bound) if math.isnan(weight) else self._left
         self._rows.append(tuple([values.get(name, math.nan) for name in FIELDS]))
 
-    def _multiply(self, energy: float) -> None:
+    def _lower(self, energy: float, weight: float) -> None:
         # One by one: a sum that rounds otherwise would make a resumed run differ in the last bit.
-        self._log_bound += math.log(energy) if energy > 0 else -math.inf
+        if math.isnan(weight):
+            self._log_bound += math.log(energy) if energy > 0 else -math.inf
+        else:
+            self._left += weight * (energy - 1.0) / math.log(2.0)
 
     def last(self, name: str) -> float:
         """Return a quantity of the last round."""
@@ -60,9 +69,9 @@ class History(Mapping[str, Reals]):
     def truncate(self, n_rounds: int) -> None:
         """Forget the rounds after the first `n_rounds`."""
         del self._rows[n_rounds:]
-        self._log_bound = 0.0
-        for energy in self["energy"].tolist():
-            self._multiply(energy)
+        self._log_bound, self._left = 0.0, 1.0
+        for energy, weight in zip(self["energy"].tolist(), self["weight"].tolist(), strict=True):
+            self._lower(energy, weight)
 
     def __copy__(self) -> "History":
         return History.from_array(self.to_array())
@@ -79,9 +88,10 @@ class History(Mapping[str, Reals]):
         return np.array([row[place] for row in self._rows])
 
     def __contains__(self, name: object) -> bool:
-        # Without validation rows there is nothing to show under that name.
-        if name == "validation":
-            return not np.isnan(self["validation"]).all()
+        # Without validation rows there is nothing to show under that name; nor under "weight" with
+        # the exponential loss.
+        if name in ("validation", "weight"):
+            return not np.isnan(self[str(name)]).all()
         return name in FIELDS
 
     def __iter__(self) -> Iterator[str]:

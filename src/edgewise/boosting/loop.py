@@ -1,20 +1,18 @@
 """The boosting loop, the only one."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from edgewise.boosting.callbacks import Callback, Run
 from edgewise.boosting.monitor import Monitor
-from edgewise.data import BinnedTable, Bins, Table
+from edgewise.data import BinnedTable
 from edgewise.dtypes import Reals, Signs
-from edgewise.learners import CONSTANT, Cut, Learner
-from edgewise.model import StumpTerms
+from edgewise.learners import Learner
+from edgewise.model import Rule, Terms
 from edgewise.objective import REFRESH_EVERY, Hamming, Progress, Vote
-from edgewise.search import Exhaustive, Search
 
 logger = logging.getLogger("edgewise")
 
@@ -22,29 +20,23 @@ logger = logging.getLogger("edgewise")
 class TermList:
     """The terms of a run, growing round by round."""
 
-    def __init__(self, before: StumpTerms) -> None:
+    def __init__(self, before: Terms) -> None:
         self._before = before
-        self._new: list[tuple[Any, ...]] = []
+        self._new: list[tuple[Rule, Vote]] = []
 
-    def append(self, cut: Cut, vote: Vote, bins: Sequence[Bins]) -> None:
-        """Add a round's term, its bins turned into real thresholds."""
-        thresholds = _thresholds(cut, bins)
-        self._new.append((cut.columns, thresholds, _missing(cut, bins), vote.alpha, vote.votes))
+    def append(self, rule: Rule, vote: Vote) -> None:
+        """Add a round's term."""
+        self._new.append((rule, vote))
 
     def __len__(self) -> int:
         return len(self._before) + len(self._new)
 
-    def pack(self) -> StumpTerms:
+    def pack(self) -> Terms:
         """Return all terms as arrays."""
         if self._new:
-            columns, thresholds, missing, alphas, votes = zip(*self._new, strict=True)
-            self._before += StumpTerms(
-                np.array(columns, dtype=np.int32),
-                np.array(thresholds),
-                np.array(missing, dtype=np.int8),
-                np.array(alphas),
-                np.array(votes),
-            )
+            rules, taken = zip(*self._new, strict=True)
+            alphas, votes = [vote.alpha for vote in taken], np.array([v.votes for v in taken])
+            self._before += type(self._before).pack(rules, alphas, votes)  # type: ignore[operator]
             self._new = []
         return self._before
 
@@ -55,21 +47,21 @@ class Task:
 
     Attributes
     ----------
-    table : Table
-        The training rows as they came: terms of an earlier fit are replayed on them.
     binned : BinnedTable
-        The same rows in bins.
-    objective, learner, search :
-        The three parts that make the algorithm.
+        The training rows.
+    objective, learner :
+        The parts that make the algorithm; the learner holds the search.
+    fallback : function
+        Returns the same learner with a search of all columns, for rounds in which the search looked
+        at none with an edge; None where that is what the learner does anyway.
     monitor : Monitor or None
         Validation rows.
     """
 
-    table: Table
     binned: BinnedTable
     objective: Hamming
     learner: Learner
-    search: Search
+    fallback: Callable[[], Learner] | None = None
     monitor: Monitor | None = None
 
 
@@ -102,50 +94,58 @@ def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) 
 
 def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
     """Train round by round, yielding after each."""
-    objective, bins = task.objective, task.binned.bins
     while len(terms) < run.n_rounds:
-        _refresh(objective, len(terms))
-        chosen = _choose(task)
+        if task.objective.is_fitted:
+            run.stop_reason = "fitted"
+            return
+        _refresh(task.objective, len(terms))
+        chosen = _choose(task, len(terms))
         if chosen is None:
             run.stop_reason = "no edge"
             return
-        cut, signs, vote = chosen
-        progress = objective.advance(signs, vote)
-        validation = _validate(task.monitor, cut, bins, vote.coefficients)
-        terms.append(cut, vote, bins)
+        rule, outputs, vote = chosen
+        progress = task.objective.advance(outputs, vote)
+        validation = _validate(task.monitor, rule, vote.coefficients)
+        terms.append(rule, vote)
         _record(run, vote, progress, validation)
         yield
 
 
-def _choose(task: Task) -> tuple[Cut, Signs, Vote] | None:
-    """Return the round's cut, its outputs and votes, or None if no cut lowers the loss.
+def _choose(task: Task, t: int) -> tuple[Rule, Signs | Reals, Vote] | None:
+    """Return the round's rule, its outputs and votes, or None if no rule lowers the loss.
 
-    Where none does of the columns that the search looks at, all are looked at.
+    Where none does of the columns and rows that are looked at, all are looked at.
     """
-    searches: list[Search] = [task.search]
-    if not isinstance(task.search, Exhaustive):
-        searches.append(Exhaustive().start(task.search.columns_, task.search.rng_))
-    for search in searches:
-        cut = task.objective.find(task.learner, search)
-        if cut is not None:
-            signs = _signs(task.binned, cut)
-            vote = task.objective.vote(signs)
-            if vote is not None:
-                return cut, signs, vote
-    return None
+    chosen = _try(task, task.learner, t, everything=False)
+    if chosen is None and task.fallback is not None:
+        chosen = _try(task, task.fallback(), t, everything=True)
+    return chosen
 
 
-def _replay(task: Task, terms: StumpTerms) -> None:
+def _try(
+    task: Task, learner: Learner, t: int, everything: bool
+) -> tuple[Rule, Signs | Reals, Vote] | None:
+    found = task.objective.find(learner, t, everything)
+    if found is None:
+        return None
+    outputs = found.rule.outputs(task.binned) if found.outputs is None else found.outputs
+    vote = task.objective.vote(found, outputs)
+    return None if vote is None else (found.rule, outputs, vote)
+
+
+def _replay(task: Task, terms: Terms) -> None:
     """Bring weights and scores to where the given terms left them."""
-    monitored = task.monitor
-    watched = terms.signs(monitored.table) if monitored is not None else None
-    for t, signs in enumerate(terms.signs(task.table)):
+    monitor, rows = task.monitor, task.binned.aligned
+    assert rows is not None
+    watched = None
+    if monitor is not None and monitor.binned.aligned is not None:
+        watched = terms.outputs(monitor.binned.aligned)
+    for t, outputs in enumerate(terms.outputs(rows)):
         _refresh(task.objective, t)
-        task.search.pull()
-        vote = task.objective.retake(signs, float(terms.alphas[t]), terms.votes[t])
-        task.objective.advance(signs, vote)
-        if monitored is not None and watched is not None:
-            monitored.advance(next(watched), vote.coefficients)
+        vote = task.objective.retake(outputs, float(terms.alphas[t]), terms.votes[t])
+        task.objective.advance(outputs, vote)
+        if monitor is not None and watched is not None:
+            monitor.advance(next(watched), vote.coefficients)
 
 
 def _refresh(objective: Hamming, n_rounds: int) -> None:
@@ -153,11 +153,10 @@ def _refresh(objective: Hamming, n_rounds: int) -> None:
         objective.refresh()
 
 
-def _validate(monitor: Monitor | None, cut: Cut, bins: Sequence[Bins], moves: Reals) -> float:
+def _validate(monitor: Monitor | None, rule: Rule, moves: Reals) -> float:
     if monitor is None:
         return float("nan")
-    abstaining = Cut(cut.columns, cut.first, _missing(cut, bins))
-    monitor.advance(_signs(monitor.binned, abstaining), moves)
+    monitor.advance(rule.outputs(monitor.binned), moves)
     return monitor.value()
 
 
@@ -169,27 +168,6 @@ def _record(run: Run, vote: Vote, progress: Progress, validation: float) -> None
         train_error=progress.train_error,
         hamming_loss=progress.hamming_loss,
         pseudo_weight=progress.pseudo_weight,
+        weight=progress.weight,
         validation=validation,
     )
-
-
-def _signs(binned: BinnedTable, cut: Cut) -> Signs:
-    places = zip(cut.columns, cut.first, cut.missing, strict=True)
-    signs = [binned.cut(j, first, missing) for j, first, missing in places]
-    return signs[0][None] if len(signs) == 1 else np.stack(signs)
-
-
-def _thresholds(cut: Cut, bins: Sequence[Bins]) -> list[float]:
-    """Return the real thresholds; where every value is on the positive side, minus infinity."""
-    return [
-        float(bins[j].thresholds[first - 1]) if j != CONSTANT and first > 0 else -np.inf
-        for j, first in zip(cut.columns, cut.first, strict=True)
-    ]
-
-
-def _missing(cut: Cut, bins: Sequence[Bins]) -> list[int]:
-    """Return the outputs for missing values: 0 in columns where training saw none."""
-    return [
-        side if j == CONSTANT or bins[j].has_missing else 0
-        for j, side in zip(cut.columns, cut.missing, strict=True)
-    ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.data import BinnedTable, Table
+from edgewise.data import BinnedTable
 from edgewise.dtypes import Reals, Signs
 
 Metric = Callable[[Any, Reals], float]
@@ -18,8 +18,8 @@ class Monitor:
 
     Parameters
     ----------
-    table, binned : Table and BinnedTable
-        The validation rows, as they are and in the training bins.
+    binned : BinnedTable
+        The validation rows in the training bins.
     y : array
         Their true targets, as the metric wants them.
     metric : callable
@@ -28,18 +28,15 @@ class Monitor:
         K, the number of score columns.
     """
 
-    def __init__(
-        self, table: Table, binned: BinnedTable, y: Any, metric: Metric, n_scores: int
-    ) -> None:
-        self.table = table
+    def __init__(self, binned: BinnedTable, y: Any, metric: Metric, n_scores: int) -> None:
         self.binned = binned
         self._y = y
         self._metric = metric
         self._scores = np.zeros((n_scores, binned.n_rows))
 
-    def advance(self, signs: Signs, moves: Reals) -> None:
+    def advance(self, outputs: Signs | Reals, moves: Reals) -> None:
         """Move the scores by one term."""
-        self._scores += signs * moves[:, None]
+        self._scores += outputs * moves[:, None]
 
     def value(self) -> float:
         """Return the metric of the scores so far.

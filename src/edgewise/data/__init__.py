@@ -1,15 +1,21 @@
 """Data in: any table as typed columns, and typed columns as bin codes."""
 
-from edgewise.data.binned import BinnedTable, cut_codes, encode, fit_bins
+from edgewise.data.aligned import CONSTANT, Aligned
+from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes, encode, fit_bins
 from edgewise.data.bins import MAX_BINS, Bins, find_bins
+from edgewise.data.categories import Categories
 from edgewise.data.columns import Column, NominalColumn, NumericColumn, SparseColumn
 from edgewise.data.table import ArrayTable, SparseTable, Table, as_table
 
 __all__ = [
+    "CONSTANT",
     "MAX_BINS",
+    "Aligned",
     "ArrayTable",
     "BinnedTable",
     "Bins",
+    "Categories",
+    "Coding",
     "Column",
     "NominalColumn",
     "NumericColumn",
@@ -17,6 +23,7 @@ __all__ = [
     "SparseTable",
     "Table",
     "as_table",
+    "categories_of",
     "cut_codes",
     "encode",
     "find_bins",

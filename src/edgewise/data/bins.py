@@ -51,6 +51,10 @@ class Bins:
         """Whether any cut of this column tells two rows apart."""
         return len(self.thresholds) > 0 or (self.has_missing and self.has_values)
 
+    def first(self, threshold: float) -> int:
+        """Return the first bin at or above one of the thresholds, or minus infinity."""
+        return int(np.searchsorted(self.thresholds, threshold, side="right"))
+
     def encode(self, column: NumericColumn | SparseColumn) -> NDArray[np.intp]:
         """Return the code of every stored value of the column."""
         values = column.values

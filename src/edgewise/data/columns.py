@@ -77,3 +77,15 @@ class NominalColumn:
 
 
 Column = NumericColumn | SparseColumn | NominalColumn
+
+
+def as_nominal(column: Column) -> NominalColumn | None:
+    """Return a column as a nominal one, or None if it holds numbers.
+
+    A column without any value has no kind of its own: all of it is missing.
+    """
+    if isinstance(column, NominalColumn):
+        return column
+    if len(column.values) == len(column) and np.isnan(column.reals()).all():
+        return NominalColumn(np.zeros(len(column), dtype=np.uint32), ())
+    return None

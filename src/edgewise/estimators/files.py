@@ -1,20 +1,25 @@
 """Classifiers to files and back."""
 
 import os
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from edgewise.boosting import History
 from edgewise.boosting.history import FIELDS
+from edgewise.data.filters import Filters
 from edgewise.estimators.adaboost_mh import AdaBoostMH
 from edgewise.estimators.targets import n_scores
-from edgewise.learners import LEARNERS
-from edgewise.model import ModelFileError, StumpTerms, collapse, read, write
+from edgewise.learners import LEARNERS, learner_named
+from edgewise.model import ModelFileError, StumpTerms, read, write
+from edgewise.model.stored import checked_array, read_rules
+from edgewise.objective import LOSSES, VOTE_RULES
 from edgewise.search import SEARCHES
+from edgewise.validation import one_of, positive
 
-_TERM_ARRAYS = ("columns", "thresholds", "missing", "alphas", "votes")
 _PARTS = {"learner": LEARNERS, "search": SEARCHES}
 # Settings that belong to one fit only.
 _FOR_ONE_FIT = ("callbacks", "random_state", "verbose", "n_jobs")
@@ -39,9 +44,18 @@ def save(model: AdaBoostMH, path: str | os.PathLike[str]) -> None:
         "best_iteration": int(model.best_iteration_),
         "stop_reason": model.stop_reason_,
         "seed": int(model._seed),
+        "settings": {
+            "votes": model.votes_,
+            "loss": model.loss_,
+            "learning_rate": float(model.learning_rate_),
+        },
+        "trained": _part(LEARNERS, model.learner_),
+        "categories": {str(j): list(values) for j, values in model._categories.items()},
+        "filters": _filter_settings(model._filters),
+        "terms": "stumps" if isinstance(model.terms_, StumpTerms) else "rules",
     }
     unsaved = set(model.get_params(deep=False)) - set(parameters)
-    arrays = {name: getattr(model.terms_, name) for name in _TERM_ARRAYS}
+    arrays = {field.name: getattr(model.terms_, field.name) for field in fields(model.terms_)}
     arrays |= {"history": model.history_.to_array(), "offsets": model._offsets}
     if not isinstance(model.init_weights, str):
         arrays["init_weights"] = np.array(model.init_weights, dtype=np.float64)
@@ -109,52 +123,46 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
             raise ValueError("feature names do not match the number of features")
         model.feature_names_in_ = np.array(names, dtype=object)
     width = n_scores(len(model.classes_), model._multilabel)
-    model.terms_ = _terms(arrays, width, model.n_features_in_)
+    _read_settings(model, header)
+    model._categories = _categories(header["categories"], model.n_features_in_)
+    model._filters = _filters(header["filters"], model.n_features_in_)
+    if header["terms"] == "stumps":
+        model.terms_ = _stumps(arrays, width, model.n_features_in_)
+        _check_table_size(model.terms_)
+    else:
+        n_filters = len(model._filters) if model._filters is not None else 0
+        n_columns = model.n_features_in_ + n_filters
+        model.terms_ = read_rules(arrays, width, n_columns, model._categories)
     model.n_rounds_ = len(model.terms_)
     model.history_ = History.from_array(
-        _of(arrays["history"], np.float64, (None, len(FIELDS)), finite=False)
+        checked_array(arrays["history"], np.float64, (None, len(FIELDS)), finite=False)
     )
     if model.history_.n_rounds < model.n_rounds_:
         raise ValueError("the history is shorter than the model")
-    model._offsets = _of(arrays["offsets"], np.float64, (width,))
+    model._offsets = checked_array(arrays["offsets"], np.float64, (width,))
     model.best_iteration_ = _count(header["best_iteration"])
     model.stop_reason_ = str(header["stop_reason"])
-    _check_table_size(model.terms_)
-    model._tables = collapse(model.terms_)
+    model._prepare()
     return model
 
 
-def _terms(arrays: dict[str, NDArray], width: int, n_features: int) -> StumpTerms:
+def _stumps(arrays: dict[str, NDArray], width: int, n_features: int) -> StumpTerms:
     columns = arrays["columns"]
     if columns.ndim != 2 or columns.shape[1] not in (1, width):
         raise ValueError("the terms have the wrong shape")
     shape = columns.shape
     terms = StumpTerms(
-        _of(columns, np.int32, shape),
-        _of(arrays["thresholds"], np.float64, shape, finite=False),
-        _of(arrays["missing"], np.int8, shape),
-        _of(arrays["alphas"], np.float64, shape[:1]),
-        _of(arrays["votes"], np.float64, (shape[0], width)),
+        checked_array(columns, np.int32, shape),
+        checked_array(arrays["thresholds"], np.float64, shape, finite=False),
+        checked_array(arrays["missing"], np.int8, shape),
+        checked_array(arrays["alphas"], np.float64, shape[:1]),
+        checked_array(arrays["votes"], np.float64, (shape[0], width)),
     )
     if len(terms) and (columns.min() < -1 or columns.max() >= n_features):
         raise ValueError("a term names a column that does not exist")
     if np.isnan(terms.thresholds).any() or not np.isin(terms.missing, (-1, 0, 1)).all():
         raise ValueError("a term is damaged")
     return terms
-
-
-def _of(
-    array: NDArray, dtype: type[np.generic], shape: tuple[int | None, ...], finite: bool = True
-) -> NDArray:
-    if array.dtype != dtype or array.ndim != len(shape):
-        raise ValueError("an array has the wrong type or shape")
-    if any(
-        want is not None and have != want for have, want in zip(array.shape, shape, strict=True)
-    ):
-        raise ValueError("an array has the wrong shape")
-    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError("an array has numbers that are not finite")
-    return array
 
 
 def _parameters(model: AdaBoostMH) -> dict[str, Any]:
@@ -167,6 +175,8 @@ def _parameters(model: AdaBoostMH) -> dict[str, Any]:
             value = _part(_PARTS[name], value)
             if value is None:
                 continue
+        elif name == "nominal" and value is not None:
+            value = [_plain(column) for column in value]
         elif name == "class_weight" and isinstance(value, (dict, list)):
             value = _class_weight_pairs(value)
         value = _plain(value)
@@ -180,11 +190,19 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _part(known: dict[str, Any], value: Any) -> dict[str, Any] | None:
+def _part(known: dict[str, Any], value: Any) -> Any:
+    """Return a learner or search, or a list of them, as JSON can hold it; None if it cannot."""
+    if isinstance(value, (list, tuple)):
+        parts = [_part(known, one) for one in value]
+        return None if any(part is None for part in parts) else parts
+    if not isinstance(value, BaseEstimator):
+        plain = _plain(value)
+        return plain if isinstance(plain, (str, int, float, bool)) else None
     for name, kind in known.items():
         if type(value) is kind:
             chosen = value.get_params(deep=False)
-            return {"name": name, "parameters": {key: _plain(v) for key, v in chosen.items()}}
+            settings = {key: _part(known, setting) for key, setting in chosen.items()}
+            return None if None in settings.values() else {"name": name, "parameters": settings}
     return None
 
 
@@ -192,10 +210,18 @@ def _settings(saved: dict[str, Any]) -> dict[str, Any]:
     settings = dict(saved)
     settings["class_weight"] = _class_weight(settings.get("class_weight"))
     for part, known in _PARTS.items():
-        if isinstance(settings.get(part), dict):
-            chosen = settings[part]
-            settings[part] = known[chosen["name"]](**chosen["parameters"])
+        if part in settings:
+            settings[part] = _rebuilt_part(known, settings[part])
     return settings
+
+
+def _rebuilt_part(known: dict[str, Any], saved: Any) -> Any:
+    if isinstance(saved, list):
+        return [_rebuilt_part(known, one) for one in saved]
+    if not isinstance(saved, dict):
+        return saved
+    settings = {key: _rebuilt_part(known, value) for key, value in saved["parameters"].items()}
+    return known[saved["name"]](**settings)
 
 
 def _class_weight_pairs(weights: Any) -> list[Any]:
@@ -222,6 +248,44 @@ def _check_table_size(terms: StumpTerms) -> None:
     distinct = np.unique(cuts, axis=1).shape[1]
     if distinct * row_bytes > _MOST_TABLE_BYTES:
         raise ValueError(f"its tables of {distinct} thresholds are larger than any model's")
+
+
+def _filter_settings(filters: Filters | None) -> list[int] | None:
+    return None if filters is None else [*filters.shape, filters.smallest]
+
+
+def _filters(saved: Any, n_features: int) -> Filters | None:
+    if saved is None:
+        return None
+    rows, columns, smallest = (_count(number) for number in saved)
+    if rows * columns != n_features:
+        raise ValueError("the image filters do not match the number of features")
+    return Filters((rows, columns), smallest)
+
+
+def _categories(saved: Any, n_features: int) -> dict[int, tuple[object, ...]]:
+    found = {}
+    for name, values in saved.items():
+        column = int(name)
+        if not 0 <= column < n_features or not isinstance(values, list):
+            raise ValueError("the categories are damaged")
+        if not all(isinstance(value, (str, float)) for value in values):
+            raise ValueError("categories must be strings or numbers")
+        found[column] = tuple(values)
+    return found
+
+
+def _read_settings(model: AdaBoostMH, header: dict[str, Any]) -> None:
+    settings = header["settings"]
+    model.votes_ = one_of("votes", settings["votes"], VOTE_RULES)
+    model.loss_ = one_of("loss", settings["loss"], LOSSES)
+    model.learning_rate_ = positive("learning_rate", settings["learning_rate"])
+    model._link = 1.0 if model.loss_ == "logistic" else 2.0
+    # None where the learner is of the user's own making, which a file cannot hold.
+    trained = header["trained"]
+    if trained is not None:
+        trained = learner_named(_rebuilt_part(LEARNERS, trained))
+    model.learner_ = trained
 
 
 def _strings(values: Any) -> list[str]:

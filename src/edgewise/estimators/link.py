@@ -6,17 +6,20 @@ from scipy.special import expit, log_expit, logsumexp
 from edgewise.dtypes import Reals
 
 
-def probabilities(scores: Reals, offsets: Reals, multilabel: bool) -> Reals:
+def probabilities(scores: Reals, offsets: Reals, multilabel: bool, scale: float = 2.0) -> Reals:
     """Return probabilities for scores of shape (n, K).
 
     Parameters
     ----------
     scores : array of shape (n, K)
-        Each estimates half the log-odds of its label under the initial weights.
+        Each estimates a share of the log-odds of its label under the initial weights.
     offsets : array of shape (K,)
         What the initial weights add to the log-odds.
     multilabel : bool
         Whether each label has a probability of its own. Otherwise they sum to 1 over the classes.
+    scale : float, default 2.0
+        What scores are multiplied by to be log-odds: 2 for the exponential loss, 1 for the
+        logistic one.
 
     Examples
     --------
@@ -25,7 +28,7 @@ def probabilities(scores: Reals, offsets: Reals, multilabel: bool) -> Reals:
     array([[0.5  , 0.5  ],
            [0.119, 0.881]])
     """
-    log_odds = 2 * scores - offsets
+    log_odds = scale * scores - offsets
     if multilabel:
         return expit(log_odds)
     if scores.shape[1] == 1:

@@ -1,10 +1,9 @@
 """What is measured on a classifier's validation rows, and how."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from edgewise.boosting import Metric, Monitor
-from edgewise.data import Bins, encode
+from edgewise.data import BinnedTable, encode
 from edgewise.dtypes import Reals
 from edgewise.estimators.link import probabilities
 from edgewise.estimators.rows import HeldOut
@@ -14,9 +13,10 @@ from edgewise.metrics import ON_PROBABILITIES, ON_SCORES
 
 def make_monitor(
     held_out: HeldOut | None,
-    bins: Sequence[Bins],
+    trained: BinnedTable,
     labels: Labels,
     offsets: Reals,
+    link: float,
     eval_metric: Any,
 ) -> Monitor | None:
     """Return the monitor of the validation rows, or None without any.
@@ -40,8 +40,10 @@ def make_monitor(
     else:
 
         def metric(y: Any, scores: Reals) -> float:
-            given = probabilities(scores, offsets, labels.multilabel)
+            given = probabilities(scores, offsets, labels.multilabel, link)
             return ON_PROBABILITIES[eval_metric](y, given)
 
-    binned = encode(held_out.table, bins, training=False)
-    return Monitor(held_out.table, binned, targets, metric, labels.n_scores)
+    assert trained.aligned is not None
+    filters = trained.aligned.filters
+    binned = encode(held_out.table, trained.bins, training=False, filters=filters)
+    return Monitor(binned, targets, metric, labels.n_scores)

@@ -106,7 +106,7 @@ def read_held_out(eval_set: Any, like: Rows, infinite: str) -> HeldOut:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) != 2:
         raise ValueError("eval_set must be a tuple (X, y)")
-    table = as_table(eval_set[0], infinite)
+    table = as_table(eval_set[0], infinite).declare(list(like.table.nominal))
     if table.n_columns != like.table.n_columns:
         raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.table.n_columns}")
     if table.names is not None and like.table.names is not None:

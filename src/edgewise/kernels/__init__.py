@@ -8,9 +8,18 @@ import os
 from typing import Protocol
 
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Signs
+from edgewise.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE, exact_sum, fixed
-from edgewise.kernels.state import Candidates, Edges, State, Step, Tally
+from edgewise.kernels.state import (
+    Candidates,
+    Edges,
+    InitialWeights,
+    Problem,
+    RealStep,
+    State,
+    Step,
+    Tally,
+)
 from edgewise.kernels.twins import TwinKernels
 from edgewise.validation import one_of
 
@@ -19,7 +28,10 @@ __all__ = [
     "SEARCH_SCALE",
     "Candidates",
     "Edges",
+    "InitialWeights",
     "Kernels",
+    "Problem",
+    "RealStep",
     "State",
     "Step",
     "Tally",
@@ -36,6 +48,9 @@ BACKENDS = ("auto", "numpy", "numba")
 # loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
 _COMPILE_FROM = 1_000_000_000
 
+# What NumPy does with a bin after the histogram takes as long as so many entries of it.
+_VISITS_A_BIN = 40
+
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
 
@@ -49,18 +64,46 @@ class Kernels(Protocol):
     def search(
         self,
         columns: Columns,
-        state: State,
+        problem: Problem,
         per_score: bool = False,
         score_edges: bool = False,
         constant: bool = True,
+        abstain: bool = False,
+        gain: bool = False,
     ) -> Candidates:
-        """Return the best cut of each column."""
+        """Return the best cut of each column, by edge or by gain."""
+
+    def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
+        """Return the sums of S of each value of some nominal columns, shape (values, K).
+
+        With `mass` the mass column comes last.
+        """
+
+    def flip(self, problem: Problem, signs: Signs) -> Problem:
+        """Return the problem under virtual labels."""
+
+    def within(self, problem: Problem, rows: Rows) -> Problem:
+        """Return the problem on some of the rows."""
+
+    def release(self, problem: Problem) -> None:
+        """Take back the memory of a problem that is no longer needed."""
+
+    def over(self, table: BinnedTable) -> "Kernels":
+        """Return the kernels of another table with the same rows."""
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut."""
 
     def advance(self, state: State, signs: Signs, step: Step) -> Tally:
         """Take the step."""
+
+    def reweigh(
+        self, state: State, outputs: Signs | Reals, step: RealStep, initial: InitialWeights
+    ) -> tuple[int, int]:
+        """Move the scores and compute the weights from them."""
+
+    def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
+        """Return Z of a real-valued base function."""
 
     def close(self) -> None:
         """End what was started."""
@@ -76,8 +119,12 @@ def use_compiled(visits: float) -> bool:
 
 
 def kernels_for(table: BinnedTable, n_scores: int, n_rounds: int, n_jobs: int) -> Kernels:
-    """Return the kernels for a training table, compiled where the work is worth it."""
-    visits = float(table.n_rows) * (table.n_columns + 4) * n_scores * n_rounds
+    """Return the kernels for a training table, compiled where the work is worth it.
+
+    `n_rounds` counts searches of all columns, of which a round may make several.
+    """
+    n_bins = sum(b.n_codes for b in table.bins)
+    visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
     if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
         visits = max(visits, _COMPILE_FROM)
     if use_compiled(visits):

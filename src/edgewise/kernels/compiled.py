@@ -4,8 +4,30 @@ Each function notes which arguments it reads (IN) and writes (OUT). All release 
 lock, so that threads share the columns of a search and the rows of an update.
 """
 
-from edgewise.kernels.score import score
-from edgewise.kernels.search import search_dense, search_sparse
-from edgewise.kernels.update import advance, sum_edges
+from edgewise.kernels.score import score, score_rules
+from edgewise.kernels.search import (
+    flip,
+    search_dense,
+    search_rest,
+    search_rows,
+    search_sparse,
+    sum_codes,
+    sum_rows,
+)
+from edgewise.kernels.update import advance, reweigh, sum_edges, sum_energy
 
-__all__ = ["advance", "score", "search_dense", "search_sparse", "sum_edges"]
+__all__ = [
+    "advance",
+    "flip",
+    "reweigh",
+    "score",
+    "score_rules",
+    "search_dense",
+    "search_rest",
+    "search_rows",
+    "search_sparse",
+    "sum_codes",
+    "sum_edges",
+    "sum_energy",
+    "sum_rows",
+]

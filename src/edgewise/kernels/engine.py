@@ -10,15 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Exacts, Integers, Signs
+from edgewise.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.kernels import compiled
-from edgewise.kernels.state import Candidates, Edges, State, Step, Tally, aligned_zeros
+from edgewise.kernels.fixed_point import ENERGY_SCALE
+from edgewise.kernels.state import (
+    Candidates,
+    Edges,
+    InitialWeights,
+    Problem,
+    RealStep,
+    State,
+    Step,
+    Tally,
+    aligned_zeros,
+)
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.
 _BATCH_BYTES = 1 << 20
 
 # Fewer rows than this a thread are not worth handing over.
 _ROWS_A_THREAD = 4096
+
+# Histograms larger than this are summed again rather than kept for a subtraction.
+_KEPT_BYTES = 1 << 25
+
+# How compiled code is told that no row is left out.
+_ALL_ROWS = np.empty(0, dtype=ROW)
 
 
 class CompiledKernels:
@@ -34,31 +51,147 @@ class CompiledKernels:
         self._has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
         self._parts: dict[int, list[tuple[int, int]]] = {}
         self._plans: dict[tuple[Any, ...], _Plan] = {}
+        self._spare: dict[int, list[Integers]] = {}
+        self._flipped: list[Integers] = []
 
     def search(
         self,
         columns: Columns,
-        state: State,
+        problem: Problem,
         per_score: bool = False,
         score_edges: bool = False,
         constant: bool = True,
+        abstain: bool = False,
+        gain: bool = False,
     ) -> Candidates:
         """Return the best cut of each column."""
-        plan = self._plan(columns, state, per_score, score_edges)
+        plan = self._plan(columns, problem, per_score, score_edges)
+        kept, other = self._kept(problem, plan)
+        mass = int(problem.signed_masses.sum()) if gain else -int(problem.mass_column)
+        scan = (constant, abstain, mass)
+        found = (plan.best, plan.first, plan.missing, plan.score_edges)
 
         def run(batch: "_Batch") -> None:
-            search = compiled.search_sparse if batch.sparse else compiled.search_dense
-            histogram = plan.histograms.get()
-            search(
-                *batch.codes, batch.places, batch.bases, batch.n_codes, batch.has_missing,
-                batch.where, constant, state.flat_signed, state.n_rows, state.signed.shape[0],
-                state.signed_totals, state.width, per_score, histogram[: batch.size], plan.best,
-                plan.first, plan.missing, plan.score_edges,
-            )  # fmt: skip
-            plan.histograms.put(histogram)
+            memory = plan.histograms.get() if kept is None else kept[batch.start :]
+            histogram = memory[: batch.size]
+            chunks, n, _ = problem.signed.shape
+            shape = (batch.bases, batch.n_codes, batch.has_missing, batch.where, *scan)
+            sums = (chunks, problem.signed_totals, problem.width, per_score, histogram, *found)
+            if other is not None:
+                part = other[batch.start : batch.start + batch.size]
+                compiled.search_rest(part, *shape, *sums)
+            elif batch.sparse:
+                signed = problem.masked.flat_signed
+                compiled.search_sparse(
+                    *batch.codes, problem.column_totals, batch.places, *shape, signed, n, *sums
+                )
+            elif problem.rows is not None:
+                stored = (*batch.codes, batch.places)
+                compiled.search_rows(*stored, *shape, problem.flat_signed, n, problem.rows, *sums)
+            else:
+                stored = (*batch.codes, batch.places)
+                compiled.search_dense(*stored, *shape, problem.flat_signed, n, *sums)
+            if kept is None:
+                plan.histograms.put(memory)
 
+        if any(batch.sparse for batch in plan.batches) and other is None:
+            _ = problem.masked  # made once, before the threads ask for it
         self._map(run, plan.batches)
         return plan.candidates
+
+    def _kept(self, problem: Problem, plan: "_Plan") -> tuple[Integers | None, Integers | None]:
+        """Return the memory for histograms to keep, and the histograms to subtract from it.
+
+        Where the other part's are known, the memory is that of the whole, which is used up.
+        """
+        if problem.kept is None or plan.size * problem.signed.itemsize > _KEPT_BYTES:
+            return None, None
+        other = None
+        if problem.split_from is not None:
+            whole, part = problem.split_from
+            if whole.kept and part.kept and plan.key in whole.kept and plan.key in part.kept:
+                other = part.kept[plan.key]
+                problem.kept[plan.key] = whole.kept.pop(plan.key)
+        if other is None:
+            spare = self._spare.setdefault(plan.size, [])
+            problem.kept[plan.key] = (
+                spare.pop() if spare else aligned_zeros((plan.size,), problem.signed.dtype.type)
+            )
+        return problem.kept[plan.key], other
+
+    def release(self, problem: Problem) -> None:
+        """Take back the memory of a problem that is no longer needed."""
+        for histograms in (problem.kept or {}).values():
+            self._spare.setdefault(len(histograms), []).append(histograms)
+        problem.kept = None
+        if problem.borrowed:
+            self._flipped.append(problem.signed)
+            problem.borrowed = False
+
+    def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
+        """Return the sums of S over the rows of each value of some nominal columns.
+
+        Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
+        other.
+        """
+        chunks, n, lanes = problem.signed.shape
+        rows = problem.rows if problem.rows is not None else _ALL_ROWS
+        sizes = [self.table.bins[j].n_codes for j in columns]
+        flat = [np.zeros(chunks * size * lanes, dtype=problem.signed.dtype) for size in sizes]
+        places = self.table.nominal.place(columns)
+
+        def run(q: int) -> None:
+            if problem.rows is not None and len(problem.rows) == 0:
+                return
+            codes = self.table.nominal.codes[places[q]]
+            compiled.sum_codes(
+                codes, rows, problem.flat_signed, n, chunks, problem.width, sizes[q], flat[q]
+            )
+
+        self._map(run, range(len(sizes)))
+        shaped = [part.reshape(chunks, size, lanes) for part, size in zip(flat, sizes, strict=True)]
+        by_value = [part.transpose(1, 0, 2).reshape(part.shape[1], -1) for part in shaped]
+        return np.concatenate(by_value)[:, : problem.n_scores + mass].astype(np.int64)
+
+    def flip(self, problem: Problem, signs: Signs) -> Problem:
+        """Return the problem with each row's weights multiplied by its sign: virtual labels."""
+        chunks, n, lanes = problem.signed.shape
+        out = (
+            self._flipped.pop()
+            if self._flipped
+            else aligned_zeros(problem.signed.shape, problem.signed.dtype.type)
+        )
+        spans = self._spans(n)
+        sums = np.zeros((len(spans), chunks * lanes), dtype=np.int64)
+
+        def run(part: int) -> None:
+            compiled.flip(
+                *spans[part], problem.flat_signed, signs, n, chunks, problem.width,
+                out.reshape(-1), sums[part],
+            )  # fmt: skip
+
+        self._map(run, range(len(spans)))
+        totals = _total(sums)[: problem.n_scores]
+        flipped = Problem(out, totals, problem.signed_masses, mass_column=problem.mass_column)
+        if problem.rows is not None or not signs.all():
+            rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
+            flipped = self.within(flipped, rows)
+        flipped.borrowed = True
+        return flipped
+
+    def within(self, problem: Problem, rows: Rows) -> Problem:
+        """Return the problem on some of the rows."""
+        chunks, n, lanes = problem.signed.shape
+        sums = np.zeros((2, chunks * lanes), dtype=np.int64)
+        compiled.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
+        totals, masses = sums[:, : problem.n_scores]
+        return Problem(problem.signed, totals, masses, rows, mass_column=problem.mass_column)
+
+    def over(self, table: BinnedTable) -> "CompiledKernels":
+        """Return the kernels of another table with the same rows, on the same threads."""
+        other = CompiledKernels(table, 1)
+        other.n_jobs, other._pool = self.n_jobs, self._pool
+        return other
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
@@ -81,7 +214,7 @@ class CompiledKernels:
             return compiled.advance(
                 *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
                 step.agree, step.against, step.rest, step.coefficients, step.votes, state.width,
-                state.weights, state.scores, state.flat_signed, sums[part],
+                state.mass_column, state.weights, state.scores, state.flat_signed, sums[part],
             )  # fmt: skip
 
         counts = self._map(run, range(len(spans)))
@@ -89,6 +222,36 @@ class CompiledKernels:
         state.signed_totals, state.signed_masses = total[0], total[1]
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
+
+    def reweigh(
+        self, state: State, outputs: Signs | Reals, step: RealStep, initial: InitialWeights
+    ) -> tuple[int, int]:
+        """Move the scores and compute the weights from them, not yet normalised.
+
+        Return the sums, in fixed point, of the weights and of ``| sum over l of w y v |`` before
+        the step.
+        """
+        spans = self._spans(state.n_rows)
+
+        def run(part: int) -> tuple[int, int]:
+            return compiled.reweigh(
+                *spans[part], state.labels, outputs, step.coefficients, step.votes, *initial,
+                step.logistic, step.shift, step.unit, state.weights, state.scores,
+            )  # fmt: skip
+
+        sums = self._map(run, range(len(spans)))
+        return sum(part[0] for part in sums), sum(part[1] for part in sums)
+
+    def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
+        """Return Z of a real-valued base function: the sum of w exp(-y h)."""
+        spans = self._spans(state.n_rows)
+
+        def run(part: int) -> int:
+            return compiled.sum_energy(
+                *spans[part], state.weights, state.labels, outputs, coefficients
+            )
+
+        return sum(self._map(run, range(len(spans)))) / ENERGY_SCALE
 
     def close(self) -> None:
         """End the threads."""
@@ -110,23 +273,25 @@ class CompiledKernels:
             return [run(part) for part in parts]
         return list(self._pool.map(run, parts))
 
-    def _plan(self, columns: Columns, state: State, per_score: bool, score_edges: bool) -> "_Plan":
-        key = (columns.tobytes(), state.signed.shape[::2], per_score, score_edges)
+    def _plan(
+        self, columns: Columns, problem: Problem, per_score: bool, score_edges: bool
+    ) -> "_Plan":
+        key = (columns.tobytes(), problem.signed.shape[::2], per_score, score_edges)
         if key not in self._plans:
             self._plans.clear()
-            batches = self._batches(columns, state)
+            batches = self._batches(columns, problem)
             histograms: SimpleQueue[Integers] = SimpleQueue()
             for _ in range(min(self.n_jobs, len(batches))):
                 largest = max(batch.size for batch in batches)
-                histograms.put(aligned_zeros((largest,), state.signed.dtype.type))
+                histograms.put(aligned_zeros((largest,), problem.signed.dtype.type))
             self._plans[key] = _Plan(
-                columns, state.n_scores, per_score, score_edges, batches, histograms
+                key, columns, problem.n_scores, per_score, score_edges, batches, histograms
             )
         return self._plans[key]
 
-    def _batches(self, columns: Columns, state: State) -> list["_Batch"]:
-        chunks, _, lanes = state.signed.shape
-        bin_bytes = chunks * lanes * state.signed.itemsize
+    def _batches(self, columns: Columns, problem: Problem) -> list["_Batch"]:
+        chunks, _, lanes = problem.signed.shape
+        bin_bytes = chunks * lanes * problem.signed.itemsize
         place = self.table.place[columns]
         batches = []
         for is_sparse in (False, True):
@@ -148,9 +313,13 @@ class CompiledKernels:
                         place[where],
                         self._n_codes[numbers],
                         self._has_missing[numbers],
-                        state,
+                        problem,
                     )
                 )
+        at = 0
+        for batch in batches:
+            batch.start = at
+            at += -(-batch.size // lanes) * lanes
         return batches
 
 
@@ -164,9 +333,10 @@ class _Batch:
         places: Columns,
         n_codes: Columns,
         has_missing: NDArray[np.bool_],
-        state: State,
+        problem: Problem,
     ) -> None:
-        chunks, _, lanes = state.signed.shape
+        chunks, _, lanes = problem.signed.shape
+        self.start = 0
         self.where = where
         self.sparse = bool(places[0] < 0)
         self.places = -1 - places if self.sparse else places
@@ -188,6 +358,7 @@ class _Plan:
 
     def __init__(
         self,
+        key: tuple[Any, ...],
         columns: Columns,
         n_scores: int,
         per_score: bool,
@@ -196,6 +367,8 @@ class _Plan:
         histograms: SimpleQueue[Integers],
     ) -> None:
         shape = (len(columns), n_scores if per_score else 1)
+        self.key = key
+        self.size = batches[-1].start + batches[-1].size
         self.batches = batches
         # One for each thread; a batch takes any that is free.
         self.histograms = histograms

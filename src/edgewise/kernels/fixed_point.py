@@ -12,6 +12,12 @@ SEARCH_SCALE = 2.0**30
 EXACT_SCALE = 2.0**62
 """One unit of weight in the sums that steps are computed from."""
 
+GAIN_SCALE = 2.0**20
+"""By how much finer than weights in the search gains are."""
+
+ENERGY_SCALE = 2.0**52
+"""One unit of weight in sums of energies, which may exceed 1."""
+
 WIDE_SEARCH_LIMIT = 2**26
 """Past this many weights their rounding errors alone could fill the 32-bit head room."""
 

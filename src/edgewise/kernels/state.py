@@ -1,14 +1,14 @@
 """What the kernels read and write in a round: weights, scores and their fixed-point images."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Signs
-from edgewise.kernels.fixed_point import WIDE_SEARCH_LIMIT
+from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.kernels.fixed_point import GAIN_SCALE, WIDE_SEARCH_LIMIT
 
 # Score columns travel through the search in vectors of this many lanes.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -38,6 +38,99 @@ def aligned_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray:
     return raw[start : start + n_bytes].view(dtype).reshape(shape)
 
 
+def gains(squares: Any, masses: Any) -> Any:
+    """Return the sum of squared edges over the mass, in fixed point.
+
+    With one score column the best real vote on some rows lowers the loss by half of this, to second
+    order; with several this takes one mass for all. The sum of squares is an integer below 2**62,
+    so that the only rounding is that of one division.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.asarray(squares, dtype=np.float64) / np.asarray(masses, dtype=np.float64)
+    return np.rint(np.where(np.asarray(masses) > 0, shares, 0.0) * GAIN_SCALE).astype(np.int64)
+
+
+@dataclass
+class Problem:
+    """What one search sums: signed weights of all rows or of some.
+
+    Attributes
+    ----------
+    signed : integer array of shape (chunks, n, lanes)
+        S, the signed weights quantised for the search, row by row as histograms add them.
+    signed_totals, signed_masses : int64 arrays of shape (K,)
+        The sums of S and of |S| over the rows. Where S has a mass column, one after the last score
+        column that holds each row's sum of |S|, they leave it out.
+    rows : int32 array or None
+        The rows that count, ascending; None is all of them.
+    kept : dict or None
+        Where searches leave their histograms, so that those of a part of the rows can be
+        subtracted from them; None keeps nothing.
+    split_from : tuple of Problem or None
+        The problem that this one is a part of and the one that holds the other part: histograms
+        that both have kept give this one's by subtraction.
+    borrowed : bool
+        Whether `signed` is memory that the kernels lend, to be given back by ``release``.
+    mass_column : bool
+        Whether S has a mass column.
+    """
+
+    signed: Integers
+    signed_totals: Exacts
+    signed_masses: Exacts
+    rows: Rows | None = None
+    kept: dict[tuple[Any, ...], Any] | None = None
+    split_from: tuple["Problem", "Problem"] | None = None
+    borrowed: bool = False
+    mass_column: bool = False
+
+    @property
+    def n_scores(self) -> int:
+        """K, the number of score columns."""
+        return len(self.signed_totals)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that S has, those that do not count included."""
+        return self.signed.shape[1]
+
+    @property
+    def edge(self) -> int:
+        """The edge of the constant on these rows."""
+        return int(np.abs(self.signed_totals).sum())
+
+    @property
+    def gain(self) -> int:
+        """The gain of the constant on these rows: see `gains`."""
+        return int(gains((self.signed_totals**2).sum(), self.signed_masses.sum()))
+
+    @cached_property
+    def width(self) -> NDArray[np.int8]:
+        """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
+        return np.empty((0,) * self.signed.shape[2].bit_length(), dtype=np.int8)
+
+    @cached_property
+    def flat_signed(self) -> Integers:
+        """S as a flat view."""
+        return self.signed.reshape(-1)
+
+    @cached_property
+    def masked(self) -> "Problem":
+        """The same problem with zeros in place of the rows that do not count."""
+        if self.rows is None:
+            return self
+        signed = np.zeros_like(self.signed)
+        signed[:, self.rows] = self.signed[:, self.rows]
+        return replace(self, signed=signed, rows=None, kept=None, split_from=None)
+
+    @property
+    def column_totals(self) -> Exacts:
+        """The sums of all columns of S, the mass column included."""
+        if not self.mass_column:
+            return self.signed_totals
+        return np.append(self.signed_totals, self.signed_masses.sum())
+
+
 @dataclass
 class State:
     """Weights and scores of every (row, score column) entry.
@@ -52,6 +145,8 @@ class State:
         The share of each row in error counts, in fixed point.
     weights, scores : float64 arrays of shape (K, n)
         w and f.
+    mass_column : bool
+        Whether S has a column more, with each row's sum of |S|: searches by gain need it.
     signed : integer array of shape (chunks, n, lanes)
         S, the signed weights w * y quantised for the search, row by row as histograms add them.
     signed_totals, signed_masses : int64 arrays of shape (K,)
@@ -62,6 +157,7 @@ class State:
     target: NDArray[np.int32]
     row_mass: Exacts
     weights: Reals
+    mass_column: bool = False
     scores: Reals = field(init=False)
     signed: Integers = field(init=False)
     signed_totals: Exacts = field(init=False)
@@ -69,7 +165,7 @@ class State:
 
     def __post_init__(self) -> None:
         k, n = self.weights.shape
-        chunks, lanes = lanes_for(k)
+        chunks, lanes = lanes_for(k + self.mass_column)
         search = WIDE_SEARCH if n * k > WIDE_SEARCH_LIMIT else SEARCH
         self.scores = np.zeros((k, n))
         self.signed = aligned_zeros((chunks, n, lanes), search)
@@ -90,6 +186,15 @@ class State:
     def equal_mass(self) -> bool:
         """Whether all rows weigh the same."""
         return bool((self.row_mass == self.row_mass[0]).all())
+
+    def problem(self) -> Problem:
+        """Return the round's problem: S of all rows, good until the weights change."""
+        return Problem(
+            self.signed,
+            self.signed_totals,
+            self.signed_masses,
+            mass_column=self.mass_column,
+        )
 
     @property
     def n_rows(self) -> int:
@@ -141,6 +246,33 @@ class Step(NamedTuple):
         return Step(ones, ones, 1.0, zeros, zeros)
 
 
+class RealStep(NamedTuple):
+    """A step after which the weights are computed from the scores.
+
+    A score changes by the base function's output times ``coefficients[l]``. Of `votes` only the
+    signs count. `logistic` says which loss the weights follow; `shift` is added to the exponents
+    of the exponential one. `unit` is the fixed point in which the new weights are summed.
+    """
+
+    coefficients: Reals
+    votes: Reals
+    logistic: bool
+    shift: float
+    unit: float
+
+
+class InitialWeights(NamedTuple):
+    """W1, which sums to 1.
+
+    An entry's is its row's, or where there is a matrix the matrix's, times that of its label
+    (-1, +1) and score column.
+    """
+
+    rows: Reals
+    by_label: Reals
+    matrix: Reals
+
+
 class Tally(NamedTuple):
     """What one update counted.
 
@@ -172,11 +304,12 @@ class Candidates:
     columns : intp array
         The columns' numbers, ascending.
     edges : int64 array
-        The edge: the sum over l of ``|edge of column l|``, in the search's fixed point.
+        The edge: the sum over l of ``|edge of column l|``, in the search's fixed point. In a search
+        by gain, the sum of the gains on either side.
     first : intp array
         The first bin on the positive side; 0 puts every value there.
     missing : int8 array
-        The side of missing values.
+        The side of missing values; 0 where the cut abstains on them.
     score_edges : int64 array of shape (columns, K) or None
         The edges of the score columns at the best cut, where asked for.
     """

@@ -4,6 +4,7 @@ Small problems are trained with these, so that nothing is compiled; large ones w
 twins, which return the same integers and so the same model.
 """
 
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -11,9 +12,20 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Exacts, Reals, Signs
-from edgewise.kernels.fixed_point import SEARCH_SCALE, fixed
-from edgewise.kernels.state import Candidates, Edges, State, Step, Tally
+from edgewise.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
+from edgewise.kernels.exponential import exp
+from edgewise.kernels.fixed_point import ENERGY_SCALE, SEARCH_SCALE, fixed
+from edgewise.kernels.state import (
+    Candidates,
+    Edges,
+    InitialWeights,
+    Problem,
+    RealStep,
+    State,
+    Step,
+    Tally,
+    gains,
+)
 
 
 class TwinKernels:
@@ -27,33 +39,76 @@ class TwinKernels:
         self.starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
         self._plans: dict[bytes, _ScanPlan] = {}
 
-    def histogram(self, columns: Columns, state: State) -> Exacts:
+    def histogram(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
         """Return the sums of S over the rows of each bin, for each score column.
 
         The bins of the columns follow each other; each column's missing bin comes last.
         """
         rows = self._plan(columns).bin_rows
         members = self._members if len(rows) == self.starts[-1] else self._members[rows]
-        return members @ unpacked(state)
+        return members @ unpacked(problem, mass)
 
     def search(
         self,
         columns: Columns,
-        state: State,
+        problem: Problem,
         per_score: bool = False,
         score_edges: bool = False,
         constant: bool = True,
+        abstain: bool = False,
+        gain: bool = False,
     ) -> Candidates:
-        """Return the best cut of each column."""
+        """Return the best cut of each column, by edge or by gain."""
         plan = self._plan(columns)
-        edges = plan.edges(self.histogram(columns, state), state.signed_totals)
-        if per_score:
-            best, place = plan.best(np.abs(edges), constant)
+        histogram = self.histogram(columns, problem, gain)
+        totals = problem.signed_totals
+        if gain:
+            totals = np.append(totals, problem.signed_masses.sum())
+            abstain, constant = False, False
+        edges = plan.edges(histogram, totals, abstain)
+        if gain:
+            sizes = _cut_gains(edges, totals)
+            edges = edges[..., :-1]
         else:
-            best, place = plan.best(np.abs(edges).sum(axis=-1), constant)
-        first, missing = plan.cut(place)
+            sizes = np.abs(edges) if per_score else np.abs(edges).sum(axis=-1)
+        best, place = plan.best(sizes, constant, abstain)
+        first, missing = plan.cut(place, abstain)
         at_best = edges.reshape(-1, edges.shape[-1])[place] if score_edges else None
         return Candidates(columns, best, first, missing, at_best)
+
+    def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
+        """Return the sums of S over the rows of each value of some nominal columns.
+
+        Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
+        other.
+        """
+        return self.histogram(columns, problem, mass)
+
+    def flip(self, problem: Problem, signs: Signs) -> Problem:
+        """Return the problem with each row's weights multiplied by its sign: virtual labels."""
+        flipped = Problem(
+            problem.signed * signs[None, :, None],
+            problem.signed_totals,
+            problem.signed_masses,
+            mass_column=problem.mass_column,
+        )
+        rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
+        within = self.within(flipped, rows)
+        return within if len(rows) < problem.n_rows else replace(within, rows=None)
+
+    def within(self, problem: Problem, rows: Rows) -> Problem:
+        """Return the problem on some of the rows."""
+        part = Problem(problem.signed, problem.signed_totals, problem.signed_masses, rows)
+        signed = unpacked(part)
+        totals, masses = signed.sum(axis=0), np.abs(signed).sum(axis=0)
+        return Problem(problem.signed, totals, masses, rows, mass_column=problem.mass_column)
+
+    def release(self, problem: Problem) -> None:
+        """Nothing to take back: for symmetry with the compiled kernels."""
+
+    def over(self, table: BinnedTable) -> "TwinKernels":
+        """Return the kernels of another table with the same rows."""
+        return TwinKernels(table)
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
@@ -75,6 +130,32 @@ class TwinKernels:
         by_label = [(wrong & (state.labels == y)) @ state.row_mass for y in (-1, 1)]
         wrong_rows = state.row_mass[_wrong_rows(state, wrong)].sum()
         return Tally(pseudo, int(wrong_rows), np.array(by_label))
+
+    def reweigh(
+        self, state: State, outputs: Signs | Reals, step: RealStep, initial: InitialWeights
+    ) -> tuple[int, int]:
+        """Move the scores and compute the weights from them, not yet normalised.
+
+        Return the sums, in fixed point, of the weights and of ``| sum over l of w y v |`` before
+        the step.
+        """
+        pseudo = int(_pseudo_weights(state, step.votes).sum())
+        state.scores += outputs * step.coefficients[:, None]
+        rows = initial.matrix if len(initial.matrix) else initial.rows
+        low, high = initial.by_label[:, :, None]
+        start = rows * np.where(state.labels > 0, high, low)
+        margins = np.where(state.labels > 0, state.scores, -state.scores)
+        if step.logistic:
+            state.weights[:] = start / (1.0 + exp(margins))
+        else:
+            state.weights[:] = start * exp(step.shift - margins)
+        return int(np.rint(state.weights * step.unit).astype(np.int64).sum()), pseudo
+
+    def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
+        """Return Z of a real-valued base function: the sum of w exp(-y h)."""
+        h = outputs * coefficients[:, None]
+        grown = state.weights * exp(np.where(state.labels > 0, -h, h))
+        return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum()) / ENERGY_SCALE
 
     def close(self) -> None:
         """Nothing to end: for symmetry with the compiled kernels."""
@@ -122,11 +203,11 @@ class _ScanPlan:
         self.is_cut = np.ones(len(self.bin_rows), dtype=bool)
         self.is_cut[self.missing_rows] = False
 
-    def edges(self, histogram: Exacts, totals: Exacts) -> Exacts:
+    def edges(self, histogram: Exacts, totals: Exacts, abstain: bool) -> Exacts:
         """Return the score columns' edges of every cut, with missing values on either side.
 
         Shape (bins, 2, K): at [b, 0] the values below bin b are on the negative side; at [b, 1]
-        the missing values are too.
+        the missing values are too. Where missing values abstain, shape (bins, 1, K).
         """
         below = np.cumsum(histogram, axis=0) - histogram
         below -= below[self.offsets][self.column_of]
@@ -135,16 +216,18 @@ class _ScanPlan:
             return high[:, None, :]
         missing = np.zeros((len(self.offsets), histogram.shape[1]), dtype=histogram.dtype)
         missing[self.missing_columns] = histogram[self.missing_rows]
+        if abstain:
+            return (high - missing[self.column_of])[:, None, :]
         return np.stack([high, high - 2 * missing[self.column_of]], axis=1)
 
-    def best(self, sizes: Exacts, constant: bool) -> tuple[Exacts, Columns]:
+    def best(self, sizes: Exacts, constant: bool, abstain: bool) -> tuple[Exacts, Columns]:
         """Return each column's largest value and its place among the flattened cuts.
 
         `sizes` has shape (bins, sides) or (bins, sides, K). The lowest place wins a tie: the
         lowest threshold, then missing values on the positive side.
         """
         sides = sizes.shape[1]
-        sizes = np.where(self._allowed(sides, sizes.ndim, constant), sizes, -1)
+        sizes = np.where(self._allowed(sides, sizes.ndim, constant, abstain), sizes, -1)
         flat = sizes.reshape(-1, *sizes.shape[2:])
         best = np.maximum.reduceat(flat, self.offsets * sides, axis=0)
         owner = np.repeat(self.column_of, sides)
@@ -152,23 +235,45 @@ class _ScanPlan:
         place = np.where(flat == best[owner], place, len(flat))
         return best, np.minimum.reduceat(place, self.offsets * sides, axis=0).astype(np.intp)
 
-    def cut(self, place: Columns) -> tuple[Columns, Signs]:
+    def cut(self, place: Columns, abstain: bool) -> tuple[Columns, Signs]:
         """Return the first bin on the positive side and the missing side at a place."""
+        if abstain:
+            return self.first_of[place], np.where(self.cuts_missing[place], 0, 1).astype(np.int8)
         sides = 2 if self.any_missing else 1
         return self.first_of[place // sides], (1 - 2 * (place % sides)).astype(np.int8)
 
-    def _allowed(self, sides: int, ndim: int, constant: bool) -> NDArray[np.bool_]:
+    def _allowed(self, sides: int, ndim: int, constant: bool, abstain: bool) -> NDArray[np.bool_]:
         allowed = np.repeat(self.is_cut[:, None], sides, axis=1)
-        allowed[:, 0] &= constant | (self.first_of > 0)
+        allowed[:, 0] &= constant | (self.first_of > 0) | (self.cuts_missing & abstain)
         if sides == 2:
             allowed[:, 1] &= self.cuts_missing
         return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))
 
 
-def unpacked(state: State) -> Exacts:
-    """Return S as an (n, K) matrix of int64."""
-    rows = state.signed.transpose(1, 0, 2).reshape(state.n_rows, -1)
-    return rows[:, : state.n_scores].astype(np.int64)
+def _cut_gains(edges: Exacts, totals: Exacts) -> Exacts:
+    """Return the gains of cuts whose edges, and last of all that of the mass, are given.
+
+    An edge is what is above the cut less what is below, so that half of the total and the edge is
+    above. A cut with nothing on one side has no gain.
+    """
+    above, below = (totals + edges) // 2, (totals - edges) // 2
+    both = (above[..., -1] > 0) & (below[..., -1] > 0)
+    parts = [gains((part[..., :-1] ** 2).sum(axis=-1), part[..., -1]) for part in (above, below)]
+    return np.where(both, parts[0] + parts[1], -1)
+
+
+def unpacked(problem: Problem, mass: bool = False) -> Exacts:
+    """Return S as an (n, K) matrix of int64, 0 in the rows that do not count.
+
+    With `mass` the mass column comes last.
+    """
+    rows = problem.signed.transpose(1, 0, 2).reshape(problem.n_rows, -1)
+    signed = rows[:, : problem.n_scores + mass].astype(np.int64)
+    if problem.rows is None:
+        return signed
+    some = np.zeros_like(signed)
+    some[problem.rows] = signed[problem.rows]
+    return some
 
 
 def _pseudo_weights(state: State, votes: Reals) -> Exacts:
@@ -186,6 +291,8 @@ def _quantise(state: State) -> None:
     chunks, n, lanes = state.signed.shape
     padded = np.zeros((n, chunks * lanes), dtype=np.int64)
     padded[:, : state.n_scores] = signed.T
+    if state.mass_column:
+        padded[:, state.n_scores] = np.abs(signed).sum(axis=0)
     state.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
 
 

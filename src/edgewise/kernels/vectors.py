@@ -157,3 +157,92 @@ def transpose_8(
     """Write the 8 x 8 block of a flat array at ``source[s]`` transposed to ``target[t]``."""
     index = types.intp
     return types.void(source, index, index, target, index, index), _emit_transpose
+
+
+def _emit_flip(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit one vector load, its product with a number, its store, and its sum in 64 bits."""
+    out_kind, _, signed_kind, _, _, totals_kind, _, width = signature.args
+    out, o, signed, s, sign, totals, t, _ = arguments
+    lanes = 1 << (width.ndim - 1)
+    source, bits = _vector_at(context, builder, signed_kind, signed, s, lanes)
+    loaded = builder.load(source)
+    loaded.align = bits // 8
+    narrow = ir.VectorType(ir.IntType(bits), lanes)
+    single = builder.trunc(sign, ir.IntType(bits)) if bits < 64 else sign
+    first = builder.insert_element(
+        ir.Constant(narrow, ir.Undefined), single, ir.Constant(ir.IntType(32), 0)
+    )
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    spread = builder.shuffle_vector(first, ir.Constant(narrow, ir.Undefined), everywhere)
+    flipped = builder.mul(loaded, spread)
+    target, _ = _vector_at(context, builder, out_kind, out, o, lanes)
+    builder.store(flipped, target).align = bits // 8
+    _emit_wide_add(context, builder, totals_kind, totals, t, flipped, bits, lanes)
+    return context.get_dummy_value()
+
+
+def _emit_wide_add(
+    context: Any,
+    builder: Any,
+    kind: Any,
+    totals: Any,
+    t: Any,
+    vector: Any,
+    bits: int,
+    lanes: int,
+) -> None:
+    wide = ir.VectorType(ir.IntType(64), lanes)
+    at, _ = _vector_at(context, builder, kind, totals, t, lanes)
+    held = builder.load(at)
+    held.align = 8
+    added = builder.sext(vector, wide) if bits < 64 else vector
+    builder.store(builder.add(held, added), at).align = 8
+
+
+@intrinsic
+def flip_vector(
+    context: Any, out: Any, o: Any, signed: Any, s: Any, sign: Any, totals: Any, t: Any, width: Any
+) -> Any:
+    """Write the vector at ``signed[s]`` times `sign` to ``out[o]`` and add it to ``totals[t]``."""
+    index = types.intp
+    return (
+        types.void(out, index, signed, index, types.int64, totals, index, width),
+        _emit_flip,
+    )
+
+
+def _emit_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit one vector load and the additions of it and of its sizes in 64 bits."""
+    totals_kind, masses_kind, _, signed_kind, _, width = signature.args
+    totals, masses, t, signed, s, _ = arguments
+    lanes = 1 << (width.ndim - 1)
+    source, bits = _vector_at(context, builder, signed_kind, signed, s, lanes)
+    loaded = builder.load(source)
+    loaded.align = bits // 8
+    _emit_wide_add(context, builder, totals_kind, totals, t, loaded, bits, lanes)
+    zero = ir.Constant(ir.VectorType(ir.IntType(bits), lanes), [0] * lanes)
+    size = builder.select(builder.icmp_signed(">", loaded, zero), loaded, builder.sub(zero, loaded))
+    _emit_wide_add(context, builder, masses_kind, masses, t, size, bits, lanes)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def add_sums(
+    context: Any, totals: Any, masses: Any, t: Any, signed: Any, s: Any, width: Any
+) -> Any:
+    """Add the vector at ``signed[s]`` to ``totals[t]`` and its sizes to ``masses[t]``."""
+    index = types.intp
+    return types.void(totals, masses, index, signed, index, width), _emit_sums
+
+
+def _emit_power(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit a double whose exponent bits are the argument and the bias."""
+    integer = ir.IntType(64)
+    biased = builder.add(arguments[0], ir.Constant(integer, 1023))
+    return builder.bitcast(builder.shl(biased, ir.Constant(integer, 52)), ir.DoubleType())
+
+
+@intrinsic
+def power_of_two(context: Any, exponent: Any) -> Any:
+    """Return 2.0**exponent for an integer exponent from -1022 to 1023."""
+    return types.float64(types.int64), _emit_power

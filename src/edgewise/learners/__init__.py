@@ -1,28 +1,109 @@
 """Learners: which base functions can be made."""
 
+from collections.abc import Callable
 from typing import Any
 
-from edgewise.learners.base import Cut, Energies, Learner
-from edgewise.learners.stump import CONSTANT, Stump
-from edgewise.validation import one_of
+from edgewise.data import BinnedTable
+from edgewise.learners.base import Energies, Found, Learner, Round
+from edgewise.learners.best import Best
+from edgewise.learners.haar import Haar
+from edgewise.learners.indicator import Indicator
+from edgewise.learners.product import Product
+from edgewise.learners.selector import Selector
+from edgewise.learners.stump import Stump
+from edgewise.learners.tree import Tree
 
-__all__ = ["CONSTANT", "LEARNERS", "Cut", "Energies", "Learner", "Stump", "learner_named"]
+__all__ = [
+    "LEARNERS",
+    "LEARNER_NAMES",
+    "Best",
+    "Energies",
+    "Found",
+    "Haar",
+    "Indicator",
+    "Learner",
+    "Product",
+    "Round",
+    "Selector",
+    "Stump",
+    "Tree",
+    "learner_named",
+]
 
-LEARNERS: dict[str, type[Learner]] = {"stump": Stump}
+LEARNERS: dict[str, type[Learner]] = {
+    "stump": Stump,
+    "selector": Selector,
+    "indicator": Indicator,
+    "product": Product,
+    "tree": Tree,
+    "haar": Haar,
+    "best": Best,
+}
+"""Every learner by the name it has in files."""
+
+# What the names stand for, given the learner of one-column rules for the table's kinds of columns
+# and the number of score columns.
+LEARNER_NAMES: dict[str, Callable[[Learner, int], Learner]] = {
+    "auto": lambda simple, n_scores: Tree(
+        simple,
+        auto_leaves(n_scores),
+        leaf_votes="free",
+        # With one score column a split by edge sees only where the sign changes.
+        criterion="gain" if n_scores == 1 else "edge",
+    ),
+    "stump": lambda simple, _: simple,
+    "product": lambda simple, _: Product(simple, terms=3),
+    "tree": lambda simple, _: Tree(simple, leaves=8),
+}
 
 
-def learner_named(learner: Any) -> Learner:
-    """Return a learner for a name or an object.
+def auto_leaves(n_scores: int) -> int:
+    """Return how many leaves the automatic learner's trees have: more for more classes.
+
+    Examples
+    --------
+    >>> [auto_leaves(k) for k in (1, 3, 10, 26, 159)]
+    [8, 8, 16, 32, 32]
+    """
+    return min(32, max(8, 1 << (n_scores - 1).bit_length()))
+
+
+def learner_named(learner: Any, table: BinnedTable | None = None, n_scores: int = 1) -> Learner:
+    """Return a learner for a name, an object or a list of them.
+
+    Parameters
+    ----------
+    learner : str, Learner or list
+        What the user asked for.
+    table : BinnedTable or None
+        The training table, whose columns decide what a name stands for.
+    n_scores : int
+        K, the number of score columns, which also does.
 
     Raises
     ------
     ValueError, TypeError
-        If it is neither, or one of its settings is wrong.
+        If it is none of these, or one of its settings is wrong.
     """
+    names = ", ".join(repr(name) for name in LEARNER_NAMES)
     if isinstance(learner, str):
-        learner = LEARNERS[one_of("learner", learner, LEARNERS)]()
+        if learner not in LEARNER_NAMES:
+            raise ValueError(f"learner must be one of {names} or a Learner, got {learner!r}")
+        learner = LEARNER_NAMES[learner](_simple(table), n_scores)
+    elif isinstance(learner, (list, tuple)):
+        learner = Best(list(learner))
     if not isinstance(learner, Learner):
-        names = ", ".join(repr(name) for name in LEARNERS)
         raise TypeError(f"learner must be one of {names} or a Learner object, got {learner!r}")
     learner.validate()
     return learner
+
+
+def _simple(table: BinnedTable | None) -> Learner:
+    """Return the learner of one-column rules for a table's kinds of columns."""
+    if table is None:
+        return Best([Stump(), Indicator()])
+    if len(table.nominal.columns) == 0:
+        return Stump()
+    if len(table.nominal.columns) == table.n_columns:
+        return Indicator()
+    return Best([Stump(), Indicator()])

@@ -1,54 +1,187 @@
 """A learner says which base functions it can make, and finds the best of them in a round."""
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from sklearn.base import BaseEstimator, clone
 
-from edgewise.dtypes import Exacts, Reals
-from edgewise.kernels import Kernels, State
+from edgewise.data import BinnedTable
+from edgewise.dtypes import Exacts, Reals, Signs
+from edgewise.kernels import Kernels, Problem
+from edgewise.model import Rule, Test
 from edgewise.search import Search
 
-Energies = Callable[[Exacts], Reals]
-"""From the edges of some candidates, shape (candidates, K) in the search's fixed point, to the
-energy Z that each would leave."""
+Energies = Callable[[Exacts, Exacts], Reals]
+"""From the edges of some candidates, shape (candidates, K), and the masses (K,), both in the
+search's fixed point, to the energy Z that each candidate would leave."""
 
 
-class Cut(NamedTuple):
-    """What a learner found: where to cut, one column for all scores or one for each.
+class Found(NamedTuple):
+    """What a learner found.
 
     Attributes
     ----------
-    columns : list of int, 1 or K of them
-        The column; -1 is the constant classifier.
-    first : list of int
-        The first bin on the positive side.
-    missing : list of int
-        The output for missing values.
+    rule : Rule
+        The base function.
+    edge : int
+        Its edge, in the search's fixed point.
+    loss : float
+        What learners compare rules by, the lower the better: the energy, or minus the edge where
+        that says the same.
+    score_edges : int64 array of shape (K,) or None
+        The edges of the score columns, where the round wants them.
+    outputs : int8 or float64 array or None
+        What the rule says of every training row, where the learner knows it already.
+    votes : float64 array of shape (K,) or None
+        The votes, where they belong to the rule and do not follow from its edges.
     """
 
-    columns: list[int]
-    first: list[int]
-    missing: list[int]
+    rule: Rule
+    edge: int
+    loss: float
+    score_edges: Exacts | None
+    outputs: Signs | Reals | None = None
+    votes: Reals | None = None
+
+
+@dataclass
+class Round:
+    """What a learner works with in one round.
+
+    Attributes
+    ----------
+    kernels : Kernels
+        The kernels of the training table.
+    problem : Problem
+        The signed weights.
+    energies : Energies or None
+        How columns are compared: by the energy of each column's best rule, or by its edge (None),
+        which for discrete votes is the same.
+    real_votes : bool
+        Whether votes may be of any size.
+    score_edges : bool
+        Whether the edges of the score columns are wanted for what is found.
+    gain : bool
+        Whether rules are compared by gain and not by edge; what is found then has the gain in
+        place of its edge.
+    rng : function
+        Returns the round's random stream.
+    """
+
+    kernels: Kernels
+    problem: Problem
+    rng: Callable[[], np.random.Generator]
+    energies: Energies | None = None
+    real_votes: bool = False
+    score_edges: bool = False
+    gain: bool = False
+
+    @property
+    def table(self) -> BinnedTable:
+        """The training table."""
+        return self.kernels.table
+
+    def on(self, problem: Problem, **changes: Any) -> "Round":
+        """Return the same round with another problem."""
+        return replace(self, problem=problem, **changes)
+
+    def losses(self, edges: Exacts, score_edges: Exacts | None) -> Reals:
+        """Return what candidates are compared by; infinite for those without an edge."""
+        if self.energies is None:
+            return np.where(edges > 0, -edges.astype(np.float64), np.inf)
+        assert score_edges is not None
+        given = self.energies(score_edges, self.problem.signed_masses)
+        return np.where(edges > 0, given, np.inf)
 
 
 class Learner(BaseEstimator):
-    """A family of base functions phi."""
+    """A family of base functions phi.
+
+    A learner object holds settings; `ready` makes a copy of it for one training run.
+    """
 
     @abstractmethod
-    def find(
-        self, kernels: Kernels, state: State, search: Search, energies: Energies | None
-    ) -> Cut | None:
-        """Return the best base function for the round's signed weights, or None if all have edge 0.
+    def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
+        """Return a copy that is ready for a run.
 
-        With `energies`, columns are compared by the energy of each column's best cut; without, by
-        its edge, which for discrete votes is the same.
+        Parameters
+        ----------
+        table : BinnedTable
+            The training rows.
+        search : Search
+            Which of the columns are looked at; a learner starts a copy of it on its own columns.
+        seed : int
+            The seed of all that is random.
         """
+
+    @abstractmethod
+    def begin(self, t: int) -> None:
+        """Begin round `t`: what is random in it depends on nothing that came before."""
+
+    @abstractmethod
+    def find(self, round: Round) -> Found | None:
+        """Return the best base function for the round's signed weights, or None without an edge."""
+
+    def find_per_score(self, round: Round) -> Rule | None:
+        """Return the best base function of each score column by itself."""
+        raise ValueError(
+            f"factorized=False trains a stump for each class; learner must be a Stump, got {self!r}"
+        )
+
+    @abstractmethod
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        """Return a random rule, or None if there is nothing to draw from."""
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
 
+    def simple_parts(self) -> Iterator["Learner"]:
+        """Yield the learners that look at columns themselves: this one, or those it is made of."""
+        yield self
+
+    def kinds(self) -> set[str]:
+        """Return the kinds of columns that the learner can use: "numeric", "nominal"."""
+        return {kind for leaf in self.simple_parts() for kind in leaf.kinds()}
+
+    @property
+    def makes_tests(self) -> bool:
+        """Whether all rules say -1, 0 or +1, the same for every class."""
+        return True
+
+    @property
+    def needs_mass(self) -> bool:
+        """Whether searches need each row's sum of |S|."""
+        return False
+
+    @property
+    def cost(self) -> int:
+        """About how many searches of all columns one round takes."""
+        return 1
+
+
+class ColumnLearner(Learner):
+    """A learner that looks at the columns of one kind, one rule for each."""
+
+    kind: str
+
+    def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
+        """Return a copy that is ready for a run."""
+        started = clone(self)
+        started.columns_ = started._columns(table)
+        started.search_ = clone(search).start(started.columns_, seed)
+        return started
+
     @abstractmethod
-    def find_per_score(self, kernels: Kernels, state: State, search: Search) -> Cut | None:
-        """Return the best base function of each score column by itself."""
+    def _columns(self, table: BinnedTable) -> Any:
+        """Return the numbers of the columns that the learner looks at."""
+
+    def begin(self, t: int) -> None:
+        """Begin round `t`."""
+        self.search_.begin(t)
+
+    def kinds(self) -> set[str]:
+        """Return the kinds of columns that the learner can use."""
+        return {self.kind}

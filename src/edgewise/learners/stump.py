@@ -2,26 +2,29 @@
 
 import numpy as np
 
-from edgewise.kernels import Kernels, State
-from edgewise.learners.base import Cut, Energies, Learner
-from edgewise.search import Search
-from edgewise.validation import flag
+from edgewise.data import BinnedTable
+from edgewise.dtypes import Columns
+from edgewise.learners.base import ColumnLearner, Found, Round
+from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
+from edgewise.validation import flag, one_of
 
-CONSTANT = -1
-"""The column number of the constant classifier."""
+MISSING_CHOICES = ("learn", "abstain")
 
 
-class Stump(Learner):
+class Stump(ColumnLearner):
     """A decision stump: +1 where a column is at or above a threshold, -1 below.
 
-    Missing values go to the side where the edge is larger. A column that had none in training
-    abstains (outputs 0) on those it meets later.
+    A column that had no missing values in training abstains (outputs 0) on those it meets later.
 
     Parameters
     ----------
     constant : bool, default True
         Whether the stump may be the constant classifier (a threshold of minus infinity), which
         outputs +1 everywhere and whose votes follow the weight of each class.
+    missing : {"learn", "abstain"}, default "learn"
+        Missing values go to the side where the edge is larger; or the stump abstains on them,
+        the three-leaf stump of seed 003 section 3.3.1. Columns are compared by their edges, which
+        do not see how much weight a stump abstains on.
 
     Examples
     --------
@@ -31,53 +34,111 @@ class Stump(Learner):
     array(['a', 'b'], dtype='<U1')
     """
 
-    def __init__(self, constant: bool = True) -> None:
+    kind = "numeric"
+
+    def __init__(self, constant: bool = True, missing: str = "learn") -> None:
         self.constant = constant
+        self.missing = missing
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
         flag("constant", self.constant)
+        one_of("missing", self.missing, MISSING_CHOICES)
 
-    def find(
-        self, kernels: Kernels, state: State, search: Search, energies: Energies | None
-    ) -> Cut | None:
+    def _columns(self, table: BinnedTable) -> Columns:
+        return table.splittable
+
+    def find(self, round: Round) -> Found | None:
         """Return the stump with the largest edge, or the least energy across columns."""
-        columns = search.pull()
+        columns = self.search_.pull()
         if len(columns) == 0:
-            return self._fallback(state, 1)
-        found = kernels.search(
-            columns, state, score_edges=energies is not None, constant=self.constant
+            return self._fallback(round)
+        found = round.kernels.search(
+            columns,
+            round.problem,
+            score_edges=round.score_edges or round.energies is not None,
+            constant=self.constant,
+            abstain=self.missing == "abstain",
+            gain=round.gain,
         )
-        if energies is None:
-            best = int(found.edges.argmax())
-        else:
-            assert found.score_edges is not None
-            best = int(np.where(found.edges > 0, energies(found.score_edges), np.inf).argmin())
+        losses = round.losses(found.edges, found.score_edges)
+        best = int(losses.argmin())
+        if self.constant and self.missing == "abstain":
+            # Where every column has missing values the constant is none of their cuts.
+            always = constant_found(round)
+            if always is not None and not losses[best] <= always.loss:
+                return always
         if found.edges[best] <= 0:
             return None
-        return _cut([int(columns[best])], [int(found.first[best])], [int(found.missing[best])])
+        place = (int(columns[best]), int(found.first[best]), int(found.missing[best]))
+        return Found(
+            cut_at(round.table, *place),
+            int(found.edges[best]),
+            float(losses[best]),
+            None if found.score_edges is None else found.score_edges[best].copy(),
+        )
 
-    def find_per_score(self, kernels: Kernels, state: State, search: Search) -> Cut | None:
+    def find_per_score(self, round: Round) -> Rule | None:
         """Return the stump with the largest edge for each score column (seed 001 remark 2)."""
-        columns = search.pull()
+        columns = self.search_.pull()
+        n_scores = round.problem.n_scores
         if len(columns) == 0:
-            return self._fallback(state, state.n_scores)
-        found = kernels.search(columns, state, per_score=True, constant=self.constant)
+            return PerScore((EVERYWHERE,) * n_scores) if self._fallback(round) else None
+        found = round.kernels.search(
+            columns,
+            round.problem,
+            per_score=True,
+            constant=self.constant,
+            abstain=self.missing == "abstain",
+        )
         best = found.edges.argmax(axis=0)
-        scores = np.arange(state.n_scores)
-        if not (found.edges[best, scores] > 0).any():
+        scores = np.arange(n_scores)
+        edges = found.edges[best, scores]
+        always = np.zeros(n_scores, dtype=bool)
+        if self.constant and self.missing == "abstain":
+            always = np.abs(round.problem.signed_totals) > edges
+        if not (always | (edges > 0)).any():
             return None
-        first, missing = found.first[best, scores], found.missing[best, scores]
-        return _cut(columns[best].tolist(), first.tolist(), missing.tolist())
+        places = zip(
+            columns[best].tolist(),
+            found.first[best, scores].tolist(),
+            found.missing[best, scores].tolist(),
+            strict=True,
+        )
+        cuts = [cut_at(round.table, *place) for place in places]
+        return PerScore(
+            tuple(EVERYWHERE if never else cut for cut, never in zip(cuts, always, strict=True))
+        )
 
-    def _fallback(self, state: State, n_cuts: int) -> Cut | None:
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        """Return a random threshold on a random column."""
+        columns = [j for j in self.columns_.tolist() if len(table.thresholds(j))]
+        if not columns:
+            return None
+        j = columns[int(rng.integers(len(columns)))]
+        first = 1 + int(rng.integers(len(table.thresholds(j))))
+        return cut_at(table, j, first, 1 if self.missing == "learn" else 0)
+
+    def _fallback(self, round: Round) -> Found | None:
         """Return the constant where no column can be cut."""
-        if not self.constant or not np.abs(state.signed_totals).sum() > 0:
-            return None
-        return Cut([CONSTANT] * n_cuts, [0] * n_cuts, [1] * n_cuts)
+        return constant_found(round) if self.constant else None
 
 
-def _cut(columns: list[int], first: list[int], missing: list[int]) -> Cut:
-    """Return the cut, naming the constant classifier as such."""
-    places = zip(columns, first, missing, strict=True)
-    return Cut([CONSTANT if t == 0 and side > 0 else j for j, t, side in places], first, missing)
+def constant_found(round: Round) -> Found | None:
+    """Return the constant, or None if it has no edge; it is no split, and so has no gain."""
+    totals, edge = round.problem.signed_totals, round.problem.edge
+    if edge <= 0 or round.gain:
+        return None
+    loss = float(round.losses(np.array([edge]), totals[None])[0])
+    return Found(EVERYWHERE, edge, loss, totals)
+
+
+def cut_at(table: BinnedTable, j: int, first: int, missing: int) -> Cut:
+    """Return the cut before a bin as a real threshold; the constant is named as such.
+
+    A column that had no missing values in training abstains on them.
+    """
+    if first == 0 and missing > 0:
+        return EVERYWHERE
+    threshold = float(table.thresholds(j)[first - 1]) if first > 0 else -np.inf
+    return Cut(j, threshold, missing if table.bins[j].has_missing else 0)

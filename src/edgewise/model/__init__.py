@@ -1,17 +1,50 @@
-"""Models: terms packed into arrays, prediction, explanation and files."""
+"""Models: rules, terms packed into arrays, prediction, explanation and files."""
 
 from edgewise.model.archive import FORMAT_VERSION, ModelFileError, read, write
-from edgewise.model.explain import Curve, Explanation, explain
+from edgewise.model.explain import Curve, Explanation, Group, explain
+from edgewise.model.predictor import Predictor, Terms
+from edgewise.model.readable import ReadableRule, Wording
+from edgewise.model.rule_terms import RuleTerms
+from edgewise.model.rules import (
+    EVERYWHERE,
+    Cut,
+    Node,
+    PerScore,
+    ProductRule,
+    Rule,
+    Scores,
+    Source,
+    Subset,
+    Test,
+    TreeRule,
+)
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import StumpTerms
 
 __all__ = [
+    "EVERYWHERE",
     "FORMAT_VERSION",
     "Curve",
+    "Cut",
     "Explanation",
+    "Group",
     "ModelFileError",
+    "Node",
+    "PerScore",
+    "Predictor",
+    "ProductRule",
+    "ReadableRule",
+    "Rule",
+    "RuleTerms",
     "ScoreTables",
+    "Scores",
+    "Source",
     "StumpTerms",
+    "Subset",
+    "Terms",
+    "Test",
+    "TreeRule",
+    "Wording",
     "collapse",
     "explain",
     "read",

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """The version of the file format.
 
 To change the format: raise this number, keep reading the older ones (`_UPGRADES` maps a version to
@@ -24,7 +24,29 @@ a function that turns its header and arrays into those of the next), and add a f
 version to the tests.
 """
 
-_UPGRADES: dict[int, Any] = {}
+
+def _from_1(
+    header: dict[str, Any], arrays: dict[str, NDArray]
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Format 1 held stumps on numbers, trained with the exponential loss."""
+    header |= {
+        "settings": {
+            "votes": header["parameters"]["votes"],
+            "loss": "exponential",
+            "learning_rate": 1.0,
+        },
+        "trained": {"name": "stump", "parameters": {}},
+        "categories": {},
+        "filters": None,
+        "terms": "stumps",
+    }
+    if "history" in arrays and arrays["history"].ndim == 2:
+        unknown = np.full((len(arrays["history"]), 1), np.nan)
+        arrays["history"] = np.hstack([arrays["history"], unknown])
+    return header, arrays
+
+
+_UPGRADES: dict[int, Any] = {1: _from_1}
 _HEADER = "model.json"
 _KINDS = frozenset("fiub")
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -142,7 +164,10 @@ def _upgraded(
             f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
             "upgrade edgewise to read it"
         )
-    while version < FORMAT_VERSION:
-        header, arrays = _UPGRADES[version](header, arrays)
-        version += 1
+    try:
+        while version < FORMAT_VERSION:
+            header, arrays = _UPGRADES[version](header, arrays)
+            version += 1
+    except Exception as error:
+        raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
     return header, arrays

@@ -1,12 +1,15 @@
 """What a model has learned, column by column: curves that a person can read."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from edgewise.dtypes import Reals
-from edgewise.model.tables import ScoreTables
+from edgewise.model.predictor import Predictor
+from edgewise.model.rules import Cut
+from edgewise.model.terms import StumpTerms
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Curve:
     Examples
     --------
     >>> from edgewise import AdaBoostMH
-    >>> model = AdaBoostMH(n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
     >>> curve = model.explain().curve("x0")
     >>> curve.thresholds, curve([4.0]).round(2)
     (array([3.5]), array([[3.45]]))
@@ -52,10 +55,37 @@ class Curve:
         return np.where(np.isnan(values)[..., None], self.missing, self.scores[place])
 
 
-class Explanation(Sequence[Curve]):
-    """A model as a sum of curves, the most important first.
+@dataclass(frozen=True)
+class Group:
+    """Columns that rules look at together, or a nominal column.
 
-    The score of a row is `bias` plus, for each curve, its value at the row's column.
+    Attributes
+    ----------
+    names : tuple of str
+        The columns.
+    importance : float
+        The group's share of the model.
+    n_rules : int
+        How many rules look at just these columns.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, Product
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
+    >>> AdaBoostMH(learner=Product(), n_rounds=1).fit(X, y).explain().groups
+    [Group(names=('x0', 'x1'), importance=1.0, n_rules=1)]
+    """
+
+    names: tuple[str, ...]
+    importance: float
+    n_rules: int
+
+
+class Explanation(Sequence[Curve]):
+    """A model as a sum of curves, the most important first, and of groups of columns.
+
+    With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
+    Rules that look at several columns, or at a nominal one, are summed up as `groups`.
 
     Attributes
     ----------
@@ -63,16 +93,22 @@ class Explanation(Sequence[Curve]):
         What each score column stands for.
     bias : float64 array of shape (K,)
         The part that depends on no column.
+    groups : list of Group
+        What is not in the curves, the most important first.
 
     Examples
     --------
     >>> from edgewise import AdaBoostMH
-    >>> AdaBoostMH(n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"]).explain()
+    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> model.explain()
     Explanation: 1 columns in use, 2 classes
       100.0%  x0: 1 thresholds, low values favour 'a', high values favour 'b'
     """
 
-    def __init__(self, curves: list[Curve], bias: Reals, classes: list) -> None:
+    def __init__(
+        self, curves: list[Curve], bias: Reals, classes: list, groups: Sequence[Group] = ()
+    ) -> None:
+        self.groups = sorted(groups, key=lambda group: (-group.importance, group.names))
         self._curves = sorted(curves, key=lambda curve: (-curve.importance, curve.column))
         self.bias = bias
         self.classes = classes
@@ -101,7 +137,8 @@ class Explanation(Sequence[Curve]):
         return repr(self.classes[int(scores.argmax())])
 
     def __repr__(self) -> str:
-        lines = [f"Explanation: {len(self)} columns in use, {len(self.classes)} classes"]
+        used = len({curve.name for curve in self} | {n for g in self.groups for n in g.names})
+        lines = [f"Explanation: {used} columns in use, {len(self.classes)} classes"]
         for curve in self._curves[:10]:
             low, high = (self._favoured(curve.scores[end]) for end in (0, -1))
             lines.append(
@@ -110,15 +147,58 @@ class Explanation(Sequence[Curve]):
             )
         if len(self) > 10:
             lines.append(f"  ... and {len(self) - 10} more")
+        for group in self.groups[:10]:
+            names = " * ".join(group.names)
+            lines.append(f"  {group.importance:6.1%}  {names}: {group.n_rules} rules")
+        if len(self.groups) > 10:
+            lines.append(f"  ... and {len(self.groups) - 10} more groups of columns")
         return "\n".join(lines)
 
 
 def explain(
-    tables: ScoreTables, name: Callable[[int], str], importances: Reals, classes: list
+    predictor: Predictor, falls: Reals, name: Callable[[int], str], classes: list
 ) -> Explanation:
-    """Return the curves of a collapsed model."""
+    """Return the curves and groups of a model.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        The model.
+    falls : float64 array of shape (T,)
+        How much the loss fell with each term.
+    name : function from int to str
+        The name of a column.
+    classes : list
+        What each score column stands for.
+    """
+    tables = predictor.tables
+    groups: list[Group] = []
+    if isinstance(predictor.terms, StumpTerms):
+        importances = predictor.importances(falls)
+    else:
+        importances, groups = _shares(predictor, falls, name)
     curves = []
     for f, j in enumerate(tables.columns.tolist()):
         thresholds, table = tables.of(f)
         curves.append(Curve(name(j), j, float(importances[j]), thresholds, table[:-1], table[-1]))
-    return Explanation(curves, tables.bias, classes)
+    return Explanation(curves, tables.bias, classes, groups)
+
+
+def _shares(
+    predictor: Predictor, falls: Reals, name: Callable[[int], str]
+) -> tuple[Reals, list[Group]]:
+    """Return the importance of each curve, and the groups."""
+    rules = [predictor.terms.rule(t) for t in range(len(falls))]
+    used = [tuple(sorted({j for j in rule.columns if j >= 0})) for rule in rules]
+    total = math.fsum(fall for fall, columns in zip(falls, used, strict=True) if columns) or 1.0
+    curves = np.zeros(predictor.n_columns)
+    groups: dict[tuple[int, ...], list[float]] = {}
+    for rule, columns, fall in zip(rules, used, falls.tolist(), strict=True):
+        if isinstance(rule, Cut) and columns and columns[0] < predictor.n_columns:
+            curves[columns[0]] += fall / total
+        elif columns:
+            groups.setdefault(columns, []).append(fall / total)
+    return curves, [
+        Group(tuple(name(j) for j in columns), math.fsum(shares), len(shares))
+        for columns, shares in groups.items()
+    ]

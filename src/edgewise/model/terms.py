@@ -1,12 +1,13 @@
 """A model's terms packed into arrays: h(x) = sum over t of alpha_t v_t phi_t(x)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
-from edgewise.data import Table
 from edgewise.dtypes import Reals, Rows, Signs
+from edgewise.model.rules import Cut, PerScore, Source
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,29 @@ class StumpTerms:
             np.empty((0, n_scores)),
         )
 
+    @staticmethod
+    def pack(rules: Sequence[Any], alphas: Sequence[float], votes: Reals) -> "StumpTerms":
+        """Return cuts, or tuples of them, as arrays."""
+        cuts = [rule.cuts if isinstance(rule, PerScore) else (rule,) for rule in rules]
+        return StumpTerms(
+            np.array([[cut.column for cut in row] for row in cuts], dtype=np.int32),
+            np.array([[cut.threshold for cut in row] for row in cuts]),
+            np.array([[cut.missing for cut in row] for row in cuts], dtype=np.int8),
+            np.array(alphas),
+            votes,
+        )
+
+    def rule(self, t: int) -> Cut | PerScore:
+        """Return term `t` as a rule."""
+        rows = zip(
+            self.columns[t].tolist(),
+            self.thresholds[t].tolist(),
+            self.missing[t].tolist(),
+            strict=True,
+        )
+        cuts = tuple(Cut(*row) for row in rows)
+        return cuts[0] if len(cuts) == 1 else PerScore(cuts)
+
     def __len__(self) -> int:
         return len(self.alphas)
 
@@ -69,28 +93,14 @@ class StumpTerms:
         """The largest score that any row could reach: what margins are normalised by."""
         return float(np.abs(self.coefficients).max(axis=1, initial=0.0).sum())
 
-    def signs(self, table: Table) -> Iterator[Signs]:
+    def outputs(self, source: Source) -> Iterator[Signs]:
         """Yield phi_t of every row, shape (C, n), term by term."""
-        values: dict[int, Reals] = {}
         for t in range(len(self)):
-            signs = np.empty((self.columns.shape[1], table.n_rows), dtype=np.int8)
-            for c, j in enumerate(self.columns[t].tolist()):
-                if j >= 0 and j not in values:
-                    values[j] = table.numbers(j).reals()
-                signs[c] = _cut(values.get(j), self.thresholds[t, c], self.missing[t, c])
-            yield signs
+            yield self.rule(t).outputs(source)
 
-    def staged_scores(self, table: Table) -> Iterator[Reals]:
+    def staged_scores(self, source: Source) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
-        scores = np.zeros((self.n_scores, table.n_rows))
-        for signs, moves in zip(self.signs(table), self.coefficients, strict=True):
+        scores = np.zeros((self.n_scores, source.n_rows))
+        for signs, moves in zip(self.outputs(source), self.coefficients, strict=True):
             scores += signs * moves[:, None]
             yield scores.copy()
-
-
-def _cut(values: Reals | None, threshold: float, missing: int) -> Signs | int:
-    if values is None:
-        return 1
-    signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
-    signs[np.isnan(values)] = missing
-    return signs

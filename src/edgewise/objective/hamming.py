@@ -1,16 +1,31 @@
-"""The exponential Hamming loss of AdaBoost.MH: how scores become weights, and the steps."""
+"""The Hamming losses of AdaBoost.MH, exponential and logistic: weights and steps."""
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache, cached_property
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.dtypes import Exacts, Reals, Signs
-from edgewise.kernels import EXACT_SCALE, Kernels, State, Step, exact_sum, fixed
-from edgewise.learners import Cut, Energies, Learner
+from edgewise.kernels import (
+    EXACT_SCALE,
+    SEARCH_SCALE,
+    InitialWeights,
+    Kernels,
+    Problem,
+    RealStep,
+    State,
+    Step,
+    Tally,
+    exact_sum,
+    fixed,
+)
+from edgewise.learners import Energies, Found, Learner, Round
+from edgewise.model import TreeRule
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
-from edgewise.search import Search
 
 # The weights are multiplied round by round; now and then they are computed from the scores, so
 # that weights that have underflowed can return.
@@ -20,6 +35,13 @@ REFRESH_EVERY = 1024
 # the logarithms of the steps. It does not depend on the number of rows, so that a row of weight 2
 # is the same as two rows.
 SMOOTHING = 1e-3
+
+# By how much a sum of new weights may exceed the last one in fixed point.
+_HEAD_ROOM = 2.0**6
+
+# Where the logistic weights sum to less than this, every row is right by a wide margin and there is
+# nothing left to learn.
+_LEAST_WEIGHT = 1e-10
 
 
 @dataclass(frozen=True)
@@ -54,6 +76,9 @@ class Targets:
         return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
 
+LOSSES = ("exponential", "logistic")
+
+
 class Progress(NamedTuple):
     """How training stands after a round.
 
@@ -65,11 +90,42 @@ class Progress(NamedTuple):
         R_H(f, W1): the initial weight of the entries with a wrong sign.
     pseudo_weight : float
         w'_Sigma of seed 001 eq. 14, before the step; NaN without a shared cut.
+    weight : float
+        The sum of the logistic weights before the step; NaN for the exponential loss.
     """
 
     train_error: float
     hamming_loss: float
     pseudo_weight: float
+    weight: float
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the loss is lowered.
+
+    Attributes
+    ----------
+    votes : {"discrete", "real", "abstain"}
+        The vote rule.
+    factorized : bool
+        Whether a round has one cut and a vote vector (True) or a cut for each score column.
+    loss : {"exponential", "logistic"}
+        exp(-y f), or ln(1 + exp(-y f)), whose weights stay bounded.
+    learning_rate : float
+        What every step is multiplied by.
+    subsample : float
+        The share of the rows, drawn anew in every round, that base functions are looked for on.
+    seed : int
+        The seed of these draws.
+    """
+
+    votes: str = "discrete"
+    factorized: bool = True
+    loss: str = "exponential"
+    learning_rate: float = 1.0
+    subsample: float = 1.0
+    seed: int = 0
 
 
 class Hamming:
@@ -81,17 +137,20 @@ class Hamming:
         The kernels of the training table.
     targets : Targets
         Labels and initial weights.
-    votes : {"discrete", "real", "abstain"}
-        The vote rule.
-    factorized : bool
-        Whether a round has one cut and a vote vector (True) or a cut for each score column.
+    settings : Settings
+        How the loss is lowered.
+    mass_column : bool
+        Whether the learner's searches need each row's sum of |S|.
     """
 
-    def __init__(self, kernels: Kernels, targets: Targets, votes: str, factorized: bool) -> None:
+    def __init__(
+        self, kernels: Kernels, targets: Targets, settings: Settings, mass_column: bool = False
+    ) -> None:
         self.kernels = kernels
         self.targets = targets
-        self.rule = VOTE_RULES[votes]()
-        self.factorized = factorized
+        self.settings = settings
+        self.rule = VOTE_RULES[settings.votes]()
+        self.logistic = settings.loss == "logistic"
         n_scores = len(targets.labels)
         self.floor = SMOOTHING / n_scores
         weights = np.stack([targets.initial_weights(k) for k in range(n_scores)])
@@ -99,40 +158,133 @@ class Hamming:
         self._unit_losses = targets.label_weights * (self._scale / EXACT_SCALE)
         row_mass = fixed(targets.row_weights)
         self._row_total = int(row_mass.sum())
-        self.state = State(targets.labels, targets.target, row_mass, weights)
+        # The logistic weights of all entries start at one half of the initial weights.
+        self._weight = 0.5 if self.logistic else float("nan")
+        self._shift = 0.0
+        self.state = State(targets.labels, targets.target, row_mass, weights, mass_column)
         self.refresh()
 
-    def find(self, learner: Learner, search: Search) -> Cut | None:
-        """Return the learner's best cut on the current weights, or None if none has an edge."""
-        if not self.factorized:
-            return learner.find_per_score(self.kernels, self.state, search)
-        energies = self._energies() if self.rule.compares_energies else None
-        return learner.find(self.kernels, self.state, search, energies)
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the loss is 0 for all purposes."""
+        return self.logistic and self._weight < _LEAST_WEIGHT
 
-    def vote(self, signs: Signs) -> Vote | None:
-        """Return the votes on a cut, or None where no step lowers the loss."""
-        edges = self.kernels.edges(self.state, signs)
+    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+        """Return the learner's best base function in round `t`, or None if none has an edge.
+
+        It is looked for on a sample of the rows where the settings say so, unless `everything`.
+        """
+        learner.begin(t)
+        round = Round(
+            self.kernels,
+            self._problem(t, everything),
+            _stream(self.settings.seed, t),
+            self._energies() if self.rule.compares_energies else None,
+            self.settings.votes == "real",
+        )
+        if self.settings.factorized:
+            return learner.find(round)
+        rule = learner.find_per_score(round)
+        return None if rule is None else Found(rule, 0, 0.0, None)
+
+    def _problem(self, t: int, everything: bool) -> Problem:
+        problem, share = self.state.problem(), self.settings.subsample
+        if everything or share == 1.0:
+            return problem
+        n_rows = self.state.n_rows
+        rng = np.random.default_rng([self.settings.seed, t, 1])
+        chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)
+        return self.kernels.within(problem, np.sort(chosen).astype(np.int32))
+
+    def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
+        """Return the votes on what was found, or None where no step lowers the loss."""
+        rate = self.settings.learning_rate
+        if outputs.dtype != np.int8:
+            votes = np.ones(self.state.n_scores) if found.votes is None else found.votes
+            vote = self._retake_real(outputs, rate, votes, found.edge / SEARCH_SCALE)
+            return vote if vote.energy < 1.0 else None
+        edges = self.kernels.edges(self.state, cast(Signs, outputs))
         vote = self.rule.vote(edges, self.floor)
+        if isinstance(found.rule, TreeRule):
+            # The leaves have voted already: a class without an edge keeps what they say.
+            votes = np.where(edges.edges == 0, np.abs(vote.votes), vote.votes)
+            vote = self.rule.retake(edges, vote.alpha, votes)
+        if rate != 1.0:
+            vote = self.rule.retake(edges, rate * vote.alpha, vote.votes)
         return vote if vote.energy < edges.total / EXACT_SCALE else None
 
-    def retake(self, signs: Signs, alpha: float, votes: Reals) -> Vote:
+    def retake(self, outputs: Signs | Reals, alpha: float, votes: Reals) -> Vote:
         """Return given votes with their energy on the current weights."""
-        return self.rule.retake(self.kernels.edges(self.state, signs), alpha, votes)
+        if outputs.dtype != np.int8:
+            return self._retake_real(outputs, alpha, votes, float("nan"))
+        return self.rule.retake(self.kernels.edges(self.state, cast(Signs, outputs)), alpha, votes)
 
-    def advance(self, signs: Signs, vote: Vote) -> Progress:
+    def _retake_real(self, outputs: Signs | Reals, alpha: float, votes: Reals, edge: float) -> Vote:
+        return Vote(alpha, votes, edge, self.kernels.energy(self.state, outputs, alpha * votes))
+
+    def advance(self, outputs: Signs | Reals, vote: Vote) -> Progress:
         """Take the step."""
-        moves, rest = vote.coefficients, 1.0 / vote.energy
-        growth = np.exp(moves)
-        step = Step(rest / growth, rest * growth, rest, moves, vote.votes)
-        tally = self.kernels.advance(self.state, signs, step)
+        weight = self._weight
+        if self.logistic or outputs.dtype != np.int8:
+            tally = self._recompute(outputs, vote)
+        else:
+            moves, rest = vote.coefficients, 1.0 / vote.energy
+            # The same two factors whichever the sign: a vote of -1 on a rule is to the last bit a
+            # vote of +1 on its opposite.
+            grown = np.exp(np.abs(moves))
+            growth, decay = rest * grown, rest / grown
+            step = Step(
+                np.where(moves > 0, decay, growth),
+                np.where(moves > 0, growth, decay),
+                rest,
+                moves,
+                vote.votes,
+            )
+            tally = self.kernels.advance(self.state, cast(Signs, outputs), step)
+            self._shift -= math.log(vote.energy)
         return Progress(
             tally.wrong_rows / self._row_total,
             self._hamming_loss(tally.wrong_entries),
             tally.pseudo / EXACT_SCALE if tally.pseudo >= 0 else float("nan"),
+            weight,
         )
 
+    def _recompute(self, outputs: Signs | Reals, vote: Vote) -> Tally:
+        """Move the scores, compute the weights from them and normalise these."""
+        # Logistic weights fall with the loss; their sum is never much more than it was.
+        last = self._weight if self.logistic else 1.0
+        unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(last)[1]
+        step = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
+        total, pseudo = self.kernels.reweigh(self.state, outputs, step, self._initial)
+        if self.logistic:
+            self._weight = total / unit
+        else:
+            self._shift -= math.log(total / unit)
+        tally = self._rescale(unit / total)
+        scalar = len(outputs) == 1 and outputs.dtype == np.int8
+        return tally._replace(pseudo=pseudo if scalar else -1)
+
+    @cached_property
+    def _initial(self) -> InitialWeights:
+        targets = self.targets
+        if targets.matrix is None:
+            return InitialWeights(
+                targets.row_weights, targets.label_weights * self._scale, np.empty((0, 0))
+            )
+        flat = np.full_like(targets.label_weights, self._scale)
+        return InitialWeights(targets.row_weights, flat, targets.row_weights * targets.matrix)
+
+    def _rescale(self, factor: float) -> Tally:
+        """Multiply all weights by a factor; count errors."""
+        same = np.full(self.state.n_scores, factor)
+        unmoved = np.ones((1, self.state.n_rows), dtype=np.int8)
+        nothing = np.zeros(self.state.n_scores)
+        return self.kernels.advance(self.state, unmoved, Step(same, same, factor, nothing, nothing))
+
     def refresh(self) -> None:
-        """Compute the weights from the scores."""
+        """Compute the weights from the scores, where they are otherwise multiplied."""
+        if self.logistic and self.state.scores.any():
+            return
         weights, scores, labels = self.state.weights, self.state.scores, self.state.labels
         for k in range(len(labels)):
             weights[k] = self.targets.initial_weights(k)
@@ -144,12 +296,11 @@ class Hamming:
         for k in range(len(labels)):
             weights[k] *= np.exp(np.minimum(least - labels[k] * scores[k], 0.0))
         weights /= exact_sum(weights)
-        unmoved = np.ones((1, self.state.n_rows), dtype=np.int8)
-        self.kernels.advance(self.state, unmoved, Step.none(self.state.n_scores))
+        self._rescale(1.0)
 
     def _energies(self) -> Energies:
-        def energies(score_edges: Exacts) -> Reals:
-            return self.rule.energies(*sides(score_edges, self.state.signed_masses))
+        def energies(score_edges: Exacts, masses: Exacts) -> Reals:
+            return self.rule.energies(*sides(score_edges, masses))
 
         return energies
 
@@ -163,3 +314,13 @@ class Hamming:
             wrong = (scores > 0) != (labels > 0)
             total += int(fixed(self.targets.initial_weights(k)[wrong] * self._scale).sum())
         return total / EXACT_SCALE
+
+
+def _stream(seed: int, t: int) -> Callable[[], np.random.Generator]:
+    """Return a function that gives the round's random stream, made when first asked for."""
+
+    @cache
+    def stream() -> np.random.Generator:
+        return np.random.default_rng([seed, t, 2])
+
+    return stream

@@ -10,7 +10,7 @@ class Exhaustive(Search):
     Examples
     --------
     >>> import numpy as np
-    >>> search = Exhaustive().start(np.arange(3), np.random.default_rng(0))
+    >>> search = Exhaustive().start(np.arange(3), seed=0)
     >>> search.pull()
     array([0, 1, 2])
     """

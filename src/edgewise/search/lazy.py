@@ -18,7 +18,7 @@ class Lazy(Search):
     Examples
     --------
     >>> import numpy as np
-    >>> search = Lazy(2).start(np.arange(10), np.random.default_rng(0))
+    >>> search = Lazy(2).start(np.arange(10), seed=0)
     >>> search.pull().shape
     (2,)
     """

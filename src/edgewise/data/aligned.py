@@ -1,0 +1,119 @@
+"""Rows as they came, read as training read its own: same kinds of columns, same categories."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.data.columns import as_nominal
+from edgewise.data.filters import Filters, Images
+from edgewise.data.table import ArrayTable, Table
+from edgewise.dtypes import Codes, Reals, Signs
+
+CONSTANT = -1
+"""The column number of the constant."""
+
+
+class Aligned:
+    """The rows of a table, on which the cuts of a model can be evaluated.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    categories : dict from int to tuple
+        The values of each nominal column in training.
+    filters : Filters or None
+        Image filters, numbered after the columns.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        categories: dict[int, tuple[object, ...]] | None = None,
+        filters: Filters | None = None,
+    ) -> None:
+        self.table = table
+        self.categories = categories or {}
+        self.filters = filters
+        self._values: dict[int, Reals] = {}
+        self._codes: dict[int, Codes] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.table.n_rows
+
+    @cached_property
+    def images(self) -> Images:
+        """The rows as images."""
+        assert self.filters is not None
+        if isinstance(self.table, ArrayTable) and self.table.is_settled():
+            pixels = self.table.values
+        else:
+            columns = [self.table.numbers(j).reals() for j in range(self.table.n_columns)]
+            pixels = np.stack(columns, axis=1)
+        return Images(pixels, self.filters)
+
+    def numbers(self, j: int) -> Reals:
+        """Return column `j`, or the responses of an image filter."""
+        if j >= self.table.n_columns:
+            return self.images.responses(j - self.table.n_columns)
+        if j not in self._values:
+            self._values[j] = self.table.numbers(j).reals()
+        return self._values[j]
+
+    def codes(self, j: int) -> Codes:
+        """Return the codes of nominal column `j` as training numbered its values."""
+        if j not in self._codes:
+            column = as_nominal(self.table.column(j))
+            if column is None:
+                raise ValueError(
+                    f"X has numbers in column {self.table.name(j)!r}, where training had categories"
+                )
+            self._codes[j] = column.recode(self.categories[j]).codes
+        return self._codes[j]
+
+    def part(self, start: int, stop: int) -> "AlignedPart":
+        """Return some of the rows, which look at the same columns."""
+        return AlignedPart(self, start, stop)
+
+    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
+        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
+        if j == CONSTANT:
+            return np.ones(self.n_rows, dtype=np.int8)
+        return _cut(self.numbers(j), threshold, missing)
+
+    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return for each row what `values` says of its category; the last entry is for missing."""
+        return values[self.codes(j)]
+
+
+class AlignedPart:
+    """Some consecutive rows of a table."""
+
+    def __init__(self, whole: Aligned, start: int, stop: int) -> None:
+        self._whole = whole
+        self._span = slice(start, min(stop, whole.n_rows))
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self._span.stop - self._span.start
+
+    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
+        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
+        if j == CONSTANT:
+            return np.ones(self.n_rows, dtype=np.int8)
+        return _cut(self._whole.numbers(j)[self._span], threshold, missing)
+
+    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return for each row what `values` says of its category; the last entry is for missing."""
+        return values[self._whole.codes(j)[self._span]]
+
+
+def _cut(values: Reals, threshold: float, missing: int) -> Signs:
+    signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
+    signs[np.isnan(values)] = missing
+    return signs

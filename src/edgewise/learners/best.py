@@ -1,0 +1,98 @@
+"""The best of several learners, chosen anew for every decision."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+
+from edgewise.data import BinnedTable
+from edgewise.learners.base import Found, Learner, Round
+from edgewise.model import Rule, Test
+from edgewise.search import Search
+
+
+class Best(Learner):
+    """The best rule of several learners: what a list of learners stands for.
+
+    Parameters
+    ----------
+    learners : list of Learner
+        The learners; where two find equally good rules, the first one's is taken.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, Best, Indicator, Stump
+    >>> AdaBoostMH(learner=Best([Stump(), Indicator()])).fit([[1.0], [2.0]], [0, 1]).n_rounds_ > 0
+    True
+    """
+
+    def __init__(self, learners: Sequence[Any]) -> None:
+        self.learners = learners
+
+    def validate(self) -> None:
+        """Raise if a setting is wrong."""
+        from edgewise.learners import learner_named
+
+        if not isinstance(self.learners, (list, tuple)) or not self.learners:
+            raise ValueError(f"learners must be a list of learners, got {self.learners!r}")
+        for learner in self.learners:
+            learner_named(learner)
+
+    def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
+        """Return a copy that is ready for a run."""
+        started = clone(self)
+        started.parts_ = [
+            learner.ready(table, search, seed + 1 + place)
+            for place, learner in enumerate(self.named())
+        ]
+        return started
+
+    def named(self) -> list[Learner]:
+        """Return the learners, names resolved."""
+        from edgewise.learners import learner_named
+
+        return [learner_named(learner) for learner in self.learners]
+
+    def begin(self, t: int) -> None:
+        """Begin round `t`."""
+        for part in self.parts_:
+            part.begin(t)
+
+    def find(self, round: Round) -> Found | None:
+        """Return the best of what the learners find."""
+        found = [part.find(round) for part in self.parts_]
+        present = [one for one in found if one is not None]
+        return min(present, key=lambda one: one.loss) if present else None
+
+    def find_per_score(self, round: Round) -> Rule | None:
+        """Return the rule for each score column, where there is only one learner."""
+        if len(self.parts_) == 1:
+            return self.parts_[0].find_per_score(round)
+        return super().find_per_score(round)
+
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        """Return a random rule of a random learner."""
+        order = rng.permutation(len(self.parts_)).tolist()
+        drawn = (self.parts_[place].draw(table, rng) for place in order)
+        return next((rule for rule in drawn if rule is not None), None)
+
+    def simple_parts(self) -> Iterator[Learner]:
+        """Yield the learners."""
+        for learner in self.named():
+            yield from learner.simple_parts()
+
+    @property
+    def makes_tests(self) -> bool:
+        """Whether all rules say -1, 0 or +1, the same for every class."""
+        return all(learner.makes_tests for learner in self.named())
+
+    @property
+    def needs_mass(self) -> bool:
+        """Whether searches need each row's sum of |S|."""
+        return any(learner.needs_mass for learner in self.named())
+
+    @property
+    def cost(self) -> int:
+        """About how many searches of all columns one round takes."""
+        return max(learner.cost for learner in self.named())

@@ -1,0 +1,122 @@
+"""Haar filters: stumps on differences of rectangles of an image (seed 000, footnote 5)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from edgewise.data import BinnedTable
+from edgewise.data.binned import dense_table
+from edgewise.data.filters import Filters
+from edgewise.dtypes import Columns
+from edgewise.kernels import Candidates
+from edgewise.learners.base import ColumnLearner, Found, Round
+from edgewise.learners.stump import constant_found
+from edgewise.model import EVERYWHERE, Cut, Test
+from edgewise.validation import flag, integer
+
+_MAX_BINS = 256
+
+# So many filters are computed at a time; an exhaustive search goes through all of them in turn.
+_BLOCK = 128
+
+
+class Haar(ColumnLearner):
+    """A threshold on the response of a Haar filter.
+
+    A filter adds the pixels of some rectangles and subtracts those of others: two or three stripes
+    side by side or one above the other, or four fields like a checkerboard, at any place and of
+    any size. There are some 10**5 of them on small images, so ``search=Lazy(100)``, which looks at
+    100 random ones, is the natural search. Filters are computed when the search asks for them, with
+    up to 256 evenly spaced thresholds each, whatever `max_bins` and `min_weight_fraction_leaf`
+    say.
+
+    Parameters
+    ----------
+    shape : tuple (rows, columns)
+        The shape of the images; X has their pixels row after row.
+    smallest : int, default 1
+        The least height and width of a rectangle, in pixels.
+    constant : bool, default True
+        Whether the constant classifier is among the rules.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from edgewise import AdaBoostMH, Haar, Lazy
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = AdaBoostMH(learner=Haar(shape=(8, 8)), search=Lazy(20), n_rounds=5, random_state=0)
+    >>> len(model.fit(X, y).rules())
+    5
+    """
+
+    kind = "numeric"
+
+    def __init__(self, shape: tuple[int, int], smallest: int = 1, constant: bool = True) -> None:
+        self.shape = shape
+        self.smallest = smallest
+        self.constant = constant
+
+    def validate(self) -> None:
+        """Raise if a setting is wrong."""
+        flag("constant", self.constant)
+        integer("smallest", self.smallest, 1)
+        if not isinstance(self.shape, (tuple, list)) or len(self.shape) != 2:
+            raise ValueError(f"shape must be a pair (rows, columns), got {self.shape!r}")
+        _ = self.filters
+
+    @property
+    def filters(self) -> Filters:
+        """All filters on images of this shape."""
+        rows, columns = (integer("shape", side, 1) for side in self.shape)
+        return Filters((rows, columns), self.smallest)
+
+    def _columns(self, table: BinnedTable) -> Columns:
+        rows, columns = self.shape
+        if rows * columns != table.n_columns:
+            raise ValueError(
+                f"shape={self.shape!r} is {rows * columns} pixels, but X has {table.n_columns} "
+                "columns"
+            )
+        return np.arange(len(self.filters))
+
+    def find(self, round: Round) -> Found | None:
+        """Return the best threshold on the filters that the search asks for."""
+        numbers = self.search_.pull()
+        best = constant_found(round) if self.constant and not round.gain else None
+        for start in range(0, len(numbers), _BLOCK):
+            found = self._find_in(round, numbers[start : start + _BLOCK])
+            if found is not None and (best is None or found.loss < best.loss):
+                best = found
+        return best
+
+    def _find_in(self, round: Round, numbers: Columns) -> Found | None:
+        assert round.table.aligned is not None
+        bins, codes = round.table.aligned.images.coded(numbers, _MAX_BINS)
+        kernels = round.kernels.over(dense_table(bins, codes))
+        # Other filters have the same numbers next time: histograms that are kept would be theirs.
+        problem = replace(round.problem, kept=None, split_from=None)
+        found: Candidates = kernels.search(
+            np.arange(len(numbers)),
+            problem,
+            score_edges=round.score_edges or round.energies is not None,
+            constant=False,
+            gain=round.gain,
+        )
+        losses = round.losses(found.edges, found.score_edges)
+        best = int(losses.argmin())
+        if found.edges[best] <= 0:
+            return None
+        threshold = float(bins[best].thresholds[int(found.first[best]) - 1])
+        rule = Cut(round.table.n_columns + int(numbers[best]), threshold, 0)
+        score_edges = None if found.score_edges is None else found.score_edges[best].copy()
+        return Found(rule, int(found.edges[best]), float(losses[best]), score_edges)
+
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        """Return a random threshold on a random filter."""
+        assert table.aligned is not None
+        number = int(rng.integers(len(self.columns_)))
+        (bins,), _ = table.aligned.images.coded([number], _MAX_BINS)
+        if len(bins.thresholds) == 0:
+            return EVERYWHERE
+        threshold = float(bins.thresholds[int(rng.integers(len(bins.thresholds)))])
+        return Cut(table.n_columns + number, threshold, 0)

@@ -1,0 +1,123 @@
+"""Products of base functions (seed 000, section 2.3)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from edgewise.data import BinnedTable
+from edgewise.dtypes import Signs
+from edgewise.learners.base import Found, Round
+from edgewise.learners.wrapper import Wrapper
+from edgewise.model import EVERYWHERE, ProductRule, Test
+from edgewise.validation import integer
+
+# Where no single rule has an edge, as on the corners of a cube, products may still have one: so
+# many random beginnings are tried before giving up.
+_RESCUES = 16
+
+
+class Product(Wrapper):
+    """The product of several base functions: +1 where an even number of them says -1.
+
+    All terms start at 1. Each in turn is fitted anew on virtual labels, the labels times the
+    product of the other terms, until a step does not lower the energy (seed 000 figure 3).
+
+    Parameters
+    ----------
+    base : Learner, str or list, default "stump"
+        What the terms are: a learner, or a list of learners of which each step takes the best.
+        "stump" is stumps for numeric columns and subset indicators for nominal ones.
+    terms : int, default 2
+        m, the number of terms.
+    restarts : int, default 0
+        How many times to start also from random first terms, keeping the best product. Where no
+        base function has an edge by itself, random first terms are tried in any case.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, Product, Stump
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["same", "other", "other", "same"]
+    >>> model = AdaBoostMH(learner=Product(Stump(), terms=2), n_rounds=1, random_state=0)
+    >>> print(model.fit(X, y).rules()[0])
+    +3.45 * (x0 >= 0.5) * (x1 >= 0.5) -> votes for same, against other
+    """
+
+    def __init__(self, base: Any = "stump", terms: int = 2, restarts: int = 0) -> None:
+        self.base = base
+        self.terms = terms
+        self.restarts = restarts
+
+    def validate(self) -> None:
+        """Raise if a setting is wrong."""
+        integer("terms", self.terms, 1)
+        integer("restarts", self.restarts, 0)
+        super().validate()
+
+    def find(self, round: Round) -> Found | None:
+        """Return the best product found."""
+        best = self._climb(round, [])
+        if self.terms == 1:
+            return best
+        for _ in range(self.restarts if best is not None else max(self.restarts, _RESCUES)):
+            found = self._climb(round, self._first_terms(round))
+            if found is not None and (best is None or found.loss < best.loss):
+                best = found
+        return best
+
+    def _first_terms(self, round: Round) -> list[Test]:
+        drawn = (self.base_.draw(round.table, round.rng()) for _ in range(self.terms - 1))
+        return [rule for rule in drawn if rule is not None]
+
+    def _climb(self, round: Round, first: Sequence[Test]) -> Found | None:
+        """Fit the terms in turn while the energy falls; `first` are the terms to begin with."""
+        terms: list[Test] = [*first, *[EVERYWHERE] * (self.terms - len(first))]
+        signs = [_signs(term, round.table) for term in terms]
+        best: Found | None = None
+        j = len(first)
+        while True:
+            found = self._fit_term(round, signs[:j] + signs[j + 1 :])
+            if found is None or (best is not None and found.loss >= best.loss):
+                return best
+            assert isinstance(found.rule, Test)
+            terms[j], signs[j] = found.rule, _signs(found.rule, round.table)
+            best = found._replace(rule=_multiplied(terms), outputs=_product(signs, round.table))
+            if self.terms == 1:
+                return best
+            j = (j + 1) % self.terms
+
+    def _fit_term(self, round: Round, others: list[Signs | None]) -> Found | None:
+        """Return the best term, given the outputs of the others."""
+        present = [signs for signs in others if signs is not None]
+        if not present:
+            return self.base_.find(round)
+        flips = present[0] if len(present) == 1 else np.multiply.reduce(present, dtype=np.int8)
+        problem = round.kernels.flip(round.problem, flips)
+        found = self.base_.find(round.on(problem))
+        round.kernels.release(problem)
+        return found
+
+    @property
+    def cost(self) -> int:
+        """About how many searches of all columns one round takes."""
+        return (self.terms + 2) * self._base().cost if self.terms > 1 else self._base().cost
+
+
+def _signs(term: Test, table: BinnedTable) -> Signs | None:
+    """Return a term's outputs, or None for the constant."""
+    return term.signs(table) if term.factors else None
+
+
+def _product(signs: list[Signs | None], table: BinnedTable) -> Signs:
+    present = [one for one in signs if one is not None]
+    if not present:
+        return np.ones((1, table.n_rows), dtype=np.int8)
+    return np.multiply.reduce(present, dtype=np.int8)[None]
+
+
+def _multiplied(terms: Sequence[Test]) -> Test:
+    # The order does not matter; this one is easier to read.
+    factors = tuple(sorted((f for term in terms for f in term.factors), key=lambda f: f.column))
+    if len(factors) == 1:
+        return factors[0]
+    return ProductRule(factors) if factors else EVERYWHERE

@@ -1,0 +1,93 @@
+"""The selector: one value of one nominal column (seed 000 eq. 8)."""
+
+import numpy as np
+
+from edgewise.data import BinnedTable
+from edgewise.dtypes import Columns, Exacts, Signs
+from edgewise.kernels import Problem
+from edgewise.kernels.state import gains
+from edgewise.learners.base import ColumnLearner, Found, Round
+from edgewise.learners.stump import constant_found
+from edgewise.model import Subset, Test
+
+
+class Selector(ColumnLearner):
+    """A test for one value of one nominal column: +1 on that value, -1 on all others.
+
+    Missing is one more value. Values that training did not see count as missing; a column that
+    had none of those in training abstains on them.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from edgewise import AdaBoostMH, Selector
+    >>> X = pandas.DataFrame({"colour": ["red", "blue", "green", "red"]})
+    >>> model = AdaBoostMH(learner=Selector(), n_rounds=1).fit(X, [1, 0, 0, 1])
+    >>> print(model.rules()[0])
+    +3.45 * (colour is red) -> votes for 1, against 0
+    """
+
+    kind = "nominal"
+
+    def _columns(self, table: BinnedTable) -> Columns:
+        return table.splittable_nominal
+
+    def find(self, round: Round) -> Found | None:
+        """Return the value with the largest edge, or the least energy."""
+        columns = self.search_.pull()
+        if len(columns) == 0:
+            return constant_found(round)
+        histogram = round.kernels.histograms(columns, round.problem, round.gain)
+        if round.gain:
+            edges = split_gains(histogram, round.problem)
+            histogram = histogram[:, :-1]
+        score_edges = 2 * histogram - round.problem.signed_totals
+        if not round.gain:
+            edges = np.abs(score_edges).sum(axis=1)
+        losses = round.losses(edges, score_edges)
+        best = int(losses.argmin())
+        if edges[best] <= 0:
+            return None
+        column, code = value_at(round.table, columns, best)
+        rule = subset_of(round.table, column, np.array([code]))
+        return Found(rule, int(edges[best]), float(losses[best]), score_edges[best])
+
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        """Return a random value of a random column."""
+        if len(self.columns_) == 0:
+            return None
+        column = int(self.columns_[int(rng.integers(len(self.columns_)))])
+        return subset_of(table, column, rng.integers(table.bins[column].n_codes, size=1))
+
+
+def split_gains(inside: Exacts, problem: Problem) -> Exacts:
+    """Return the gains of splits; of the rows inside, the sums of S and last the mass are given.
+
+    -1 where all the mass is on one side.
+    """
+    outside = problem.signed_totals - inside[:, :-1]
+    masses = inside[:, -1], problem.signed_masses.sum() - inside[:, -1]
+    sides = (inside[:, :-1], outside)
+    parts = [gains((sums**2).sum(axis=1), mass) for sums, mass in zip(sides, masses, strict=True)]
+    return np.where((masses[0] > 0) & (masses[1] > 0), parts[0] + parts[1], -1)
+
+
+def value_at(table: BinnedTable, columns: Columns, place: int) -> tuple[int, int]:
+    """Return the column and code at a place in the joined values of some columns."""
+    ends = np.cumsum([table.bins[j].n_codes for j in columns])
+    which = int(np.searchsorted(ends, place, side="right"))
+    return int(columns[which]), place - (int(ends[which - 1]) if which else 0)
+
+
+def subset_of(table: BinnedTable, column: int, codes: Exacts) -> Subset:
+    """Return the rule that says +1 on some codes of a column and -1 on its other codes."""
+    signs = np.full(table.bins[column].n_codes, -1, dtype=np.int8)
+    signs[codes] = 1
+    return subset_rule(table, column, signs)
+
+
+def subset_rule(table: BinnedTable, column: int, signs: Signs) -> Subset:
+    """Return the rule with an output for each code; 0 for missing where training saw none."""
+    if not table.bins[column].has_missing:
+        signs = np.append(signs, np.int8(0))
+    return Subset(column, signs.astype(np.int8))

@@ -1,0 +1,334 @@
+"""Trees of base functions (seeds 000 and 004; Kegl 2014, "The return of AdaBoost.MH")."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from edgewise.dtypes import ROW, Exacts, Reals, Rows, Signs
+from edgewise.kernels import SEARCH_SCALE, Problem
+from edgewise.learners.base import Found, Learner, Round
+from edgewise.learners.best import Best
+from edgewise.learners.wrapper import Wrapper
+from edgewise.model import Node, Test, TreeRule
+from edgewise.model.rules import by_leaf
+from edgewise.validation import integer, one_of
+
+LEAF_VOTES = ("inherit", "free")
+CRITERIA = ("edge", "gain")
+
+# In real votes either side of a leaf counts as having this share of an average score column's
+# weight more than it has.
+_SMOOTHING = 1e-3
+
+
+class Tree(Wrapper):
+    """A tree with a base function at every inner node.
+
+    The leaf whose split improves the edge most is split next; a split must beat the constant on
+    its rows. An inner node keeps its test and passes its rows on; the votes that were found with
+    the test are used only where the node's children are leaves: a leaf outputs its last test times
+    those votes. One coefficient goes with the whole tree.
+
+    Parameters
+    ----------
+    base : Learner, str or list, default "stump"
+        What the tests are: a learner, or a list of learners of which each node takes the best.
+        "stump" is stumps for numeric columns and subset indicators for nominal ones.
+    leaves : int, default 8
+        N, the most leaves.
+    leaf_votes : {"inherit", "free"}, default "inherit"
+        "free" gives each leaf the votes that are best for its own rows.
+    criterion : {"edge", "gain"}, default "edge"
+        What splits are chosen by. "edge" is the papers': a split gains only where some class is
+        voted for on one side and against on the other. "gain", the sum over both sides of squared
+        edges over mass, also sees where a class is only more likely on one side; it is meant for
+        real votes and free leaves.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, Stump, Tree
+    >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "c"]
+    >>> learner = Tree(Stump(), leaves=3, leaf_votes="free")
+    >>> model = AdaBoostMH(learner=learner, n_rounds=1).fit(X, y)
+    >>> model.predict(X)
+    array(['a', 'b', 'c'], dtype='<U1')
+    """
+
+    def __init__(
+        self,
+        base: Any = "stump",
+        leaves: int = 8,
+        leaf_votes: str = "inherit",
+        criterion: str = "edge",
+    ) -> None:
+        self.base = base
+        self.leaves = leaves
+        self.leaf_votes = leaf_votes
+        self.criterion = criterion
+
+    def validate(self) -> None:
+        """Raise if a setting is wrong."""
+        integer("leaves", self.leaves, 2)
+        one_of("leaf_votes", self.leaf_votes, LEAF_VOTES)
+        one_of("criterion", self.criterion, CRITERIA)
+        super().validate()
+        if self.criterion == "gain":
+            self._check_base_of_gain()
+
+    def _check_base_of_gain(self) -> None:
+        parts = list(_single(self._base()))
+        if any(isinstance(part, Wrapper) for part in parts):
+            raise ValueError(
+                "criterion='gain' needs a base that tests single columns, not products: "
+                f"got base={self.base!r}"
+            )
+        if any(getattr(part, "missing", "learn") == "abstain" for part in parts):
+            raise ValueError("criterion='gain' does not go with a stump of missing='abstain'")
+
+    @property
+    def makes_tests(self) -> bool:
+        """Whether all rules say the same for every class: a tree's leaves do not."""
+        return False
+
+    @property
+    def needs_mass(self) -> bool:
+        """Whether searches need each row's sum of |S|."""
+        return self.criterion == "gain"
+
+    def find(self, round: Round) -> Found | None:
+        """Return the tree grown on the round's signed weights."""
+        # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
+        by_gain = self.criterion == "gain"
+        plain = round.on(round.problem, energies=None, score_edges=True, gain=by_gain)
+        grower = _Grower(plain, self)
+        try:
+            found = grower.grow()
+        finally:
+            grower.release()
+        if found is None or round.energies is None:
+            return found
+        if round.real_votes:
+            return found._replace(loss=grower.energy())
+        assert found.score_edges is not None
+        masses = round.problem.signed_masses
+        return found._replace(loss=float(round.energies(found.score_edges[None], masses)[0]))
+
+    @property
+    def cost(self) -> int:
+        """About how many searches of all columns one round takes."""
+        return (2 + self.leaves // 3) * self._base().cost
+
+
+@dataclass(eq=False)
+class _Leaf:
+    """A leaf of a growing tree.
+
+    Attributes
+    ----------
+    problem : Problem
+        The signed weights of its rows.
+    outputs : array of shape (K,)
+        What it says of each score column.
+    place : tuple (node, side) or None
+        Where it hangs; None for the root.
+    found : Found or None
+        The best split of its rows.
+    searched : bool
+        Whether it has been looked for.
+    number : int
+        Its number among the leaves, once the tree is finished.
+    """
+
+    problem: Problem
+    outputs: Reals
+    place: tuple[int, str] | None
+    found: Found | None = None
+    searched: bool = False
+    number: int = -1
+
+
+class _Grower:
+    """One tree in the making."""
+
+    def __init__(self, round: Round, settings: Tree) -> None:
+        self.round = round
+        self.settings = settings
+        self.tests: list[Test] = []
+        self.children: list[dict[str, int]] = []
+        self.leaves: list[_Leaf] = []
+        # What rows on which a node abstains get, and their sums of S and of |S|.
+        self.rests: list[tuple[Reals, Exacts, Exacts]] = []
+        self.problems: list[Problem] = []
+
+    def grow(self) -> Found | None:
+        """Split leaf after leaf, the one that gains most first."""
+        n_scores = self.round.problem.n_scores
+        root = _Leaf(_keeping(self.round.problem), np.zeros(n_scores), None)
+        self.problems.append(root.problem)
+        root.found = self.settings.base_.find(self.round.on(root.problem))
+        if root.found is None:
+            return None
+        self._split(root)
+        while len(self.leaves) < self.settings.leaves:
+            self._look_for_splits()
+            best = max(self.leaves, key=self._improvement)
+            if self._improvement(best) <= 0:
+                break
+            self.leaves.remove(best)
+            self._split(best)
+        return self._finished()
+
+    def _improvement(self, leaf: _Leaf) -> int:
+        """Return how much a split beats the constant by."""
+        if leaf.found is None:
+            return 0
+        alone = leaf.problem.gain if self.round.gain else leaf.problem.edge
+        return leaf.found.edge - alone
+
+    def release(self) -> None:
+        """Give back the memory of the nodes' histograms."""
+        for problem in self.problems:
+            self.round.kernels.release(problem)
+
+    def _look_for_splits(self) -> None:
+        new = [leaf for leaf in self.leaves if not leaf.searched]
+        # A part that follows by subtraction comes after the one that is subtracted.
+        for leaf in sorted(new, key=lambda leaf: leaf.problem.split_from is not None):
+            leaf.searched = True
+            if len(leaf.problem.rows) > 1:  # type: ignore[arg-type]
+                leaf.found = self.settings.base_.find(self.round.on(leaf.problem))
+
+    def _split(self, leaf: _Leaf) -> None:
+        found, node = leaf.found, len(self.tests)
+        assert found is not None
+        assert isinstance(found.rule, Test)
+        self.tests.append(found.rule)
+        self.children.append({})
+        if leaf.place is not None:
+            above, side = leaf.place
+            self.children[above][side] = node
+        votes = self._votes(found, leaf.problem)
+        low, high = self._parts(leaf.problem, found.rule)
+        whole = leaf.problem
+        self.rests.append(
+            (
+                leaf.outputs,
+                whole.signed_totals - low.signed_totals - high.signed_totals,
+                whole.signed_masses - low.signed_masses - high.signed_masses,
+            )
+        )
+        self.leaves.append(_Leaf(low, self._outputs(low, -votes), (node, "low")))
+        self.leaves.append(_Leaf(high, self._outputs(high, votes), (node, "high")))
+
+    def _parts(self, problem: Problem, test: Test) -> tuple[Problem, Problem]:
+        """Return the problems on either side of a test."""
+        signs = test.signs(self.round.table)
+        if problem.rows is None:
+            rows = np.arange(problem.n_rows, dtype=ROW)
+        else:
+            rows, signs = problem.rows, signs[problem.rows]
+        low, high = rows[signs < 0], rows[signs > 0]
+        sides = (low, high)
+        smaller = int(len(high) < len(low))
+        small = self._within(problem, sides[smaller])
+        if len(low) + len(high) == len(rows):
+            # Nothing abstains: the larger part is what is left of the whole.
+            large = replace(
+                problem,
+                signed_totals=problem.signed_totals - small.signed_totals,
+                signed_masses=problem.signed_masses - small.signed_masses,
+                rows=sides[1 - smaller],
+                kept={},
+                split_from=(problem, small),
+            )
+        else:
+            large = self._within(problem, sides[1 - smaller])
+        self.problems += [small, large]
+        return (small, large) if smaller == 0 else (large, small)
+
+    def _within(self, problem: Problem, rows: Rows) -> Problem:
+        return _keeping(self.round.kernels.within(problem, rows))
+
+    def _votes(self, found: Found, problem: Problem) -> Reals:
+        """Return the votes that go with a test on the rows of its node."""
+        assert found.score_edges is not None
+        return self._sized(found.score_edges, problem.signed_masses)
+
+    def _outputs(self, problem: Problem, inherited: Reals) -> Reals:
+        if self.settings.leaf_votes == "inherit":
+            return inherited
+        return self._sized(problem.signed_totals, problem.signed_masses)
+
+    def _sized(self, edges: Exacts, masses: Exacts) -> Reals:
+        """Return votes: signs of the edges, or half the logarithm of the odds."""
+        if not self.round.real_votes:
+            return np.where(edges > 0, 1.0, -1.0)
+        floor = _SMOOTHING * SEARCH_SCALE / len(edges)
+        plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
+        return 0.5 * np.log(plus / minus)
+
+    def _finished(self) -> Found:
+        for number, leaf in enumerate(self.leaves):
+            leaf.number = number
+            assert leaf.place is not None
+            node, side = leaf.place
+            self.children[node][side] = -1 - number
+        outputs = [leaf.outputs for leaf in self.leaves]
+        nodes = []
+        for node, (test, ends) in enumerate(zip(self.tests, self.children, strict=True)):
+            outputs.append(self.rests[node][0])
+            nodes.append(Node(test, ends["low"], ends["high"], -len(outputs)))
+        table = np.stack(outputs)
+        whole = table.astype(np.int8)
+        leaves: Signs | Reals = table if self.round.real_votes else whole
+        score_edges = np.sum(
+            [totals * np.sign(outputs).astype(np.int64) for outputs, totals, _ in self._ends()],
+            axis=0,
+        )
+        edge = int(score_edges.sum())
+        return Found(
+            TreeRule(tuple(nodes), leaves), edge, -float(edge), score_edges, self._known(leaves)
+        )
+
+    def energy(self) -> float:
+        """Return the energy of the finished tree with real votes."""
+        energy = 0.0
+        for outputs, totals, masses in self._ends():
+            plus, minus = (masses + totals) / 2, (masses - totals) / 2
+            energy += float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
+        return energy
+
+    def _ends(self) -> list[tuple[Reals, Exacts, Exacts]]:
+        """Return where rows end: outputs, sums of S and of |S|."""
+        leaves = [
+            (leaf.outputs, leaf.problem.signed_totals, leaf.problem.signed_masses)
+            for leaf in self.leaves
+        ]
+        return [*leaves, *self.rests]
+
+    def _known(self, leaves: Signs | Reals) -> Signs | Reals | None:
+        """Return the outputs of all training rows, if the tree has seen them all."""
+        n_rows = self.round.problem.n_rows
+        rows = [leaf.problem.rows for leaf in self.leaves]
+        if sum(len(part) for part in rows if part is not None) < n_rows:
+            return None
+        leaf_of = np.empty(n_rows, dtype=np.intp)
+        for leaf in self.leaves:
+            leaf_of[leaf.problem.rows] = leaf.number
+        return by_leaf(leaves, leaf_of)
+
+
+def _keeping(problem: Problem) -> Problem:
+    """Return a copy of the problem that keeps its histograms."""
+    return replace(problem, kept={})
+
+
+def _single(learner: Learner) -> Iterator[Learner]:
+    """Yield the learners of a list, of lists in it too."""
+    if isinstance(learner, Best):
+        for one in learner.named():
+            yield from _single(one)
+    else:
+        yield learner

@@ -1,0 +1,278 @@
+"""Haar filters: thresholds on differences of rectangles of an image (seed 000, footnote 5)."""
+
+import math
+from contextlib import closing
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from edgewise import AdaBoostMH, load
+from edgewise.data import as_table, encode, fit_bins
+from edgewise.data.filters import Filters
+from edgewise.kernels.engine import CompiledKernels
+from edgewise.learners import Haar, Product, Stump, Tree, learner_named
+from edgewise.search import Lazy
+
+# The weights of the fields of each kind, as the filters' own words have them.
+FIELDS = {
+    "two stripes across": [[1, -1]],
+    "two stripes down": [[1], [-1]],
+    "three stripes across": [[1, -2, 1]],
+    "three stripes down": [[1], [-2], [1]],
+    "checkerboard": [[1, -1], [-1, 1]],
+}
+
+
+def response(images, one):
+    """Return light fields less dark fields, field by field."""
+    total = np.zeros(len(images), dtype=np.int64)
+    for y, row in enumerate(FIELDS[one.kind]):
+        for x, weight in enumerate(row):
+            top, left = one.top + y * one.height, one.left + x * one.width
+            field = images[:, top : top + one.height, left : left + one.width]
+            total += weight * field.sum(axis=(1, 2))
+    return total
+
+
+def all_cuts(images, filters, numbers):
+    """Return (filter, phi) of every threshold on the responses of some filters."""
+    found = []
+    for j in numbers:
+        values = response(images, filters[j])
+        found += [(j, np.where(values >= t, 1, -1)) for t in np.unique(values)[1:]]
+    return found
+
+
+@pytest.fixture(scope="module")
+def images_of(random_small):
+    """Return a function that makes a problem of small random images, and the images."""
+
+    def make(seed, shape=(3, 4), n=16, n_scores=2):
+        rng = np.random.default_rng(seed)
+        images = rng.integers(8, size=(n, *shape))
+        problem = random_small(seed, n=n, n_scores=n_scores)
+        table = as_table(images.reshape(n, -1))
+        bins = fit_bins(table, None, 256)
+        binned = encode(table, bins, filters=Filters(shape))
+        return type(problem)(table.values, (), binned, problem.labels, problem.weights), images
+
+    return make
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.booleans())
+def test_the_filter_found_is_the_best_of_all(images_of, edge_of, seed, n_scores, constant):
+    problem, images = images_of(seed, n_scores=n_scores)
+    filters = Filters((3, 4))
+    cuts = all_cuts(images, filters, range(len(filters)))
+    best = max(edge_of(phi, problem.signed) for _, phi in cuts)
+    if constant:
+        best = max(best, edge_of(np.ones(16, dtype=int), problem.signed))
+    found = problem.find(Haar((3, 4), constant=constant), score_edges=True)
+    assert problem.units(found.edge) == best
+    phi = found.rule.signs(problem.binned).astype(np.int64)
+    assert edge_of(phi, problem.signed) == best
+    assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
+    if found.rule.columns:
+        values = response(images, filters[found.rule.column - 12])
+        assert phi.tolist() == np.where(values >= found.rule.threshold, 1, -1).tolist()
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(0, 5))
+def test_a_lazy_search_finds_the_best_of_the_filters_it_draws(images_of, edge_of, seed, t):
+    problem, images = images_of(seed)
+    filters = Filters((3, 4))
+    drawn = Lazy(7).start(np.arange(len(filters)), seed=3).begin(t).pull()
+    cuts = all_cuts(images, filters, drawn.tolist())
+    found = problem.find(Haar((3, 4), constant=False), search=Lazy(7), seed=3, t=t)
+    assert problem.units(found.edge) == max(edge_of(phi, problem.signed) for _, phi in cuts)
+    assert found.rule.column - 12 in drawn
+
+
+def test_equal_filters_go_to_the_lowest(images_of):
+    problem, images = images_of(0, n=6, n_scores=1)
+    labels = np.where(response(images, Filters((3, 4))[5]) >= 0, 1, -1)
+    problem = type(problem)(
+        problem.X, (), problem.binned, labels[None].astype(np.int8), problem.weights
+    )
+    found = problem.find(Haar((3, 4), constant=False))
+    filters = Filters((3, 4))
+    perfect = [
+        j
+        for j, phi in all_cuts(images, filters, range(len(filters)))
+        if abs(int(phi @ labels)) == 6
+    ]
+    assert found.rule.column - 12 == min(perfect)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(2, 3))
+def test_a_product_of_filters_is_what_figure_3_gives(images_of, figure_3, seed, terms):
+    problem, images = images_of(seed, shape=(2, 3))
+    filters = Filters((2, 3))
+    everywhere = (-1, np.ones(16, dtype=int))
+    cuts = [everywhere, *all_cuts(images, filters, range(len(filters)))]
+    _, best = figure_3(cuts, problem.signed, terms)
+    found = problem.find(Product(Haar((2, 3)), terms))
+    assert problem.units(found.edge) == best
+
+
+def test_a_tree_of_filters_is_at_least_as_good_as_one(images_of, edge_of):
+    for seed in range(5):
+        problem, _ = images_of(seed, n=30)
+        one, tree = problem.find(Haar((3, 4))), problem.find(Tree(Haar((3, 4)), leaves=4))
+        assert tree.edge > one.edge
+        outputs = tree.rule.outputs(problem.binned).T
+        assert problem.units(tree.edge) == int((outputs * problem.signed).sum())
+
+
+@pytest.mark.parametrize("search", [Lazy(7), Lazy(150)], ids=["few", "many"])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Haar((6, 6)),
+        Product(Haar((6, 6)), 2),
+        Tree(Haar((6, 6)), 4),
+        Tree(Haar((6, 6)), 4, "free", "gain"),
+    ],
+    ids=["alone", "product", "tree", "tree by gain"],
+)
+def test_compiled_kernels_find_the_same_filters(images_of, learner, search):
+    """Of many filters only some are computed at a time."""
+    for seed in range(3):
+        problem, _ = images_of(seed, shape=(6, 6), n=40)
+        plain = problem.find(learner, search=search)
+        with closing(CompiledKernels(problem.binned)) as kernels:
+            found = problem.find(learner, search=search, kernels=kernels)
+        assert found.edge == plain.edge
+        assert np.array_equal(
+            found.rule.outputs(problem.binned), plain.rule.outputs(problem.binned)
+        )
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Haar((4, 4)),
+        Product(Haar((4, 4)), 2),
+        Tree(Haar((4, 4)), 3),
+        [Stump(), Haar((4, 4), smallest=2)],
+    ],
+    ids=["alone", "product", "tree", "list"],
+)
+def test_a_saved_model_scores_as_before(tmp_path, learner):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(16, size=(60, 16)), rng.integers(3, size=60)
+    model = AdaBoostMH(learner, search=Lazy(20), n_rounds=5, random_state=0).fit(X, y)
+    model.save(tmp_path / "m.edgewise")
+    again = load(tmp_path / "m.edgewise")
+    rows = rng.integers(16, size=(30, 16))
+    assert np.array_equal(again.decision_function(rows), model.decision_function(rows))
+    assert [str(rule) for rule in again.rules()] == [str(rule) for rule in model.rules()]
+    assert model.feature_importances_.sum() == pytest.approx(1.0)
+    assert model.feature_importances_.shape == (16,)
+
+
+def test_stripes_are_told_apart_by_one_filter():
+    """Bright above or bright below, whatever the overall brightness."""
+    rng = np.random.default_rng(0)
+    images = rng.integers(100, size=(80, 1, 1)) + rng.integers(5, size=(80, 6, 5))
+    y = rng.integers(2, size=80)
+    images[y == 1, :3] += 20
+    images[y == 0, 3:] += 20
+    X = images.reshape(80, -1)
+    model = AdaBoostMH(Haar((6, 5)), n_rounds=1).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert "stripes down" in str(model.rules()[0])
+    assert AdaBoostMH(Stump(), n_rounds=1).fit(X, y).score(X, y) < 0.9
+
+
+def test_real_pixels_and_numbers_of_any_kind_give_the_same_model():
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(16, size=(60, 16)), rng.integers(3, size=60)
+    model = partial(AdaBoostMH, Haar((4, 4)), search=Lazy(10), n_rounds=4, random_state=0)
+    whole = model().fit(X.astype(np.uint8), y)
+    for dtype in (np.int64, np.float32, np.float64):
+        real = model().fit(X.astype(dtype), y)
+        assert np.array_equal(real.decision_function(X), whole.decision_function(X))
+
+
+def test_real_pixels_are_cut_where_the_rule_says():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 16)), rng.integers(2, size=60)
+    model = AdaBoostMH(Haar((4, 4)), search=Lazy(10), n_rounds=1, random_state=0).fit(X, y)
+    rule = model.terms_.rule(0)
+    one = Filters((4, 4))[rule.column - 16]
+    field = np.array(FIELDS[one.kind])
+    sums = [
+        weight * X.reshape(60, 4, 4)[:, top : top + one.height, left : left + one.width].sum((1, 2))
+        for (y_, x_), weight in np.ndenumerate(field)
+        for top, left in [(one.top + y_ * one.height, one.left + x_ * one.width)]
+    ]
+    values = np.sum(sums, axis=0)
+    expected = np.where(values >= rule.threshold, 1, -1)
+    scores = model.decision_function(X)
+    assert abs(int((np.sign(scores) * expected).sum())) == 60
+
+
+def test_the_constant_can_be_refused(images_of):
+    problem, _ = images_of(0, n_scores=1)
+    ones = np.ones((1, 16), dtype=np.int8)
+    problem = type(problem)(problem.X, (), problem.binned, ones, problem.weights)
+    assert problem.find(Haar((3, 4))).rule.columns == []
+    assert problem.find(Haar((3, 4), constant=False)).rule.columns != []
+
+
+@pytest.mark.parametrize("chosen", [{"min_weight_fraction_leaf": 0.4}, {"max_bins": 2}])
+def test_thresholds_on_filters_do_not_depend_on_the_settings_of_columns(chosen):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(10, size=(60, 16)), rng.integers(2, size=60)
+    model = AdaBoostMH(Haar((4, 4)), search=Lazy(20), n_rounds=8, random_state=0).fit(X, y)
+    other = clone(model).set_params(**chosen).fit(X, y)
+    assert [model.terms_.rule(t) for t in range(8)] == [other.terms_.rule(t) for t in range(8)]
+    assert np.array_equal(model.decision_function(X), other.decision_function(X))
+
+
+def test_it_can_be_cloned():
+    assert clone(Haar((4, 6), 2, False)).get_params() == {
+        "shape": (4, 6), "smallest": 2, "constant": False
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("chosen", "name"),
+    [
+        ({"shape": 28}, "shape must be"),
+        ({"shape": (4,)}, "shape must be"),
+        ({"shape": (0, 4)}, "shape must be"),
+        ({"shape": (4.0, 4)}, "shape must be"),
+        ({"shape": (4, 4), "smallest": 0}, "smallest must be"),
+        ({"shape": (4, 4), "constant": 1}, "constant must be"),
+        ({"shape": (3, 3), "smallest": 2}, "shape"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_names_it(chosen, name):
+    with pytest.raises((ValueError, TypeError), match=name):
+        learner_named(Haar(**chosen))
+
+
+def test_a_shape_that_does_not_fit_is_an_error_that_names_it():
+    with pytest.raises(ValueError, match=r"shape=\(2, 4\) is 8 pixels, but X has 6 columns"):
+        AdaBoostMH(Haar((2, 4))).fit(np.zeros((4, 6)), [0, 1, 0, 1])
+
+
+def test_missing_pixels_are_an_error_that_names_them():
+    X = np.arange(24.0).reshape(4, 6)
+    X[1, 2] = math.nan
+    with pytest.raises(ValueError, match="missing"):
+        AdaBoostMH(Haar((2, 3))).fit(X, [0, 1, 0, 1])
+
+
+def test_filters_of_two_shapes_are_an_error():
+    with pytest.raises(ValueError, match="same shape"):
+        AdaBoostMH([Haar((2, 3)), Haar((3, 2))]).fit(np.zeros((4, 6)), [0, 1, 0, 1])

@@ -1,0 +1,459 @@
+"""Products of base functions (seed 000 section 2.3 and figure 3)."""
+
+import itertools
+import math
+from contextlib import closing
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from edgewise import AdaBoostMH
+from edgewise.kernels import TwinKernels
+from edgewise.kernels.engine import CompiledKernels
+from edgewise.learners import Indicator, Product, Selector, Stump, Tree, learner_named
+from edgewise.model import ProductRule
+
+shapes = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "n": st.integers(3, 16),
+        "numeric": st.integers(1, 3),
+        "n_scores": st.integers(1, 3),
+        "levels": st.integers(2, 4),
+        "missing": st.booleans(),
+        "heaviest": st.sampled_from([1, 8, 300]),
+    }
+)
+
+
+class Recording(Stump):
+    """A stump that writes down what it is asked and what it answers."""
+
+    log: list = []  # noqa: RUF012
+
+    def find(self, round):
+        found = super().find(round)
+        Recording.log.append((round.problem, found))
+        return found
+
+
+@pytest.fixture(autouse=True)
+def _empty_log():
+    Recording.log.clear()
+
+
+# --- What products can say -------------------------------------------------------------------
+
+
+def test_a_product_of_two_stumps_solves_xor():
+    for seed in range(3):
+        X = np.random.default_rng(seed).uniform(-1, 1, size=(300, 2))
+        y = X[:, 0] * X[:, 1] > 0
+        assert AdaBoostMH(Product(Stump(), terms=2), n_rounds=5).fit(X, y).score(X, y) == 1.0
+        assert AdaBoostMH(Stump(), n_rounds=30).fit(X, y).score(X, y) < 0.9
+
+
+def test_a_product_of_three_stumps_solves_the_parity_of_three():
+    for seed in range(3):
+        X = np.random.default_rng(seed).uniform(-1, 1, size=(400, 3))
+        y = X.prod(axis=1) > 0
+        product = Product(Stump(), terms=3, restarts=8)
+        model = AdaBoostMH(product, n_rounds=5, random_state=0).fit(X, y)
+        assert model.score(X, y) == 1.0
+        assert model.history_["edge"][0] > 0.9
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+def test_parity_on_the_corners_of_a_cube_is_one_product(small, d):
+    """No stump has an edge there, nor the constant: the first terms must be drawn at random."""
+    X = np.array(list(itertools.product([0, 1], repeat=d)))
+    y = X.sum(axis=1) % 2
+    corners = small(X, 2 * y[:, None] - 1, np.ones((2**d, 1)))
+    assert corners.find(Stump()) is None
+    model = AdaBoostMH(Product(Stump(), terms=d), n_rounds=1, random_state=0).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert sorted(model.terms_.rule(0).columns) == list(range(d))
+
+
+def test_sums_of_products_of_two_stumps_say_anything_on_the_square():
+    """Seed 000 remark 1, all 16 labellings; the second label is the opposite of the first."""
+    X = np.array(list(itertools.product([0, 1], repeat=2)))
+    for code in range(16):
+        y = (code >> np.arange(4)) & 1
+        Y = np.column_stack([y, 1 - y])
+        model = AdaBoostMH(Product(Stump(), terms=2), n_rounds=10, random_state=0).fit(X, Y)
+        assert np.array_equal(model.predict(X), Y)
+
+
+def test_sums_of_products_of_three_stumps_say_anything_on_the_cube():
+    X = np.array(list(itertools.product([0, 1], repeat=3)))
+    learner = Product(Stump(), terms=3, restarts=4)
+    for code in range(3, 255, 12):
+        y = (code >> np.arange(8)) & 1
+        model = AdaBoostMH(learner, n_rounds=15, random_state=0).fit(X, y)
+        assert model.score(X, y) == 1.0
+
+
+def test_sums_of_products_of_fewer_stumps_do_not_say_everything():
+    """Seed 000 remark 1: a universal approximator if and only if the space has d dimensions."""
+    X = np.array(list(itertools.product([0, 1], repeat=3)))
+    y = X.sum(axis=1) % 2
+    model = AdaBoostMH(Product(Stump(), terms=2, restarts=4), n_rounds=15, random_state=0)
+    assert model.fit(X, y).n_rounds_ == 0
+    assert model.stop_reason_ == "no edge"
+
+
+def test_restarts_find_products_at_least_as_good(random_small):
+    for seed in range(5):
+        problem = random_small(seed, n=40, numeric=4, n_scores=2)
+        plain = problem.find(Product(Stump(), terms=3))
+        more = problem.find(Product(Stump(), terms=3, restarts=6))
+        assert more.edge >= plain.edge
+
+
+# --- How they are found ----------------------------------------------------------------------
+
+
+@given(shapes, st.integers(1, 4))
+def test_a_product_is_what_figure_3_gives(random_small, all_cuts, figure_3, shape, terms):
+    problem = random_small(**shape)
+    cuts = all_cuts(problem)
+    assume(cuts)
+    chosen, best = figure_3(cuts, problem.signed, terms)
+    assume(best > 0)  # else first terms are drawn at random
+    found = problem.find(Product(Stump(), terms))
+    assert problem.units(found.edge) == best
+    expected = [cuts[place][:3] for place in chosen if (cuts[place][3] != 1).any()]
+    # A column without missing values abstains on those that it meets later.
+    given = [(f.column, f.threshold, f.missing or 1) for f in found.rule.factors]
+    assert sorted(given) == sorted(expected)
+    phi = np.prod([cuts[place][3] for place in chosen], axis=0)
+    assert found.outputs.tolist() == [phi.tolist()]
+    assert found.rule.signs(problem.binned).tolist() == phi.tolist()
+
+
+@given(shapes, st.integers(2, 3))
+def test_the_energy_falls_at_every_step_but_the_last(random_small, edge_of, shape, terms):
+    problem = random_small(**shape)
+    Recording.log.clear()
+    found = problem.find(Product(Recording(), terms))
+    edges = [0 if step is None else step.edge for _, step in Recording.log]
+    assume(edges[0] > 0)
+    *falling, last = edges
+    assert all(a < b for a, b in itertools.pairwise(falling))
+    assert last <= falling[-1] == found.edge
+    # What a term says of the virtual labels, the product so far says of the real ones.
+    phis = [np.ones(len(problem.X), dtype=np.int64)] * terms
+    for step, (_, one) in enumerate(Recording.log[:-1]):
+        phis[step % terms] = one.rule.signs(problem.binned).astype(np.int64)
+        assert problem.units(one.edge) == edge_of(np.prod(phis, axis=0), problem.signed)
+
+
+@given(shapes)
+def test_each_term_sees_the_labels_times_the_other_terms(random_small, shape):
+    problem = random_small(**shape)
+    Recording.log.clear()
+    problem.find(Product(Recording(), terms=2))
+    assume(Recording.log[0][1] is not None)
+    (first, one), (second, _), *_ = Recording.log
+    relabelled = problem.labels * one.rule.signs(problem.binned)
+    assert first.signed_totals.tolist() == problem.state().signed_totals.tolist()
+    assert second.signed_totals.tolist() == problem.state(relabelled).signed_totals.tolist()
+
+
+def assert_same_search(kernels, columns, ours, theirs, **settings):
+    """Compare two problems by what they sum to and what a search finds in them."""
+    assert ours.signed_totals.tolist() == theirs.signed_totals.tolist()
+    assert ours.signed_masses.tolist() == theirs.signed_masses.tolist()
+    found = []
+    for problem in (ours, theirs):
+        one = kernels.search(columns, problem, score_edges=True, **settings)
+        parts = (one.edges, one.first, one.missing, one.score_edges)
+        found.append([part.tolist() for part in parts])
+    assert found[0] == found[1]
+
+
+@given(shapes, st.booleans())
+def test_virtual_labels_are_the_labels_times_signs(random_small, shape, abstain):
+    problem = random_small(**shape)
+    kernels, columns = TwinKernels(problem.binned), problem.binned.splittable
+    assume(len(columns))
+    signs = np.random.default_rng(0).choice([-1, 1], size=len(problem.X)).astype(np.int8)
+    flipped = kernels.flip(problem.state().problem(), signs)
+    relabelled = problem.state(problem.labels * signs).problem()
+    assert_same_search(kernels, columns, flipped, relabelled, abstain=abstain)
+
+
+@given(shapes)
+def test_a_sign_of_zero_takes_a_row_out(random_small, shape):
+    problem = random_small(**shape)
+    kernels, columns = TwinKernels(problem.binned), problem.binned.splittable
+    assume(len(columns))
+    signs = np.random.default_rng(1).choice([-1, 0, 1], size=len(problem.X)).astype(np.int8)
+    flipped = kernels.flip(problem.state().problem(), signs)
+    labels = problem.labels * np.where(signs == 0, 1, signs)
+    without = problem.state(labels, problem.weights * np.abs(signs)).problem()
+    assert_same_search(kernels, columns, flipped, without)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("n_scores", [1, 3, 20])
+def test_virtual_labels_compiled(random_small, n_scores, zeros):
+    for seed in range(3):
+        problem = random_small(seed, n=25, numeric=4, n_scores=n_scores, missing=True)
+        choices = [-1, 0, 1] if zeros else [-1, 1]
+        signs = np.random.default_rng(seed).choice(choices, size=25).astype(np.int8)
+        labels = problem.labels * np.where(signs == 0, 1, signs)
+        relabelled = problem.state(labels, problem.weights * np.abs(signs)).problem()
+        with closing(CompiledKernels(problem.binned)) as kernels:
+            flipped = kernels.flip(problem.state().problem(), signs)
+            assert_same_search(kernels, problem.binned.splittable, flipped, relabelled)
+
+
+@pytest.mark.parametrize("kind", ["numeric", "nominal"])
+def test_on_some_of_the_rows_the_product_is_that_of_those_rows(random_small, small, kind):
+    """What subsampling does: a product found on some rows knows nothing of the others."""
+    for seed in range(5):
+        nominal = 3 if kind == "nominal" else 0
+        problem = random_small(seed, n=30, numeric=3 - nominal, nominal=nominal, n_scores=2)
+        rows = np.sort(np.random.default_rng(seed).choice(30, 18, replace=False)).astype(np.int32)
+        part = TwinKernels(problem.binned).within(problem.state().problem(), rows)
+        weights = np.zeros_like(problem.weights)
+        weights[:, rows] = problem.weights[:, rows]
+        learner = Product(Selector() if kind == "nominal" else Stump(), terms=2)
+        ours = problem.find(learner, problem=part)
+        theirs = problem.find(learner, problem=problem.state(weights=weights).problem())
+        assert ours.edge == theirs.edge
+        assert ours.outputs.tolist() == theirs.outputs.tolist()
+
+
+# --- One term --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["two classes", "three classes", "labels"])
+def test_a_product_of_one_term_is_the_stump(target):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(90, 4))
+    X[rng.random(X.shape) < 0.15] = np.nan
+    y = {
+        "two classes": rng.integers(2, size=90),
+        "three classes": rng.integers(3, size=90),
+        "labels": rng.integers(2, size=(90, 3)),
+    }[target]
+    stump = AdaBoostMH(Stump(), n_rounds=25).fit(X, y)
+    product = AdaBoostMH(Product(Stump(), terms=1), n_rounds=25).fit(X, y)
+    assert np.array_equal(stump.history_.to_array(), product.history_.to_array(), equal_nan=True)
+    assert np.array_equal(stump.terms_.alphas, product.terms_.alphas)
+    assert np.array_equal(stump.terms_.votes, product.terms_.votes)
+    assert [stump.terms_.rule(t) for t in range(25)] == [
+        product.terms_.rule(t) if product.terms_.rule(t).columns else stump.terms_.rule(t)
+        for t in range(25)
+    ]
+    rows = rng.normal(size=(200, 4))
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    assert np.array_equal(stump.predict(rows), product.predict(rows))
+    np.testing.assert_allclose(
+        stump.decision_function(rows), product.decision_function(rows), rtol=1e-12, atol=1e-12
+    )
+
+
+@given(shapes)
+def test_terms_that_say_nothing_are_left_out(random_small, shape):
+    problem = random_small(**shape)
+    found = problem.find(Product(Stump(), terms=4))
+    if found is not None:
+        assert all(column >= 0 for column in found.rule.columns)
+        if isinstance(found.rule, ProductRule):
+            assert len(found.rule.terms) >= 2
+
+
+# --- Mixed columns ---------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_a_product_of_selectors_is_what_figure_3_gives(
+    random_small, all_selectors, figure_3, seed, terms
+):
+    problem = random_small(seed, n=20, numeric=0, nominal=2, n_scores=2, missing=True)
+    cuts = [(j, value, 0, phi) for j, value, phi in all_selectors(problem)]
+    chosen, best = figure_3(cuts, problem.signed, terms)
+    assume(best > 0)
+    found = problem.find(Product(Selector(), terms))
+    assert problem.units(found.edge) == best
+    assert sorted(found.rule.columns) == sorted(cuts[place][0] for place in chosen)
+
+
+def test_a_product_of_a_number_and_a_colour():
+    rng = np.random.default_rng(3)
+    X = pandas.DataFrame({"x": rng.uniform(-1, 1, 200), "colour": rng.choice(list("rgby"), 200)})
+    y = (X["x"] > 0.25) ^ X["colour"].isin(["r", "b"])
+    model = AdaBoostMH(Product([Stump(), Indicator()], terms=2), n_rounds=3, random_state=0)
+    assert model.fit(X, y).score(X, y) == 1.0
+
+
+# --- Terms that abstain ----------------------------------------------------------------------
+
+
+def abstaining_phis(problem, all_cuts, constant):
+    """Return phi of every stump that abstains on missing values; the constant comes last.
+
+    A column with missing values has a cut below all others, which says +1 on what is present.
+    """
+    phis = [phi for *_, phi in all_cuts(problem, constant, missing="abstain")]
+    return [*phis, np.ones(len(problem.X), dtype=int)] if constant else phis
+
+
+@given(shapes, st.booleans())
+def test_a_stump_that_abstains_is_the_best_of_all(random_small, all_cuts, edge_of, shape, constant):
+    problem = random_small(**{**shape, "missing": True})
+    assume(len(problem.binned.splittable))
+    phis = abstaining_phis(problem, all_cuts, constant)
+    edges = [edge_of(phi, problem.signed) for phi in phis]
+    found = problem.find(Stump(constant, missing="abstain"), score_edges=True)
+    if max(edges, default=0) == 0:
+        assert found is None
+        return
+    phi = phis[edges.index(max(edges))]
+    assert problem.units(found.edge) == max(edges)
+    assert found.rule.signs(problem.binned).tolist() == phi.tolist()
+    assert [problem.units(e) for e in found.score_edges] == (phi @ problem.signed).tolist()
+
+
+@pytest.mark.parametrize("n_scores", [1, 3, 20])
+def test_a_stump_that_abstains_is_the_best_of_all_compiled(
+    random_small, all_cuts, edge_of, n_scores
+):
+    for seed in range(4):
+        problem = random_small(seed, n=20, numeric=4, n_scores=n_scores, missing=True)
+        for constant in (False, True):
+            phis = abstaining_phis(problem, all_cuts, constant)
+            with closing(CompiledKernels(problem.binned)) as kernels:
+                found = problem.find(Stump(constant, missing="abstain"), kernels=kernels)
+            assert problem.units(found.edge) == max(edge_of(phi, problem.signed) for phi in phis)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Stump(constant=False, missing="abstain"),
+        Product(Stump(constant=False, missing="abstain"), terms=2),
+    ],
+    ids=["stump", "product"],
+)
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+def test_where_a_term_abstains_no_score_changes_and_the_weight_stays(learner, votes):
+    rng = np.random.default_rng(2)
+    X = rng.integers(4, size=(60, 3)).astype(float)
+    X[rng.random(X.shape) < 0.4] = np.nan
+    y = rng.integers(2, size=60)
+    model = AdaBoostMH(learner, votes=votes, n_rounds=4, init_weights="uniform").fit(X, y)
+    labels, weights = np.where(y > 0, 1, -1), np.full(60, 1 / 60)
+    stages = [np.zeros(60), *model.staged_decision_function(X)]
+    for t, (before, after) in enumerate(itertools.pairwise(stages)):
+        gone = np.isnan(X[:, model.terms_.rule(t).columns]).any(axis=1)
+        assert gone.any()
+        assert (after[gone] == before[gone]).all()
+        right = weights[(after - before) * labels > 0].sum()
+        wrong = weights[(after - before) * labels < 0].sum()
+        idle = weights[gone].sum()
+        assert idle + right + wrong == pytest.approx(1.0)
+        energy = idle + 2 * math.sqrt(right * wrong)
+        assert model.history_["energy"][t] == pytest.approx(energy)
+        weights = weights * np.exp(-(after - before) * labels) / energy
+
+
+@pytest.mark.parametrize("votes", ["discrete", "real"])
+def test_edges_do_not_see_how_much_weight_a_stump_abstains_on(votes):
+    """Of two columns with the same edge the first is taken.
+
+    Column 0 cuts all eight rows, six of them rightly: an edge of 6 - 2 = 4. Column 1 is missing on
+    half of the rows and right on all others: an edge of 4, too. Its energy is lower, 1/2 and what
+    the least weight of a side, 1/1000, adds.
+    """
+    x = [0, 0, 0, 0, 1, 1, 1, 1]
+    y = [0, 0, 0, 1, 1, 1, 1, 0]
+    sure = [0, 0, np.nan, np.nan, 1, 1, np.nan, np.nan]
+    learner = Stump(constant=False, missing="abstain")
+    for columns, energy in (((x, sure), math.sqrt(12) / 4), ((sure, x), 0.5 + math.sqrt(0.0005))):
+        model = AdaBoostMH(learner, votes=votes, n_rounds=1, init_weights="uniform")
+        model.fit(np.column_stack(columns), y)
+        assert model.terms_.columns[0, 0] == 0
+        assert model.history_["edge"][0] == pytest.approx(0.5)
+        assert model.history_["energy"][0] == pytest.approx(energy, abs=1e-3)
+
+
+@given(shapes, st.integers(2, 3))
+def test_the_edge_grows_at_every_step_where_terms_abstain(random_small, edge_of, shape, terms):
+    problem = random_small(**{**shape, "missing": True})
+    Recording.log.clear()
+    found = problem.find(Product(Recording(missing="abstain"), terms))
+    edges = [0 if step is None else step.edge for _, step in Recording.log]
+    assume(edges[0] > 0)
+    *growing, last = edges
+    assert all(a < b for a, b in itertools.pairwise(growing))
+    assert last <= growing[-1] == found.edge
+    phi = found.rule.signs(problem.binned).astype(np.int64)
+    assert found.outputs.tolist() == [phi.tolist()]
+    assert problem.units(found.edge) == edge_of(phi, problem.signed)
+
+
+def test_an_abstaining_stump_may_be_the_constant():
+    X = np.array([[1.0], [1.0], [2.0], [np.nan], [np.nan], [np.nan]])
+    y = [1, 0, 1, 1, 1, 1]
+    model = AdaBoostMH(Stump(missing="abstain"), n_rounds=1, init_weights="uniform").fit(X, y)
+    assert model.history_["edge"][0] == pytest.approx(4 / 6)
+    assert "(always)" in str(model.rules()[0])
+    refused = clone(model).set_params(learner=Stump(constant=False, missing="abstain")).fit(X, y)
+    assert refused.history_["edge"][0] == pytest.approx(1 / 6)
+
+
+# --- Settings --------------------------------------------------------------------------------
+
+
+def test_it_can_be_cloned():
+    twin = clone(Product(Stump(constant=False), 3, 2))
+    assert (twin.terms, twin.restarts, twin.base.constant) == (3, 2, False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "name"),
+    [
+        ({"terms": 0}, ValueError, "terms"),
+        ({"terms": 2.0}, TypeError, "terms"),
+        ({"restarts": -1}, ValueError, "restarts"),
+        ({"base": "twig"}, ValueError, "learner"),
+        ({"base": Stump("yes")}, TypeError, "constant"),
+        ({"base": Stump(missing="drop")}, ValueError, "missing"),
+    ],
+)
+def test_a_wrong_setting_is_an_error_that_names_it(settings, error, name):
+    with pytest.raises(error, match=f"{name} must be"):
+        learner_named(Product(**settings))
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        Tree(),
+        "tree",
+        "auto",
+        [Stump(), Tree(Stump())],
+        [[Stump(), "tree"]],
+        Product(Tree(Stump())),
+    ],
+    ids=["object", "name", "auto", "list", "list in a list", "product"],
+)
+def test_a_product_of_trees_is_an_error_that_names_the_base(base):
+    message = r"base of a Product must make rules that say -1 or \+1, the same for every class.*got"
+    with pytest.raises(ValueError, match=message):
+        AdaBoostMH(Product(base), n_rounds=1).fit([[1.0], [2.0], [3.0]], [0, 1, 2])
+
+
+def test_a_product_for_each_class_is_an_error_that_names_the_setting():
+    model = AdaBoostMH(Product(), factorized=False)
+    with pytest.raises(ValueError, match=r"factorized=False.*learner must be 'stump'.*Product"):
+        model.fit([[1.0], [2.0], [3.0]], [0, 1, 2])

@@ -1,0 +1,256 @@
+"""Arrays from a file become rules only if every reference in them leads somewhere."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.model import (
+    EVERYWHERE,
+    Cut,
+    Node,
+    ProductRule,
+    RuleTerms,
+    Scores,
+    Subset,
+    TreeRule,
+)
+from edgewise.model.stored import checked_array, read_rules
+
+CATEGORIES = {3: ("blue", "green", "red"), 4: tuple("abcde")}
+
+# Term 0 has node 0 with two factors, term 1 nodes 1 and 2 with a factor each, term 2 node 3 and
+# term 3 node 4 with a subset each, term 4 node 5 without any factor.
+COLOUR = Subset(3, np.array([1, -1, 1, 0], np.int8))
+TREE = TreeRule(
+    (Node(Cut(0, 0.5, 1), 1, -1, -3), Node(COLOUR, -2, -4, -5)),
+    np.array([[1, -1], [-1, 1], [1, 1], [-1, -1], [0, 0]], np.int8),
+)
+RULES = [
+    ProductRule((Cut(1, 2.0, 0), Cut(2, -np.inf, -1))),
+    TREE,
+    Subset(4, np.array([1, -1, 1, -1, 1, 0], np.int8)),
+    Subset(3, np.array([-1, -1, 1, 0], np.int8)),
+    EVERYWHERE,
+]
+
+
+def arrays_of(terms):
+    return {field.name: getattr(terms, field.name).copy() for field in fields(terms)}
+
+
+def packed(rules, n_scores=2):
+    return RuleTerms.pack(rules, [1.0] * len(rules), np.ones((len(rules), n_scores)))
+
+
+@pytest.fixture
+def arrays():
+    return arrays_of(packed(RULES))
+
+
+def read(arrays, n_scores=2, n_columns=5, categories=CATEGORIES):
+    return read_rules(arrays, n_scores, n_columns, categories)
+
+
+def same_arrays(a, b):
+    assert a.keys() == b.keys()
+    for name, array in a.items():
+        assert array.dtype == b[name].dtype
+        assert np.array_equal(array, b[name], equal_nan=array.dtype.kind == "f")
+
+
+@given(st.integers(0, 10**6), st.sampled_from([1, 3]), st.sampled_from(["cspte", "csptex", "x"]))
+def test_sound_arrays_are_read_as_they_are(make_rule_terms, rule_columns, seed, n_scores, kinds):
+    terms, _ = make_rule_terms(seed, n_scores=n_scores, kinds=kinds)
+    n_columns, categories = rule_columns
+    found = read_rules(arrays_of(terms), n_scores, n_columns, categories)
+    same_arrays(arrays_of(found), arrays_of(terms))
+
+
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_no_terms_are_read(n_scores):
+    terms = RuleTerms.empty(n_scores)
+    assert len(read_rules(arrays_of(terms), n_scores, 4, {})) == 0
+
+
+def test_the_example_is_sound(arrays):
+    assert len(read(arrays)) == 5
+    assert arrays["low"].tolist() == [-1, 2, -5, -1, -1, -1]
+    assert arrays["starts"].tolist() == [0, 2, 3, 4, 5, 6, 6]
+    assert arrays["firsts"].tolist() == [0, 1, 3, 4, 5, 6]
+
+
+# One number is wrong
+
+
+DAMAGE = {
+    "a tree that leads to itself": ("low", 1, 1),
+    "a tree that leads back": ("low", 2, 1),
+    "a tree that leads into the next term": ("high", 1, 3),
+    "a tree that leads past all nodes": ("rest", 1, 6),
+    "a tree that leads far past all nodes": ("rest", 1, 2**31 - 1),
+    "a leaf that does not exist": ("high", 2, -9),
+    "a leaf far past the last": ("high", 2, -(2**31)),
+    "a tree that ends where products do, high": ("high", 2, -2),
+    "a tree that ends where products do, rest": ("rest", 2, -3),
+    "a tree whose root is a product": ("low", 1, -1),
+    "a tree whose second node is a product": ("low", 2, -1),
+    "a product with another high side": ("high", 0, -3),
+    "a product with another rest": ("rest", 0, -1),
+    "a product that leads on": ("rest", 0, 1),
+    "a column below the first": ("columns", 0, -1),
+    "a column past the last": ("columns", 0, 5),
+    "a cut of a nominal column": ("columns", 0, 3),
+    "a subset of a numeric column": ("columns", 4, 0),
+    "a subset of a column with other values": ("columns", 4, 3),
+    "an output for missing values": ("missing", 0, 2),
+    "a threshold that is no number": ("thresholds", 0, np.nan),
+    "an output for a value": ("values", 0, 2),
+    "the smallest output for a value": ("values", 1, -128),
+    "a side of products": ("leaves", 0, 1.0),
+    "the middle of products": ("leaves", 4, 0.5),
+    "a leaf that is no number": ("leaves", 7, np.nan),
+    "a leaf that is infinite": ("leaves", 7, np.inf),
+    "a step that is no number": ("alphas", 0, np.nan),
+    "a step that is infinite": ("alphas", 0, -np.inf),
+    "a vote that is no number": ("votes", 3, np.nan),
+    "terms that do not begin": ("firsts", 0, 1),
+    "terms that do not end": ("firsts", -1, 5),
+    "terms that end too late": ("firsts", -1, 7),
+    "a term without a node": ("firsts", 1, 0),
+    "terms in another order": ("firsts", 1, 4),
+    "factors that do not begin": ("starts", 0, -1),
+    "factors that do not end": ("starts", -1, 5),
+    "factors in another order": ("starts", 1, 5),
+    "values that do not begin": ("value_starts", 0, 1),
+    "values that do not end": ("value_starts", -1, 3),
+    "values in another order": ("value_starts", 3, 11),
+    "values of a huge number": ("value_starts", 3, 2**62),
+    "a product that is said to be of numbers": ("real", 0, True),
+    "a constant that is said to be of numbers": ("real", 4, True),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_one_wrong_number_is_refused(arrays, case):
+    name, place, value = DAMAGE[case]
+    assert arrays[name].flat[place] != value
+    arrays[name].flat[place] = value
+    with pytest.raises(ValueError, match=r".") as caught:
+        read(arrays)
+    # In words, and not by what NumPy says of an index.
+    assert any(word in str(caught.value) for word in ("term", "tree", "product", "array", "subset",
+               "threshold", "leaves", "column", "parts"))  # fmt: skip
+
+
+def test_a_cut_that_is_said_to_be_of_numbers():
+    arrays = arrays_of(packed([Cut(0, 1.0, 0)]))
+    arrays["real"][0] = True
+    with pytest.raises(ValueError, match="real values"):
+        read(arrays)
+
+
+# Wrong types and shapes
+
+
+CHANGES = {
+    "shorter": lambda a: a[:-1],
+    "deeper": lambda a: a[None],
+    "another type": lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int16),
+    "complex": lambda a: a.astype(np.complex128),
+    "strings": lambda a: a.astype(str),
+}
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(RuleTerms)])
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_array_of_another_type_or_shape_is_refused(arrays, name, change):
+    arrays[name] = CHANGES[change](arrays[name])
+    with pytest.raises((ValueError, TypeError)):
+        read(arrays)
+
+
+@pytest.mark.parametrize("name", [field.name for field in fields(RuleTerms)])
+def test_a_missing_array_is_refused(arrays, name):
+    del arrays[name]
+    with pytest.raises(KeyError, match=name):
+        read(arrays)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_scores": 3}, "shape"),
+        ({"n_scores": 1}, "shape"),
+        ({"n_columns": 4}, "column"),
+        ({"categories": {3: CATEGORIES[3]}}, "kind"),
+        ({"categories": {**CATEGORIES, 0: ("u", "v")}}, "kind"),
+        ({"categories": {**CATEGORIES, 4: tuple("abcd")}}, "values of its column"),
+    ],
+)
+def test_arrays_of_another_model_are_refused(arrays, change, message):
+    with pytest.raises(ValueError, match=message):
+        read(arrays, **change)
+
+
+def test_leaves_of_another_width_are_refused(arrays):
+    arrays["leaves"] = np.hstack([arrays["leaves"], arrays["leaves"]])
+    with pytest.raises(ValueError, match="leaves"):
+        read(arrays)
+    arrays["leaves"] = arrays["leaves"][:2, :2]
+    with pytest.raises(ValueError, match="leaves"):
+        read(arrays)
+
+
+def test_numbers_for_values_are_read():
+    rules = [Scores(3, np.array([0.5, -0.25, 1.0, 0.0])), Cut(0, 1.0, 0), *RULES]
+    found = read(arrays_of(packed(rules)))
+    assert found.rule(0).values.tolist() == [0.5, -0.25, 1.0, 0.0]
+    arrays = arrays_of(packed(rules))
+    arrays["values"][0] = np.inf
+    with pytest.raises(ValueError, match="finite"):
+        read(arrays)
+
+
+@given(st.data())
+def test_whatever_is_read_can_be_evaluated(rule_rows, data):
+    arrays = arrays_of(packed(RULES))
+    name = data.draw(st.sampled_from(sorted(arrays)))
+    array = arrays[name]
+    place = data.draw(st.integers(0, array.size - 1))
+    if array.dtype.kind == "f":
+        value = data.draw(st.floats())
+    elif array.dtype.kind == "b":
+        value = data.draw(st.booleans())
+    else:
+        low, high = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
+        value = data.draw(st.integers(-9, 9) | st.integers(low, high))
+    array.flat[place] = value
+    try:
+        terms = read(arrays)
+    except ValueError:
+        return
+    rows = rule_rows(0, n=10)
+    assert terms.scores(rows).shape == (10, 2)
+    assert len([terms.rule(t) for t in range(len(terms))]) == 5
+
+
+# Single arrays
+
+
+def test_an_array_that_is_as_wanted_comes_back():
+    array = np.arange(6.0).reshape(2, 3)
+    assert checked_array(array, np.float64, (2, 3)) is array
+    assert checked_array(array, np.float64, (None, 3)) is array
+    infinite = np.array([np.inf, np.nan])
+    assert checked_array(infinite, np.float64, (2,), finite=False) is infinite
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape"), [(np.float32, (2, 3)), (np.float64, (3, 3)), (np.float64, (6,))]
+)
+def test_an_array_that_is_not_as_wanted_is_refused(dtype, shape):
+    with pytest.raises(ValueError, match="wrong"):
+        checked_array(np.zeros((2, 3)), dtype, shape)

@@ -1,0 +1,136 @@
+"""Shorter steps, and base functions that are looked for on some of the rows."""
+
+import numpy as np
+import pytest
+
+from edgewise.kernels import TwinKernels
+from edgewise.learners import Stump, Tree
+from edgewise.search import Exhaustive
+
+VOTES = ["discrete", "real", "abstain"]
+LOSSES = ["exponential", "logistic"]
+
+
+@pytest.fixture
+def start(make_problem, make_targets, make_objective):
+    def make(votes="discrete", kernels=TwinKernels, n=80, **settings):
+        problem = make_problem(4, n=n, n_scores=3)
+        return make_objective(problem, make_targets(4, problem), votes, kernels=kernels, **settings)
+
+    return make
+
+
+@pytest.mark.parametrize("votes", VOTES)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("rate", [0.5, 0.1, 1e-3])
+def test_a_rate_shortens_the_step_and_nothing_else(start, boost, votes, loss, rate):
+    (whole,), (part,) = (
+        list(boost(start(votes, loss=loss, learning_rate=one), 1)) for one in (1.0, rate)
+    )
+    assert np.array_equal(part.signs, whole.signs)
+    assert np.array_equal(part.vote.votes, whole.vote.votes)
+    assert part.vote.edge == pytest.approx(whole.vote.edge, rel=1e-12)
+    assert part.vote.alpha == rate * whole.vote.alpha
+    # The energy is that of the step really taken.
+    assert whole.vote.energy < part.vote.energy < 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_rate_shortens_the_step_of_real_outputs(start, boost, loss):
+    tree = Tree(Stump(), leaves=4)
+    objective = start("real", loss=loss, learning_rate=0.25)
+    labels = objective.state.labels
+    (whole,) = boost(start("real", loss=loss), 1, tree)
+    (part,) = boost(objective, 1, tree)
+    assert (whole.vote.alpha, part.vote.alpha) == (1.0, 0.25)
+    assert np.array_equal(part.signs, whole.signs)
+    grown = part.weights * np.exp(-labels * part.signs * part.vote.coefficients[:, None])
+    assert part.vote.energy == pytest.approx(grown.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("votes", VOTES)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_the_exponential_loss_is_the_product_of_the_energies_at_any_rate(start, boost, votes, rate):
+    objective = start(votes, learning_rate=rate)
+    first, product = objective.state.weights.copy(), 1.0
+    for step in boost(objective, 20):
+        product *= step.vote.energy
+        margins = objective.state.labels * objective.state.scores
+        assert (first * np.exp(-margins)).sum() == pytest.approx(product, rel=1e-9)
+        assert step.progress.hamming_loss <= product * (1 + 1e-9)
+
+
+class Watched(TwinKernels):
+    """Kernels that tell which rows they were asked to look at."""
+
+    def __init__(self, table):
+        super().__init__(table)
+        self.rows = []
+
+    def within(self, problem, rows):
+        self.rows.append(rows)
+        return super().within(problem, rows)
+
+
+def drawn(objective, rounds):
+    """Return the rows that each of some rounds looks at."""
+    learner = Stump().ready(objective.kernels.table, Exhaustive(), seed=0)
+    objective.kernels.rows.clear()
+    for t in rounds:
+        objective.find(learner, t)
+    return [rows.tolist() for rows in objective.kernels.rows]
+
+
+@pytest.mark.parametrize(("share", "n_drawn"), [(0.5, 40), (0.3, 24), (0.99, 79), (1e-6, 1)])
+def test_a_sample_has_its_share_of_the_rows_each_once(start, share, n_drawn):
+    for rows in drawn(start(kernels=Watched, subsample=share), range(5)):
+        assert len(rows) == n_drawn
+        assert sorted(set(rows)) == rows
+        assert 0 <= rows[0] <= rows[-1] < 80
+
+
+def test_samples_depend_on_the_seed_and_the_round_only(start, boost):
+    settings = {"kernels": Watched, "subsample": 0.4}
+    one, other = start(seed=7, **settings), start(seed=7, loss="logistic", **settings)
+    straight = drawn(one, range(6))
+    assert len({tuple(rows) for rows in straight}) == 6
+    # In any order, after any number of rounds, and whatever is trained.
+    assert drawn(one, [5, 3]) == [straight[5], straight[3]]
+    list(boost(other, 4))
+    assert drawn(other, [2, 0]) == [straight[2], straight[0]]
+    assert drawn(start(seed=8, **settings), range(6)) != straight
+
+
+def test_all_rows_are_looked_at_where_that_is_asked_for(start):
+    objective = start(kernels=Watched, subsample=0.4)
+    learner = Stump().ready(objective.kernels.table, Exhaustive(), seed=0)
+    everything = objective.find(learner, 0, everything=True)
+    assert objective.kernels.rows == []
+    assert everything.rule == start().find(learner, 0).rule
+    assert drawn(start(kernels=Watched), range(3)) == []
+
+
+def test_a_rule_is_the_best_on_its_sample_and_its_step_that_of_all_rows(start, make_problem):
+    objective = start(kernels=Watched, subsample=0.5)
+    table = objective.kernels.table
+    learner = Stump().ready(table, Exhaustive(), seed=0)
+    found = objective.find(learner, 0)
+    (rows,) = objective.kernels.rows
+    sample = make_problem(4, n=80, n_scores=3).rows(rows)
+    sample.weights[:] = objective.state.weights[:, rows]
+    best = TwinKernels(sample.binned).search(table.splittable, sample.state().problem())
+    assert found.edge == best.edges.max()
+    outputs = found.rule.outputs(table)
+    vote = objective.vote(found, outputs)
+    full = objective.kernels.edges(objective.state, outputs)
+    assert vote.edge == pytest.approx(np.abs(full.edges).sum() / full.total, rel=1e-12)
+
+
+def test_a_rule_that_is_wrong_on_all_rows_together_is_no_step(start):
+    # Found on a sample of one row, a cut may have no edge on all of them; then there is no vote.
+    objective = start(subsample=1e-6, seed=3)
+    learner = Stump().ready(objective.kernels.table, Exhaustive(), seed=0)
+    for t in range(40):
+        found = objective.find(learner, t)
+        vote = objective.vote(found, found.rule.outputs(objective.kernels.table))
+        assert vote is None or vote.energy < 1
