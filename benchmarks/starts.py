@@ -58,24 +58,12 @@ class Some(Indicator):
             yield matrix.singular()
 
 
-class Exact(Indicator):
-    """The best subset of all: of every vote vector (up to its sign) the best outputs."""
-
-    def _starts(self, matrix: Any, round: Round) -> Iterator[Any]:
-        n_scores = matrix.values.shape[1]
-        bits = np.arange(2 ** (n_scores - 1))[None] >> np.arange(n_scores)[:, None]
-        votes = 1.0 - 2.0 * (bits & 1)
-        sizes = np.add.reduceat(np.abs(matrix.values @ votes), matrix.starts, axis=0)
-        best = votes.T[sizes.argmax(axis=1)]
-        yield np.where((matrix.values * best[matrix.owner]).sum(axis=1) >= 0, 1.0, -1.0)
-
-
 SETTINGS = {
     "random": Indicator("random"),
     "random, 3 restarts": Indicator("random", restarts=3),
     "random, 10 restarts": Indicator("random", restarts=10),
-    "informed": Indicator(),
-    "informed, 3 restarts": Indicator(restarts=3),
+    "informed": Indicator("informed"),
+    "informed, 3 restarts": Indicator("informed", restarts=3),
     "constant": Some("c"),
     "selectors": Some("s"),
     "singular": Some("v"),
@@ -83,7 +71,7 @@ SETTINGS = {
     "no selectors": Some("cv"),
     "no singular": Some("cs"),
     "selector": Selector(),
-    "exact": Exact(),
+    "exact": Indicator("exact"),
 }
 
 

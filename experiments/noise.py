@@ -1,7 +1,7 @@
 """Wrong labels: AdaBoost.MH beside LightGBM with 0 to 20 % of the training labels flipped.
 
 Run with `python experiments/noise.py [sonar ionosphere ...] [--quick] [--out FILE]`; it needs
-LightGBM (`pip install lightgbm`) and takes about half an hour of one core. `--quick` takes one seed
+LightGBM (`pip install lightgbm`) and takes about 40 minutes on one core. `--quick` takes one seed
 and two shares of wrong labels. `--out` keeps a line of JSON for every result; what is there already
 is not trained again.
 
@@ -153,13 +153,19 @@ def errors(kept: dict[Any, Any], name: str, share: float) -> dict[str, list[floa
     return {title: [one[title][0] for one in found] for title in found[0]}
 
 
+def cell(errors: list[float]) -> str:
+    """Return the mean, and where there are several seeds the standard deviation."""
+    mean = f"{np.mean(errors):.2f}"
+    return f"{mean} ± {np.std(errors):.2f}" if len(errors) > 1 else mean
+
+
 def show(table: dict[tuple[str, float], dict[str, list[float]]]) -> None:
     titles = [f"{title} {kind}" for title, _, _ in LIBRARIES for kind in ("default", "tuned")]
     print("\nTest errors in per cent: mean and standard deviation over the seeds.\n")
     print(f"{'':10} {'wrong':>6} " + " ".join(f"{title:>18}" for title in titles))
     for (name, share), errors in table.items():
-        cells = [f"{np.mean(errors[t]):.2f} ± {np.std(errors[t]):.2f}" for t in titles]
-        print(f"{name:10} {share:6.0%} " + " ".join(f"{cell:>18}" for cell in cells))
+        cells = [cell(errors[t]) for t in titles]
+        print(f"{name:10} {share:6.0%} " + " ".join(f"{one:>18}" for one in cells))
     for share in sorted({share for _, share in table}):
         means = [
             np.mean([np.mean(errors[t]) for (_, s), errors in table.items() if s == share])

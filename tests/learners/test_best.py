@@ -115,7 +115,7 @@ def test_what_is_no_list_is_an_error_that_names_it(learners):
 
 
 def test_an_empty_list_is_an_error():
-    with pytest.raises(ValueError, match="list of learners"):
+    with pytest.raises(ValueError, match="list of at least one learner"):
         AdaBoostMH([]).fit([[1.0], [2.0]], [0, 1])
 
 

@@ -91,6 +91,8 @@ def learner_named(learner: Any, table: BinnedTable | None = None, n_scores: int 
             raise ValueError(f"learner must be one of {names} or a Learner, got {learner!r}")
         learner = LEARNER_NAMES[learner](_simple(table), n_scores)
     elif isinstance(learner, (list, tuple)):
+        if not learner:
+            raise ValueError("learner must be a list of at least one learner, got []")
         learner = Best(list(learner))
     if not isinstance(learner, Learner):
         raise TypeError(f"learner must be one of {names} or a Learner object, got {learner!r}")

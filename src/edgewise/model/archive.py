@@ -29,13 +29,14 @@ def _from_1(
     header: dict[str, Any], arrays: dict[str, NDArray]
 ) -> tuple[dict[str, Any], dict[str, NDArray]]:
     """Format 1 held stumps on numbers, trained with the exponential loss."""
+    learner = header["parameters"].get("learner")
     header |= {
         "settings": {
             "votes": header["parameters"]["votes"],
             "loss": "exponential",
             "learning_rate": 1.0,
         },
-        "trained": {"name": "stump", "parameters": {}},
+        "trained": learner if isinstance(learner, dict) else {"name": "stump", "parameters": {}},
         "categories": {},
         "filters": None,
         "terms": "stumps",

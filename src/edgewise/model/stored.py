@@ -110,8 +110,13 @@ def _check_factors(
         raise ValueError("a term names a column that does not exist")
     if not np.isin(terms.missing, (-1, 0, 1)).all():
         raise ValueError("a term is damaged")
-    if terms.values.dtype == np.int8 and not np.isin(terms.values, (-1, 0, 1)).all():
+    scored = terms.real & (terms.low[terms.firsts[:-1]] == -1) if len(terms) else terms.real
+    node_scored = np.repeat(scored, np.diff(terms.firsts))
+    factor_scored = np.repeat(node_scored, np.diff(terms.starts))
+    if not np.isin(terms.values[np.repeat(~factor_scored, sizes)], (-1, 0, 1)).all():
         raise ValueError("a subset is damaged")
+    if (sizes[factor_scored] == 0).any():
+        raise ValueError("a term with real values tests no nominal column")
     for column, size, threshold in zip(
         columns.tolist(), sizes.tolist(), terms.thresholds.tolist(), strict=True
     ):
@@ -121,7 +126,3 @@ def _check_factors(
             raise ValueError("a subset does not match the values of its column")
         if size == 0 and threshold != threshold:
             raise ValueError("a threshold is not a number")
-    scored = terms.real & (terms.low[terms.firsts[:-1]] == -1) if len(terms) else terms.real
-    first_factors = terms.starts[terms.firsts[:-1][scored]]
-    if (sizes[first_factors] == 0).any():
-        raise ValueError("a term with real values tests no nominal column")
