@@ -440,12 +440,11 @@ def test_a_wrong_setting_is_an_error_that_names_it(settings, error, name):
     [
         Tree(),
         "tree",
-        "auto",
         [Stump(), Tree(Stump())],
         [[Stump(), "tree"]],
         Product(Tree(Stump())),
     ],
-    ids=["object", "name", "auto", "list", "list in a list", "product"],
+    ids=["object", "name", "list", "list in a list", "product"],
 )
 def test_a_product_of_trees_is_an_error_that_names_the_base(base):
     message = r"base of a Product must make rules that say -1 or \+1, the same for every class.*got"

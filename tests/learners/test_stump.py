@@ -283,7 +283,7 @@ def test_a_list_of_learners_is_the_best_of_them():
     best = learner_named([Stump(), Indicator()])
     assert isinstance(best, Best)
     assert [type(part) for part in best.learners] == [Stump, Indicator]
-    with pytest.raises(ValueError, match="learners must be a list"):
+    with pytest.raises(ValueError, match="learner must be a list of at least one learner"):
         learner_named([])
 
 

@@ -569,12 +569,11 @@ def test_a_wrong_setting_is_an_error_that_names_it(chosen, error, name):
     [
         Tree(),
         "tree",
-        "auto",
         [Stump(), Tree(Stump())],
         [[Stump(), "tree"]],
         Best([Stump(), Tree(Stump())]),
     ],
-    ids=["object", "name", "auto", "list", "list in a list", "best"],
+    ids=["object", "name", "list", "list in a list", "best"],
 )
 def test_a_tree_of_trees_is_an_error_that_names_the_base(base):
     message = r"base of a Tree must make rules that say -1 or \+1, the same for every class.*got"

@@ -102,6 +102,8 @@ def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
         chosen = _choose(task, len(terms))
         if chosen is None:
             run.stop_reason = "no edge"
+            if len(terms) == 0:
+                logger.warning("no rule has an edge on the training rows: the model has no rounds")
             return
         rule, outputs, vote = chosen
         progress = task.objective.advance(outputs, vote)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.bins import Bins, find_bins
 from edgewise.data.categories import Categories
-from edgewise.data.columns import NominalColumn, NumericColumn, SparseColumn, as_nominal
+from edgewise.data.columns import NominalColumn, NumericColumn, SparseColumn, as_nominal, as_numbers
 from edgewise.data.filters import Filters
 from edgewise.data.table import Table
 from edgewise.dtypes import (
@@ -244,9 +244,10 @@ def encode(
             narrow = WIDE_CODE if b.missing_code < 2**16 else CATEGORY_CODE
             nominal[j] = b.encode(named).astype(narrow)
             continue
-        if isinstance(column, NominalColumn):
+        numbers = as_numbers(column)
+        if numbers is None:
             raise ValueError(f"X has numbers in column {b.name!r} in training, categories now")
-        rows, codes, common = _coded(column, b)
+        rows, codes, common = _coded(numbers, b)
         if storage == "sparse" or (
             storage == "auto" and 1 - len(rows) / table.n_rows > SPARSE_SHARE
         ):

@@ -79,6 +79,16 @@ class NominalColumn:
 Column = NumericColumn | SparseColumn | NominalColumn
 
 
+def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
+    """Return a column as one of numbers, or None if it holds categories.
+
+    A column without any value has no kind of its own: all of it is missing.
+    """
+    if not isinstance(column, NominalColumn):
+        return column
+    return None if column.categories else NumericColumn(np.full(len(column), np.nan))
+
+
 def as_nominal(column: Column) -> NominalColumn | None:
     """Return a column as a nominal one, or None if it holds numbers.
 

@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from operator import index
 from typing import Any, NamedTuple
 
@@ -47,6 +48,10 @@ _BLOCK = 65_536
 
 # Images are turned pixel-major this many at a time, so that a block stays in the cache.
 _TURNED = 1_024
+
+
+LARGEST_SIDE = 1024
+"""The most rows and columns of an image: a larger one has more filters than could be numbered."""
 
 
 class Filter(NamedTuple):
@@ -117,6 +122,8 @@ class Filters:
                 "shape must be the images' rows and columns, two integers of at least 1, "
                 f"got {self.shape!r}"
             ) from error
+        if max(shape) > LARGEST_SIDE:
+            raise ValueError(f"shape must have sides of at most {LARGEST_SIDE}, got {self.shape!r}")
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "smallest", integer("smallest", self.smallest, 1))
         if not len(self):
@@ -174,8 +181,13 @@ class Filters:
     @cached_property
     def _ends(self) -> list[int]:
         """The number after the last one of each kind."""
-        counts = [len(vertical) * len(horizontal) for vertical, horizontal in self._places]
-        return np.cumsum(counts).tolist()
+        rows, columns = self.shape
+        counts = [
+            _count(rows, len(down) - 1, self.smallest)
+            * _count(columns, len(across) - 1, self.smallest)
+            for down, across in _CORNERS.values()
+        ]
+        return list(accumulate(counts))
 
 
 class Images:
@@ -449,6 +461,15 @@ def _stretches(length: int, fields: int, smallest: int) -> Columns:
     counts = length - fields * sizes + 1
     starts = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.column_stack((np.repeat(sizes, counts), starts))
+
+
+def _count(length: int, fields: int, smallest: int) -> int:
+    """Return how many stretches there are, without listing them."""
+    largest = length // fields
+    if largest < smallest:
+        return 0
+    n_sizes = largest - smallest + 1
+    return n_sizes * (length + 1) - fields * (smallest + largest) * n_sizes // 2
 
 
 def _span(word: str, first: int, count: int) -> str:

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.data.columns import Column, NominalColumn, NumericColumn, SparseColumn
+from edgewise.data.columns import (
+    Column,
+    NominalColumn,
+    NumericColumn,
+    SparseColumn,
+    as_numbers,
+)
 from edgewise.dtypes import CATEGORY_CODE, ROW
 
 INFINITE_CHOICES = ("raise", "missing", "value")
@@ -64,8 +70,8 @@ class Table(ABC):
 
     def numbers(self, j: int) -> NumericColumn | SparseColumn:
         """Return column `j`, which must hold numbers as it did in training."""
-        column = self.column(j)
-        if isinstance(column, NominalColumn):
+        column = as_numbers(self.column(j))
+        if column is None:
             raise ValueError(
                 f"X has categories in column {self.name(j)!r}, where training had numbers"
             )
@@ -297,7 +303,7 @@ def _native_codes(series: Any, dtype: Any, nw: Any) -> NominalColumn | None:
         import pandas
 
         places, found = pandas.factorize(native)
-        words = [str(value) for value in found]
+        words = [_word(value) for value in found]
     elif home == "polars" and dtype in (nw.Categorical, nw.Enum, nw.String):
         import polars
 
@@ -312,6 +318,15 @@ def _native_codes(series: Any, dtype: Any, nw: Any) -> NominalColumn | None:
     rank = {word: place for place, word in enumerate(categories)}
     table = np.array([*(rank[word] for word in words), len(categories)], dtype=CATEGORY_CODE)
     return NominalColumn(table[places], tuple(categories))
+
+
+def _word(value: Any) -> str:
+    """Return the name of a category; 3 and 3.0 are the same.
+
+    A column of whole numbers becomes one of floats as soon as one of them is missing.
+    """
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
 
 
 def _numbers(series: Any, nw: Any) -> NDArray[np.number]:

@@ -22,6 +22,7 @@ from edgewise.boosting import (
     check_callbacks,
 )
 from edgewise.data import categories_of, encode, fit_bins
+from edgewise.data.filters import Filters
 from edgewise.estimators.monitoring import make_monitor
 from edgewise.estimators.parameters import check_parameters
 from edgewise.estimators.parts import (
@@ -46,7 +47,7 @@ from edgewise.model import (
     StumpTerms,
     Terms,
 )
-from edgewise.objective import Hamming
+from edgewise.objective import Hamming, Settings
 from edgewise.search import search_named
 
 
@@ -260,15 +261,13 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         filters = filters_of(learner_named(self.learner))
         binned = encode(rows.table, bins, filters=filters)
         learner = learner_for(self, binned, rows.labels.n_scores)
+        settings = settings_of(self, seed)
+        if going_on:
+            self._check_going_on(settings, categories_of(bins), filters)
         before, history = self._before(rows.labels, going_on, terms_for(learner, self.factorized))
-        if going_on and categories_of(bins) != self._categories:
-            raise ValueError(
-                "warm_start: X has nominal columns with other values than in the last fit"
-            )
         self._categories = categories_of(bins)
         self._filters = filters
         offsets = score_offsets(rows.init_weights, rows.labels)
-        settings = settings_of(self, seed)
         self.votes_, self.loss_ = settings.votes, settings.loss
         self.learning_rate_, self.learner_ = settings.learning_rate, learner
         self._link = 1.0 if settings.loss == "logistic" else 2.0
@@ -332,6 +331,28 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         self.history_ = history
         self._prepare()
 
+    def _check_going_on(
+        self, settings: Settings, categories: dict[int, tuple[object, ...]], filters: Filters | None
+    ) -> None:
+        """Raise where the terms there are cannot be followed by others of these settings."""
+        for name in getattr(self, "_unsaved", ()):
+            if getattr(self, name) == signature(AdaBoostMH).parameters[name].default:
+                raise ValueError(
+                    f"warm_start: the model was saved without its {name}, which a file cannot "
+                    f"hold; give it again with set_params({name}=...)"
+                )
+        if categories != self._categories:
+            raise ValueError(
+                "warm_start: X has nominal columns with other values than in the last fit"
+            )
+        if (settings.votes, settings.loss) != (self.votes_, self.loss_):
+            raise ValueError(
+                f"warm_start: votes and loss must be as in the last fit, {self.votes_!r} and "
+                f"{self.loss_!r}; got {settings.votes!r} and {settings.loss!r}"
+            )
+        if filters != self._filters:
+            raise ValueError("warm_start: learner must have the image filters of the last fit")
+
     def _before(self, labels: Labels, going_on: bool, kind: type) -> tuple[Terms, History]:
         """Return the terms and history to go on from."""
         n_cuts = 1 if self.factorized else labels.n_scores
@@ -350,12 +371,6 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
             raise ValueError("warm_start: learner must be as in the last fit")
         if isinstance(self.terms_, StumpTerms) and self.terms_.columns.shape[1] != n_cuts:
             raise ValueError("warm_start: factorized must be as in the last fit")
-        for name in getattr(self, "_unsaved", ()):
-            if getattr(self, name) == signature(AdaBoostMH).parameters[name].default:
-                raise ValueError(
-                    f"warm_start: the model was saved without its {name}, which a file cannot "
-                    f"hold; give it again with set_params({name}=...)"
-                )
         history = copy(self.history_)
         history.truncate(self.n_rounds_)
         return self.terms_, history

@@ -52,6 +52,7 @@ def save(model: AdaBoostMH, path: str | os.PathLike[str]) -> None:
         "trained": _part(LEARNERS, model.learner_),
         "categories": {str(j): list(values) for j, values in model._categories.items()},
         "filters": _filter_settings(model._filters),
+        "nominal": model._nominal,
         "terms": "stumps" if isinstance(model.terms_, StumpTerms) else "rules",
     }
     unsaved = set(model.get_params(deep=False)) - set(parameters)
@@ -126,6 +127,7 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
     _read_settings(model, header)
     model._categories = _categories(header["categories"], model.n_features_in_)
     model._filters = _filters(header["filters"], model.n_features_in_)
+    model._nominal = [_count(column) for column in header["nominal"]]
     if header["terms"] == "stumps":
         model.terms_ = _stumps(arrays, width, model.n_features_in_)
         _check_table_size(model.terms_)
@@ -142,6 +144,8 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> AdaBoostMH:
     model._offsets = checked_array(arrays["offsets"], np.float64, (width,))
     model.best_iteration_ = _count(header["best_iteration"])
     model.stop_reason_ = str(header["stop_reason"])
+    if not np.isfinite(model.terms_.total_vote):
+        raise ValueError("the coefficients are larger than any model's")
     model._prepare()
     return model
 

@@ -36,6 +36,7 @@ class TrainedClassifier:
     _link: float
     _categories: dict[int, tuple[object, ...]]
     _filters: Filters | None
+    _nominal: list[int]
     _predictor: Predictor
 
     def decision_function(self, X: Any) -> Reals:
@@ -140,7 +141,9 @@ class TrainedClassifier:
         if not reset:
             check_is_fitted(self)
         table = as_table(X, self.infinite)
-        table.declare(nominal_columns(self.nominal, table))
+        if reset:
+            self._nominal = nominal_columns(self.nominal, table)
+        table.declare(self._nominal)
         validate_data(self, X, reset=reset, skip_check_array=True)
         return table
 

@@ -100,6 +100,19 @@ def learner_named(learner: Any, table: BinnedTable | None = None, n_scores: int 
     return learner
 
 
+def part_named(argument: str, learner: Any, table: BinnedTable | None) -> Learner:
+    """Return a learner that is part of another.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is no learner, or "auto", which also sets votes and loss and so stands alone.
+    """
+    if isinstance(learner, str) and learner == "auto":
+        raise ValueError(f"{argument} must not be 'auto', which stands alone; use a Tree")
+    return learner_named(learner, table)
+
+
 def _simple(table: BinnedTable | None) -> Learner:
     """Return the learner of one-column rules for a table's kinds of columns."""
     if table is None:

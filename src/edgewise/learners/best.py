@@ -32,27 +32,24 @@ class Best(Learner):
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
-        from edgewise.learners import learner_named
-
         if not isinstance(self.learners, (list, tuple)) or not self.learners:
             raise ValueError(f"learners must be a list of learners, got {self.learners!r}")
-        for learner in self.learners:
-            learner_named(learner)
+        self.named()
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         """Return a copy that is ready for a run."""
         started = clone(self)
         started.parts_ = [
             learner.ready(table, search, seed + 1 + place)
-            for place, learner in enumerate(self.named())
+            for place, learner in enumerate(self.named(table))
         ]
         return started
 
-    def named(self) -> list[Learner]:
+    def named(self, table: BinnedTable | None = None) -> list[Learner]:
         """Return the learners, names resolved."""
-        from edgewise.learners import learner_named
+        from edgewise.learners import part_named
 
-        return [learner_named(learner) for learner in self.learners]
+        return [part_named("learners", learner, table) for learner in self.learners]
 
     def begin(self, t: int) -> None:
         """Begin round `t`."""
@@ -95,4 +92,4 @@ class Best(Learner):
     @property
     def cost(self) -> int:
         """About how many searches of all columns one round takes."""
-        return max(learner.cost for learner in self.named())
+        return sum(learner.cost for learner in self.named())

@@ -20,6 +20,9 @@ STARTS = ("auto", "exact", "informed", "random")
 # Up to so many score columns trying all votes costs less than climbing from informed starts.
 _EXACT_SCORES = 6
 
+# So many votes at a time bound the memory for columns of many values.
+_VOTES_AT_ONCE = 32
+
 # 2**11 votes are as many as can be tried in reasonable time and memory.
 _MOST_EXACT_SCORES = 12
 VALUES = ("signs", "real")
@@ -127,7 +130,10 @@ class Indicator(ColumnLearner):
         if len(self.columns_) == 0:
             return None
         column = int(self.columns_[int(rng.integers(len(self.columns_)))])
-        return subset_rule(table, column, _random_signs(table.bins[column].n_codes, rng))
+        signs = _random_signs(table.bins[column].n_codes, rng)
+        if (signs == signs[0]).all():
+            signs[0] = -signs[0]
+        return subset_rule(table, column, signs)
 
     def _is_exact(self, n_scores: int) -> bool:
         if self.start == "exact" and n_scores > _MOST_EXACT_SCORES:
@@ -221,9 +227,15 @@ class _ValueMatrix:
         """
         n_scores = self.values.shape[1]
         votes = 1.0 - 2.0 * ((np.arange(1 << (n_scores - 1))[:, None] >> np.arange(n_scores)) & 1)
-        along = self.values @ votes.T
-        best = np.add.reduceat(np.abs(along), self.starts, axis=0).argmax(axis=1)
-        outputs = _signs(along[np.arange(len(along)), best[self.owner]])
+        most = np.full(len(self.starts), -1.0)
+        best = np.zeros(len(self.starts), dtype=np.intp)
+        for first in range(0, len(votes), _VOTES_AT_ONCE):
+            along = self.values @ votes[first : first + _VOTES_AT_ONCE].T
+            sizes = np.add.reduceat(np.abs(along), self.starts, axis=0)
+            better = sizes.max(axis=1) > most
+            best = np.where(better, first + sizes.argmax(axis=1), best)
+            most = np.where(better, sizes.max(axis=1), most)
+        outputs = _signs(np.einsum("vk,vk->v", self.values, votes[best][self.owner]))
         return outputs, self._score_edges(outputs[None])[0].astype(np.int64)
 
     def climb(self, outputs: Reals) -> tuple[Reals, NDArray[np.int64]]:

@@ -6,6 +6,7 @@ never lowers the energy. Here each half-step minimises the energy itself,
 sum over values and classes of g+ exp(-u v) + g- exp(u v), which is convex in u and in v.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,8 +67,8 @@ def real_values(round: "Round", column: int, signed: Reals, signs: Signs) -> "Fo
 def _masses(round: "Round", column: int) -> Reals:
     """Return the sums of |S| of each value."""
     problem = round.problem
-    absolute = type(problem)(
-        np.abs(problem.signed), problem.signed_masses, problem.signed_masses, problem.rows
+    absolute = replace(
+        problem, signed=np.abs(problem.signed), signed_totals=problem.signed_masses, kept=None
     )
     masses: Exacts = round.kernels.histograms(np.array([column], dtype=np.intp), absolute)
     return masses.astype(np.float64)

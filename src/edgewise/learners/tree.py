@@ -18,6 +18,10 @@ from edgewise.validation import integer, one_of
 LEAF_VOTES = ("inherit", "free")
 CRITERIA = ("edge", "gain")
 
+# Where no test has an edge by itself, as on the corners of a cube, trees may still have one: so
+# many random first tests are tried before giving up.
+_RESCUES = 16
+
 # In real votes either side of a leaf counts as having this share of an average score column's
 # weight more than it has.
 _SMOOTHING = 1e-3
@@ -29,7 +33,8 @@ class Tree(Wrapper):
     The leaf whose split improves the edge most is split next; a split must beat the constant on
     its rows. An inner node keeps its test and passes its rows on; the votes that were found with
     the test are used only where the node's children are leaves: a leaf outputs its last test times
-    those votes. One coefficient goes with the whole tree.
+    those votes. One coefficient goes with the whole tree. With discrete votes a tree of two leaves
+    is the base function itself. Where no test has an edge by itself, random first tests are tried.
 
     Parameters
     ----------
@@ -102,11 +107,12 @@ class Tree(Wrapper):
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
         by_gain = self.criterion == "gain"
         plain = round.on(round.problem, energies=None, score_edges=True, gain=by_gain)
-        grower = _Grower(plain, self)
-        try:
-            found = grower.grow()
-        finally:
-            grower.release()
+        grower, found = self._grown(plain, None)
+        for _ in range(_RESCUES if found is None else 0):
+            first = self.base_.draw(round.table, round.rng())
+            grower, found = self._grown(plain, first)
+            if found is not None:
+                break
         if found is None or round.energies is None:
             return found
         if round.real_votes:
@@ -114,6 +120,14 @@ class Tree(Wrapper):
         assert found.score_edges is not None
         masses = round.problem.signed_masses
         return found._replace(loss=float(round.energies(found.score_edges[None], masses)[0]))
+
+    def _grown(self, round: Round, first: Test | None) -> tuple["_Grower", Found | None]:
+        """Return a grown tree, None if it has no edge; `first` is the test to begin with."""
+        grower = _Grower(round, self)
+        try:
+            return grower, grower.grow(first)
+        finally:
+            grower.release()
 
     @property
     def cost(self) -> int:
@@ -162,12 +176,18 @@ class _Grower:
         self.rests: list[tuple[Reals, Exacts, Exacts]] = []
         self.problems: list[Problem] = []
 
-    def grow(self) -> Found | None:
-        """Split leaf after leaf, the one that gains most first."""
+    def grow(self, first: Test | None) -> Found | None:
+        """Split leaf after leaf, the one that gains most first.
+
+        With `first` the root's test is given.
+        """
         n_scores = self.round.problem.n_scores
         root = _Leaf(_keeping(self.round.problem), np.zeros(n_scores), None)
         self.problems.append(root.problem)
-        root.found = self.settings.base_.find(self.round.on(root.problem))
+        if first is None:
+            root.found = self.settings.base_.find(self.round.on(root.problem))
+        else:
+            root.found = Found(first, 0, 0.0, np.zeros(n_scores, dtype=np.int64))
         if root.found is None:
             return None
         self._split(root)
@@ -178,7 +198,8 @@ class _Grower:
                 break
             self.leaves.remove(best)
             self._split(best)
-        return self._finished()
+        found = self._finished()
+        return None if first is not None and found.edge <= 0 else found
 
     def _improvement(self, leaf: _Leaf) -> int:
         """Return how much a split beats the constant by."""

@@ -49,6 +49,6 @@ class Wrapper(Learner):
         yield from self._base().simple_parts()
 
     def _base(self, table: BinnedTable | None = None) -> Learner:
-        from edgewise.learners import learner_named
+        from edgewise.learners import part_named
 
-        return learner_named(self.base, table)
+        return part_named("base", self.base, table)

@@ -39,6 +39,7 @@ def _from_1(
         "trained": learner if isinstance(learner, dict) else {"name": "stump", "parameters": {}},
         "categories": {},
         "filters": None,
+        "nominal": [],
         "terms": "stumps",
     }
     if "history" in arrays and arrays["history"].ndim == 2:

@@ -60,7 +60,7 @@ class Wording:
         categories: dict[int, tuple[object, ...]],
         classes: list[object],
     ) -> None:
-        self._name = name
+        self._given_name = name
         self._categories = categories
         self._classes = [str(one) for one in classes]
 
@@ -91,7 +91,10 @@ class Wording:
         assert isinstance(rule, Scores)
         order = np.argsort(-np.abs(rule.values[:-1]), kind="stable")[:_MOST_NAMES].tolist()
         values = [f"{self._value(rule.column, c)}: {rule.values[c]:+.2f}" for c in order]
-        return f"({self._name(rule.column)} by value {{{_listed(values, len(rule.values) - 1)}}})"
+        listed = _listed(values, len(rule.values) - 1)
+        if rule.values[-1] != 0:
+            listed += f", missing: {rule.values[-1]:+.2f}"
+        return f"({self._name(rule.column)} by value {{{listed}}})"
 
     def votes(self, moves: Reals) -> str:
         """Return whom coefficients speak for and against, the strongest first."""
@@ -111,6 +114,10 @@ class Wording:
             if names
         ]
         return "votes " + ", ".join(sides) if sides else "no votes"
+
+    def _name(self, j: int) -> str:
+        # A line break in a name would break the rule's line.
+        return " ".join(self._given_name(j).split())
 
     def _cut(self, cut: Cut) -> str:
         if cut.column < 0:

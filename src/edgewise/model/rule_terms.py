@@ -237,19 +237,16 @@ class RuleTerms:
             compiled.score_rules(cuts, *model, coefficients, mine)
             scores[:, part] = mine
 
-        blocks = self._blocks(rows, distinct)
-        if n_jobs == 1 or rows.n_rows < 2 * _ROWS_A_THREAD:
-            for block in blocks:
-                run(block)
-        else:
-            with ThreadPoolExecutor(n_jobs) as pool:
-                list(pool.map(run, blocks))
+        one_thread = n_jobs == 1 or rows.n_rows < 2 * _ROWS_A_THREAD
+        with ThreadPoolExecutor(1 if one_thread else n_jobs) as pool:
+            for blocks in self._blocks(rows, distinct):
+                list(map(run, blocks) if one_thread else pool.map(run, blocks))
         return np.ascontiguousarray(scores.T)
 
     def _blocks(
         self, rows: Aligned, distinct: NDArray[np.intp]
-    ) -> Iterator[tuple[int, NDArray[Any]]]:
-        """Yield the rows in blocks: the first row, and the outputs of all different factors.
+    ) -> Iterator[list[tuple[int, NDArray[Any]]]]:
+        """Yield lists of blocks of rows: the first row, and the outputs of all different factors.
 
         A factor is evaluated on many blocks at once, on as many as memory allows.
         """
@@ -259,8 +256,10 @@ class RuleTerms:
             cuts = np.empty((len(distinct), source.n_rows), dtype=self.values.dtype)
             for place, f in enumerate(distinct.tolist()):
                 cuts[place] = self._factor_outputs(f, source)
-            for start in range(0, source.n_rows, _BLOCK_ROWS):
-                yield first + start, np.ascontiguousarray(cuts[:, start : start + _BLOCK_ROWS])
+            yield [
+                (first + start, np.ascontiguousarray(cuts[:, start : start + _BLOCK_ROWS]))
+                for start in range(0, source.n_rows, _BLOCK_ROWS)
+            ]
 
     def _factor_outputs(self, f: int, source: Source) -> NDArray[Any]:
         low, high = int(self.value_starts[f]), int(self.value_starts[f + 1])
