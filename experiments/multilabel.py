@@ -34,7 +34,7 @@ warnings.filterwarnings("ignore", message="X does not have valid feature names")
 NAMES = ("emotions", "scene", "yeast", "bibtex")
 OURS: dict[str, dict[str, Any]] = {
     "AdaBoostMH()": {},
-    "AdaBoostMH(learning_rate=0.1)": {"learning_rate": 0.1},
+    "AdaBoostMH(learning_rate=0.2)": {"learning_rate": 0.2},
     "products of stumps": {
         "learner": "product",
         "loss": "logistic",

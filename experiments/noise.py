@@ -1,7 +1,7 @@
 """Wrong labels: AdaBoost.MH beside LightGBM with 0 to 20 % of the training labels flipped.
 
 Run with `python experiments/noise.py [sonar ionosphere ...] [--quick] [--out FILE]`; it needs
-LightGBM (`pip install lightgbm`) and takes about 40 minutes on one core. `--quick` takes one seed
+LightGBM (`pip install lightgbm`) and takes about half an hour on one core. `--quick` takes one seed
 and two shares of wrong labels. `--out` keeps a line of JSON for every result; what is there already
 is not trained again.
 

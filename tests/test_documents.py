@@ -1,5 +1,6 @@
 """The examples in the documents run as they stand."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -49,3 +50,10 @@ def test_links_and_paths_named_in_documents_exist(name):
     for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./]+)`", text):
         if "NAME" not in path:
             assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("name", ["learners", "theory"])
+def test_the_examples_of_the_pages_run(name):
+    failed, tried = doctest.testfile(str(ROOT / f"docs/{name}.md"), module_relative=False)
+    assert tried > 0
+    assert failed == 0

@@ -66,7 +66,7 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         subset of the values of a nominal one. "product" multiplies three such tests, "tree" nests
         them. Of a list each round takes the best. "auto" is what measured best over many data
         sets: a tree of 8 to 32 leaves (more for more classes) and, where they are left open, real
-        votes, the logistic loss and a learning rate of 0.2.
+        votes, the logistic loss and a learning rate of 0.2 (0.1 for multi-label targets).
     search : {"exhaustive", "lazy"} or Search, default "exhaustive"
         Which columns a round looks at; ``Lazy(k)`` takes k random ones.
     n_rounds : int, default 500
@@ -79,7 +79,7 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         where labels are wrong. None is "logistic" with ``learner="auto"``, else "exponential".
     learning_rate : float or None, default None
         What every step is multiplied by, above 0 and at most 1. Smaller steps take more rounds
-        and overfit less. None is 0.2 with ``learner="auto"``, else 1.
+        and overfit less. None is 1, with ``learner="auto"`` 0.2 or 0.1.
     subsample : float, default 1.0
         The share of the rows, drawn anew in every round, on which rules are looked for (of trees
         also the outputs of the leaves); votes and steps are computed on all.
@@ -261,7 +261,7 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         filters = filters_of(learner_named(self.learner))
         binned = encode(rows.table, bins, filters=filters)
         learner = learner_for(self, binned, rows.labels.n_scores)
-        settings = settings_of(self, seed)
+        settings = settings_of(self, seed, rows.labels.multilabel)
         if going_on:
             self._check_going_on(settings, categories_of(bins), filters)
         before, history = self._before(rows.labels, going_on, terms_for(learner, self.factorized))

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
 
 
-def settings_of(model: "AdaBoostMH", seed: int) -> Settings:
+def settings_of(model: "AdaBoostMH", seed: int, multilabel: bool) -> Settings:
     """Return how the loss is lowered; what the user left open follows from the learner.
 
     With learner="auto" that is what measured best (see docs/learners.md); with a learner of the
     user's choice it is the papers' discrete AdaBoost.MH.
     """
     auto = isinstance(model.learner, str) and model.learner == "auto" and model.factorized
-    votes, loss, rate = ("real", "logistic", 0.2) if auto else ("discrete", "exponential", 1.0)
+    votes, loss, rate = "discrete", "exponential", 1.0
+    if auto:
+        votes, loss, rate = "real", "logistic", 0.1 if multilabel else 0.2
     return Settings(
         votes if model.votes is None else model.votes,
         bool(model.factorized),
