@@ -27,14 +27,20 @@ from sklearn.metrics import (
     label_ranking_loss,
 )
 
-from edgewise import AdaBoostMH, datasets
+from edgewise import AdaBoostMH, Tree, datasets
+from edgewise.learners import auto_leaves
 
 warnings.filterwarnings("ignore", message="X does not have valid feature names")
 
 NAMES = ("emotions", "scene", "yeast", "bibtex")
 OURS: dict[str, dict[str, Any]] = {
     "AdaBoostMH()": {},
-    "AdaBoostMH(learning_rate=0.2)": {"learning_rate": 0.2},
+    "the same, splits by edge": {
+        "learner": "by edge",
+        "votes": "real",
+        "loss": "logistic",
+        "learning_rate": 0.1,
+    },
     "products of stumps": {
         "learner": "product",
         "loss": "logistic",
@@ -46,6 +52,9 @@ OURS: dict[str, dict[str, Any]] = {
 
 def boosted(settings: dict[str, Any], data: datasets.Dataset) -> Any:
     """Return the probabilities of the labels of the test rows."""
+    if settings.get("learner") == "by edge":
+        leaves = auto_leaves(data.y_train.shape[1])
+        settings = {**settings, "learner": Tree(leaves=leaves, leaf_votes="free")}
     model = AdaBoostMH(random_state=0, **settings).fit(data.X_train, data.y_train)
     return model.predict_proba(data.X_test)
 

@@ -365,8 +365,9 @@ def test_the_automatic_learner_is_a_tree_that_grows_with_the_classes(n_classes, 
 def test_the_automatic_model_is_the_same_as_one_spelled_out(data, base, kind):
     X = data()
     y = targets(X, kind)
-    learner = Tree(base, 8, "free", "gain" if kind == "two classes" else "edge")
-    chosen = {"votes": "real", "loss": "logistic", "learning_rate": 0.2}
+    learner = Tree(base, 8, "free", "edge" if kind == "three classes" else "gain")
+    rate = 0.1 if kind == "labels" else 0.2
+    chosen = {"votes": "real", "loss": "logistic", "learning_rate": rate}
     model = AdaBoostMH(n_rounds=ROUNDS).fit(X, y)
     assert as_params(model.learner_) == as_params(learner)
     assert_same_model(model, AdaBoostMH(learner, n_rounds=ROUNDS, **chosen).fit(X, y))

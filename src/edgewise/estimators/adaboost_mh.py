@@ -42,7 +42,7 @@ from edgewise.estimators.targets import (
 )
 from edgewise.estimators.trained import TrainedClassifier
 from edgewise.kernels import kernels_for
-from edgewise.learners import learner_named
+from edgewise.learners import Goal, learner_named
 from edgewise.model import (
     StumpTerms,
     Terms,
@@ -260,7 +260,8 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         bins = fit_bins(rows.table, mass, self.max_bins, least_share)
         filters = filters_of(learner_named(self.learner))
         binned = encode(rows.table, bins, filters=filters)
-        learner = learner_for(self, binned, rows.labels.n_scores)
+        goal = Goal(rows.labels.n_scores, rows.labels.multilabel)
+        learner = learner_for(self, binned, goal)
         settings = settings_of(self, seed, rows.labels.multilabel)
         if going_on:
             self._check_going_on(settings, categories_of(bins), filters)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from edgewise.data import BinnedTable, Categories
 from edgewise.data.filters import Filters
-from edgewise.learners import Haar, Learner, Stump, learner_named
+from edgewise.learners import Goal, Haar, Learner, Stump, learner_named
 from edgewise.model import RuleTerms, StumpTerms, Terms
 from edgewise.objective import Settings
 from edgewise.search import Exhaustive, Search
@@ -49,7 +49,7 @@ def filters_of(learner: Learner) -> Filters | None:
     return next(iter(found), None)
 
 
-def learner_for(model: "AdaBoostMH", table: BinnedTable, n_scores: int) -> Learner:
+def learner_for(model: "AdaBoostMH", table: BinnedTable, goal: Goal) -> Learner:
     """Return the learner to train with, checked against the table and the votes.
 
     Raises
@@ -60,7 +60,7 @@ def learner_for(model: "AdaBoostMH", table: BinnedTable, n_scores: int) -> Learn
     if not model.factorized and isinstance(model.learner, str):
         learner: Learner = Stump()
     else:
-        learner = learner_named(model.learner, table, n_scores)
+        learner = learner_named(model.learner, table, goal)
     check_kinds(learner, table)
     real = [part for part in learner.simple_parts() if not part.makes_tests]
     if real and model.votes != "real":

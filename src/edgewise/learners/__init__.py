@@ -1,7 +1,7 @@
 """Learners: which base functions can be made."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
 from edgewise.learners.base import Energies, Found, Learner, Round
@@ -19,6 +19,7 @@ __all__ = [
     "Best",
     "Energies",
     "Found",
+    "Goal",
     "Haar",
     "Indicator",
     "Learner",
@@ -41,20 +42,35 @@ LEARNERS: dict[str, type[Learner]] = {
 }
 """Every learner by the name it has in files."""
 
-# What the names stand for, given the learner of one-column rules for the table's kinds of columns
-# and the number of score columns.
-LEARNER_NAMES: dict[str, Callable[[Learner, int], Learner]] = {
-    "auto": lambda simple, n_scores: Tree(
-        simple,
-        auto_leaves(n_scores),
-        leaf_votes="free",
-        # With one score column a split by edge sees only where the sign changes.
-        criterion="gain" if n_scores == 1 else "edge",
+# What the names stand for, given the learner of one-column rules for the table's kinds of columns.
+LEARNER_NAMES: dict[str, Callable[[Learner, "Goal"], Learner]] = {
+    "auto": lambda simple, goal: Tree(
+        simple, auto_leaves(goal.n_scores), "free", "gain" if goal.apart else "edge"
     ),
     "stump": lambda simple, _: simple,
     "product": lambda simple, _: Product(simple, terms=3),
     "tree": lambda simple, _: Tree(simple, leaves=8),
 }
+
+
+class Goal(NamedTuple):
+    """What is to be told apart.
+
+    Attributes
+    ----------
+    n_scores : int
+        K, the number of score columns.
+    multilabel : bool
+        Whether each is a label of its own.
+    """
+
+    n_scores: int = 1
+    multilabel: bool = False
+
+    @property
+    def apart(self) -> bool:
+        """Whether score columns do not compete: splits by gain measured better there."""
+        return self.n_scores == 1 or self.multilabel
 
 
 def auto_leaves(n_scores: int) -> int:
@@ -68,7 +84,9 @@ def auto_leaves(n_scores: int) -> int:
     return min(32, max(8, 1 << (n_scores - 1).bit_length()))
 
 
-def learner_named(learner: Any, table: BinnedTable | None = None, n_scores: int = 1) -> Learner:
+def learner_named(
+    learner: Any, table: BinnedTable | None = None, goal: Goal | None = None
+) -> Learner:
     """Return a learner for a name, an object or a list of them.
 
     Parameters
@@ -77,8 +95,8 @@ def learner_named(learner: Any, table: BinnedTable | None = None, n_scores: int 
         What the user asked for.
     table : BinnedTable or None
         The training table, whose columns decide what a name stands for.
-    n_scores : int
-        K, the number of score columns, which also does.
+    goal : Goal or None
+        What is to be told apart, which also does.
 
     Raises
     ------
@@ -89,7 +107,7 @@ def learner_named(learner: Any, table: BinnedTable | None = None, n_scores: int 
     if isinstance(learner, str):
         if learner not in LEARNER_NAMES:
             raise ValueError(f"learner must be one of {names} or a Learner, got {learner!r}")
-        learner = LEARNER_NAMES[learner](_simple(table), n_scores)
+        learner = LEARNER_NAMES[learner](_simple(table), goal or Goal())
     elif isinstance(learner, (list, tuple)):
         if not learner:
             raise ValueError("learner must be a list of at least one learner, got []")

@@ -1,6 +1,7 @@
 """Products of base functions (seed 000, section 2.3)."""
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -78,21 +79,23 @@ class Product(Wrapper):
         while True:
             found = self._fit_term(round, signs[:j] + signs[j + 1 :])
             if found is None or (best is not None and found.loss >= best.loss):
-                return best
+                break
             assert isinstance(found.rule, Test)
+            best = found
             terms[j], signs[j] = found.rule, _signs(found.rule, round.table)
-            best = found._replace(rule=_multiplied(terms), outputs=_product(signs, round.table))
             if self.terms == 1:
-                return best
+                break
             j = (j + 1) % self.terms
+        if best is None:
+            return None
+        return best._replace(rule=_multiplied(terms), outputs=_product(signs, round.table))
 
     def _fit_term(self, round: Round, others: list[Signs | None]) -> Found | None:
         """Return the best term, given the outputs of the others."""
         present = [signs for signs in others if signs is not None]
         if not present:
             return self.base_.find(round)
-        flips = present[0] if len(present) == 1 else np.multiply.reduce(present, dtype=np.int8)
-        problem = round.kernels.flip(round.problem, flips)
+        problem = round.kernels.flip(round.problem, reduce(np.multiply, present))
         found = self.base_.find(round.on(problem))
         round.kernels.release(problem)
         return found
@@ -112,7 +115,7 @@ def _product(signs: list[Signs | None], table: BinnedTable) -> Signs:
     present = [one for one in signs if one is not None]
     if not present:
         return np.ones((1, table.n_rows), dtype=np.int8)
-    return np.multiply.reduce(present, dtype=np.int8)[None]
+    return reduce(np.multiply, present)[None]
 
 
 def _multiplied(terms: Sequence[Test]) -> Test:
