@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.data.columns import as_nominal
-from edgewise.data.filters import Filters, Images
+from edgewise.data.filters import Filters
+from edgewise.data.images import Images
 from edgewise.data.table import ArrayTable, Table
 from edgewise.dtypes import Codes, Reals, Signs
 
@@ -81,13 +82,11 @@ class Aligned:
 
     def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
         """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
-        if j == CONSTANT:
-            return np.ones(self.n_rows, dtype=np.int8)
-        return _cut(self.numbers(j), threshold, missing)
+        return self.part(0, self.n_rows).threshold_signs(j, threshold, missing)
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return for each row what `values` says of its category; the last entry is for missing."""
-        return values[self.codes(j)]
+        return self.part(0, self.n_rows).subset_values(j, values)
 
 
 class AlignedPart:
@@ -106,14 +105,11 @@ class AlignedPart:
         """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
-        return _cut(self._whole.numbers(j)[self._span], threshold, missing)
+        values = self._whole.numbers(j)[self._span]
+        signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
+        signs[np.isnan(values)] = missing
+        return signs
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return for each row what `values` says of its category; the last entry is for missing."""
         return values[self._whole.codes(j)[self._span]]
-
-
-def _cut(values: Reals, threshold: float, missing: int) -> Signs:
-    signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
-    signs[np.isnan(values)] = missing
-    return signs

@@ -1,26 +1,22 @@
-"""Haar filters: the columns of a table of images, each computed when it is asked for."""
+"""Haar filters and their numbers: which differences of rectangles an image has."""
 
-import math
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from operator import index
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgewise.data.bins import MAX_BINS, Bins
-from edgewise.dtypes import NARROW_CODE, WIDE_CODE, Codes, Columns, Reals
+from edgewise.dtypes import Columns
 from edgewise.validation import integer
 
 # The weights of a filter's corners in the integral image, down the rows and along the columns; a
 # corner's weight is the product of the two. One field is (-1, 1); a light and a dark one are
 # (-1, 1, 0) - (0, -1, 1); two light ones and between them a dark one that counts twice are
 # (-1, 1, 0, 0) - 2 (0, -1, 1, 0) + (0, 0, -1, 1).
-_CORNERS = {
+CORNERS = {
     "two stripes across": ((-1, 1), (-1, 2, -1)),
     "two stripes down": ((-1, 2, -1), (-1, 1)),
     "three stripes across": ((-1, 1), (-1, 3, -3, 1)),
@@ -28,27 +24,10 @@ _CORNERS = {
     "checkerboard": ((1, -2, 1), (1, -2, 1)),
 }
 
-KINDS = tuple(_CORNERS)
+KINDS = tuple(CORNERS)
 """The kinds of filters, in the order of their numbers."""
 
 # The weights of a filter's corners sum to 16 in magnitude at most, so no sum on the way to a
-# response exceeds this many times the sum of all pixels.
-_WEIGHT = 16
-
-# Below this every integer is a float64.
-_EXACT_INTEGERS = 2**53
-
-# Real pixels are kept between 2**-500 and 2**500 in magnitude, so that no response divided by the
-# width of a bin overflows, or underflows to a zero that has lost its sign.
-_LEAST_EXPONENT, _MOST_EXPONENT = -500, 500
-
-# Responses are computed for this many rows at a time, so that the sum stays in a core's cache; a
-# shorter block would spend its time on NumPy's calls.
-_BLOCK = 65_536
-
-# Images are turned pixel-major this many at a time, so that a block stays in the cache.
-_TURNED = 1_024
-
 
 LARGEST_SIDE = 1024
 """The most rows and columns of an image: a larger one has more filters than could be numbered."""
@@ -69,7 +48,7 @@ class Filter(NamedTuple):
     @property
     def fields(self) -> tuple[int, int]:
         """How many fields the filter has down the rows and along the columns."""
-        down, across = _CORNERS[self.kind]
+        down, across = CORNERS[self.kind]
         return len(down) - 1, len(across) - 1
 
 
@@ -175,7 +154,7 @@ class Filters:
                 _stretches(rows, len(down) - 1, self.smallest),
                 _stretches(columns, len(across) - 1, self.smallest),
             )
-            for down, across in _CORNERS.values()
+            for down, across in CORNERS.values()
         ]
 
     @cached_property
@@ -185,274 +164,9 @@ class Filters:
         counts = [
             _count(rows, len(down) - 1, self.smallest)
             * _count(columns, len(across) - 1, self.smallest)
-            for down, across in _CORNERS.values()
+            for down, across in CORNERS.values()
         ]
         return list(accumulate(counts))
-
-
-class Images:
-    """Images as sums of pixels, from which the response of any filter takes a few additions.
-
-    Entry ``y * (columns + 1) + x`` of `integral` holds, for every image, the sum of the pixels
-    above row `y` and left of column `x` (the integral image): a corner of a field is one contiguous
-    vector of all images.
-
-    Sums of whole pixels are exact. Real pixels are first rounded to so many bits below the image's
-    own largest pixel (39 for 28 x 28 pixels) that their sums are exact too. So an area of one
-    colour responds with 0 and not with rounding errors, and an image has the same responses
-    whatever other images are in the table.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, rows * columns)
-        The pixels of each image, row by row.
-    filters : Filters
-        The filters, which know the images' shape.
-
-    Raises
-    ------
-    ValueError
-        If `X` is not two-dimensional, holds no images or no numbers, has missing or infinite
-        pixels, or has another number of columns than the filters' `shape` has pixels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> filters = Filters((1, 3))
-    >>> [filters.name(j) for j in range(len(filters))]
-    ['two stripes across at row 0, columns 0-1', 'two stripes across at row 0, columns 1-2',
-     'three stripes across at row 0, columns 0-2']
-    >>> images = Images(np.array([[1, 2, 4], [7, 7, 7]], dtype=np.uint8), filters)
-    >>> [images.responses(j).tolist() for j in range(len(filters))]
-    [[-1.0, 0.0], [-2.0, 0.0], [1.0, 0.0]]
-    """
-
-    def __init__(self, X: Any, filters: Filters) -> None:
-        pixels = _pixels(X, filters.shape)
-        self.filters = filters
-        self.n_rows = len(pixels)
-        self.integral = _integral(pixels, filters.shape)
-
-    @property
-    def n_columns(self) -> int:
-        """The number of filters."""
-        return len(self.filters)
-
-    def name(self, j: int) -> str:
-        """Return the name of filter `j`."""
-        return self.filters.name(j)
-
-    def responses(self, j: int) -> Reals:
-        """Return the response of filter `j` to every image."""
-        return self._sums(j, self._vector()).astype(np.float64, copy=False)
-
-    def coded(self, numbers: Sequence[int] | Columns, max_bins: int) -> tuple[list[Bins], Codes]:
-        """Return the bins of some filters' responses, and every image's codes in them.
-
-        The bins are those of `grid`, so no response is sorted. They are found on these very
-        images; others are coded by `Bins.encode` on their responses.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            The filters' numbers.
-        max_bins : int
-            The most bins of a filter, from 2 to 65,535.
-
-        Returns
-        -------
-        bins : list of Bins
-            The bins of each filter, named after it.
-        codes : array of shape (len(numbers), n_samples)
-            The codes, in uint8 if `max_bins` is at most 256 and else in uint16.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> images = Images(np.array([[10, 0], [0, 3], [9, 9]], dtype=np.uint8), Filters((1, 2)))
-        >>> bins, codes = images.coded([0], max_bins=4)
-        >>> bins[0].thresholds, codes
-        (array([0., 4., 8.]), array([[3, 0, 1]], dtype=uint8))
-        """
-        max_bins = integer("max_bins", max_bins, 2, MAX_BINS)
-        dtype = NARROW_CODE if max_bins <= np.iinfo(NARROW_CODE).max + 1 else WIDE_CODE
-        codes = np.empty((len(numbers), self.n_rows), dtype=dtype)
-        sums = self._vector()
-        bins = []
-        for row, j in zip(codes, numbers, strict=True):
-            self._sums(j, sums)
-            exponent, first, count = _bins_between(sums, max_bins)
-            _code(sums, exponent, first, row)
-            thresholds = np.ldexp(np.arange(first + 1, first + count, dtype=np.float64), exponent)
-            bins.append(Bins(self.name(j), thresholds, has_missing=False))
-        return bins, codes
-
-    def _vector(self) -> NDArray[Any]:
-        return np.empty(self.n_rows, dtype=self.integral.dtype)
-
-    def _sums(self, j: int, out: NDArray[Any]) -> NDArray[Any]:
-        """Write the responses of filter `j` into `out`, in the type of the integral images."""
-        kind, top, left, height, width = self.filters[j]
-        factor, inner, outer = _PLANS[kind]
-        step = self.filters.shape[1] + 1
-
-        def corners(steps: list[_Step]) -> list[tuple[np.ufunc, NDArray[Any]]]:
-            places = [(add, (top + y * height) * step + left + x * width) for add, y, x in steps]
-            return [(add, self.integral[place]) for add, place in places]
-
-        (_, one), (join, two), *more = corners(inner)
-        last = corners(outer)
-        for begin in range(0, self.n_rows, _BLOCK):
-            rows = slice(begin, begin + _BLOCK)
-            total = out[rows]
-            join(one[rows], two[rows], out=total)
-            for add, corner in more:
-                add(total, corner[rows], out=total)
-            np.multiply(total, factor, out=total)
-            for add, corner in last:
-                add(total, corner[rows], out=total)
-        return out
-
-
-def grid(values: NDArray[Any], max_bins: int) -> tuple[float, int]:
-    """Return the width of even bins that cover the values, and the number of the first bin.
-
-    Bin `k` holds the values from ``k * width`` to below ``(k + 1) * width``. The width is the
-    smallest power of two of which at most `max_bins` bins cover the values from the smallest to the
-    largest. Dividing by a power of two is exact, so that a value has a code of at least `c`,
-    ``floor(value / width) - first >= c``, exactly if it is at least ``(first + c) * width``.
-
-    Bins of integers are no narrower than 1, and no bin is narrower than the largest value's last
-    bit: narrower ones could not tell more values apart, or would have no exact thresholds.
-
-    Parameters
-    ----------
-    values : array of numbers
-        The training values, such as a filter's responses. Integers must be below 2**53 in size,
-        real numbers other than 0 between 2**-500 and 2**520.
-    max_bins : int
-        The most bins, from 2 to 65,535.
-
-    Raises
-    ------
-    ValueError
-        If there are no values, or one is not finite or out of range.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> grid(np.array([-3.0, 10.0]), 8)
-    (2.0, -2)
-    """
-    max_bins = integer("max_bins", max_bins, 2, MAX_BINS)
-    sizes = np.abs(values.astype(np.float64))
-    most = _EXACT_INTEGERS if values.dtype.kind in "iu" else 2.0 ** (_MOST_EXPONENT + 20)
-    if (
-        not len(sizes)
-        or not ((sizes == 0) | (sizes >= 2.0**_LEAST_EXPONENT) & (sizes < most)).all()
-    ):
-        raise ValueError(
-            f"values must be at least one finite number, each 0 or of a size from "
-            f"2**{_LEAST_EXPONENT} to below {most:g}"
-        )
-    exponent, first, _ = _bins_between(values, max_bins)
-    return math.ldexp(1.0, exponent), first
-
-
-def _bins_between(values: NDArray[Any], max_bins: int) -> tuple[int, int, int]:
-    """Return the binary exponent of the bins' width, the first bin's number, and how many."""
-    low, high = float(values.min()), float(values.max())
-    largest = math.frexp(max(-low, high))[1]
-    narrowest = 0 if values.dtype.kind in "iu" else largest - 53
-    # A width of at most (high - low) / max_bins would need more bins. The search begins at the
-    # power of two at or below that quotient, so that a rounding of it does no harm.
-    exponent = max(math.frexp(high / max_bins - low / max_bins)[1] - 1, narrowest)
-    while True:
-        first = math.floor(math.ldexp(low, -exponent))
-        count = math.floor(math.ldexp(high, -exponent)) - first + 1
-        if count <= max_bins:
-            return exponent, first, count
-        exponent += 1
-
-
-def _code(sums: NDArray[Any], exponent: int, first: int, out: Codes) -> None:
-    """Write ``floor(sums / 2**exponent) - first`` into `out`; `sums` is used up."""
-    if sums.dtype.kind == "i":
-        np.right_shift(sums, exponent, out=sums)
-        # Codes are differences, so they are right even where both terms wrap around in `out`:
-        # subtracting in its narrow type takes a fraction of the time.
-        np.copyto(out, sums, casting="unsafe")
-        np.subtract(out, out.dtype.type(first % 2 ** (8 * out.itemsize)), out=out)
-    else:
-        np.multiply(sums, math.ldexp(1.0, -exponent), out=sums)
-        np.floor(sums, out=sums)
-        np.subtract(sums, first, out=sums)
-        np.copyto(out, sums, casting="unsafe")
-
-
-def _pixels(X: Any, shape: tuple[int, int]) -> NDArray[Any]:
-    """Return `X` as an array of complete images, or raise."""
-    pixels = np.asarray(X)
-    if pixels.ndim != 2 or pixels.dtype.kind not in "biuf":
-        raise ValueError(
-            "X must be a two-dimensional array of numbers, an image in each row, "
-            f"got {pixels.ndim} dimension(s) of {pixels.dtype}"
-        )
-    rows, columns = shape
-    if pixels.shape[1] != rows * columns:
-        raise ValueError(
-            f"shape={shape} is {rows} x {columns} = {rows * columns} pixels, "
-            f"but X has {pixels.shape[1]} columns"
-        )
-    if not len(pixels):
-        raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
-    if pixels.dtype.kind == "f":
-        largest = max(-float(pixels.min()), float(pixels.max()))
-        # The smallest and the largest of values that include a NaN are NaN, and no comparison of
-        # NaN is true.
-        if not largest < np.inf:
-            raise ValueError(
-                "Haar filters need complete images: X has missing (NaN) or infinite pixels"
-            )
-        if largest >= 2.0**_MOST_EXPONENT:
-            raise ValueError(f"X must have pixels below 2**{_MOST_EXPONENT}, got {largest:g}")
-    return pixels
-
-
-def _integral(pixels: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
-    """Return the integral images, of shape ((rows + 1) * (columns + 1), n)."""
-    rows, columns = shape
-    dtype = _sum_type(pixels)
-    integral: NDArray[Any] = np.zeros((rows + 1, columns + 1, len(pixels)), dtype=dtype)
-    for begin in range(0, len(pixels), _TURNED):
-        block = pixels[begin : begin + _TURNED]
-        if dtype is np.float64:
-            block = _rounded(block.astype(np.float64))
-        sums = integral[1:, 1:, begin : begin + _TURNED]
-        sums[...] = block.T.reshape(rows, columns, -1)
-        for y in range(1, rows):
-            sums[y] += sums[y - 1]
-        for x in range(1, columns):
-            sums[:, x] += sums[:, x - 1]
-    return integral.reshape(-1, len(pixels))
-
-
-def _sum_type(pixels: NDArray[Any]) -> type:
-    """Return the narrowest type in which every sum of a filter is exact, else float64."""
-    if pixels.dtype.kind == "f":
-        return np.float64
-    most = _WEIGHT * pixels.shape[1] * max(-int(pixels.min()), int(pixels.max()))
-    if most <= np.iinfo(np.int32).max:
-        return np.int32
-    return np.int64 if most < _EXACT_INTEGERS else np.float64
-
-
-def _rounded(pixels: Reals) -> Reals:
-    """Return real pixels rounded to a last bit, each image's own, that makes all its sums exact."""
-    _, exponents = np.frexp(np.abs(pixels).max(axis=1, keepdims=True))
-    spare = 53 - (_WEIGHT * pixels.shape[1]).bit_length()
-    unit = np.ldexp(1.0, np.maximum(exponents - spare, _LEAST_EXPONENT))
-    return np.rint(pixels / unit) * unit
 
 
 def _stretches(length: int, fields: int, smallest: int) -> Columns:
@@ -477,28 +191,3 @@ def _span(word: str, first: int, count: int) -> str:
 
 
 # Addition or subtraction of the corner that is `y` fields down and `x` fields across.
-_Step = tuple[np.ufunc, int, int]
-
-
-def _plan(kind: str) -> tuple[int, list[_Step], list[_Step]]:
-    """Return a factor, the corners whose sum it multiplies, and the corners added after that.
-
-    So there is one multiplication and no other vector than the sum: corners of weight 2 or 3 come
-    first, one of weight 4 twice among those of weight 2, and those of weight 1 last.
-    """
-    down, across = _CORNERS[kind]
-    weights = {(y, x): a * b for y, a in enumerate(down) for x, b in enumerate(across)}
-    factor = next(f for f in (2, 3) if all(abs(w) == 1 or w % f == 0 for w in weights.values()))
-    inner: list[_Step] = []
-    outer: list[_Step] = []
-    # The sum begins with two corners, of which the first is not subtracted.
-    for (y, x), weight in sorted(weights.items(), key=lambda item: -item[1]):
-        step = (np.add if weight > 0 else np.subtract, y, x)
-        if abs(weight) == 1:
-            outer.append(step)
-        else:
-            inner.extend([step] * (abs(weight) // factor))
-    return factor, inner, outer
-
-
-_PLANS = {kind: _plan(kind) for kind in KINDS}

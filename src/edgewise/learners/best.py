@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from edgewise.data import BinnedTable
 from edgewise.learners.base import Found, Learner, Round
-from edgewise.model import Rule, Test
+from edgewise.model import Test
 from edgewise.search import Search
 
 
@@ -61,12 +61,6 @@ class Best(Learner):
         found = [part.find(round) for part in self.parts_]
         present = [one for one in found if one is not None]
         return min(present, key=lambda one: one.loss) if present else None
-
-    def find_per_score(self, round: Round) -> Rule | None:
-        """Return the rule for each score column, where there is only one learner."""
-        if len(self.parts_) == 1:
-            return self.parts_[0].find_per_score(round)
-        return super().find_per_score(round)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         """Return a random rule of a random learner."""

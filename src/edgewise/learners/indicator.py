@@ -16,6 +16,7 @@ from edgewise.model import Test
 from edgewise.validation import integer, one_of
 
 STARTS = ("auto", "exact", "informed", "random")
+VALUES = ("signs", "real")
 
 # Up to so many score columns trying all votes costs less than climbing from informed starts.
 _EXACT_SCORES = 6
@@ -25,7 +26,6 @@ _VOTES_AT_ONCE = 32
 
 # 2**11 votes are as many as can be tried in reasonable time and memory.
 _MOST_EXACT_SCORES = 12
-VALUES = ("signs", "real")
 
 # The leading singular vector need not be exact: only signs are taken from it.
 _POWER_STEPS = 8

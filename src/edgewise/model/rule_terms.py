@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from edgewise.data import Aligned
 from edgewise.dtypes import Exacts, Reals, Rows, Signs
 from edgewise.kernels import use_compiled
+from edgewise.model.packed import PackedTerms
 from edgewise.model.rules import (
     EVERYWHERE,
     Cut,
@@ -37,7 +38,7 @@ _CUT_BYTES = 1 << 26
 
 
 @dataclass(frozen=True)
-class RuleTerms:
+class RuleTerms(PackedTerms):
     """Rules that are products of cuts and subsets, or trees of such products.
 
     A term is a tree of nodes; a product is a tree with one node. A node's test is the product of
@@ -100,9 +101,6 @@ class RuleTerms:
         """Return no terms."""
         return RuleTerms.pack([], [], np.empty((0, n_scores)))
 
-    def __len__(self) -> int:
-        return len(self.alphas)
-
     def __getitem__(self, which: slice) -> "RuleTerms":
         chosen = range(len(self))[which]
         if len(chosen) == len(self):
@@ -138,16 +136,6 @@ class RuleTerms:
             for f in fields(self)
         ]
         return RuleTerms(*joined)
-
-    @property
-    def n_scores(self) -> int:
-        """K, the number of score columns."""
-        return self.votes.shape[1]
-
-    @property
-    def coefficients(self) -> Reals:
-        """alpha_t v_t, shape (T, K)."""
-        return self.alphas[:, None] * self.votes
 
     @property
     def total_vote(self) -> float:
@@ -200,27 +188,12 @@ class RuleTerms:
             return Cut(column, float(self.thresholds[f]), int(self.missing[f]))
         return Subset(column, self.values[low:high].astype(np.int8, copy=False))
 
-    def outputs(self, source: Source) -> Iterator[Signs | Reals]:
-        """Yield the outputs of every row, shape (1, n) or (K, n), term by term."""
-        for t in range(len(self)):
-            yield self.rule(t).outputs(source)
-
-    def staged_scores(self, source: Source) -> Iterator[Reals]:
-        """Yield the scores of every row, shape (K, n), after each term."""
-        scores = np.zeros((self.n_scores, source.n_rows))
-        for outputs, moves in zip(self.outputs(source), self.coefficients, strict=True):
-            scores += outputs * moves[:, None]
-            yield scores.copy()
-
     def scores(self, rows: Aligned, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
         visits = 3.0 * rows.n_rows * len(self) * (self.n_scores + 4)
         if use_compiled(visits):
             return self._compiled_scores(rows, n_jobs)
-        scores = np.zeros((self.n_scores, rows.n_rows))
-        for outputs, moves in zip(self.outputs(rows), self.coefficients, strict=True):
-            scores += outputs * moves[:, None]
-        return np.ascontiguousarray(scores.T)
+        return np.ascontiguousarray(self.summed_scores(rows).T)
 
     def _compiled_scores(self, rows: Aligned, n_jobs: int) -> Reals:
         from edgewise.kernels import compiled

@@ -1,17 +1,18 @@
 """A model's terms packed into arrays: h(x) = sum over t of alpha_t v_t phi_t(x)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from edgewise.dtypes import Reals, Rows, Signs
-from edgewise.model.rules import Cut, PerScore, Source
+from edgewise.model.packed import PackedTerms
+from edgewise.model.rules import Cut, PerScore
 
 
 @dataclass(frozen=True)
-class StumpTerms:
+class StumpTerms(PackedTerms):
     """Stumps, one a round (C = 1), or one a round and score column (C = K).
 
     Attributes
@@ -68,9 +69,6 @@ class StumpTerms:
         cuts = tuple(Cut(*row) for row in rows)
         return cuts[0] if len(cuts) == 1 else PerScore(cuts)
 
-    def __len__(self) -> int:
-        return len(self.alphas)
-
     def __getitem__(self, which: slice) -> "StumpTerms":
         return StumpTerms(*(getattr(self, f.name)[which] for f in fields(self)))
 
@@ -79,28 +77,6 @@ class StumpTerms:
         return StumpTerms(*(np.concatenate(pair) for pair in pairs))
 
     @property
-    def n_scores(self) -> int:
-        """K, the number of score columns."""
-        return self.votes.shape[1]
-
-    @property
-    def coefficients(self) -> Reals:
-        """alpha_t v_t, shape (T, K)."""
-        return self.alphas[:, None] * self.votes
-
-    @property
     def total_vote(self) -> float:
         """The largest score that any row could reach: what margins are normalised by."""
         return float(np.abs(self.coefficients).max(axis=1, initial=0.0).sum())
-
-    def outputs(self, source: Source) -> Iterator[Signs]:
-        """Yield phi_t of every row, shape (C, n), term by term."""
-        for t in range(len(self)):
-            yield self.rule(t).outputs(source)
-
-    def staged_scores(self, source: Source) -> Iterator[Reals]:
-        """Yield the scores of every row, shape (K, n), after each term."""
-        scores = np.zeros((self.n_scores, source.n_rows))
-        for signs, moves in zip(self.outputs(source), self.coefficients, strict=True):
-            scores += signs * moves[:, None]
-            yield scores.copy()
