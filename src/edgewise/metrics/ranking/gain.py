@@ -1,0 +1,163 @@
+"""Normalised discounted cumulative gain, by the usual rule and by that of the LETOR script."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgewise.dtypes import Exacts, Reals
+from edgewise.metrics.ranking.lists import Lists, ranked_lists
+from edgewise.metrics.ranking.relevance import EmptyOption, empty_value, over_queries
+from edgewise.metrics.ranking.scans import running_sums
+from edgewise.validation import integer, one_of
+
+Gain = Literal["exponential", "linear"]
+Rule = Literal["standard", "letor"]
+
+
+def ndcg(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Gain = "exponential",
+    rule: Rule = "standard",
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Normalised discounted cumulative gain: the discounted gain of a list over the best possible.
+
+    Rule "standard": DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and is
+    divided by the DCG@k of the list sorted by grade.
+
+    Rule "letor" is that of the evaluation script of the LETOR 4.0 collections, for comparison
+    with results measured by it. The first two positions are not discounted: DCG@k is gain_1 plus
+    the sum of gain_i / log2(i) for i from 2 to k. A list of fewer than k documents has no
+    NDCG@k, and the script counts it as 0. Without k it is the script's MeanNDCG: the mean of
+    NDCG@1, ..., NDCG@n over all n positions of the list.
+
+    Ties count with their expectation: each place of a tie group has the group's mean gain.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or Lists
+        The grade of each document, not negative; or lists prepared once for many evaluations.
+    scores : array-like of shape (n_rows,)
+        The score of each document; higher stands nearer to the top.
+    qid : array-like of shape (n_rows,) or None, default None
+        The query of each document, in any order; None means one list.
+    k : int or None, default None
+        How many positions from the top count; None means all.
+    gain : {"exponential", "linear"}, default "exponential"
+        The gain of grade g: 2^g - 1 (also that of the LETOR script), or g.
+    rule : {"standard", "letor"}, default "standard"
+        The discount and how short lists count, as above.
+    empty : float or "skip", default 0.0
+        The value of a query with only zero gains; "skip" leaves it out of the mean.
+    per_query : bool, default False
+        Return one value for each query, in the order of the sorted ids; NaN where skipped.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or if all queries are skipped.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import ndcg
+    >>> round(ndcg([0, 2], [2.0, 1.0]), 4)  # (3 / log2(3)) / 3
+    0.6309
+    >>> ndcg([0, 2], [2.0, 1.0], k=2, rule="letor")
+    1.0
+    >>> ndcg([0, 2], [2.0, 1.0], rule="letor")  # mean of NDCG@1 = 0 and NDCG@2 = 1
+    0.5
+    """
+    k = None if k is None else integer("k", k, 1)
+    gain_name, rule_name = one_of("gain", gain, _GAINS), one_of("rule", rule, _DISCOUNTS)
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    lists = ranked.lists
+    plan = lists.prepared(
+        ("ndcg", k, gain_name, rule_name), lambda: _plan(lists, k, gain_name, rule_name)
+    )
+    sums = ranked.weighted_sums(plan.gains, plan.weights)
+    return over_queries(sums / plan.best, plan.defined, fill, per_query)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """Gains by row, the weights of places, what to divide by, and the lists with any gain."""
+
+    gains: Reals
+    weights: Reals
+    best: Reals
+    defined: np.ndarray
+
+
+def _exponential(grades: Reals) -> Reals:
+    with np.errstate(over="ignore"):
+        return np.exp2(grades) - 1.0
+
+
+def _linear(grades: Reals) -> Reals:
+    return grades
+
+
+def _standard(position: Exacts) -> Reals:
+    return 1.0 / np.log2(position + 1)
+
+
+def _letor(position: Exacts) -> Reals:
+    return 1.0 / np.log2(np.maximum(position, 2))
+
+
+_GAINS = {"exponential": _exponential, "linear": _linear}
+_DISCOUNTS = {"standard": _standard, "letor": _letor}
+
+
+def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
+    """Prepare what does not depend on the scores."""
+    if lists.grades.min() < 0:
+        raise ValueError(
+            f"y must not hold negative grades for ndcg, whose gains would be negative too, "
+            f"got {lists.grades.min():g}"
+        )
+    gains = _GAINS[gain](lists.grades)
+    if not np.isfinite(gains).all():
+        raise ValueError(
+            f"y is too large for gain='exponential', got a grade of {lists.grades.max():g}: "
+            "gain='linear' would do"
+        )
+    weights = _DISCOUNTS[rule](lists.position)
+    if k is not None:
+        weights = np.where(lists.position <= k, weights, 0.0)
+    ideal = gains[lists.rank(lists.grades).order] * weights
+    best = np.add.reduceat(ideal, lists.starts)
+    defined = best > 0
+    best[~defined] = 1.0
+    if rule == "letor" and k is not None:
+        weights = np.where(lists.sizes[lists.query] >= k, weights, 0.0)
+    elif rule == "letor":
+        weights = _mean_weights(lists, ideal, weights)
+        best = np.ones(lists.n_queries)
+    return _Plan(gains, weights, best, defined)
+
+
+def _mean_weights(lists: Lists, ideal: Reals, discounts: Reals) -> Reals:
+    """Return the weights of places in the mean over n of DCG@n / ideal DCG@n.
+
+    The gain at position i is in DCG@n for every n >= i, so its weight is its discount times the
+    sum of 1 / ideal DCG@n over those n, divided by their number.
+    """
+    running = running_sums(ideal, lists.position)
+    parts = np.divide(1.0, running, out=np.zeros(lists.n_rows), where=running > 0)
+    size = lists.sizes[lists.query]
+    from_end = size + 1 - lists.position
+    return discounts * running_sums(parts[::-1], from_end[::-1])[::-1] / size

@@ -1,0 +1,196 @@
+"""Precision of the relevant documents on a list: average precision, and precision and recall at k.
+
+All are expectations over the order of documents with equal scores.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgewise.dtypes import Reals
+from edgewise.metrics.ranking.lists import Lists, ranked_lists
+from edgewise.metrics.ranking.ranked import Ranked
+from edgewise.metrics.ranking.relevance import (
+    EmptyOption,
+    RelevantOption,
+    empty_value,
+    over_queries,
+    relevance,
+)
+from edgewise.validation import integer
+
+
+def average_precision(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant: RelevantOption = None,
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Average precision: the mean of k / rank(t_k) over the K relevant documents t_k of a list.
+
+    t_k is the k-th relevant document from the top (seed 003 section 5.2.4); its mean over queries
+    is known as MAP. With ties it is the expectation over their orders: of a group of n documents,
+    r of them relevant, below R relevant ones, each place holds a relevant document with
+    probability r / n, and the p-th place then has R + 1 + (p - 1)(r - 1) / (n - 1) of them, in
+    expectation, down to and with itself.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or Lists
+        The grade of each document, or lists prepared once for many evaluations.
+    scores : array-like of shape (n_rows,)
+        The score of each document; higher stands nearer to the top.
+    qid : array-like of shape (n_rows,) or None, default None
+        The query of each document, in any order; None means one list.
+    relevant : None, float or "top", default None
+        Relevant are grades above 0 (None), grades of at least this number, or the highest grade
+        of a list that has two or more grades ("top").
+    empty : float or "skip", default 0.0
+        The value of a query without a relevant document; "skip" leaves it out of the mean.
+    per_query : bool, default False
+        Return one value for each query, in the order of the sorted ids; NaN where skipped.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or if all queries are skipped.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import average_precision
+    >>> round(average_precision([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0]), 4)  # (1/1 + 2/3) / 2
+    0.8333
+    >>> average_precision([1, 0], [5.0, 5.0])  # 1 or 1/2, each with probability 1/2
+    0.75
+    """
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    marks = relevance(ranked.lists, relevant)
+    sums = ranked.list_sums(_precisions(ranked, marks.marks))
+    return over_queries(sums / np.maximum(marks.counts, 1), marks.defined, fill, per_query)
+
+
+def _precisions(ranked: Ranked, marks: Reals) -> Reals:
+    """Return the expected sum of the precisions of each tie group's relevant documents."""
+    lists = ranked.lists
+    inverse = lists.prepared("inverse", lambda: 1.0 / lists.position)
+    inside = ranked.row_sums(marks)
+    sums = ranked.sums_above(inside)
+    sums += 1.0
+    if not ranked.has_ties:
+        sums *= inside
+        sums *= inverse
+        return sums
+    size = ranked.group_sizes
+    # The step p - 1 within the group is summed as it is: from sums of 1 / i alone it would come
+    # out as a small difference of large numbers.
+    step = np.arange(lists.n_rows) - np.repeat(ranked.group_starts, size)
+    sums *= ranked.place_sums(inverse)
+    sums += (inside - 1) / np.maximum(size - 1, 1) * ranked.place_sums(step * inverse)
+    sums *= inside / size
+    return sums
+
+
+def precision_at(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    k: int = 10,
+    relevant: RelevantOption = None,
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Precision at k: how many of the top k documents are relevant, divided by k.
+
+    The divisor is k also for a list of fewer documents. A tie group that only partly fits into
+    the top k counts with its mean.
+
+    Parameters
+    ----------
+    y, scores, qid, relevant, empty, per_query
+        As for :func:`average_precision`.
+    k : int, default 10
+        How many documents from the top are looked at.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or if all queries are skipped.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import precision_at
+    >>> precision_at([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0], k=2)
+    0.5
+    >>> precision_at([1, 0, 0, 1], [4.0, 3.0, 3.0, 3.0], k=2)  # 1 + 1/3 of the top two
+    0.6666666666666666
+    """
+    k = integer("k", k, 1)
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    marks = relevance(ranked.lists, relevant)
+    sums = _in_top(ranked, marks.marks, k)
+    return over_queries(sums / k, marks.defined, fill, per_query)
+
+
+def recall_at(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    k: int = 10,
+    relevant: RelevantOption = None,
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Recall at k: the share of a list's relevant documents that are among its top k.
+
+    Parameters
+    ----------
+    y, scores, qid, relevant, empty, per_query
+        As for :func:`average_precision`.
+    k : int, default 10
+        How many documents from the top are looked at.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described, or if all queries are skipped.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import recall_at
+    >>> recall_at([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0], k=2)
+    0.5
+    """
+    k = integer("k", k, 1)
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    marks = relevance(ranked.lists, relevant)
+    sums = _in_top(ranked, marks.marks, k)
+    return over_queries(sums / np.maximum(marks.counts, 1), marks.defined, fill, per_query)
+
+
+def _in_top(ranked: Ranked, marks: Reals, k: int) -> Reals:
+    """Return the expected number of relevant documents among the top k of each list."""
+    lists = ranked.lists
+    top = lists.prepared(("top", k), lambda: (lists.position <= k).astype(np.float64))
+    return ranked.weighted_sums(marks, top)
