@@ -1,7 +1,9 @@
 """The standard data sets of the boosting papers, with their published splits where there are any.
 
 Files are looked for below ``$EDGEWISE_DATA``, then in the user's cache, then downloaded from their
-publishers. Every copy is verified: checksum, rows, columns and classes.
+publishers. Every copy is verified: checksum, rows, columns and classes. Ranking sets, which come in
+queries and folds, have functions of their own: :func:`load_ranking`, :func:`ranking_names` and
+:func:`ranking_info`.
 
 >>> from edgewise import datasets
 >>> datasets.info("letter").n_train
@@ -11,6 +13,14 @@ publishers. Every copy is verified: checksum, rows, columns and classes.
 from edgewise.datasets.dataset import Dataset, DatasetInfo
 from edgewise.datasets.fetch import DatasetMismatchError, DatasetNotFoundError
 from edgewise.datasets.loading import available, info, load, names
+from edgewise.datasets.ranking import Fold, RankingDataset, RankingInfo
+from edgewise.datasets.ranking_loading import load_ranking, ranking_info, ranking_names
+from edgewise.datasets.ranking_sets import (
+    load_mq2007_agg,
+    load_mq2008,
+    load_mq2008_agg,
+    load_ohsumed,
+)
 from edgewise.datasets.sets import (
     load_bibtex,
     load_emotions,
@@ -42,6 +52,9 @@ __all__ = [
     "DatasetInfo",
     "DatasetMismatchError",
     "DatasetNotFoundError",
+    "Fold",
+    "RankingDataset",
+    "RankingInfo",
     "available",
     "info",
     "load",
@@ -56,8 +69,13 @@ __all__ = [
     "load_kr_vs_kp",
     "load_letter",
     "load_mnist",
+    "load_mq2007_agg",
+    "load_mq2008",
+    "load_mq2008_agg",
     "load_mushroom",
+    "load_ohsumed",
     "load_pendigits",
+    "load_ranking",
     "load_scene",
     "load_sonar",
     "load_spambase",
@@ -67,4 +85,6 @@ __all__ = [
     "load_waveform",
     "load_yeast",
     "names",
+    "ranking_info",
+    "ranking_names",
 ]

@@ -95,6 +95,17 @@ def rows_sha256(content: bytes) -> str:
     return content_sha256(b"\n".join(sorted(row for row in rows if row)))
 
 
+def lines_sha256(content: bytes) -> str:
+    r"""Hash a text whatever its line ends.
+
+    Examples
+    --------
+    >>> lines_sha256(b"1 qid:1\r\n0 qid:1\r\n") == lines_sha256(b"1 qid:1\n0 qid:1\n")
+    True
+    """
+    return content_sha256(content.replace(b"\r\n", b"\n"))
+
+
 @dataclass(frozen=True)
 class Source:
     """An address, and the member to take out where it is that of a zip archive."""
@@ -115,17 +126,20 @@ class File:
     path : str
         Relative to a data folder, without a compression suffix.
     sources : tuple of Source
-        Addresses, tried in turn.
+        Addresses, tried in turn; none where the file cannot be had by a download alone.
     sha256 : str
         The expected fingerprint.
     fingerprint : callable
         From decompressed content to a hash.
+    by_hand : str
+        How to get the file without a download; where empty, it is to get it from an address.
     """
 
     path: str
     sources: tuple[Source, ...]
     sha256: str
     fingerprint: Callable[[bytes], str] = content_sha256
+    by_hand: str = ""
 
 
 class Store:
@@ -186,6 +200,9 @@ class Store:
             return _verified(path.read_bytes(), file, str(path), remedy)
         if not download:
             raise DatasetNotFoundError(self._advice(file, "download=False"))
+        if not file.sources:
+            reason = "its publisher has it only in an archive that Python cannot open"
+            raise DatasetNotFoundError(self._advice(file, reason))
         return self._download(file)
 
     def _download(self, file: File) -> bytes:
@@ -232,10 +249,11 @@ class Store:
     def _advice(self, file: File, reason: str) -> str:
         looked_in = ", ".join(str(folder) for folder in self.folders()) or "no folder"
         addresses = " or ".join(str(source) for source in file.sources)
+        how = file.by_hand or f"get it from {addresses}"
         return (
-            f"{file.path} is not there (looked in {looked_in}), and {reason}. By hand: get it from "
-            f"{addresses}, put it at {file.path} (plain, .gz or .Z) below a folder, and set "
-            f"{ENVIRONMENT} to that folder or pass it as data_home."
+            f"{file.path} is not there (looked in {looked_in}), and {reason}. By hand: {how}, put "
+            f"it at {file.path} (plain, .gz or .Z) below a folder, and set {ENVIRONMENT} to that "
+            "folder or pass it as data_home."
         )
 
 

@@ -8,6 +8,7 @@ from edgewise.datasets.dataset import Dataset, DatasetInfo
 from edgewise.datasets.entry import Entry
 from edgewise.datasets.fetch import DatasetMismatchError, Store
 from edgewise.datasets.formats import Table
+from edgewise.datasets.letor import ENTRIES as RANKING_ENTRIES
 from edgewise.datasets.nominal import n_nominal, require_pandas
 from edgewise.datasets.registry import ENTRIES
 
@@ -64,7 +65,7 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     Parameters
     ----------
     name : str
-        One of :func:`names`.
+        One of :func:`names` or :func:`ranking_names`.
     data_home : str or path-like, default=None
         As in :func:`load`.
 
@@ -86,7 +87,9 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     ...     datasets.available("letter", data_home=empty)
     False
     """
-    files, store = _entry(name).files, Store(data_home)
+    known = isinstance(name, str) and name in RANKING_ENTRIES
+    files = RANKING_ENTRIES[name].files if known else _entry(name).files
+    store = Store(data_home)
     return all(store.find(file) is not None for file in files)
 
 
@@ -165,6 +168,10 @@ def _entry(name: str) -> Entry:
     try:
         return ENTRIES[name]
     except (KeyError, TypeError):
+        if isinstance(name, str) and name in RANKING_ENTRIES:
+            raise ValueError(
+                f"name={name!r} is a ranking set: see load_ranking and ranking_info"
+            ) from None
         raise ValueError(f"name={name!r} must be one of {', '.join(ENTRIES)}") from None
 
 

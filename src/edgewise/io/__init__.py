@@ -1,0 +1,25 @@
+"""Readers and writers of ranking data: LETOR files, TREC runs and judgements, tables.
+
+>>> from edgewise import io
+>>> io.RankingData.__name__
+'RankingData'
+"""
+
+from edgewise.io.frames import read_table, write_table
+from edgewise.io.letor import read_letor, write_letor
+from edgewise.io.ranking import RankingData
+from edgewise.io.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+
+__all__ = [
+    "Qrels",
+    "RankingData",
+    "Run",
+    "read_letor",
+    "read_qrels",
+    "read_run",
+    "read_table",
+    "write_letor",
+    "write_qrels",
+    "write_run",
+    "write_table",
+]

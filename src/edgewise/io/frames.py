@@ -1,0 +1,257 @@
+"""CSV and Parquet files as data frames, less the columns that are no features."""
+
+import csv
+import io
+import warnings
+import zlib
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.io.files import PathLike, reading, replacing
+from edgewise.io.ranking import RankingData
+from edgewise.validation import one_of
+
+_LIBRARIES: Final = ("pandas", "polars")
+_SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
+_INSTALL: Final = 'pip install "edgewise[frames]"'
+MISSING: Final = ("", "NA", "NaN", "nan", "NULL", "null")
+"""What stands for a missing value in a CSV file, whichever library reads it."""
+
+
+def read_table(
+    path: PathLike,
+    target: str | None = None,
+    query: str | None = None,
+    doc: str | None = None,
+    library: str | None = None,
+) -> RankingData:
+    r"""Read a CSV or Parquet file with a header; its columns keep their kinds.
+
+    Columns of numbers stay numbers and columns of words stay words, which the estimators take as
+    nominal. In a CSV file, nothing, ``NA``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing
+    values.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file whose name ends in ``.csv``, ``.csv.gz`` or ``.parquet``.
+    target, query, doc : str, default=None
+        The columns that hold grades (or classes), queries and names of documents; they are taken
+        out of ``X``.
+    library : {"pandas", "polars"}, default=None
+        What the data frame is to be; with None, the first of these that is installed.
+
+    Returns
+    -------
+    RankingData
+        ``X`` is a data frame. ``y``, ``qid`` and ``docs`` are None where no column was named; ``y``
+        has the kind of its column, ``qid`` and ``docs`` hold text.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, lacks a column, has two of the same name, has no rows or no
+        column left for ``X``, or a query or document is missing in a row.
+    ImportError
+        If neither pandas nor polars is installed, or pandas without pyarrow for Parquet.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from edgewise.io import read_table
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
+    >>> _ = path.write_text("query,grade,colour,price\n007,2,red,9.5\n007,0,blue,\n")
+    >>> data = read_table(path, target="grade", query="query")
+    >>> data.y, data.qid, list(data.X.columns)
+    (array([2, 0]), array(['007', '007'], dtype='<U3'), ['colour', 'price'])
+    """
+    kind = _kind(path)
+    roles = {"target": target, "query": query, "doc": doc}
+    named = [name for name in roles.values() if name is not None]
+    if len(set(named)) < len(named):
+        raise ValueError("target, query and doc must be different columns")
+    frames = _library(library)
+    if kind == "parquet":
+        frame = _read_parquet(path, frames)
+    else:
+        header = _header(path)
+        _check(path, header, roles)
+        frame = _read_csv(path, frames, [name for name in (query, doc) if name is not None])
+    import narwhals.stable.v1 as nw
+
+    table = nw.from_native(frame, eager_only=True)
+    _check(path, table.columns, roles)
+    if not len(table):
+        raise ValueError(f"{path} is empty: it has a header and no rows")
+    return RankingData(
+        table.drop(named).to_native(),
+        None if target is None else table[target].to_numpy(),
+        None if query is None else _texts(path, "query", table[query], nw),
+        None if doc is None else _texts(path, "doc", table[doc], nw),
+    )
+
+
+def write_table(path: PathLike, frame: Any) -> None:
+    r"""Write a data frame as CSV or Parquet, without an index.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to write; the name ends in ``.csv``, ``.csv.gz`` or ``.parquet``. A file that is there
+        is replaced, once the new one is complete.
+    frame : data frame
+        A table of pandas, polars or Arrow.
+
+    Raises
+    ------
+    ValueError
+        If the name ends otherwise.
+    TypeError
+        If `frame` is not a data frame.
+    ImportError
+        If a library is missing that Parquet needs.
+    OSError
+        If the file cannot be written; nothing is left behind then.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import pandas as pd
+    >>> from edgewise.io import write_table
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "clicks.csv"
+    >>> write_table(path, pd.DataFrame({"colour": ["red"], "price": [0.1]}))
+    >>> path.read_text()
+    'colour,price\nred,0.1\n'
+    """
+    kind = _kind(path)
+    import narwhals.stable.v1 as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise TypeError(f"frame must be a data frame, got {type(frame).__name__}") from error
+    if kind == "parquet" and table.implementation.is_pandas():
+        _require_pyarrow()
+    with replacing(path) as stream:
+        if kind == "parquet":
+            table.write_parquet(stream)
+        else:
+            stream.write(table.write_csv().encode())
+
+
+def _kind(path: PathLike) -> str:
+    name = Path(path).name.lower()
+    for suffix in _SUFFIXES:
+        if name.endswith(suffix):
+            return suffix.split(".")[1]
+    raise ValueError(f"path must end in {', '.join(_SUFFIXES)}, got {str(path)!r}")
+
+
+def _library(name: str | None) -> Any:
+    """Import the library that was asked for, or the first that is there."""
+    wanted = _LIBRARIES if name is None else (one_of("library", name, _LIBRARIES),)
+    for candidate in wanted:
+        try:
+            return import_module(candidate)
+        except ImportError:
+            continue
+    raise ImportError(f"reading a table needs {' or '.join(wanted)}: {_INSTALL}")
+
+
+def _require_pyarrow() -> None:
+    try:
+        import_module("pyarrow")
+    except ImportError as error:
+        raise ImportError(f"Parquet files need pyarrow: {_INSTALL}") from error
+
+
+def _header(path: PathLike) -> list[str]:
+    """Read the names of the columns: the libraries would rename those that come twice."""
+    with reading(path) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+        try:
+            return next(csv.reader(text), [])
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise ValueError(f"{path} is not a readable CSV file: {error}") from error
+        finally:
+            text.detach()
+
+
+def _check(path: PathLike, columns: Sequence[str], roles: dict[str, str | None]) -> None:
+    if not columns:
+        raise ValueError(f"{path} is empty: it has no header")
+    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+    if twice:
+        raise ValueError(f"{path} has several columns of the same name: {twice[0]!r}")
+    for role, name in roles.items():
+        if name is not None and name not in columns:
+            listed = ", ".join(repr(column) for column in columns)
+            raise ValueError(f"{role}={name!r} must be a column of {path}: {listed}")
+    if len(columns) == sum(name is not None for name in roles.values()):
+        raise ValueError(f"{path} has no column left for X")
+
+
+def _read_csv(path: PathLike, frames: Any, texts: list[str]) -> Any:
+    """Read a CSV file; the columns `texts` stay as they are written, 007 for instance."""
+    with reading(path) as stream:
+        try:
+            if frames.__name__ == "pandas":
+                return _pandas_csv(stream, frames, texts)
+            return frames.read_csv(
+                stream.read(),
+                schema_overrides=dict.fromkeys(texts, frames.String),
+                null_values=list(MISSING),
+                infer_schema_length=None,
+            )
+        except (EOFError, OSError, zlib.error):
+            raise
+        except Exception as error:
+            raise ValueError(f"{path} is not a readable CSV file: {error}") from error
+
+
+def _pandas_csv(stream: BinaryIO, pandas: Any, texts: list[str]) -> Any:
+    options: dict[str, Any] = {}
+    if tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1):
+        # Before 3.1 the last digit of a number may be lost without this; since then it is no more.
+        options["float_precision"] = "round_trip"
+    with warnings.catch_warnings():
+        # Rows with more columns than the header would lose some of them, with a warning.
+        warnings.simplefilter("error", pandas.errors.ParserWarning)
+        return pandas.read_csv(
+            stream,
+            dtype=dict.fromkeys(texts, str),
+            keep_default_na=False,
+            na_values=list(MISSING),
+            index_col=False,
+            low_memory=False,
+            **options,
+        )
+
+
+def _read_parquet(path: PathLike, frames: Any) -> Any:
+    if frames.__name__ == "pandas":
+        _require_pyarrow()
+    with Path(path).open("rb") as stream:
+        try:
+            frame = frames.read_parquet(stream)
+        except Exception as error:
+            raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
+    if frames.__name__ == "pandas":
+        # An index with a name is a column that was set aside; one without only numbers the rows.
+        frame = frame.reset_index(drop=frame.index.names == [None])
+    return frame
+
+
+def _texts(path: PathLike, role: str, column: Any, nw: Any) -> NDArray[np.str_]:
+    gone = column.is_null().to_numpy()
+    if gone.any():
+        row = int(np.argmax(gone)) + 1
+        raise ValueError(f"{role}={column.name!r} has no value in row {row} of {path}")
+    return np.array(column.cast(nw.String).to_list(), dtype=np.str_)

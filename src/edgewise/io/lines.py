@@ -1,0 +1,84 @@
+"""Words of a line, and errors that say which line of a file is wrong and why."""
+
+import re
+from typing import Final
+
+_NUMBER: Final = re.compile(
+    rb"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE
+)
+_INTEGER: Final = re.compile(rb"[+-]?\d{1,18}")
+_SHOWN: Final = 40
+
+
+class LineError(ValueError):
+    """A line is not in its format.
+
+    Examples
+    --------
+    >>> raise LineError(7, "it has no grade")
+    Traceback (most recent call last):
+        ...
+    edgewise.io.lines.LineError: line 7: it has no grade
+    """
+
+    def __init__(self, number: int, fault: str) -> None:
+        super().__init__(f"line {number}: {fault}")
+
+
+def as_text(number: int, what: str, word: bytes) -> str:
+    """Return a word of line `number` as text; `what` says in an error what it stands for.
+
+    Examples
+    --------
+    >>> as_text(1, "the query", b"q7")
+    'q7'
+    """
+    try:
+        text = word.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    # White space of other alphabets would cut the word in two when it is written again.
+    if text.split() != [text] or "\0" in text:
+        raise LineError(number, f"{what} {shown(word)} is not a word of UTF-8 text")
+    return text
+
+
+def as_number(number: int, what: str, word: bytes) -> float:
+    """Return a word of line `number` as a float, NaN and infinity included.
+
+    Examples
+    --------
+    >>> as_number(1, "the score", b"-1e3")
+    -1000.0
+    """
+    if not _NUMBER.fullmatch(word):
+        raise LineError(number, f"{what} {shown(word)} is not a number")
+    return float(word)
+
+
+def as_integer(number: int, what: str, word: bytes) -> int:
+    """Return a word of line `number` as an int.
+
+    Examples
+    --------
+    >>> as_integer(1, "the rank", b"12")
+    12
+    """
+    if not _INTEGER.fullmatch(word):
+        raise LineError(number, f"{what} {shown(word)} is not a whole number")
+    return int(word)
+
+
+def shown(word: bytes) -> str:
+    r"""Return a word as an error shows it, whatever it is.
+
+    Examples
+    --------
+    >>> print(shown(b"1:abc"), shown(b"1:\xff"))
+    '1:abc' '1:\xff'
+    """
+    try:
+        text = word.decode("utf-8")
+    except UnicodeDecodeError:
+        return repr(word[:_SHOWN]).removeprefix("b")
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")

@@ -1,0 +1,175 @@
+"""Rows with grades, grouped by query: what the readers of ranking data give."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingData:
+    """Documents with their features and grades, and the query that each was judged for.
+
+    Parameters
+    ----------
+    X : ndarray, scipy.sparse.csr_matrix or data frame of shape (n, d)
+        One row per document. Where it is an array, NaN stands for a value that is absent.
+    y : ndarray of shape (n,), or None
+        Grades; a larger one is better. None where the rows are not judged.
+    qid : ndarray of str of shape (n,), or None
+        The query of each row, as its file writes it: ``"10"`` and ``"010"`` are two queries. None
+        where the file has none.
+    docs : ndarray of str of shape (n,), or None
+        The names of the documents, where they are known; ``""`` for a row without one.
+
+    Raises
+    ------
+    ValueError
+        If the parts have different numbers of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise.io import RankingData
+    >>> y, qid = np.array([2.0, 0.0, 1.0]), np.array(["q1", "q1", "q2"])
+    >>> data = RankingData(np.eye(3), y, qid)
+    >>> data
+    RankingData(3 rows, 3 columns, 2 queries)
+    >>> data.take(data.qid == "q1").y
+    array([2., 0.])
+    """
+
+    X: Any
+    y: Any
+    qid: NDArray[Any] | None
+    docs: NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        n_rows = self.X.shape[0]
+        for name, values in (("y", self.y), ("qid", self.qid), ("docs", self.docs)):
+            if values is not None and np.shape(values) != (n_rows,):
+                raise ValueError(
+                    f"{name} must have one entry for each of the {n_rows} rows of X, "
+                    f"got shape {np.shape(values)}"
+                )
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def __repr__(self) -> str:
+        counts = f"{len(self)} rows, {self.X.shape[1]} columns"
+        return f"RankingData({counts}, {'no' if self.qid is None else self.n_queries} queries)"
+
+    @property
+    def queries(self) -> NDArray[Any]:
+        """The queries, each once, in the order in which they first come.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> RankingData(np.eye(3), np.zeros(3), np.array(["b", "a", "b"])).queries
+        array(['b', 'a'], dtype='<U1')
+        """
+        if self.qid is None:
+            return np.array([], dtype=np.str_)
+        found, first = np.unique(self.qid, return_index=True)
+        return found[np.argsort(first)]
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries; 0 where `qid` is None."""
+        return len(self.queries)
+
+    def take(self, rows: ArrayLike | slice) -> "RankingData":
+        """Return some of the rows.
+
+        Parameters
+        ----------
+        rows : array of int or bool, or slice
+            Which rows, in the order they are to have.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = RankingData(np.eye(2), np.array([1.0, 0.0]), np.array(["a", "b"]))
+        >>> data.take([1, 0]).qid
+        array(['b', 'a'], dtype='<U1')
+        """
+        chosen = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
+        return RankingData(
+            _rows_of(self.X, chosen),
+            None if self.y is None else self.y[chosen],
+            None if self.qid is None else self.qid[chosen],
+            None if self.docs is None else self.docs[chosen],
+        )
+
+    @classmethod
+    def concatenate(cls, parts: "Sequence[RankingData]") -> "RankingData":
+        """Return the rows of all parts, one part after the other.
+
+        Parameters
+        ----------
+        parts : sequence of RankingData
+            At least one, all with the same columns; either all or none with grades, with queries
+            and with names of documents.
+
+        Raises
+        ------
+        ValueError
+            If there is no part, or the parts do not fit together.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> one = RankingData(np.eye(2), np.zeros(2), np.array(["a", "a"]))
+        >>> two = RankingData(np.ones((1, 2)), np.ones(1), np.array(["b"]))
+        >>> RankingData.concatenate([one, two])
+        RankingData(3 rows, 2 columns, 2 queries)
+        """
+        parts = list(parts)
+        if not parts:
+            raise ValueError("parts must hold at least one RankingData, got none")
+        widths = {part.X.shape[1] for part in parts}
+        if len(widths) > 1:
+            raise ValueError(f"parts must have the same columns, got {sorted(widths)} of them")
+        return cls(
+            _stacked([part.X for part in parts]),
+            _joined("grades", [part.y for part in parts]),
+            _joined("queries", [part.qid for part in parts]),
+            _joined("names of documents", [part.docs for part in parts]),
+        )
+
+
+def _rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+    if isinstance(X, np.ndarray) or sparse.issparse(X):
+        return X[rows]
+    import narwhals.stable.v1 as nw
+
+    taken = nw.from_native(X, eager_only=True)[rows.tolist(), :]
+    return nw.maybe_reset_index(taken).to_native()
+
+
+def _stacked(blocks: list[Any]) -> Any:
+    if all(isinstance(block, np.ndarray) for block in blocks):
+        return np.concatenate(blocks)
+    if all(sparse.issparse(block) for block in blocks):
+        return sparse.vstack(blocks, format="csr")
+    import narwhals.stable.v1 as nw
+
+    try:
+        frames = [nw.from_native(block, eager_only=True) for block in blocks]
+        return nw.maybe_reset_index(nw.concat(frames, how="vertical")).to_native()
+    except TypeError as error:
+        raise ValueError(f"parts must hold the same kind of X: {error}") from error
+
+
+def _joined(what: str, arrays: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    given = [array for array in arrays if array is not None]
+    if not given:
+        return None
+    if len(given) < len(arrays):
+        raise ValueError(f"parts must all have {what}, or none of them")
+    return np.concatenate(given)

@@ -1,0 +1,373 @@
+"""Files of the TREC conferences: runs, which are ranked lists, and qrels, which are judgements."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgewise.dtypes import REAL
+from edgewise.io.files import PathLike, batches, replacing, words
+from edgewise.io.lines import LineError, as_integer, as_number, as_text, shown
+from edgewise.validation import one_of
+
+_RUN: Final = ("query", "Q0", "document", "rank", "score", "tag")
+_QRELS: Final = ("query", "0", "document", "grade")
+_ORDERS: Final = ("score", "rank")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """The ranked lists of a system, one row per document and query, in the order of the file.
+
+    Attributes
+    ----------
+    queries, docs : ndarray of str
+        The query and the document of each row.
+    ranks : ndarray of int
+        The ranks that the file states.
+    scores : ndarray of float
+        The scores; a larger one is better.
+    tags : ndarray of str
+        The name of the system.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise.io import Run
+    >>> q, d, tag = np.array(["q1", "q1"]), np.array(["a", "b"]), np.array(["me", "me"])
+    >>> run = Run(q, d, np.array([1, 2]), np.array([0.5, 0.5]), tag)
+    >>> run
+    Run(2 rows, 1 queries)
+    >>> run.positions(), run.positions(order="rank")
+    (array([2, 1]), array([1, 2]))
+    """
+
+    queries: NDArray[np.str_]
+    docs: NDArray[np.str_]
+    ranks: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    tags: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"Run({len(self)} rows, {len(np.unique(self.queries))} queries)"
+
+    def positions(self, order: str = "score") -> NDArray[np.int64]:
+        """Return the place of each row in the list of its query, from 1.
+
+        Parameters
+        ----------
+        order : {"score", "rank"}, default="score"
+            With ``"score"`` the rows of a query are sorted as ``trec_eval`` does: the larger score
+            first and, of equal scores, the document whose name comes later in the alphabet. With
+            ``"rank"`` they are sorted by the ranks of the file and, of equal ranks, as they come.
+
+        Raises
+        ------
+        ValueError
+            If `order` is neither.
+        """
+        one_of("order", order, _ORDERS)
+        if order == "rank":
+            return _places(self.queries, self.ranks)
+        return _places(self.queries, -_codes(self.docs), -self.scores)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Qrels:
+    """Judgements, one row per document and query, in the order of the file.
+
+    Attributes
+    ----------
+    queries, docs : ndarray of str
+        The query and the document of each row.
+    grades : ndarray of int
+        The grades of relevance; a larger one is better, one below 0 means not judged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise.io import Qrels
+    >>> Qrels(np.array(["q1"]), np.array(["a"]), np.array([2]))
+    Qrels(1 rows, 1 queries)
+    """
+
+    queries: NDArray[np.str_]
+    docs: NDArray[np.str_]
+    grades: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        return f"Qrels({len(self)} rows, {len(np.unique(self.queries))} queries)"
+
+
+def read_run(path: PathLike) -> Run:
+    r"""Read a run: lines of ``query Q0 document rank score tag``, with white space between.
+
+    Lines without content, and those that begin with ``#``, are passed over.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, plain or gzipped.
+
+    Returns
+    -------
+    Run
+        The rows in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If a line is not in this format, has no number as its score, or has a document that its
+        query already has; the message names file, line and what is wrong there.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from edgewise.io import read_run
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bm25.run"
+    >>> _ = path.write_text("7 Q0 GX1 1 9.5 bm25\n7 Q0 GX2 2 8.25 bm25\n")
+    >>> run = read_run(path)
+    >>> run.docs, run.scores
+    (array(['GX1', 'GX2'], dtype='<U3'), array([9.5 , 8.25]))
+    """
+    queries, docs, ranks, scores, tags = [], [], [], [], []
+    try:
+        for number, fields in _rows(batches(path), _RUN):
+            queries.append(as_text(number, "query", fields[0]))
+            docs.append(as_text(number, "document", fields[2]))
+            ranks.append(as_integer(number, "rank", fields[3]))
+            scores.append(as_number(number, "score", fields[4]))
+            if scores[-1] != scores[-1]:
+                raise LineError(number, "the score is NaN")
+            tags.append(as_text(number, "tag", fields[5]))
+    except LineError as error:
+        raise ValueError(f"{path}, {error}") from None
+    if not queries:
+        raise ValueError(f"{path} is empty: it holds no line of a run")
+    return Run(
+        np.array(queries, dtype=np.str_),
+        np.array(docs, dtype=np.str_),
+        np.array(ranks, dtype=np.int64),
+        np.array(scores, dtype=REAL),
+        np.array(tags, dtype=np.str_),
+    )
+
+
+def write_run(
+    path: PathLike,
+    qid: ArrayLike,
+    docs: ArrayLike,
+    scores: ArrayLike,
+    tag: str = "edgewise",
+) -> None:
+    r"""Write a run: query by query, in the order in which they first come, best document first.
+
+    Ranks start at 1 and are those of ``trec_eval``: of equal scores, the document whose name comes
+    later in the alphabet is first.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to write; gzipped if it ends in ``.gz``. A file that is there is replaced, once the
+        new one is complete.
+    qid, docs : array-like of shape (n,)
+        The query and the document of each row: words or whole numbers.
+    scores : array-like of shape (n,)
+        A larger one is better.
+    tag : str, default="edgewise"
+        The name of the system.
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not fit together, a score is NaN, or a query has a document twice;
+        nothing is written then.
+    OSError
+        If the file cannot be written; nothing is left behind then.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from edgewise.io import write_run
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "mine.run"
+    >>> write_run(path, [7, 7], ["GX1", "GX2"], [0.5, 2], tag="mine")
+    >>> path.read_text()
+    '7 Q0 GX2 1 2.0 mine\n7 Q0 GX1 2 0.5 mine\n'
+    """
+    values = _numbers("scores", scores)
+    queries, names = _identifiers(qid, docs, len(values))
+    (label,) = words("tag", [tag]).tolist()
+    _, first, codes = np.unique(queries, return_index=True, return_inverse=True)
+    places = _places(queries, -_codes(names), -values)
+    with replacing(path) as stream:
+        for row in np.lexsort((places, first[codes])):
+            score = repr(float(values[row]))
+            line = f"{queries[row]} Q0 {names[row]} {places[row]} {score} {label}\n"
+            stream.write(line.encode())
+
+
+def read_qrels(path: PathLike) -> Qrels:
+    r"""Read judgements: lines of ``query 0 document grade``, with white space between.
+
+    Lines without content, and those that begin with ``#``, are passed over.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A file, plain or gzipped.
+
+    Returns
+    -------
+    Qrels
+        The rows in the order of the file.
+
+    Raises
+    ------
+    ValueError
+        If a line is not in this format, or has a document that its query already has; the message
+        names file, line and what is wrong there.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from edgewise.io import read_qrels
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "qrels.txt"
+    >>> _ = path.write_text("7 0 GX1 2\n7 0 GX2 0\n")
+    >>> read_qrels(path).grades
+    array([2, 0])
+    """
+    queries, docs, grades = [], [], []
+    try:
+        for number, fields in _rows(batches(path), _QRELS):
+            queries.append(as_text(number, "query", fields[0]))
+            docs.append(as_text(number, "document", fields[2]))
+            grades.append(as_integer(number, "grade", fields[3]))
+    except LineError as error:
+        raise ValueError(f"{path}, {error}") from None
+    if not queries:
+        raise ValueError(f"{path} is empty: it holds no judgement")
+    return Qrels(
+        np.array(queries, dtype=np.str_),
+        np.array(docs, dtype=np.str_),
+        np.array(grades, dtype=np.int64),
+    )
+
+
+def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLike) -> None:
+    r"""Write judgements, row by row.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where to write; gzipped if it ends in ``.gz``. A file that is there is replaced, once the
+        new one is complete.
+    qid, docs : array-like of shape (n,)
+        The query and the document of each row: words or whole numbers.
+    grades : array-like of shape (n,)
+        Whole numbers; a larger one is better.
+
+    Raises
+    ------
+    ValueError
+        If the arguments do not fit together, a grade is not whole, or a query has a document
+        twice; nothing is written then.
+    OSError
+        If the file cannot be written; nothing is left behind then.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from edgewise.io import write_qrels
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "qrels.txt"
+    >>> write_qrels(path, [7, 7], ["GX1", "GX2"], [2, 0])
+    >>> path.read_text()
+    '7 0 GX1 2\n7 0 GX2 0\n'
+    """
+    values = _numbers("grades", grades)
+    if not (np.isfinite(values).all() and (values % 1 == 0).all()):
+        raise ValueError("grades must be whole numbers")
+    queries, names = _identifiers(qid, docs, len(values))
+    with replacing(path) as stream:
+        for query, doc, grade in zip(
+            queries.tolist(), names.tolist(), values.tolist(), strict=True
+        ):
+            stream.write(f"{query} 0 {doc} {int(grade)}\n".encode())
+
+
+def _rows(
+    lines: Iterable[tuple[int, list[bytes]]], columns: tuple[str, ...]
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Yield the number and the fields of each line; a document comes once per query."""
+    seen: set[tuple[bytes, bytes]] = set()
+    for first, batch in lines:
+        for number, line in enumerate(batch, first):
+            fields = line.split()
+            if not fields or fields[0].startswith(b"#"):
+                continue
+            if len(fields) != len(columns):
+                expected = f"{len(columns)} ({' '.join(columns)})"
+                raise LineError(number, f"it has {len(fields)} columns, not {expected}")
+            pair = fields[0], fields[2]
+            if pair in seen:
+                raise LineError(
+                    number, f"document {shown(pair[1])} comes again for query {shown(pair[0])}"
+                )
+            seen.add(pair)
+            yield number, fields
+
+
+def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(values, dtype=REAL)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    if numbers.ndim != 1 or not len(numbers):
+        raise ValueError(f"{name} must have one number per row, got shape {numbers.shape}")
+    if np.isnan(numbers).any():
+        raise ValueError(
+            f"{name} must not be NaN, got one in row {int(np.isnan(numbers).argmax())}"
+        )
+    return numbers
+
+
+def _identifiers(
+    qid: ArrayLike, docs: ArrayLike, n_rows: int
+) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    queries = words("qid", qid, n_rows, without="#")
+    names = words("docs", docs, n_rows)
+    seen: set[tuple[str, str]] = set()
+    for pair in zip(queries.tolist(), names.tolist(), strict=True):
+        if pair in seen:
+            raise ValueError(
+                f"docs must be different for a query, got {pair[1]!r} twice for {pair[0]!r}"
+            )
+        seen.add(pair)
+    return queries, names
+
+
+def _codes(values: NDArray[np.str_]) -> NDArray[np.int64]:
+    """Return the place of each value in the alphabet."""
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _places(queries: NDArray[np.str_], *keys: NDArray) -> NDArray[np.int64]:
+    """Return the place, from 1, of each row among those of its query; the last key counts most."""
+    codes = _codes(queries)
+    order = np.lexsort((*keys, codes))
+    starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])
+    sizes = np.diff(np.r_[starts, len(order)])
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    return places
