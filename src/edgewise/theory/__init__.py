@@ -1,4 +1,4 @@
-"""Theory on arrays: training bounds, margins, generalisation bounds, pseudo-weights.
+"""Theory on arrays: training bounds, margins, generalisation and ranking bounds, pseudo-weights.
 
 Everything here is a pure function of numbers that a fitted model or its history holds.
 """
@@ -26,6 +26,13 @@ from edgewise.theory.pseudo_weights import (
     pseudo_weight_sum,
     pseudo_weights,
 )
+from edgewise.theory.ranking import (
+    ranker_vc_dimension,
+    ranking_bound,
+    ranking_deviation,
+    ranking_loss_bound,
+    ranking_sample_size,
+)
 from edgewise.theory.steps import energy, step
 from edgewise.theory.vc_dimension import stump_vc_dimension, vote_vc_dimension
 
@@ -44,6 +51,11 @@ __all__ = [
     "pseudo_labels",
     "pseudo_weight_sum",
     "pseudo_weights",
+    "ranker_vc_dimension",
+    "ranking_bound",
+    "ranking_deviation",
+    "ranking_loss_bound",
+    "ranking_sample_size",
     "rounds_to_zero_error",
     "step",
     "stump_vc_dimension",

@@ -69,3 +69,8 @@ def check_real(
         right = ")" if open_high or math.isinf(high) else "]"
         raise ValueError(f"{name} must lie in {left}{low:g}, {high:g}{right}, got {number:g}")
     return number
+
+
+def check_delta(delta: object) -> float:
+    """Return the probability that a bound fails, in (0, 1)."""
+    return check_real(delta, "delta", 0.0, 1.0, open_low=True, open_high=True)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.theory._checks import check_count, check_real
+from edgewise.theory._checks import check_count, check_delta, check_real
 from edgewise.theory.margins import margin_cdf, sorted_margins
 from edgewise.theory.vc_dimension import vote_vc_dimension
 
@@ -68,10 +68,15 @@ def vc_bound(
     """
     error = check_real(train_error, "train_error", 0.0, 1.0)
     size = check_count(n, "n")
-    fails = _check_delta(delta)
-    dimension = min(vote_vc_dimension(rounds, vc_dimension), 2.0 * size)
-    growth = dimension * (math.log(2.0 * size / dimension) + 1.0)
-    return error + 2.0 * math.sqrt((growth + math.log(9.0 / fails)) / size)
+    fails = check_delta(delta)
+    return error + vapnik_deviation(vote_vc_dimension(rounds, vc_dimension), size, fails)
+
+
+def vapnik_deviation(dimension: float, n: int, delta: float) -> float:
+    """Return 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n), D being the lesser of it and 2n."""
+    effective = min(dimension, 2.0 * n)
+    growth = effective * (math.log(2.0 * n / effective) + 1.0)
+    return 2.0 * math.sqrt((growth + math.log(9.0 / delta)) / n)
 
 
 def margin_bound(
@@ -130,7 +135,7 @@ def margin_bound(
     0.392
     """
     dimension = check_count(vc_dimension, "vc_dimension")
-    size, fails = _sample_size(margins, n), _check_delta(delta)
+    size, fails = _sample_size(margins, n), check_delta(delta)
     effective = min(dimension, size)
     complexity = 2.0 * math.sqrt(2.0 * effective * math.log(math.e * size / effective) / size)
     thetas = _thetas(theta, lowest=complexity)
@@ -187,7 +192,7 @@ def finite_margin_bound(
     0.298
     """
     hypotheses = check_count(class_size, "class_size")
-    size, fails = _sample_size(margins, n), _check_delta(delta)
+    size, fails = _sample_size(margins, n), check_delta(delta)
     thetas = _thetas(theta, lowest=1.0 / math.sqrt(size))
     # Past this N the first term is under 1/n at the smallest theta, and only the second grows.
     most = math.ceil(8.0 * math.log(2.0 * size) / thetas.min() ** 2)
@@ -196,10 +201,6 @@ def finite_margin_bound(
     log_class = np.log(drawn) + 2.0 * np.log1p(drawn) + drawn * math.log(hypotheses)
     deviation = np.sqrt((log_class - math.log(fails)) / (2.0 * size))
     return _best(margin_cdf(margins, thetas) + (sampling + deviation).min(axis=0), thetas)
-
-
-def _check_delta(delta: float) -> float:
-    return check_real(delta, "delta", 0.0, 1.0, open_low=True, open_high=True)
 
 
 def _sample_size(margins: ArrayLike, n: int | None) -> int:

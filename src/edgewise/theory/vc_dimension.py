@@ -37,9 +37,17 @@ def stump_vc_dimension(n_features: int) -> int:
     >>> [stump_vc_dimension(d) for d in (1, 2, 10, 784)]
     [2, 3, 6, 12]
     """
-    features = check_count(n_features, "n_features")
-    m = 2
-    while math.comb(m + 1, (m + 1) // 2) <= 2 * features:
+    return largest_shattered(2 * check_count(n_features, "n_features"))
+
+
+def largest_shattered(chains: int) -> int:
+    """Return the largest m with C(m, m // 2) <= chains.
+
+    A chain of growing sets has at most one of m // 2 members, so no more points can be shattered
+    by sets that lie on that many chains.
+    """
+    m = 1
+    while math.comb(m + 1, (m + 1) // 2) <= chains:
         m += 1
     return m
 

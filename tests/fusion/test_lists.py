@@ -1,0 +1,299 @@
+"""Ranked lists: how they are read, what they hold, and what they refuse."""
+
+import math
+import pickle
+from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.fusion import FUSIONS, RankedLists, fuse
+from edgewise.io import Run
+
+NAN = math.nan
+
+
+def run(**arrays):
+    given = {"queries": ["q"] * 3, "docs": ["x", "y", "z"], "ranks": [1, 2, 3], "scores": [3, 2, 1]}
+    return SimpleNamespace(**{**given, **arrays})
+
+
+def test_what_lists_hold():
+    lists = RankedLists([[2, 1], [None, 2], [1, None]], ["a", "b", "a"], docs=[5, 5, 6])
+    assert (len(lists), lists.n_lists, lists.names) == (3, 2, ("list0", "list1"))
+    np.testing.assert_array_equal(lists.features, [[-2, -1], [NAN, -2], [-1, NAN]])
+    np.testing.assert_array_equal(lists.returned, [[1, 1], [0, 1], [1, 0]])
+    np.testing.assert_array_equal(lists.queries.ids, ["a", "b"])
+    np.testing.assert_array_equal(lists.queries.codes, [0, 1, 0])
+    np.testing.assert_array_equal(lists.n_returned(), [[2, 1], [0, 1]])
+    np.testing.assert_array_equal(lists.lengths(), [[2, 1], [0, 2]])
+
+
+def test_lists_do_not_change_and_leave_their_input_alone():
+    positions = np.array([[1.0], [2.0]])
+    lists = RankedLists(positions, [1, 1])
+    with pytest.raises(FrozenInstanceError):
+        lists.qid = [2, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        lists.positions[0] = 5
+    positions[0] = 3  # the caller's array can still be written to
+    again = pickle.loads(pickle.dumps(lists))
+    np.testing.assert_array_equal(again.positions, lists.positions)
+
+
+def test_take_keeps_positions():
+    lists = RankedLists([[1], [7], [2]], [1, 1, 2], docs=[8, 9, 8], names=["A"])
+    part = lists.take([2, 1])
+    np.testing.assert_array_equal(part.positions, [[2], [7]])
+    np.testing.assert_array_equal(part.docs, [8, 9])
+    np.testing.assert_array_equal(lists.take(lists.qid == 1).positions, [[1], [7]])
+    assert part.names == ("A",)
+
+
+def test_positions_from_scores_share_ties():
+    X = [[0.5, 1], [0.5, 2], [0.9, 3], [None, 3], [0.1, 1]]
+    lists = RankedLists.from_scores(X, [1, 1, 1, 1, 2])
+    np.testing.assert_array_equal(lists.positions[:, 0], [2.5, 2.5, 1, NAN, 1])
+    np.testing.assert_array_equal(lists.positions[:, 1], [4, 3, 1.5, 1.5, 1])
+    np.testing.assert_array_equal(lists.scores, np.array(X, dtype=float))
+    ranks = RankedLists.from_scores(X, [1, 1, 1, 1, 2], larger_is_better=False)
+    np.testing.assert_array_equal(ranks.positions[:, 1], [1, 2, 3.5, 3.5, 1])
+    assert ranks.scores is None
+
+
+@given(
+    X=st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=20),
+    data=st.data(),
+)
+def test_a_position_counts_those_before_and_half_of_those_tied(X, data):
+    qid = data.draw(st.lists(st.integers(0, 2), min_size=len(X), max_size=len(X)))
+    positions = RankedLists.from_scores([[x] for x in X], qid).positions[:, 0]
+    for q, x, position in zip(qid, X, positions, strict=True):
+        others = [y for p, y in zip(qid, X, strict=True) if p == q and y is not None]
+        if x is None:
+            assert math.isnan(position)
+        else:
+            before = sum(y > x for y in others)
+            assert position == before + (others.count(x) + 1) / 2
+
+
+LONG = {
+    "query": ["q2", "q1", "q1", "q1", "q1"],
+    "doc": ["b", "a", "b", "b", "c"],
+    "list": ["B", "A", "A", "B", "B"],
+    "rank": [1, 2, 1, 2, 1],
+    "score": [0.1, 5.0, 7.0, 0.2, 0.9],
+}
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_long_frame(frame):
+    lists = RankedLists.from_frames(frame(LONG))
+    assert lists.names == ("A", "B")
+    np.testing.assert_array_equal(lists.qid, ["q1", "q1", "q1", "q2"])
+    np.testing.assert_array_equal(lists.docs, ["a", "b", "c", "b"])
+    np.testing.assert_array_equal(lists.positions, [[2, NAN], [1, 2], [NAN, 1], [NAN, 1]])
+    np.testing.assert_array_equal(lists.scores, [[5, NAN], [7, 0.2], [NAN, 0.9], [NAN, 0.1]])
+
+
+def test_a_frame_for_each_list_with_other_names_of_columns():
+    frame = pl.DataFrame(LONG).rename({"query": "topic", "doc": "page", "rank": "place"})
+    parts = {name: frame.filter(pl.col("list") == name).drop("list") for name in ("B", "A")}
+    lists = RankedLists.from_frames(parts, query="topic", doc="page", rank="place")
+    assert lists.names == ("B", "A")
+    whole = RankedLists.from_frames(pd.DataFrame(LONG))
+    np.testing.assert_array_equal(lists.positions, whole.positions[:, ::-1])
+    np.testing.assert_array_equal(lists.docs, whole.docs)
+
+
+def test_frames_without_ranks_are_ranked_by_score():
+    frame = pd.DataFrame(LONG).drop(columns="rank")
+    lists = RankedLists.from_frames(frame)
+    np.testing.assert_array_equal(lists.positions, [[2, NAN], [1, 2], [NAN, 1], [NAN, 1]])
+    tied = frame.assign(score=1.0)
+    expected = [[1.5, NAN], [1.5, 1.5], [NAN, 1.5], [NAN, 1]]
+    np.testing.assert_array_equal(RankedLists.from_frames(tied).positions, expected)
+
+
+@pytest.mark.parametrize("kind", ["category", "string", object])
+def test_ids_of_pandas_columns(kind):
+    frame = pd.DataFrame(LONG).astype({"query": kind, "doc": kind, "list": kind})
+    lists = RankedLists.from_frames(frame)
+    np.testing.assert_array_equal(lists.docs, ["a", "b", "c", "b"])
+
+
+def test_a_missing_rank_is_an_unranked_document():
+    frame = pl.DataFrame(
+        {"query": [1, 1, 1], "doc": [1, 2, 3], "list": ["A"] * 3, "rank": [1, None, None]}
+    )
+    lists = RankedLists.from_frames(frame)
+    np.testing.assert_array_equal(lists.positions[:, 0], [1, NAN, NAN])
+    assert lists.scores is None
+
+
+def test_ranks_with_gaps_stay_as_they_are():
+    frame = pd.DataFrame({"query": [1, 1], "doc": [1, 2], "list": ["A"] * 2, "rank": [40, 107]})
+    np.testing.assert_array_equal(RankedLists.from_frames(frame).positions[:, 0], [40, 107])
+
+
+def test_wide_frames_name_their_lists():
+    X = pd.DataFrame({"bm25": [3.0, 1.0], "lm": [np.nan, 0.2]})
+    assert RankedLists.from_scores(X, [1, 1]).names == ("bm25", "lm")
+    positions = pl.DataFrame({"bm25": [1, 2], "lm": [None, 1]})
+    lists = RankedLists(positions, pl.Series([1, 1]), docs=pd.Series(["x", "y"]))
+    assert lists.names == ("bm25", "lm")
+    np.testing.assert_array_equal(lists.positions, [[1, NAN], [2, 1]])
+    assert RankedLists.from_scores(X, [1, 1], names=["A", "B"]).names == ("A", "B")
+
+
+def test_runs_are_sorted_as_trec_eval_sorts_them():
+    # By score, not by rank; of equal scores the larger id first, as text: d9, d20, d100.
+    tied = run(docs=["d100", "d9", "d20"], ranks=[1, 2, 3], scores=[1.0, 1.0, 1.0])
+    lists = RankedLists.from_runs({"A": tied, "B": run(docs=["d9", "d20", "d7"])})
+    np.testing.assert_array_equal(lists.docs, ["d100", "d20", "d7", "d9"])
+    np.testing.assert_array_equal(lists.positions[:, 0], [3, 2, NAN, 1])
+    np.testing.assert_array_equal(lists.positions[:, 1], [NAN, 2, 3, 1])
+    np.testing.assert_array_equal(lists.scores[:, 1], [NAN, 2, 1, 3])
+    by_rank = RankedLists.from_runs({"A": tied}, order="rank")
+    np.testing.assert_array_equal(by_rank.docs, ["d100", "d20", "d9"])
+    np.testing.assert_array_equal(by_rank.positions[:, 0], [1, 3, 2])
+
+
+def test_runs_as_they_are_read_from_files():
+    arrays = [np.array(["q1", "q1", "q2"]), np.array(["a", "b", "a"])]
+    read = Run(*arrays, np.array([1, 2, 1]), np.array([0.5, 0.5, 0.1]), np.array(["me"] * 3))
+    np.testing.assert_array_equal(
+        RankedLists.from_runs({"me": read}).positions[:, 0], read.positions()
+    )
+    by_rank = RankedLists.from_runs({"me": read}, order="rank")
+    np.testing.assert_array_equal(by_rank.positions[:, 0], read.positions("rank"))
+
+
+def test_runs_of_several_queries_in_any_order():
+    mixed = run(
+        queries=["q2", "q1", "q2", "q1"], docs=list("abba"), scores=[1, 2, 3, 4], ranks=[0] * 4
+    )
+    lists = RankedLists.from_runs({"A": mixed})
+    np.testing.assert_array_equal(lists.qid, ["q1", "q1", "q2", "q2"])
+    np.testing.assert_array_equal(lists.positions[:, 0], [1, 2, 2, 1])
+
+
+def test_every_way_to_read_the_same_lists_gives_the_same_fusion():
+    frame = pd.DataFrame(LONG)
+    runs = {
+        name: run(queries=part["query"], docs=part["doc"], ranks=part["rank"], scores=part["score"])
+        for name, part in frame.groupby("list")
+    }
+    long, trec = RankedLists.from_frames(frame), RankedLists.from_runs(runs)
+    matrix = RankedLists.from_scores(long.scores, long.qid, long.docs, long.names)
+    for method in FUSIONS:
+        np.testing.assert_array_equal(fuse(long, method), fuse(trec, method))
+        np.testing.assert_array_equal(fuse(long, method), fuse(matrix, method))
+
+
+def frames(**columns):
+    return pd.DataFrame({**LONG, **columns})
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: RankedLists([[0]], [1]), ValueError, "positions must be at least 1"),
+        (lambda: RankedLists([1, 2], [1, 1]), ValueError, "positions must be a matrix"),
+        (lambda: RankedLists(np.empty((0, 3)), []), ValueError, "positions must not be empty"),
+        (lambda: RankedLists([[np.inf]], [1]), ValueError, "positions must be finite"),
+        (lambda: RankedLists([["top"]], [1]), TypeError, "positions must be a matrix of numbers"),
+        (lambda: RankedLists([[1], [2]], [1]), ValueError, "qid must have one id a row, 2, got 1"),
+        (lambda: RankedLists([[1]], [None]), ValueError, "qid must not have missing values"),
+        (lambda: RankedLists([[1], [2]], [1.0, NAN]), ValueError, "qid must not have missing"),
+        (lambda: RankedLists([[1], [2]], ["a", NAN]), ValueError, "qid must not have missing"),
+        (lambda: RankedLists([[1], [2]], ["a", 1]), TypeError, "qid must hold integers only or"),
+        (lambda: RankedLists([[1]], [1.5]), ValueError, "qid must hold integers or strings"),
+        (lambda: RankedLists([[1]], np.array([True])), TypeError, "qid must hold integers or"),
+        (lambda: RankedLists([[1]], [[1]]), ValueError, "qid must be one-dimensional"),
+        (lambda: RankedLists([[1]], [1], docs=[1, 2]), ValueError, "docs must have one id a row"),
+        (lambda: RankedLists([[1], [2]], [7, 7], docs=["a", "a"]), ValueError, "got a twice for q"),
+        (lambda: RankedLists([[1]], [1], names=["A", "B"]), ValueError, "names must be one a list"),
+        (lambda: RankedLists([[1, 1]], [1], names="AB"), TypeError, "names must be a sequence"),
+        (lambda: RankedLists([[1, 1]], [1], names=["A", "A"]), ValueError, "got 'A' twice"),
+        (lambda: RankedLists([[1]], [1], scores=[[NAN]]), ValueError, "scores must be NaN just"),
+        (lambda: RankedLists([[NAN]], [1], scores=[[2]]), ValueError, "scores must be NaN just"),
+        (
+            lambda: RankedLists([[1]], [1], scores=[[2, 3]]),
+            ValueError,
+            "scores must have the shape",
+        ),
+        (lambda: RankedLists.from_scores([[np.inf]], [1]), ValueError, "X must be finite"),
+        (lambda: RankedLists.from_scores([[1]], [1, 2]), ValueError, "qid must have one id a row"),
+        (lambda: RankedLists.from_scores([[1]], [1], larger_is_better=0), TypeError, "larger_is"),
+        (lambda: RankedLists.from_frames([1]), TypeError, "frames must be a data frame"),
+        (lambda: RankedLists.from_frames(pl.DataFrame(LONG).lazy()), TypeError, "frames must be a"),
+        (lambda: RankedLists.from_frames(frames()[:0]), ValueError, "frames must not be empty"),
+        (lambda: RankedLists.from_frames(frames(), query="topic"), ValueError, "column 'topic'"),
+        (lambda: RankedLists.from_frames(frames(), list="run"), ValueError, "column 'run'"),
+        (
+            lambda: RankedLists.from_frames(frames(), rank="r", score="s"),
+            ValueError,
+            "column 'r' or 's'",
+        ),
+        (
+            lambda: RankedLists.from_frames(frames(doc=["b", "a", "a", "b", "c"])),
+            ValueError,
+            "list 'A' must have a document once, got a twice for query q1",
+        ),
+        (
+            lambda: RankedLists.from_frames(frames(doc=["b", None, "a", "b", "c"])),
+            ValueError,
+            r"frames\['doc'\] must not have missing values, got one in row 1",
+        ),
+        (
+            lambda: RankedLists.from_frames(frames(rank=[0, 1, 2, 3, 4])),
+            ValueError,
+            r"frames\['rank'\] must be at least 1.*got 0",
+        ),
+        (
+            lambda: RankedLists.from_frames(frames(rank=["i", "v", "x", "l", "c"])),
+            TypeError,
+            r"frames\['rank'\] must hold numbers",
+        ),
+        (
+            lambda: RankedLists.from_frames(frames(score=[1, 2, 3, 4, None])),
+            ValueError,
+            r"frames\['score'\] must not be missing",
+        ),
+        (
+            lambda: RankedLists.from_frames({"A": frames(), "B": frames().drop(columns="score")}),
+            ValueError,
+            r"frames\['B'\] has none",
+        ),
+        (
+            lambda: RankedLists.from_frames({"A": frames(), "B": frames(query=[1, 2, 3, 4, 5])}),
+            ValueError,
+            "queries must have ids of one kind",
+        ),
+        (lambda: RankedLists.from_runs([run()]), ValueError, "runs must be a mapping"),
+        (lambda: RankedLists.from_runs({"A": 3}), TypeError, r"runs\['A'\] must have queries"),
+        (
+            lambda: RankedLists.from_runs({"A": run()}, order="docs"),
+            ValueError,
+            "order must be one",
+        ),
+        (lambda: RankedLists.from_runs({"A": run(scores=[1, 2])}), ValueError, "the same length"),
+        (lambda: RankedLists.from_runs({"A": run(scores=[1, 2, NAN])}), ValueError, "scores must"),
+        (lambda: RankedLists.from_runs({"A": run(docs=["x"] * 3)}), ValueError, "got x twice for"),
+        (
+            lambda: RankedLists.from_runs({"A": run(queries=[], docs=[], ranks=[], scores=[])}),
+            ValueError,
+            r"runs\['A'\] must not be empty",
+        ),
+    ],
+)
+def test_bad_input_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
