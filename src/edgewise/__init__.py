@@ -1,4 +1,4 @@
-"""edgewise: boosted weak rules for multi-class and multi-label data.
+"""edgewise: boosted weak rules for classifying and ranking.
 
 Everything public is reachable from here and loaded when first used, so that ``import edgewise``
 costs next to nothing::
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from edgewise import datasets, metrics, plots, theory
+    from edgewise import datasets, fusion, io, metrics, plots, theory
     from edgewise.boosting import (
         Callback,
         Checkpoint,
@@ -23,16 +23,19 @@ if TYPE_CHECKING:
         ProgressBar,
         TimeLimit,
     )
-    from edgewise.estimators import AdaBoostMH, load
-    from edgewise.learners import Best, Haar, Indicator, Product, Selector, Stump, Tree
+    from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion, load
+    from edgewise.learners import Best, Feature, Haar, Indicator, Product, Selector, Stump, Tree
     from edgewise.model import Curve, Explanation, Group, ModelFileError, ReadableRule
     from edgewise.search import Exhaustive, Lazy
 
 # One line for each public name: where it lives.
 _HOMES = {
     "AdaBoostMH": "edgewise.estimators",
+    "RankBoost": "edgewise.estimators",
+    "RankFusion": "edgewise.estimators",
     "load": "edgewise.estimators",
     "Best": "edgewise.learners",
+    "Feature": "edgewise.learners",
     "Haar": "edgewise.learners",
     "Indicator": "edgewise.learners",
     "Product": "edgewise.learners",
@@ -53,6 +56,8 @@ _HOMES = {
     "ModelFileError": "edgewise.model",
     "ReadableRule": "edgewise.model",
     "datasets": "edgewise.datasets",
+    "fusion": "edgewise.fusion",
+    "io": "edgewise.io",
     "metrics": "edgewise.metrics",
     "plots": "edgewise.plots",
     "theory": "edgewise.theory",
@@ -67,6 +72,7 @@ __all__ = [
     "EarlyStopping",
     "Exhaustive",
     "Explanation",
+    "Feature",
     "Group",
     "Haar",
     "History",
@@ -75,6 +81,8 @@ __all__ = [
     "ModelFileError",
     "Product",
     "ProgressBar",
+    "RankBoost",
+    "RankFusion",
     "ReadableRule",
     "Selector",
     "Stump",
@@ -82,6 +90,8 @@ __all__ = [
     "Tree",
     "__version__",
     "datasets",
+    "fusion",
+    "io",
     "load",
     "metrics",
     "plots",

@@ -7,15 +7,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from edgewise.kernels import TwinKernels
+from edgewise.kernels import LEARN, TwinKernels
 from edgewise.kernels.engine import CompiledKernels
 from edgewise.kernels.twins import unpacked
 
 
-def all_cuts(values, thresholds, constant, abstain):
+def all_cuts(values, thresholds, constant, absent):
     """Yield (first bin, missing side, phi of every row) of a column's cuts, first come first."""
     holed = any(math.isnan(value) for value in values)
-    sides = ((0,) if abstain else (1, -1)) if holed else (1,)
+    sides = ((1, -1) if absent == LEARN else (absent,)) if holed else (1,)
     for first in range(len(thresholds) + 1):
         low = thresholds[first - 1] if first else -math.inf
         for side in sides:
@@ -24,7 +24,7 @@ def all_cuts(values, thresholds, constant, abstain):
                 yield first, side, phi
 
 
-def best_cut(signed, values, thresholds, constant=True, scores=None, abstain=False):
+def best_cut(signed, values, thresholds, constant=True, scores=None, absent=LEARN):
     """Return (edge, first bin, missing side, edges of the score columns) of the best cut.
 
     The edge is the sum over the score columns l of | sum over i of S[i, l] phi(x_i) |; of equal
@@ -32,7 +32,7 @@ def best_cut(signed, values, thresholds, constant=True, scores=None, abstain=Fal
     """
     best = (-1, 0, 1, None)
     scores = range(len(signed[0])) if scores is None else scores
-    for first, side, phi in all_cuts(values, thresholds, constant, abstain):
+    for first, side, phi in all_cuts(values, thresholds, constant, absent):
         edges = [sum(row[k] * sign for row, sign in zip(signed, phi, strict=True)) for k in scores]
         size = sum(abs(edge) for edge in edges)
         if size > best[0]:
@@ -40,20 +40,20 @@ def best_cut(signed, values, thresholds, constant=True, scores=None, abstain=Fal
     return best
 
 
-def best_cuts(problem, state, constant=True, scores=None, abstain=False):
+def best_cuts(problem, state, constant=True, scores=None, absent=LEARN):
     """Return the best cut of each column."""
     signed = unpacked(state.problem()).tolist()
     return [
-        best_cut(signed, problem.X[:, j].tolist(), b.thresholds.tolist(), constant, scores, abstain)
+        best_cut(signed, problem.X[:, j].tolist(), b.thresholds.tolist(), constant, scores, absent)
         for j, b in enumerate(problem.binned.bins)
     ]
 
 
 # Every way to ask for candidates.
 OPTIONS = [
-    {"constant": constant, "abstain": abstain, **more}
-    for constant, abstain, more in product(
-        (True, False), (False, True), ({}, {"score_edges": True}, {"per_score": True})
+    {"constant": constant, "absent": absent, **more}
+    for constant, absent, more in product(
+        (True, False), (LEARN, -1, 0, 1), ({}, {"score_edges": True}, {"per_score": True})
     )
 ]
 

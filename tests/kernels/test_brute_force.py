@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.kernels import EXACT_SCALE, SEARCH_SCALE, Step, TwinKernels
+from edgewise.kernels import EXACT_SCALE, LEARN, SEARCH_SCALE, Step, TwinKernels
 from edgewise.kernels.engine import CompiledKernels
 from edgewise.kernels.twins import unpacked
 
@@ -23,6 +23,10 @@ shapes = st.fixed_dictionaries(
         "weight_levels": st.sampled_from([2, 4, None]),
     }
 )
+
+
+# Where missing values go.
+SIDES = [LEARN, -1, 0, 1]
 
 
 def assert_finds_the_best(kernels, problem, brute_force, **options):
@@ -48,22 +52,22 @@ def assert_finds_the_best_of_each_score(kernels, problem, brute_force, **options
         assert found.missing[:, score].tolist() == [best[2] for best in expected]
 
 
-@given(shapes, st.booleans(), st.booleans())
-def test_the_best_cut_of_every_column(make_problem, brute_force, shape, constant, abstain):
+@given(shapes, st.booleans(), st.sampled_from(SIDES))
+def test_the_best_cut_of_every_column(make_problem, brute_force, shape, constant, absent):
     problem = make_problem(kind="multilabel", **shape)
-    kernels, options = TwinKernels(problem.binned), {"constant": constant, "abstain": abstain}
+    kernels, options = TwinKernels(problem.binned), {"constant": constant, "absent": absent}
     assert_finds_the_best(kernels, problem, brute_force, **options)
     assert_finds_the_best_of_each_score(kernels, problem, brute_force, **options)
 
 
 @pytest.mark.parametrize("constant", [True, False])
-@pytest.mark.parametrize("abstain", [True, False])
+@pytest.mark.parametrize("absent", SIDES)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("n_scores", [1, 3, 10])
 def test_the_best_cut_of_every_column_compiled(
-    make_problem, brute_force, n_scores, storage, constant, abstain
+    make_problem, brute_force, n_scores, storage, constant, absent
 ):
-    options = {"constant": constant, "abstain": abstain}
+    options = {"constant": constant, "absent": absent}
     for seed in range(4):
         problem = make_problem(
             seed, n=20, n_scores=n_scores, kind="multilabel", storage=storage,

@@ -69,7 +69,7 @@ def test_a_search_of_some_rows_is_the_search_of_a_table_of_them(
         alone = whole.rows(rows)
         columns = whole.binned.splittable
         with both(whole.binned, n_jobs) as kernels, both(alone.binned) as (twin, _):
-            for options in ({}, {"score_edges": True}, {"per_score": True}, {"abstain": True}):
+            for options in ({}, {"score_edges": True}, {"per_score": True}, {"absent": 0}):
                 expected = twin.search(columns, alone.state().problem(), **options)
                 for one in kernels:
                     part = one.within(whole.state().problem(), rows)
@@ -154,7 +154,7 @@ def subtractions(monkeypatch):
     "options",
     [
         {},
-        {"score_edges": True, "abstain": True},
+        {"score_edges": True, "absent": 0},
         {"per_score": True, "constant": False},
         {"score_edges": True, "gain": True},
     ],

@@ -169,6 +169,9 @@ def test_from_a_random_start_it_climbs_as_figure_2_does(random_small, seed, valu
     sums = value_matrix(problem, 0)
     u = np.random.default_rng(seed).choice([-1, 1], size=len(sums))
     assume(len(sums) > 1)
+    # Nor is any class undecided, which votes could settle either way.
+    subsets = np.array(list(itertools.product([-1, 1], repeat=len(sums))))
+    assume((subsets @ sums != 0).all())
     end, edges = figure_2(sums, u)
     assert all(a < b for a, b in itertools.pairwise(edges))
     found = problem.find(Indicator("random"), rng=Given(u))

@@ -26,7 +26,8 @@ shapes = st.fixed_dictionaries(
 )
 
 
-choices = st.sampled_from(["learn", "abstain"])
+SIDES = {"abstain": 0, "low": -1, "high": 1}
+choices = st.sampled_from(["learn", *SIDES])
 
 
 def ready(learner, binned):
@@ -53,14 +54,16 @@ def all_stumps(X, bins, constant, choice="learn"):
         holed = len(present) < len(X)
         if len(np.unique(present)) + holed < 2:
             continue
-        sides = (0,) if not holed or choice == "abstain" else (1, -1)
+        sides = (0,) if not holed else (1, -1)
+        if choice != "learn":
+            sides = (SIDES[choice],)
         for threshold in (-np.inf, *bins[j].thresholds.tolist()):
             for missing in sides:
                 phi = outputs(X, j, threshold, missing)
                 everywhere = bool((phi == 1).all())
                 if constant or not everywhere:
                     yield EVERYWHERE if everywhere else Cut(j, threshold, missing), phi
-    if constant and choice == "abstain":
+    if constant and choice in ("abstain", "low"):
         # Where every column has missing values the constant is none of their cuts.
         yield EVERYWHERE, np.ones(len(X), dtype=int)
 

@@ -580,7 +580,7 @@ def test_a_file_of_format_1_is_read(tmp_path, settings):
         one.set_params(warm_start=True, n_rounds=12).fit(X, Y)
     np.testing.assert_array_equal(twin.terms_.alphas, model.terms_.alphas)
     twin.save(tmp_path / "again")
-    assert read(tmp_path / "again")[0]["format"] == FORMAT_VERSION == 2
+    assert read(tmp_path / "again")[0]["format"] == FORMAT_VERSION == 3
 
 
 @pytest.mark.parametrize("entry", FORMAT_1_ENTRIES)

@@ -9,11 +9,13 @@ from edgewise.boosting.callbacks import (
     TimeLimit,
     check_callbacks,
 )
-from edgewise.boosting.history import History
+from edgewise.boosting.history import CLASSIFYING, RANKING, History
 from edgewise.boosting.loop import Task, TermList, boost
 from edgewise.boosting.monitor import Metric, Monitor
 
 __all__ = [
+    "CLASSIFYING",
+    "RANKING",
     "Callback",
     "Checkpoint",
     "EarlyStopping",

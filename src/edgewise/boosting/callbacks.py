@@ -29,6 +29,8 @@ class Run:
         has ended.
     validates : bool
         Whether there are validation rows.
+    larger_is_better : bool
+        Which way the validation metric goes.
     stop_reason : str
         Why training ended: "n_rounds", "no edge", "fitted" (no logistic loss is left), "early
         stopping", "time limit", "interrupted", or what a callback returned.
@@ -48,6 +50,7 @@ class Run:
     best_round: int | None = None
     finished: bool = False
     started: float = field(default_factory=time.perf_counter)
+    larger_is_better: bool = False
 
     @property
     def seconds(self) -> float:
@@ -115,8 +118,9 @@ class EarlyStopping(Callback):
         return None
 
     def _note(self, run: Run, n_rounds: int, value: float) -> None:
-        if value < self._best:
-            self._best = value
+        loss = -value if run.larger_is_better else value
+        if loss < self._best:
+            self._best = loss
             run.best_round = n_rounds
 
 
@@ -250,7 +254,7 @@ class ProgressBar(Callback):
         parts = [
             f"[{'#' * filled}{'.' * (self._WIDTH - filled)}] {done}/{total}",
             f"{rate:,.0f} rounds/s",
-            f"error {run.history.last('train_error'):.4f}",
+            _training_loss(run.history),
             f"bound {run.history.last('bound'):.3g}",
         ]
         if not np.isnan(run.history.last("validation")):
@@ -258,6 +262,13 @@ class ProgressBar(Callback):
         if done < total:
             parts.append(f"{(total - done) / max(rate, 1e-9):.0f} s left")
         return "  ".join(parts)
+
+
+def _training_loss(history: History) -> str:
+    """Return the loss that a user knows, in words."""
+    if "ranking_loss" in history.fields:
+        return f"misordered {history.last('ranking_loss'):.4f}"
+    return f"error {history.last('train_error'):.4f}"
 
 
 def check_callbacks(callbacks: Any) -> Sequence[Callback]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgewise.dtypes import Reals
 
-FIELDS = (
+CLASSIFYING = (
     "edge",
     "alpha",
     "energy",
@@ -18,6 +18,13 @@ FIELDS = (
     "validation",
     "weight",
 )
+"""What is recorded of a classifier's rounds."""
+
+RANKING = ("edge", "alpha", "energy", "bound", "ranking_loss", "validation")
+"""What is recorded of a ranker's rounds."""
+
+# Shown only where there is something to show.
+_OPTIONAL = ("validation", "weight")
 
 
 class History(Mapping[str, Reals]):
@@ -28,6 +35,11 @@ class History(Mapping[str, Reals]):
     share of training rows predicted wrongly; `hamming_loss`, R_H(f, W1); `pseudo_weight`, w'_Sigma
     of seed 001, where all classes share a cut; `validation`, the eval metric, where there are
     validation rows; and `weight`, the sum of the logistic weights before the step, with that loss.
+
+    Of a ranker: `edge`, r of seed 003 eq. 4.5; `alpha`, the coefficient of the rule, which says -1
+    or +1 (half the thesis's alpha, whose rules say 0 or 1); `energy`; `bound`, which the ranking
+    loss never exceeds; `ranking_loss`, the weighted share of misordered pairs, ties counted by
+    half; and `validation`.
 
     With the exponential loss `bound` is the running product of Z. The logistic loss falls by at
     least ``weight * (1 - energy)`` in a round, and `bound` is what is left of it in units of ln 2.
@@ -43,7 +55,8 @@ class History(Mapping[str, Reals]):
     History(2 rounds: edge, alpha, energy, bound, train_error, hamming_loss, pseudo_weight)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fields: tuple[str, ...] = CLASSIFYING) -> None:
+        self.fields = fields
         self._rows: list[tuple[float, ...]] = []
         self._log_bound = 0.0
         self._left = 1.0
@@ -53,7 +66,7 @@ class History(Mapping[str, Reals]):
         weight = values.get("weight", math.nan)
         self._lower(values["energy"], weight)
         values["bound"] = math.exp(self._log_bound) if math.isnan(weight) else self._left
-        self._rows.append(tuple([values.get(name, math.nan) for name in FIELDS]))
+        self._rows.append(tuple([values.get(name, math.nan) for name in self.fields]))
 
     def _lower(self, energy: float, weight: float) -> None:
         # One by one: a sum that rounds otherwise would make a resumed run differ in the last bit.
@@ -64,17 +77,18 @@ class History(Mapping[str, Reals]):
 
     def last(self, name: str) -> float:
         """Return a quantity of the last round."""
-        return self._rows[-1][FIELDS.index(name)]
+        return self._rows[-1][self.fields.index(name)]
 
     def truncate(self, n_rounds: int) -> None:
         """Forget the rounds after the first `n_rounds`."""
         del self._rows[n_rounds:]
         self._log_bound, self._left = 0.0, 1.0
-        for energy, weight in zip(self["energy"].tolist(), self["weight"].tolist(), strict=True):
+        weights = self["weight"] if "weight" in self.fields else np.full(n_rounds, np.nan)
+        for energy, weight in zip(self["energy"].tolist(), weights.tolist(), strict=False):
             self._lower(energy, weight)
 
     def __copy__(self) -> "History":
-        return History.from_array(self.to_array())
+        return History.from_array(self.to_array(), self.fields)
 
     @property
     def n_rounds(self) -> int:
@@ -82,20 +96,20 @@ class History(Mapping[str, Reals]):
         return len(self._rows)
 
     def __getitem__(self, name: str) -> Reals:
-        if name not in FIELDS:
+        if name not in self.fields:
             raise KeyError(f"no quantity {name!r}; there are {', '.join(self)}")
-        place = FIELDS.index(name)
+        place = self.fields.index(name)
         return np.array([row[place] for row in self._rows])
 
     def __contains__(self, name: object) -> bool:
         # Without validation rows there is nothing to show under that name; nor under "weight" with
         # the exponential loss.
-        if name in ("validation", "weight"):
+        if name in self.fields and name in _OPTIONAL:
             return not np.isnan(self[str(name)]).all()
-        return name in FIELDS
+        return name in self.fields
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in FIELDS if name in self)
+        return (name for name in self.fields if name in self)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -105,12 +119,12 @@ class History(Mapping[str, Reals]):
 
     def to_array(self) -> Reals:
         """Return all rounds as an array of shape (rounds, quantities)."""
-        return np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(FIELDS))
+        return np.array(self._rows, dtype=np.float64).reshape(len(self._rows), len(self.fields))
 
     @staticmethod
-    def from_array(rows: Reals) -> "History":
+    def from_array(rows: Reals, fields: tuple[str, ...] = CLASSIFYING) -> "History":
         """Return the history that `to_array` gave."""
-        history = History()
+        history = History(fields)
         history._rows = [tuple(row) for row in rows.tolist()]
         history.truncate(len(rows))
         return history

@@ -1,7 +1,7 @@
 """The boosting loop, the only one."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from edgewise.data import BinnedTable
 from edgewise.dtypes import Reals, Signs
 from edgewise.learners import Learner
 from edgewise.model import Rule, Terms
-from edgewise.objective import REFRESH_EVERY, Hamming, Progress, Vote
+from edgewise.objective import REFRESH_EVERY, Objective, Vote
 
 logger = logging.getLogger("edgewise")
 
@@ -59,7 +59,7 @@ class Task:
     """
 
     binned: BinnedTable
-    objective: Hamming
+    objective: Objective
     learner: Learner
     fallback: Callable[[], Learner] | None = None
     monitor: Monitor | None = None
@@ -106,10 +106,10 @@ def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
                 logger.warning("no rule has an edge on the training rows: the model has no rounds")
             return
         rule, outputs, vote = chosen
-        progress = task.objective.advance(outputs, vote)
+        progress = task.objective.advance(outputs, vote, rule)
         validation = _validate(task.monitor, rule, vote.coefficients)
         terms.append(rule, vote)
-        _record(run, vote, progress, validation)
+        _record(run, vote, progress._asdict(), validation)
         yield
 
 
@@ -145,12 +145,12 @@ def _replay(task: Task, terms: Terms) -> None:
     for t, outputs in enumerate(terms.outputs(rows)):
         _refresh(task.objective, t)
         vote = task.objective.retake(outputs, float(terms.alphas[t]), terms.votes[t])
-        task.objective.advance(outputs, vote)
+        task.objective.advance(outputs, vote, terms.rule(t))
         if monitor is not None and watched is not None:
             monitor.advance(next(watched), vote.coefficients)
 
 
-def _refresh(objective: Hamming, n_rounds: int) -> None:
+def _refresh(objective: Objective, n_rounds: int) -> None:
     if n_rounds and n_rounds % REFRESH_EVERY == 0:
         objective.refresh()
 
@@ -162,14 +162,7 @@ def _validate(monitor: Monitor | None, rule: Rule, moves: Reals) -> float:
     return monitor.value()
 
 
-def _record(run: Run, vote: Vote, progress: Progress, validation: float) -> None:
+def _record(run: Run, vote: Vote, progress: Mapping[str, float], validation: float) -> None:
     run.history.append(
-        edge=vote.edge,
-        alpha=vote.alpha,
-        energy=vote.energy,
-        train_error=progress.train_error,
-        hamming_loss=progress.hamming_loss,
-        pseudo_weight=progress.pseudo_weight,
-        weight=progress.weight,
-        validation=validation,
+        edge=vote.edge, alpha=vote.alpha, energy=vote.energy, validation=validation, **progress
     )

@@ -10,7 +10,7 @@ from edgewise.data import BinnedTable
 from edgewise.dtypes import Reals, Signs
 
 Metric = Callable[[Any, Reals], float]
-"""From true targets and scores of shape (n, K) to a number that is better when it is lower."""
+"""From true targets and scores of shape (n, K) to a number."""
 
 
 class Monitor:
@@ -26,10 +26,20 @@ class Monitor:
         The metric.
     n_scores : int
         K, the number of score columns.
+    larger_is_better : bool
+        Which way the metric goes.
     """
 
-    def __init__(self, binned: BinnedTable, y: Any, metric: Metric, n_scores: int) -> None:
+    def __init__(
+        self,
+        binned: BinnedTable,
+        y: Any,
+        metric: Metric,
+        n_scores: int,
+        larger_is_better: bool = False,
+    ) -> None:
         self.binned = binned
+        self.larger_is_better = larger_is_better
         self._y = y
         self._metric = metric
         self._scores = np.zeros((n_scores, binned.n_rows))

@@ -113,3 +113,7 @@ class AlignedPart:
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return for each row what `values` says of its category; the last entry is for missing."""
         return values[self._whole.codes(j)[self._span]]
+
+    def numbers(self, j: int) -> Reals:
+        """Return the values of numeric column `j`."""
+        return self._whole.numbers(j)[self._span]

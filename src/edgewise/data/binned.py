@@ -165,6 +165,11 @@ class BinnedTable:
         """Return for each row what `values` says of its category; the last entry is for missing."""
         return values[self.codes(j)]
 
+    def numbers(self, j: int) -> Reals:
+        """Return the values of numeric column `j` as they came."""
+        assert self.aligned is not None
+        return self.aligned.numbers(j)
+
     def _sparse_column(self, p: int) -> tuple[Rows, Codes, int]:
         span = slice(self.sparse.starts[p], self.sparse.starts[p + 1])
         return self.sparse.rows[span], self.sparse.codes[span], int(self.sparse.common[p])

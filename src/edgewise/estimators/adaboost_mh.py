@@ -7,22 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 
-from edgewise.boosting import (
-    Callback,
-    EarlyStopping,
-    History,
-    ProgressBar,
-    Run,
-    Task,
-    TermList,
-    TimeLimit,
-    boost,
-    check_callbacks,
-)
+from edgewise.boosting import History, Task, TermList
 from edgewise.data import categories_of, encode, fit_bins
 from edgewise.data.filters import Filters
+from edgewise.estimators.classifier import TrainedClassifier
 from edgewise.estimators.monitoring import make_monitor
 from edgewise.estimators.parameters import check_parameters
 from edgewise.estimators.parts import (
@@ -40,7 +29,7 @@ from edgewise.estimators.targets import (
     make_targets,
     score_offsets,
 )
-from edgewise.estimators.trained import TrainedClassifier
+from edgewise.estimators.training import Trainable
 from edgewise.kernels import kernels_for
 from edgewise.learners import Goal, learner_named
 from edgewise.model import (
@@ -51,7 +40,7 @@ from edgewise.objective import Hamming, Settings
 from edgewise.search import search_named
 
 
-class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
+class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
     """AdaBoost.MH: a multi-class and multi-label classifier that is a sum of readable votes.
 
     Each round adds one base function phi(x) times a vote for each class and a coefficient: the
@@ -298,40 +287,6 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _train(self, task: Task, terms: TermList, history: History, started: float) -> None:
-        """Run the loop and keep what it leaves, whatever ended it."""
-
-        def save(path: Any) -> None:
-            partly = copy(self)
-            kept = run.best_round if run.finished else None
-            partly._keep(terms.pack(), copy(history), kept)
-            partly.stop_reason_ = run.stop_reason if run.finished else "checkpoint"
-            partly.save(path)
-
-        validates = task.monitor is not None
-        run = Run(self.n_rounds, history, save, validates, started=started)
-        callbacks: list[Callback] = [ProgressBar()] if self.verbose else []
-        if self.patience is not None:
-            callbacks.append(EarlyStopping(self.patience))
-        if self.time_limit is not None:
-            callbacks.append(TimeLimit(self.time_limit))
-        boost(task, terms, run, [*callbacks, *check_callbacks(self.callbacks)])
-        self._keep(terms.pack(), history, run.best_round)
-        self.stop_reason_ = run.stop_reason
-
-    def _keep(self, terms: Terms, history: History, best_round: int | None) -> None:
-        """Take over terms and history; after early stopping, the rounds up to the best."""
-        # An interrupt may have come between a term and its record.
-        whole = min(len(terms), history.n_rounds)
-        history.truncate(whole)
-        validation = history["validation"]
-        validated = whole > 0 and not np.isnan(validation).all()
-        self.best_iteration_ = int(np.nanargmin(validation)) + 1 if validated else whole
-        self.terms_ = terms[: whole if best_round is None else min(best_round, whole)]
-        self.n_rounds_ = len(self.terms_)
-        self.history_ = history
-        self._prepare()
-
     def _check_going_on(
         self, settings: Settings, categories: dict[int, tuple[object, ...]], filters: Filters | None
     ) -> None:
@@ -375,11 +330,3 @@ class AdaBoostMH(TrainedClassifier, ClassifierMixin, BaseEstimator):
         history = copy(self.history_)
         history.truncate(self.n_rounds_)
         return self.terms_, history
-
-    def _draw_seed(self) -> int:
-        try:
-            return int(check_random_state(self.random_state).randint(2**31))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"random_state must be an int, a RandomState or None: {error}"
-            ) from error

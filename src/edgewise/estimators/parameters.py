@@ -1,4 +1,4 @@
-"""The settings of a classifier, checked before any work is done."""
+"""The settings of estimators, checked before any work is done."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,33 +13,39 @@ from edgewise.validation import flag, integer, one_of, positive
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
+    from edgewise.estimators.rank_boost import RankBoost
 
 
 def check_parameters(model: "AdaBoostMH", eval_set: Any) -> None:
-    """Raise if a setting is wrong; the error names it."""
+    """Raise if a setting of a classifier is wrong; the error names it."""
     learner_named(model.learner)
-    search_named(model.search)
-    integer("n_rounds", model.n_rounds, 1)
+    check_training(model, eval_set)
     if model.votes is not None:
         one_of("votes", model.votes, VOTE_RULES)
     if model.loss is not None:
         one_of("loss", model.loss, LOSSES)
     if model.learning_rate is not None:
         up_to_one("learning_rate", model.learning_rate)
-    up_to_one("subsample", model.subsample)
     if not flag("factorized", model.factorized):
         check_per_class(model.learner)
-    flag("warm_start", model.warm_start)
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
+    if not callable(model.eval_metric):
+        one_of("eval_metric", model.eval_metric, [*ON_SCORES, *ON_PROBABILITIES])
+
+
+def check_training(model: "AdaBoostMH | RankBoost", eval_set: Any) -> None:
+    """Raise if a setting that all estimators have is wrong."""
+    search_named(model.search)
+    integer("n_rounds", model.n_rounds, 1)
+    up_to_one("subsample", model.subsample)
+    flag("warm_start", model.warm_start)
     integer("max_bins", model.max_bins, 2, MAX_BINS)
     one_of("infinite", model.infinite, INFINITE_CHOICES)
     check_callbacks(model.callbacks)
     integer("verbose", int(model.verbose) if model.verbose in (True, False) else model.verbose, 0)
     if model.n_jobs is not None and integer("n_jobs", model.n_jobs, -(10**6)) == 0:
         raise ValueError("n_jobs must not be 0: use 1 for one thread, -1 for all cores")
-    if not callable(model.eval_metric):
-        one_of("eval_metric", model.eval_metric, [*ON_SCORES, *ON_PROBABILITIES])
     if model.validation_fraction is not None:
         positive("validation_fraction", model.validation_fraction, below=1.0)
         if eval_set is not None:

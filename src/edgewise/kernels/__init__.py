@@ -5,12 +5,25 @@ Both give the same integers and so the same model. Small problems take NumPy and
 """
 
 import os
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from edgewise.data import BinnedTable
 from edgewise.dtypes import Columns, Exacts, Reals, Rows, Signs
-from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE, exact_sum, fixed
+from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
+from edgewise.kernels.fixed_point import (
+    EXACT_SCALE,
+    SEARCH_SCALE,
+    WIDE_SEARCH_LIMIT,
+    exact_sum,
+    fixed,
+)
+from edgewise.kernels.layout import Layout
+from edgewise.kernels.lists import GradedLists
+from edgewise.kernels.pairs import PairList
 from edgewise.kernels.state import (
+    LEARN,
+    Bounds,
     Candidates,
     Edges,
     InitialWeights,
@@ -19,26 +32,41 @@ from edgewise.kernels.state import (
     State,
     Step,
     Tally,
+    aligned_zeros,
+    lanes_for,
 )
 from edgewise.kernels.twins import TwinKernels
 from edgewise.validation import one_of
 
 __all__ = [
     "EXACT_SCALE",
+    "LEARN",
     "SEARCH_SCALE",
+    "SIDE_SCALE",
+    "WIDE_SEARCH_LIMIT",
+    "Bounds",
     "Candidates",
     "Edges",
+    "Feedback",
+    "GradedLists",
     "InitialWeights",
     "Kernels",
+    "Layout",
+    "Moments",
+    "PairList",
     "Problem",
     "RealStep",
+    "Sides",
     "State",
     "Step",
     "Tally",
     "TwinKernels",
+    "Weighed",
+    "aligned_zeros",
     "exact_sum",
     "fixed",
     "kernels_for",
+    "lanes_for",
     "use_compiled",
 ]
 
@@ -68,10 +96,15 @@ class Kernels(Protocol):
         per_score: bool = False,
         score_edges: bool = False,
         constant: bool = True,
-        abstain: bool = False,
+        absent: int = LEARN,
         gain: bool = False,
+        bounds: Bounds | None = None,
     ) -> Candidates:
-        """Return the best cut of each column, by edge or by gain."""
+        """Return the best cut of each column, by edge or by gain.
+
+        `absent` is the side of missing values (-1, 0 or +1), or LEARN; `bounds` says which signs
+        edges may have.
+        """
 
     def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
         """Return the sums of S of each value of some nominal columns, shape (values, K).
@@ -104,6 +137,12 @@ class Kernels(Protocol):
 
     def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
         """Return Z of a real-valued base function."""
+
+    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return what `run` gives for each part, on as many threads as there are."""
+
+    def row_parts(self, n_rows: int) -> int:
+        """Return into how many parts so many rows are worth cutting."""
 
     def close(self) -> None:
         """End what was started."""

@@ -14,6 +14,8 @@ from edgewise.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.kernels import compiled
 from edgewise.kernels.fixed_point import ENERGY_SCALE
 from edgewise.kernels.state import (
+    LEARN,
+    Bounds,
     Candidates,
     Edges,
     InitialWeights,
@@ -61,21 +63,22 @@ class CompiledKernels:
         per_score: bool = False,
         score_edges: bool = False,
         constant: bool = True,
-        abstain: bool = False,
+        absent: int = LEARN,
         gain: bool = False,
+        bounds: Bounds | None = None,
     ) -> Candidates:
         """Return the best cut of each column."""
         plan = self._plan(columns, problem, per_score, score_edges)
         kept, other = self._kept(problem, plan)
         mass = int(problem.signed_masses.sum()) if gain else -int(problem.mass_column)
-        scan = (constant, abstain, mass)
+        asked = (constant, absent, mass)
         found = (plan.best, plan.first, plan.missing, plan.score_edges)
 
         def run(batch: "_Batch") -> None:
             memory = plan.histograms.get() if kept is None else kept[batch.start :]
             histogram = memory[: batch.size]
             chunks, n, _ = problem.signed.shape
-            shape = (batch.bases, batch.n_codes, batch.has_missing, batch.where, *scan)
+            shape = (batch.bases, batch.n_codes, batch.has_missing, batch.where, asked, bounds)
             sums = (chunks, problem.signed_totals, problem.width, per_score, histogram, *found)
             if other is not None:
                 part = other[batch.start : batch.start + batch.size]
@@ -252,6 +255,14 @@ class CompiledKernels:
             )
 
         return sum(self._map(run, range(len(spans)))) / ENERGY_SCALE
+
+    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return what `run` gives for each part, on as many threads as there are."""
+        return self._map(run, parts)
+
+    def row_parts(self, n_rows: int) -> int:
+        """Return into how many parts so many rows are worth cutting."""
+        return len(self._spans(n_rows))
 
     def close(self) -> None:
         """End the threads."""

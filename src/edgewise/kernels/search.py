@@ -1,18 +1,9 @@
-"""Histograms of signed weights and the scan for the best cut, compiled."""
+"""Histograms of signed weights, and searches for the best cuts, compiled."""
 
 import numpy as np
 
-from edgewise.kernels.fixed_point import GAIN_SCALE
-from edgewise.kernels.vectors import (
-    add,
-    add_4,
-    add_sums,
-    flip_vector,
-    inner,
-    kernel,
-    move_bin,
-    try_bin,
-)
+from edgewise.kernels.scan import scan_all
+from edgewise.kernels.vectors import add, add_4, add_sums, flip_vector, inner, kernel
 
 # Rows are visited in blocks whose signed weights stay in a core's own cache while all columns of
 # a batch pass over them.
@@ -132,199 +123,34 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
                 histogram[left + k] = rest
 
 
-@inner
-def _scan(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, abstain, massed, chunks, totals, width, edges
-):
-    """Find a column's best cut for all score columns; return (edge, first bin, missing side).
-
-    `edges` is scratch memory for the edges of the cut under consideration. Where there is a mass
-    column (`massed`) its share is taken back.
-    """
-    lanes = 1 << (width.ndim - 1)
-    n_values = n_codes - 1 if has_missing else n_codes
-    best, first, missing = np.int64(-1), 0, 1
-    for k in range(len(edges)):
-        edges[k] = totals[k] if k < len(totals) else 0
-    if has_missing and abstain:
-        constant, missing = True, 0
-        for score in range(len(totals)):
-            column = base + (score // lanes) * n_codes + n_codes - 1
-            edges[score] -= histogram[column * lanes + score % lanes]
-    for t in range(n_values):
-        size, other = np.int64(0), np.int64(0)
-        for chunk in range(chunks):
-            column, at = base + chunk * n_codes, chunk * lanes
-            if t > 0:
-                size += move_bin(edges, at, histogram, (column + t - 1) * lanes, width)
-            else:
-                for k in range(lanes):
-                    size += abs(edges[at + k])
-            if has_missing and not abstain:
-                other += try_bin(edges, at, histogram, (column + n_codes - 1) * lanes, width)
-        if massed:
-            k = len(totals)
-            size -= abs(edges[k])
-            if has_missing and not abstain:
-                at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
-                other -= abs(edges[k] - 2 * np.int64(histogram[at]))
-        if size > best and (t > 0 or constant):
-            best, first, missing = size, t, 0 if has_missing and abstain else 1
-        if has_missing and not abstain and other > best:
-            best, first, missing = other, t, -1
-    return best, first, missing
-
-
-@inner
-def _scan_gain(histogram, base, n_codes, has_missing, chunks, totals, mass, width, low):  # type: ignore[no-untyped-def]
-    """Find a column's best cut by gain; return (gain, first bin, missing side).
-
-    On either side of a cut the gain is the sum of the squared edges over the mass, which is in the
-    column of the histogram after the last score column. `low` is scratch memory for the sums below
-    the cut.
-    """
-    lanes = 1 << (width.ndim - 1)
-    n_scores = len(totals)
-    n_values = n_codes - 1 if has_missing else n_codes
-    best, first, missing = np.int64(-1), 0, 1
-    low[:] = 0
-    for t in range(n_values):
-        if t > 0:
-            for score in range(n_scores + 1):
-                column = base + (score // lanes) * n_codes
-                low[score] += histogram[(column + t - 1) * lanes + score % lanes]
-        for side in range(2 if has_missing else 1):
-            if side == 1:
-                for score in range(n_scores + 1):
-                    column = base + (score // lanes) * n_codes + n_codes - 1
-                    low[score] += histogram[column * lanes + score % lanes]
-            below, above = np.int64(0), np.int64(0)
-            for score in range(n_scores):
-                below += low[score] * low[score]
-                above += (totals[score] - low[score]) * (totals[score] - low[score])
-            under, over = low[n_scores], mass - low[n_scores]
-            if under > 0 and over > 0:
-                gain = np.int64(np.rint(np.float64(below) / np.float64(under) * GAIN_SCALE))
-                gain += np.int64(np.rint(np.float64(above) / np.float64(over) * GAIN_SCALE))
-                if gain > best:
-                    best, first, missing = gain, t, 1 - 2 * side
-            if side == 1:
-                for score in range(n_scores + 1):
-                    column = base + (score // lanes) * n_codes + n_codes - 1
-                    low[score] -= histogram[column * lanes + score % lanes]
-    return best, first, missing
-
-
-@inner
-def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
-    """Fill `edges` (OUT) with the score columns' edges of one cut."""
-    lanes = 1 << (width.ndim - 1)
-    for k in range(len(edges)):
-        edges[k] = totals[k] if k < len(totals) else 0
-    for score in range(len(totals)):
-        column, k = base + (score // lanes) * n_codes, score % lanes
-        for t in range(first):
-            edges[score] -= 2 * np.int64(histogram[(column + t) * lanes + k])
-        if missing < 1:
-            absent = np.int64(histogram[(column + n_codes - 1) * lanes + k])
-            edges[score] -= absent if missing == 0 else 2 * absent
-
-
-@inner
-def _scan_per_score(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, abstain, totals, width, n_scores, best, first,
-    missing,
-):  # fmt: skip
-    """Find a column's best cut for each score column by itself."""
-    lanes = 1 << (width.ndim - 1)
-    n_values = n_codes - 1 if has_missing else n_codes
-    for score in range(n_scores):
-        column = base + (score // lanes) * n_codes
-        k = score % lanes
-        edge = totals[score]
-        best[score], first[score], missing[score] = -1, 0, 1
-        absent = np.int64(histogram[(column + n_codes - 1) * lanes + k])
-        usual = 1
-        if has_missing and abstain:
-            usual, edge = 0, edge - absent
-        for t in range(n_values):
-            if t > 0:
-                edge -= 2 * np.int64(histogram[(column + t - 1) * lanes + k])
-            if abs(edge) > best[score] and (t > 0 or constant or usual == 0):
-                best[score], first[score], missing[score] = abs(edge), t, usual
-            if has_missing and usual != 0 and abs(edge - 2 * absent) > best[score]:
-                best[score], first[score], missing[score] = abs(edge - 2 * absent), t, -1
-
-
-@inner
-def _scan_all(  # type: ignore[no-untyped-def]
-    histogram, bases, n_codes, has_missing, where, constant, abstain, mass, chunks, totals, width,
-    per_score, best, first, missing, score_edges,
-):  # fmt: skip
-    """Scan the histograms of a batch of columns.
-
-    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), constant
-    (whether the constant may win), abstain (whether missing values are left out), mass (of all
-    rows, in a search by gain; else -1 where there is a mass column, 0 where not), totals,
-    per_score. OUT best, first, missing of shape (columns, 1), or (columns, K) with per_score;
-    score_edges of shape (columns, K), or (0, 0) where not wanted.
-    """
-    scratch = np.empty(chunks << (width.ndim - 1), dtype=np.int64)
-    for q in range(len(bases)):
-        row = where[q]
-        if per_score:
-            _scan_per_score(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, abstain, totals, width,
-                best.shape[1], best[row], first[row], missing[row],
-            )  # fmt: skip
-        else:
-            if mass > 0:
-                best[row, 0], first[row, 0], missing[row, 0] = _scan_gain(
-                    histogram, bases[q], n_codes[q], has_missing[q], chunks, totals, mass, width,
-                    scratch,
-                )  # fmt: skip
-            else:
-                best[row, 0], first[row, 0], missing[row, 0] = _scan(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, abstain, mass < 0,
-                chunks, totals, width, scratch,
-            )  # fmt: skip
-            if len(score_edges) > 0:
-                _edges_at(
-                    histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], totals, width,
-                    scratch,
-                )  # fmt: skip
-                for k in range(score_edges.shape[1]):
-                    score_edges[row, k] = scratch[k]
-
-
 @kernel
 def search_dense(  # type: ignore[no-untyped-def]
-    codes, places, bases, n_codes, has_missing, where, constant, abstain, mass, signed, n, chunks,
+    codes, places, bases, n_codes, has_missing, where, asked, bounds, signed, n, chunks,
     totals, width, per_score, histogram, best, first, missing, score_edges,
 ):  # fmt: skip
     """Find the best cuts of a batch of dense columns.
 
-    IN codes, places (the columns' rows in codes), signed (flat), totals; the rest as in _scan_all.
+    IN codes, places (the columns' rows in codes), signed (flat), totals; the rest as in scan_all.
     OUT histogram, best, first, missing, score_edges.
     """
     histogram[:] = 0
     _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram)
-    _scan_all(
-        histogram, bases, n_codes, has_missing, where, constant, abstain, mass, chunks, totals,
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
         width, per_score, best, first, missing, score_edges,
     )  # fmt: skip
 
 
 @kernel
 def search_rows(  # type: ignore[no-untyped-def]
-    codes, places, bases, n_codes, has_missing, where, constant, abstain, mass, signed, n, rows,
+    codes, places, bases, n_codes, has_missing, where, asked, bounds, signed, n, rows,
     chunks, totals, width, per_score, histogram, best, first, missing, score_edges,
 ):  # fmt: skip
     """Find the best cuts of a batch of dense columns on some rows; arguments as in search_dense."""
     histogram[:] = 0
     _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram)
-    _scan_all(
-        histogram, bases, n_codes, has_missing, where, constant, abstain, mass, chunks, totals,
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
         width, per_score, best, first, missing, score_edges,
     )  # fmt: skip
 
@@ -332,7 +158,7 @@ def search_rows(  # type: ignore[no-untyped-def]
 @kernel
 def search_sparse(  # type: ignore[no-untyped-def]
     starts, rows, codes, common, column_totals, places, bases, n_codes, has_missing, where,
-    constant, abstain, mass, signed, n, chunks, totals, width, per_score, histogram, best, first,
+    asked, bounds, signed, n, chunks, totals, width, per_score, histogram, best, first,
     missing, score_edges,
 ):  # fmt: skip
     """Find the best cuts of a batch of sparse columns; arguments as in search_dense.
@@ -344,26 +170,26 @@ def search_sparse(  # type: ignore[no-untyped-def]
         starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, column_totals,
         width, histogram,
     )  # fmt: skip
-    _scan_all(
-        histogram, bases, n_codes, has_missing, where, constant, abstain, mass, chunks, totals,
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
         width, per_score, best, first, missing, score_edges,
     )  # fmt: skip
 
 
 @kernel
 def search_rest(  # type: ignore[no-untyped-def]
-    other, bases, n_codes, has_missing, where, constant, abstain, mass, chunks, totals, width,
+    other, bases, n_codes, has_missing, where, asked, bounds, chunks, totals, width,
     per_score, histogram, best, first, missing, score_edges,
 ):  # fmt: skip
     """Find the best cuts on the rows of a histogram that are not in another, by subtraction.
 
-    IN other, and as in _scan_all. OUT histogram (which first holds all rows), best, first, missing,
+    IN other, and as in scan_all. OUT histogram (which first holds all rows), best, first, missing,
     score_edges.
     """
     for at in range(len(histogram)):
         histogram[at] -= other[at]
-    _scan_all(
-        histogram, bases, n_codes, has_missing, where, constant, abstain, mass, chunks, totals,
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
         width, per_score, best, first, missing, score_edges,
     )  # fmt: skip
 

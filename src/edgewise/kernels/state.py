@@ -15,6 +15,10 @@ _WIDTHS = (1, 2, 4, 8, 16, 32)
 _CACHE_LINE = 64
 
 
+LEARN = 2
+"""Where a search says on which side of a cut missing values are: each column learns it."""
+
+
 def lanes_for(n_scores: int) -> tuple[int, int]:
     """Return (chunks, lanes): how K score columns are laid out as vectors.
 
@@ -290,6 +294,28 @@ class Tally(NamedTuple):
     pseudo: int
     wrong_rows: int
     wrong_entries: Exacts
+
+
+class Bounds(NamedTuple):
+    """Which signs the edges of cuts may have, in a search with one score column.
+
+    Attributes
+    ----------
+    directions : int8 array of shape (columns,)
+        For each column searched: +1 or -1 is the sign that edges must have, 0 lets them have any.
+    starts : intp array of shape (columns + 1,)
+        The exceptions of column q are from ``starts[q]`` to ``starts[q + 1]`` of what follows.
+    firsts, sides : intp and int8 arrays
+        A cut, by its first bin on the positive side, rising, and the side of missing values.
+    limits : int64 array
+        How large its edge of the other sign may be.
+    """
+
+    directions: Signs
+    starts: Columns
+    firsts: Columns
+    sides: Signs
+    limits: Exacts
 
 
 @dataclass(frozen=True)

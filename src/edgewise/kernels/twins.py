@@ -4,8 +4,10 @@ Small problems are trained with these, so that nothing is compiled; large ones w
 twins, which return the same integers and so the same model.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,8 @@ from edgewise.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
 from edgewise.kernels.exponential import exp
 from edgewise.kernels.fixed_point import ENERGY_SCALE, SEARCH_SCALE, fixed
 from edgewise.kernels.state import (
+    LEARN,
+    Bounds,
     Candidates,
     Edges,
     InitialWeights,
@@ -55,8 +59,9 @@ class TwinKernels:
         per_score: bool = False,
         score_edges: bool = False,
         constant: bool = True,
-        abstain: bool = False,
+        absent: int = LEARN,
         gain: bool = False,
+        bounds: Bounds | None = None,
     ) -> Candidates:
         """Return the best cut of each column, by edge or by gain."""
         plan = self._plan(columns)
@@ -64,15 +69,17 @@ class TwinKernels:
         totals = problem.signed_totals
         if gain:
             totals = np.append(totals, problem.signed_masses.sum())
-            abstain, constant = False, False
-        edges = plan.edges(histogram, totals, abstain)
+            constant = False
+        edges = plan.edges(histogram, totals, absent)
         if gain:
             sizes = _cut_gains(edges, totals)
             edges = edges[..., :-1]
         else:
             sizes = np.abs(edges) if per_score else np.abs(edges).sum(axis=-1)
-        best, place = plan.best(sizes, constant, abstain)
-        first, missing = plan.cut(place, abstain)
+        if bounds is not None:
+            sizes = np.where(plan.within(edges[..., 0], bounds, absent), sizes, -1)
+        best, place = plan.best(sizes, constant, absent)
+        first, missing = plan.cut(place, absent)
         at_best = edges.reshape(-1, edges.shape[-1])[place] if score_edges else None
         return Candidates(columns, best, first, missing, at_best)
 
@@ -157,6 +164,14 @@ class TwinKernels:
         grown = state.weights * exp(np.where(state.labels > 0, -h, h))
         return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum()) / ENERGY_SCALE
 
+    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return what `run` gives for each part."""
+        return [run(part) for part in parts]
+
+    def row_parts(self, n_rows: int) -> int:
+        """Return into how many parts so many rows are worth cutting."""
+        return 1
+
     def close(self) -> None:
         """Nothing to end: for symmetry with the compiled kernels."""
 
@@ -203,11 +218,11 @@ class _ScanPlan:
         self.is_cut = np.ones(len(self.bin_rows), dtype=bool)
         self.is_cut[self.missing_rows] = False
 
-    def edges(self, histogram: Exacts, totals: Exacts, abstain: bool) -> Exacts:
+    def edges(self, histogram: Exacts, totals: Exacts, absent: int) -> Exacts:
         """Return the score columns' edges of every cut, with missing values on either side.
 
         Shape (bins, 2, K): at [b, 0] the values below bin b are on the negative side; at [b, 1]
-        the missing values are too. Where missing values abstain, shape (bins, 1, K).
+        the missing values are too. Where the side of missing values is given, shape (bins, 1, K).
         """
         below = np.cumsum(histogram, axis=0) - histogram
         below -= below[self.offsets][self.column_of]
@@ -216,18 +231,18 @@ class _ScanPlan:
             return high[:, None, :]
         missing = np.zeros((len(self.offsets), histogram.shape[1]), dtype=histogram.dtype)
         missing[self.missing_columns] = histogram[self.missing_rows]
-        if abstain:
-            return (high - missing[self.column_of])[:, None, :]
+        if absent != LEARN:
+            return (high - (1 - absent) * missing[self.column_of])[:, None, :]
         return np.stack([high, high - 2 * missing[self.column_of]], axis=1)
 
-    def best(self, sizes: Exacts, constant: bool, abstain: bool) -> tuple[Exacts, Columns]:
+    def best(self, sizes: Exacts, constant: bool, absent: int) -> tuple[Exacts, Columns]:
         """Return each column's largest value and its place among the flattened cuts.
 
         `sizes` has shape (bins, sides) or (bins, sides, K). The lowest place wins a tie: the
         lowest threshold, then missing values on the positive side.
         """
         sides = sizes.shape[1]
-        sizes = np.where(self._allowed(sides, sizes.ndim, constant, abstain), sizes, -1)
+        sizes = np.where(self._allowed(sides, sizes.ndim, constant, absent), sizes, -1)
         flat = sizes.reshape(-1, *sizes.shape[2:])
         best = np.maximum.reduceat(flat, self.offsets * sides, axis=0)
         owner = np.repeat(self.column_of, sides)
@@ -235,16 +250,32 @@ class _ScanPlan:
         place = np.where(flat == best[owner], place, len(flat))
         return best, np.minimum.reduceat(place, self.offsets * sides, axis=0).astype(np.intp)
 
-    def cut(self, place: Columns, abstain: bool) -> tuple[Columns, Signs]:
+    def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
+        """Return whether the edges of cuts, shape (bins, sides), have signs that they may have."""
+        allowed = bounds.directions[self.column_of][:, None] * edges >= 0
+        owner = np.repeat(np.arange(len(bounds.directions)), np.diff(bounds.starts))
+        rows = self.offsets[owner] + bounds.firsts
+        if edges.shape[1] == 2:
+            sides, known = (1 - bounds.sides) // 2, bounds.sides != 0
+        else:
+            usual = 1 if absent == LEARN else absent
+            expected = np.where(self.cuts_missing[rows], usual, 1)
+            sides, known = np.zeros_like(rows), bounds.sides == expected
+        at = (rows[known], sides[known])
+        allowed[at] |= np.abs(edges[at]) <= bounds.limits[known]
+        return allowed
+
+    def cut(self, place: Columns, absent: int) -> tuple[Columns, Signs]:
         """Return the first bin on the positive side and the missing side at a place."""
-        if abstain:
-            return self.first_of[place], np.where(self.cuts_missing[place], 0, 1).astype(np.int8)
+        if absent != LEARN:
+            side = np.where(self.cuts_missing[place], absent, 1).astype(np.int8)
+            return self.first_of[place], side
         sides = 2 if self.any_missing else 1
         return self.first_of[place // sides], (1 - 2 * (place % sides)).astype(np.int8)
 
-    def _allowed(self, sides: int, ndim: int, constant: bool, abstain: bool) -> NDArray[np.bool_]:
+    def _allowed(self, sides: int, ndim: int, constant: bool, absent: int) -> NDArray[np.bool_]:
         allowed = np.repeat(self.is_cut[:, None], sides, axis=1)
-        allowed[:, 0] &= constant | (self.first_of > 0) | (self.cuts_missing & abstain)
+        allowed[:, 0] &= constant | (self.first_of > 0) | (self.cuts_missing & (absent < 1))
         if sides == 2:
             allowed[:, 1] &= self.cuts_missing
         return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from edgewise.data import BinnedTable
 from edgewise.learners.base import Energies, Found, Learner, Round
 from edgewise.learners.best import Best
+from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
 from edgewise.learners.indicator import Indicator
 from edgewise.learners.product import Product
@@ -18,6 +19,7 @@ __all__ = [
     "LEARNER_NAMES",
     "Best",
     "Energies",
+    "Feature",
     "Found",
     "Goal",
     "Haar",
@@ -38,6 +40,7 @@ LEARNERS: dict[str, type[Learner]] = {
     "product": Product,
     "tree": Tree,
     "haar": Haar,
+    "feature": Feature,
     "best": Best,
 }
 """Every learner by the name it has in files."""

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Exacts, Reals, Signs
-from edgewise.kernels import Kernels, Problem
+from edgewise.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.kernels import Bounds, Candidates, Kernels, Problem
 from edgewise.model import Rule, Test
 from edgewise.search import Search
 
@@ -67,6 +67,13 @@ class Round:
     gain : bool
         Whether rules are compared by gain and not by edge; what is found then has the gain in
         place of its edge.
+    bounds : function or None
+        Which signs the edges of cuts of numeric columns may have, given the columns.
+    cuts : function or None
+        What finds the best cut of each column, with the arguments of ``kernels.search``; None is
+        that search itself.
+    fall : function or None
+        From real outputs of all rows to how far the loss falls along them, to second order.
     rng : function
         Returns the round's random stream.
     """
@@ -78,6 +85,9 @@ class Round:
     real_votes: bool = False
     score_edges: bool = False
     gain: bool = False
+    bounds: Callable[[Columns], Bounds] | None = None
+    cuts: Callable[..., Candidates] | None = None
+    fall: Callable[[Reals], float] | None = None
 
     @property
     def table(self) -> BinnedTable:

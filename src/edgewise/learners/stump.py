@@ -1,14 +1,18 @@
 """The decision stump: one threshold on one numeric column (seed 001, appendix C)."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from edgewise.data import BinnedTable
 from edgewise.dtypes import Columns
+from edgewise.kernels import LEARN
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
 from edgewise.validation import flag, one_of
 
-MISSING_CHOICES = ("learn", "abstain")
+MISSING_SIDES = {"learn": LEARN, "abstain": 0, "low": -1, "high": 1}
+"""Where missing values go: the side of a cut, or LEARN."""
 
 
 class Stump(ColumnLearner):
@@ -21,10 +25,11 @@ class Stump(ColumnLearner):
     constant : bool, default True
         Whether the stump may be the constant classifier (a threshold of minus infinity), which
         outputs +1 everywhere and whose votes follow the weight of each class.
-    missing : {"learn", "abstain"}, default "learn"
+    missing : {"learn", "abstain", "low", "high"}, default "learn"
         Missing values go to the side where the edge is larger; or the stump abstains on them,
-        the three-leaf stump of seed 003 section 3.3.1. Columns are compared by their edges, which
-        do not see how much weight a stump abstains on.
+        the three-leaf stump of seed 003 section 3.3.1 (columns are compared by their edges, which
+        do not see how much weight a stump abstains on); or they always count as below, or above,
+        every threshold, in columns without any in training too.
 
     Examples
     --------
@@ -43,7 +48,7 @@ class Stump(ColumnLearner):
     def validate(self) -> None:
         """Raise if a setting is wrong."""
         flag("constant", self.constant)
-        one_of("missing", self.missing, MISSING_CHOICES)
+        one_of("missing", self.missing, MISSING_SIDES)
 
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable
@@ -53,17 +58,19 @@ class Stump(ColumnLearner):
         columns = self.search_.pull()
         if len(columns) == 0:
             return self._fallback(round)
-        found = round.kernels.search(
+        search = round.kernels.search if round.cuts is None else round.cuts
+        found = search(
             columns,
             round.problem,
             score_edges=round.score_edges or round.energies is not None,
             constant=self.constant,
-            abstain=self.missing == "abstain",
+            absent=MISSING_SIDES[self.missing],
             gain=round.gain,
+            bounds=None if round.bounds is None else round.bounds(columns),
         )
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())
-        if self.constant and self.missing == "abstain":
+        if self.constant and self.missing in ("abstain", "low"):
             # Where every column has missing values the constant is none of their cuts.
             always = constant_found(round)
             if always is not None and not losses[best] <= always.loss:
@@ -72,7 +79,7 @@ class Stump(ColumnLearner):
             return None
         place = (int(columns[best]), int(found.first[best]), int(found.missing[best]))
         return Found(
-            cut_at(round.table, *place),
+            self._cut(round.table, *place),
             int(found.edges[best]),
             float(losses[best]),
             None if found.score_edges is None else found.score_edges[best].copy(),
@@ -89,13 +96,13 @@ class Stump(ColumnLearner):
             round.problem,
             per_score=True,
             constant=self.constant,
-            abstain=self.missing == "abstain",
+            absent=MISSING_SIDES[self.missing],
         )
         best = found.edges.argmax(axis=0)
         scores = np.arange(n_scores)
         edges = found.edges[best, scores]
         always = np.zeros(n_scores, dtype=bool)
-        if self.constant and self.missing == "abstain":
+        if self.constant and self.missing in ("abstain", "low"):
             always = np.abs(round.problem.signed_totals) > edges
         if not (always | (edges > 0)).any():
             return None
@@ -105,7 +112,7 @@ class Stump(ColumnLearner):
             found.missing[best, scores].tolist(),
             strict=True,
         )
-        cuts = [cut_at(round.table, *place) for place in places]
+        cuts = [self._cut(round.table, *place) for place in places]
         return PerScore(
             tuple(EVERYWHERE if never else cut for cut, never in zip(cuts, always, strict=True))
         )
@@ -117,7 +124,14 @@ class Stump(ColumnLearner):
             return None
         j = columns[int(rng.integers(len(columns)))]
         first = 1 + int(rng.integers(len(table.thresholds(j))))
-        return cut_at(table, j, first, 1 if self.missing == "learn" else 0)
+        return self._cut(table, j, first, 1 if self.missing == "learn" else 0)
+
+    def _cut(self, table: BinnedTable, j: int, first: int, missing: int) -> Cut:
+        """Return the cut before a bin; where the side of missing values is given, with that one."""
+        cut = cut_at(table, j, first, missing)
+        if self.missing == "learn" or cut is EVERYWHERE:
+            return cut
+        return replace(cut, missing=MISSING_SIDES[self.missing])
 
     def _fallback(self, round: Round) -> Found | None:
         """Return the constant where no column can be cut."""

@@ -2,12 +2,15 @@
 
 from edgewise.model.archive import FORMAT_VERSION, ModelFileError, read, write
 from edgewise.model.explain import Curve, Explanation, Group, explain
+from edgewise.model.feature_terms import FeatureTerms
 from edgewise.model.predictor import Predictor, Terms
+from edgewise.model.rank_wording import FusionWording, RankWording
 from edgewise.model.readable import ReadableRule, Wording
 from edgewise.model.rule_terms import RuleTerms
 from edgewise.model.rules import (
     EVERYWHERE,
     Cut,
+    Linear,
     Node,
     PerScore,
     ProductRule,
@@ -27,12 +30,16 @@ __all__ = [
     "Curve",
     "Cut",
     "Explanation",
+    "FeatureTerms",
+    "FusionWording",
     "Group",
+    "Linear",
     "ModelFileError",
     "Node",
     "PerScore",
     "Predictor",
     "ProductRule",
+    "RankWording",
     "ReadableRule",
     "Rule",
     "RuleTerms",

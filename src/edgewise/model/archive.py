@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version of the file format.
 
 To change the format: raise this number, keep reading the older ones (`_UPGRADES` maps a version to
@@ -48,7 +48,25 @@ def _from_1(
     return header, arrays
 
 
-_UPGRADES: dict[int, Any] = {1: _from_1}
+def _from_2(
+    header: dict[str, Any], arrays: dict[str, NDArray]
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Format 2 held classifiers only, whose history needs no names."""
+    header["history"] = [
+        "edge",
+        "alpha",
+        "energy",
+        "bound",
+        "train_error",
+        "hamming_loss",
+        "pseudo_weight",
+        "validation",
+        "weight",
+    ]
+    return header, arrays
+
+
+_UPGRADES: dict[int, Any] = {1: _from_1, 2: _from_2}
 _HEADER = "model.json"
 _KINDS = frozenset("fiub")
 _DATE = (1980, 1, 1, 0, 0, 0)

@@ -136,15 +136,19 @@ class Explanation(Sequence[Curve]):
             return repr(self.classes[int(scores[0] > 0)])
         return repr(self.classes[int(scores.argmax())])
 
+    def _sides(self, curve: Curve) -> str:
+        low, high = (self._favoured(curve.scores[end]) for end in (0, -1))
+        return f"low values favour {low}, high values favour {high}"
+
     def __repr__(self) -> str:
         used = len({curve.name for curve in self} | {n for g in self.groups for n in g.names})
-        lines = [f"Explanation: {used} columns in use, {len(self.classes)} classes"]
+        ranks = len(self.classes) == 1
+        classes = "" if ranks else f", {len(self.classes)} classes"
+        lines = [f"Explanation: {used} columns in use{classes}"]
         for curve in self._curves[:10]:
-            low, high = (self._favoured(curve.scores[end]) for end in (0, -1))
-            lines.append(
-                f"  {curve.importance:6.1%}  {curve.name}: {len(curve.thresholds)} thresholds, "
-                f"low values favour {low}, high values favour {high}"
-            )
+            says = _course(curve) if ranks else self._sides(curve)
+            cuts = f"{len(curve.thresholds)} thresholds"
+            lines.append(f"  {curve.importance:6.1%}  {curve.name}: {cuts}, {says}")
         if len(self) > 10:
             lines.append(f"  ... and {len(self) - 10} more")
         for group in self.groups[:10]:
@@ -153,6 +157,15 @@ class Explanation(Sequence[Curve]):
         if len(self.groups) > 10:
             lines.append(f"  ... and {len(self.groups) - 10} more groups of columns")
         return "\n".join(lines)
+
+
+def _course(curve: Curve) -> str:
+    """Return how a ranker's score runs with a column."""
+    steps = np.diff(curve.scores[:, 0])
+    span = float(np.ptp(curve.scores[:, 0]))
+    way = "up and down" if (steps < 0).any() and (steps > 0).any() else None
+    rising = "rises" if (steps >= 0).all() else "falls"
+    return f"score {way or rising} by {span:.2f} in all"
 
 
 def explain(

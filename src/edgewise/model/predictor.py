@@ -9,12 +9,13 @@ import numpy as np
 from edgewise.data import Aligned, Table
 from edgewise.data.filters import Filters
 from edgewise.dtypes import Reals
+from edgewise.model.feature_terms import FeatureTerms
 from edgewise.model.rule_terms import RuleTerms
 from edgewise.model.rules import Cut, Rule
 from edgewise.model.tables import ScoreTables, collapse
 from edgewise.model.terms import StumpTerms
 
-Terms = StumpTerms | RuleTerms
+Terms = StumpTerms | RuleTerms | FeatureTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class Predictor:
 
     Attributes
     ----------
-    terms : StumpTerms or RuleTerms
+    terms : StumpTerms, RuleTerms or FeatureTerms
         The terms.
     n_columns : int
         The number of columns of the table; filters are numbered after them.

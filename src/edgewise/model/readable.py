@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgewise.dtypes import Reals
-from edgewise.model.rules import Cut, PerScore, ProductRule, Rule, Scores, Subset, TreeRule
+from edgewise.model.rules import Cut, Linear, PerScore, ProductRule, Rule, Scores, Subset, TreeRule
 
 # Longer lists of values and classes are cut short.
 _MOST_NAMES = 8
@@ -88,6 +88,8 @@ class Wording:
             return self._subset(rule)
         if isinstance(rule, ProductRule):
             return " * ".join(self.test(term) for term in rule.terms)
+        if isinstance(rule, Linear):
+            return f"({self._name(rule.column)}, {rule.fill:.6g} where missing)"
         assert isinstance(rule, Scores)
         order = np.argsort(-np.abs(rule.values[:-1]), kind="stable")[:_MOST_NAMES].tolist()
         values = [f"{self._value(rule.column, c)}: {rule.values[c]:+.2f}" for c in order]
@@ -162,10 +164,13 @@ class Wording:
                 lines.append(f"{pad}{word}:\n{self._tree(tree, moves, end, depth + 1)}")
             else:
                 leaf = moves * tree.leaves[-1 - end]
-                sized = len(leaf) == 1 and tree.leaves.dtype != np.int8
-                size = f" by {np.abs(leaf[0]):.2f}" if sized else ""
-                lines.append(f"{pad}{word}: {self.votes(leaf)}{size}")
+                lines.append(f"{pad}{word}: {self._leaf(leaf, tree.leaves.dtype != np.int8)}")
         return "\n".join(lines)
+
+    def _leaf(self, moves: Reals, sized: bool) -> str:
+        """Return what a leaf says; with real values also how loudly."""
+        size = f" by {np.abs(moves[0]):.2f}" if sized and len(moves) == 1 else ""
+        return self.votes(moves) + size
 
 
 def _listed(names: list[str], total: int) -> str:

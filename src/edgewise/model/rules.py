@@ -28,6 +28,9 @@ class Source(Protocol):
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return for each row what `values` says of its category."""
 
+    def numbers(self, j: int) -> Reals:
+        """Return the values of numeric column `j`."""
+
 
 class Rule(ABC):
     """A base function phi."""
@@ -40,6 +43,11 @@ class Rule(ABC):
     @abstractmethod
     def columns(self) -> list[int]:
         """The columns that the rule looks at, one entry for each test."""
+
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """What is equal for equal rules; None where that is not asked for."""
+        return None
 
 
 class Test(Rule):
@@ -62,6 +70,16 @@ class Test(Rule):
     def columns(self) -> list[int]:
         """The columns that the rule looks at, one entry for each test."""
         return [factor.column for factor in self.factors]
+
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """What is equal for equal rules: the factors."""
+        return tuple(
+            (f.column, f.threshold, f.missing)
+            if isinstance(f, Cut)
+            else (f.column, bytes(f.values))
+            for f in self.factors
+        )
 
 
 @dataclass(frozen=True)
@@ -226,6 +244,37 @@ class Scores(Rule):
     def columns(self) -> list[int]:
         """The column."""
         return [self.column]
+
+
+@dataclass(frozen=True)
+class Linear(Rule):
+    """A numeric column itself: the simplest weak ranker of seed 003 section 4.3.
+
+    Attributes
+    ----------
+    column : int
+        The column.
+    fill : float
+        What stands for a missing value, q_def.
+    """
+
+    column: int
+    fill: float
+
+    def outputs(self, source: Source) -> Reals:
+        """Return the column's values, shape (1, n)."""
+        values = source.numbers(self.column)
+        return np.where(np.isnan(values), self.fill, values)[None]
+
+    @property
+    def columns(self) -> list[int]:
+        """The column."""
+        return [self.column]
+
+    @property
+    def key(self) -> tuple[object, ...] | None:
+        """What is equal for equal rules."""
+        return (self.column, self.fill)
 
 
 def by_leaf(leaves: Signs | Reals, leaf_of: NDArray[np.intp]) -> Signs | Reals:

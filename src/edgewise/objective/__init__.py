@@ -1,23 +1,26 @@
 """Objectives: how scores become signed weights, and how long the step is."""
 
-from edgewise.objective.hamming import (
-    LOSSES,
-    REFRESH_EVERY,
-    Hamming,
-    Progress,
-    Settings,
-    Targets,
-)
+from edgewise.objective.base import Objective, Progress
+from edgewise.objective.cumulative import Cumulative
+from edgewise.objective.hamming import LOSSES, REFRESH_EVERY, Hamming, Settings, Targets
+from edgewise.objective.ranking import CRITERIA, STEPS, Ranking, RankSettings, edge_limit
 from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule
 
 __all__ = [
+    "CRITERIA",
     "LOSSES",
     "REFRESH_EVERY",
+    "STEPS",
     "VOTE_RULES",
+    "Cumulative",
     "Hamming",
+    "Objective",
     "Progress",
+    "RankSettings",
+    "Ranking",
     "Settings",
     "Targets",
     "Vote",
     "VoteRule",
+    "edge_limit",
 ]

@@ -1,9 +1,8 @@
 """The Hamming losses of AdaBoost.MH, exponential and logistic: weights and steps."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -24,7 +23,8 @@ from edgewise.kernels import (
     fixed,
 )
 from edgewise.learners import Energies, Found, Learner, Round
-from edgewise.model import TreeRule
+from edgewise.model import Rule, TreeRule
+from edgewise.objective.streams import stream
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
 # The weights are multiplied round by round; now and then they are computed from the scores, so
@@ -79,7 +79,7 @@ class Targets:
 LOSSES = ("exponential", "logistic")
 
 
-class Progress(NamedTuple):
+class HammingProgress(NamedTuple):
     """How training stands after a round.
 
     Attributes
@@ -178,7 +178,7 @@ class Hamming:
         round = Round(
             self.kernels,
             self._problem(t, everything),
-            _stream(self.settings.seed, t),
+            stream(self.settings.seed, t),
             self._energies() if self.rule.compares_energies else None,
             self.settings.votes == "real",
         )
@@ -222,8 +222,10 @@ class Hamming:
     def _retake_real(self, outputs: Signs | Reals, alpha: float, votes: Reals, edge: float) -> Vote:
         return Vote(alpha, votes, edge, self.kernels.energy(self.state, outputs, alpha * votes))
 
-    def advance(self, outputs: Signs | Reals, vote: Vote) -> Progress:
-        """Take the step."""
+    def advance(
+        self, outputs: Signs | Reals, vote: Vote, rule: Rule | None = None
+    ) -> HammingProgress:
+        """Take the step; which rule it is along does not matter here."""
         weight = self._weight
         if self.logistic or outputs.dtype != np.int8:
             tally = self._recompute(outputs, vote)
@@ -242,7 +244,7 @@ class Hamming:
             )
             tally = self.kernels.advance(self.state, cast(Signs, outputs), step)
             self._shift -= math.log(vote.energy)
-        return Progress(
+        return HammingProgress(
             tally.wrong_rows / self._row_total,
             self._hamming_loss(tally.wrong_entries),
             tally.pseudo / EXACT_SCALE if tally.pseudo >= 0 else float("nan"),
@@ -314,13 +316,3 @@ class Hamming:
             wrong = (scores > 0) != (labels > 0)
             total += int(fixed(self.targets.initial_weights(k)[wrong] * self._scale).sum())
         return total / EXACT_SCALE
-
-
-def _stream(seed: int, t: int) -> Callable[[], np.random.Generator]:
-    """Return a function that gives the round's random stream, made when first asked for."""
-
-    @cache
-    def stream() -> np.random.Generator:
-        return np.random.default_rng([seed, t, 2])
-
-    return stream

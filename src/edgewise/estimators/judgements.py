@@ -1,0 +1,308 @@
+"""Judged documents and pairs as users give them, and the feedback that is made of them."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.data import Table, as_table
+from edgewise.dtypes import ROW, Exacts, Reals
+from edgewise.estimators.targets import read_row_weights
+from edgewise.kernels import Feedback, GradedLists, Kernels, Layout, PairList
+from edgewise.metrics import Lists
+
+PAIR_WEIGHTS = ("equal", "difference")
+
+# The power of a query's number of pairs (or their weight) by which its pairs are divided.
+QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
+
+logger = logging.getLogger("edgewise")
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Documents with grades, of queries that have at least two grades.
+
+    Attributes
+    ----------
+    table : Table
+        Their features.
+    grades : float64 array of shape (n,)
+        Their grades.
+    query : int64 array of shape (n,)
+        The number of each one's query.
+    weights : float64 array of shape (n,) or None
+        Their own weights, all positive.
+    query_factors : float64 array of shape (queries,)
+        The weights of the queries.
+    """
+
+    table: Table
+    grades: Reals
+    query: Exacts
+    weights: Reals | None
+    query_factors: Reals
+
+    def take(self, rows: NDArray[np.intp]) -> "JudgedRows":
+        """Return some of the rows."""
+        kept, codes = np.unique(self.query[rows], return_inverse=True)
+        return JudgedRows(
+            self.table.take(rows),
+            self.grades[rows],
+            codes.astype(np.int64),
+            None if self.weights is None else self.weights[rows],
+            self.query_factors[kept],
+        )
+
+    def feedback(self, kernels: Kernels, pair_weight: str, query_weight: str) -> Feedback:
+        """Return the pairs of all documents of different grades in the same query."""
+        return graded_feedback(
+            kernels,
+            np.arange(len(self.grades)),
+            self.grades,
+            self.query,
+            pair_weight,
+            query_weight,
+            self.weights,
+            self.query_factors,
+        )
+
+
+def graded_feedback(
+    kernels: Kernels,
+    rows: NDArray[np.intp],
+    grades: Reals,
+    query: Exacts,
+    pair_weight: str = "equal",
+    query_weight: str = "pairs",
+    weights: Reals | None = None,
+    query_factors: Reals | None = None,
+) -> GradedLists:
+    """Return the feedback of graded documents, which may be some of the rows of a table.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        The kernels of the table.
+    rows : int array of shape (m,)
+        The table rows of the documents.
+    grades, query : arrays of shape (m,)
+        Their grades, and the numbers of their queries, from 0 on without gaps.
+    pair_weight : {"equal", "difference"}
+        What a pair counts: 1, or the difference of its grades.
+    query_weight : {"pairs", "root", "equal"}
+        What the pairs of a query total to: their number (or sum), its square root, or 1.
+    weights : float64 array of shape (m,) or None
+        The documents' own weights, which multiply those of their pairs.
+    query_factors : float64 array of shape (queries,) or None
+        What the totals of the queries are multiplied by.
+    """
+    order = np.lexsort((grades, query))
+    sorted_query, sorted_grades = query[order], grades[order]
+    new_query = np.diff(sorted_query, prepend=-1) != 0
+    new_group = new_query | (np.diff(sorted_grades, prepend=np.nan) != 0)
+    starts = np.flatnonzero(new_group)
+    own = np.ones(len(order)) if weights is None else weights[order]
+    layout = Layout(
+        rows[order].astype(ROW),
+        np.append(starts, len(order)).astype(np.intp),
+        np.append(np.flatnonzero(new_query[starts]), len(starts)).astype(np.intp),
+        sorted_grades[starts],
+        own,
+        pair_weight == "difference",
+    )
+    return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight], query_factors)
+
+
+def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRows:
+    """Return the training documents: those that are in any pair.
+
+    Queries with one grade have no pairs, and rows of weight 0 count as absent.
+
+    Raises
+    ------
+    ValueError
+        If X, y, qid and the weights do not fit together, or there are no pairs at all.
+    """
+    lists = Lists(y, qid)
+    if lists.n_rows != table.n_rows:
+        raise ValueError(
+            "X and y must have the same number of rows, got inconsistent numbers of samples: "
+            f"{[table.n_rows, lists.n_rows]}"
+        )
+    weights, factors = read_weights(sample_weight, lists)
+    counts = np.ones(lists.n_rows, dtype=bool) if weights is None else weights > 0
+    counts &= factors[lists.row_query] > 0
+    alive = _has_pairs(lists, counts)
+    if not alive.any():
+        raise ValueError(
+            "y has no two documents of different grades in the same query: there are no pairs to "
+            "learn from"
+        )
+    if not alive.all() and len(alive) > 1:
+        logger.warning(
+            "%d of %d queries have documents of one grade only, and so no pairs: they are left out",
+            len(alive) - int(alive.sum()),
+            len(alive),
+        )
+    rows = np.flatnonzero(counts & alive[lists.row_query])
+    judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors)
+    return judged if len(rows) == lists.n_rows else judged.take(rows)
+
+
+def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which queries have rows that count of at least two grades."""
+    highest = np.full(lists.n_queries, -np.inf)
+    lowest = np.full(lists.n_queries, np.inf)
+    np.maximum.at(highest, lists.row_query[counts], lists.grades[counts])
+    np.minimum.at(lowest, lists.row_query[counts], lists.grades[counts])
+    return lowest < highest
+
+
+def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]:
+    """Return the weights of the rows and of the queries.
+
+    Raises
+    ------
+    ValueError
+        If there is not one weight for each row or each query, or they are negative or all 0.
+    """
+    factors = np.ones(lists.n_queries)
+    if isinstance(sample_weight, Mapping):
+        missing = [query for query in lists.queries.tolist() if query not in sample_weight]
+        if missing:
+            raise ValueError(f"sample_weight has no weight for the query {missing[0]!r}")
+        by_query = [sample_weight[query] for query in lists.queries.tolist()]
+        weights = read_row_weights(by_query, lists.n_queries)
+        return None, factors if weights is None else weights
+    if sample_weight is not None and lists.n_queries != lists.n_rows:
+        shape = np.shape(sample_weight)
+        if shape == (lists.n_queries,):
+            weights = read_row_weights(sample_weight, lists.n_queries)
+            return None, factors if weights is None else weights
+        if shape not in ((), (lists.n_rows,)):
+            raise ValueError(
+                f"sample_weight has {shape} weights, expected one for each of the {lists.n_rows} "
+                f"rows or of the {lists.n_queries} queries"
+            )
+    return read_row_weights(sample_weight, lists.n_rows), factors
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """Pairs of rows: ``better[p]`` is to be ranked above ``worse[p]``, with a positive weight."""
+
+    table: Table
+    worse: NDArray[np.intp]
+    better: NDArray[np.intp]
+    weights: Reals
+
+    def feedback(self) -> PairList:
+        """Return the pairs as feedback."""
+        rows, places = np.unique(np.concatenate([self.worse, self.better]), return_inverse=True)
+        worse, better = np.split(places.astype(np.intp), 2)
+        return PairList(rows.astype(ROW), worse, better, self.weights)
+
+
+def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
+    """Return the feedback Phi that pairs and their weights add up to.
+
+    Each pair (x0, x1) adds its weight to Phi(x0, x1) and takes it from Phi(x1, x0); where the sum
+    is negative the pair counts the other way round, where it is 0 not at all.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the pairs are not pairs of different rows of X, or the weights are not finite numbers.
+    """
+    listed = np.asarray(pairs)
+    if listed.size == 0:
+        raise ValueError("pairs must have at least one pair of rows, got none")
+    if listed.ndim != 2 or listed.shape[1] != 2 or listed.dtype.kind not in "iu":
+        raise ValueError(
+            "pairs must be an array of integers of shape (n_pairs, 2): the worse row and the "
+            f"better row; got shape {listed.shape} of {listed.dtype}"
+        )
+    if listed.min() < 0 or listed.max() >= table.n_rows:
+        raise ValueError(f"pairs must name rows of X, from 0 to {table.n_rows - 1}")
+    if (listed[:, 0] == listed[:, 1]).any():
+        raise ValueError("pairs must be of two different rows")
+    given = np.ones(len(listed)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if given.shape != (len(listed),) or not np.isfinite(given).all():
+        raise ValueError(
+            f"weights must be {len(listed)} finite numbers, one for each pair; got an array of "
+            f"shape {given.shape}"
+        )
+    low, high = listed.min(axis=1).astype(np.int64), listed.max(axis=1).astype(np.int64)
+    keys, place = np.unique(low * table.n_rows + high, return_inverse=True)
+    order = np.lexsort((given, place))
+    signed = np.where(listed[:, 1] == high, given, -given)[order]
+    sums = np.zeros(len(keys))
+    np.add.at(sums, place[order], signed)
+    kept = np.flatnonzero(sums)
+    if len(kept) == 0:
+        raise ValueError("pairs: the weights of all pairs cancel, there is nothing to learn from")
+    low, high, sums = keys[kept] // table.n_rows, keys[kept] % table.n_rows, sums[kept]
+    worse, better = np.where(sums > 0, [low, high], [high, low])
+    return JudgedPairs(table, worse.astype(np.intp), better.astype(np.intp), np.abs(sums))
+
+
+@dataclass(frozen=True)
+class HeldOutLists:
+    """Validation documents: features and graded lists."""
+
+    table: Table
+    lists: Lists
+
+
+def read_held_out_lists(eval_set: Any, like: Table, infinite: str) -> HeldOutLists:
+    """Return the validation documents that the user gave.
+
+    Raises
+    ------
+    ValueError
+        If `eval_set` is not (X, y) or (X, y, qid), or does not match the training rows.
+    """
+    if isinstance(eval_set, list) and len(eval_set) == 1:
+        eval_set = eval_set[0]
+    if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
+        raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
+    table = as_table(eval_set[0], infinite).declare(list(like.nominal))
+    if table.n_columns != like.n_columns:
+        raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.n_columns}")
+    try:
+        lists = Lists(*eval_set[1:])
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"eval_set: {error}") from error
+    if lists.n_rows != table.n_rows:
+        raise ValueError(f"eval_set has {table.n_rows} rows and {lists.n_rows} grades")
+    return HeldOutLists(table, lists)
+
+
+def split_queries(rows: JudgedRows, fraction: float, seed: int) -> tuple[JudgedRows, HeldOutLists]:
+    """Set a random share of the queries aside for validation; of one query, of its documents.
+
+    Raises
+    ------
+    ValueError
+        If the split would leave nothing to train on or to validate on.
+    """
+    n_queries = len(rows.query_factors)
+    rng = np.random.default_rng(seed)
+    units = rows.query if n_queries > 1 else np.arange(len(rows.grades))
+    n_units = n_queries if n_queries > 1 else len(rows.grades)
+    size = round(fraction * n_units)
+    if not 0 < size < n_units:
+        raise ValueError(
+            f"validation_fraction={fraction} of {n_units} queries leaves {n_units - size} to train "
+            f"on and {size} to validate on"
+        )
+    aside = np.isin(units, rng.permutation(n_units)[:size])
+    kept, held = np.flatnonzero(~aside), np.flatnonzero(aside)
+    training = rows.take(kept)
+    if training.grades.min() == training.grades.max():
+        raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
+    return training, HeldOutLists(rows.table.take(held), Lists(rows.grades[held], rows.query[held]))

@@ -1,0 +1,444 @@
+"""RankBoost as a scikit-learn style estimator."""
+
+import time
+from collections.abc import Iterator
+from copy import copy
+from inspect import signature
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from edgewise.boosting import RANKING, History, Task, TermList
+from edgewise.data import BinnedTable, categories_of, encode, fit_bins
+from edgewise.dtypes import Reals
+from edgewise.estimators.judgements import (
+    HeldOutLists,
+    JudgedPairs,
+    JudgedRows,
+    read_held_out_lists,
+    read_judged,
+    read_pairs,
+    split_queries,
+)
+from edgewise.estimators.parts import no_terms, with_all_columns
+from edgewise.estimators.rank_parts import (
+    check_rank_parameters,
+    cumulative_of,
+    rank_learner,
+    rank_monitor,
+    rank_terms,
+)
+from edgewise.estimators.targets import bin_mass
+from edgewise.estimators.training import Trainable
+from edgewise.kernels import Feedback, Kernels, kernels_for
+from edgewise.learners import Learner
+from edgewise.metrics import Lists, ranking_metric
+from edgewise.model import RankWording, Rule, Terms, Wording
+from edgewise.objective import Ranking, RankSettings
+from edgewise.search import search_named
+
+
+class RankBoost(Trainable, BaseEstimator):
+    """RankBoost: learns to rank from grades or pairs; a model is a sum of readable rules.
+
+    Each round adds a rule that says 1 or 0 of a document, such as "bm25 is at least 12", times a
+    coefficient; documents are ranked by the sum. Every round lowers an upper bound of the share of
+    misordered pairs, which is shown as it trains. Time and memory are linear in the number of
+    documents, whatever the number of pairs. The same data and `random_state` give the same model,
+    bit for bit, for any `n_jobs`.
+
+    Parameters
+    ----------
+    learner : {"stump", "product", "tree", "feature"}, Learner or list of them, default "stump"
+        The family of rules. "stump" is a threshold on one column, or a subset of the values of a
+        nominal one. "product" multiplies two such tests, "tree" nests them to 8 leaves. "feature"
+        takes columns as they are.
+    search : {"exhaustive", "lazy"} or Search, default "exhaustive"
+        Which columns a round looks at.
+    n_rounds : int, default 300
+        The number of rounds.
+    criterion : {"edge", "energy"}, default "edge"
+        What rules are chosen by: |r|, fast, or the exact Z = W0 + 2 sqrt(W- W+), some ten times
+        slower (the thesis's third and second methods). "energy" is for thresholds only.
+    step : {"bound", "exact"} or None, default None
+        How long the step is: it minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is
+        "bound" with ``criterion="edge"`` and "exact" with "energy". Rules with real values always
+        have exact steps.
+    learning_rate : float, default 0.2
+        What every step is multiplied by, above 0 and at most 1.
+    monotone : {"learn", "increasing", "none"}, dict or array, default "learn"
+        How the contribution of a numeric column may run. "learn": either never falling or never
+        rising, as the column's first rule says. "increasing": never falling, the positive
+        cumulative weights of the thesis (WeakLearn.cum). "none": anyhow. Or +1, -1 or 0 for each
+        column, or by name. It holds for rules that are thresholds; others are free.
+    q_def : {None, 0, 1}, default None
+        What a rule says of a document that its column does not rank (a missing value): whichever is
+        better, or always 0 or 1. With a learner that has a name.
+    pair_weight : {"equal", "difference"}, default "difference"
+        What a pair counts: 1, or the difference of its grades.
+    query_weight : {"pairs", "root", "equal"}, default "root"
+        What the pairs of a query count together: their number, its square root, or 1.
+    subsample : float, default 1.0
+        The share of the queries, drawn anew in every round, on which rules are looked for.
+    validation_fraction : float or None, default None
+        The share of the queries to set aside and validate on.
+    patience : int or None, default None
+        Stop when the validation metric has not improved for so many rounds, and keep the model of
+        the best one.
+    eval_metric : str or callable, default "map"
+        What is measured on validation queries, and by `score`: "map", "ndcg", "ndcg@10", "mrr",
+        "precision@10", "recall@10", "disagreement", "prot" or "coverage", expected over ties. A
+        callable gets grades, scores and query ids, and larger is better.
+    time_limit : float or None, default None
+        Seconds after which training stops, reading and binning the data included.
+    max_bins : int, default 65535
+        The most bins of a column. With no more different values than that, every threshold is
+        tried.
+    infinite : {"raise", "missing", "value"}, default "raise"
+        What an infinite number in X means.
+    nominal : list of str or int, or None, default None
+        Columns, by name or number, whose numbers are names of things.
+    n_jobs : int or None, default None
+        Threads: None is 1, -1 all cores.
+    random_state : int, RandomState or None, default None
+        The seed of what is random: validation splits, random searches and `subsample`.
+    verbose : int, default 0
+        1 shows a progress bar.
+    callbacks : list of Callback or None, default None
+        Watch the training, or stop it.
+    warm_start : bool, default False
+        Go on from the rounds of the last fit instead of starting anew.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        The number of rounds in the model.
+    best_iteration_ : int
+        The round with the best validation metric; the last one without validation.
+    history_ : History
+        Edge r, alpha, energy Z, the bound of theorem 1, ranking loss and validation metric of every
+        round, also of those after the best that early stopping leaves out of the model.
+    stop_reason_ : str
+        Why training ended.
+    learner_ : Learner
+        What was trained with.
+    terms_ : StumpTerms, RuleTerms or FeatureTerms
+        The terms, packed into arrays. Rules say -1 or +1 there, so that coefficients are half those
+        of the scores.
+    feature_importances_ : array of shape (n_features,)
+        Each column's share in the fall of the loss.
+    n_features_in_, feature_names_in_ :
+        What training saw.
+
+    Examples
+    --------
+    >>> from edgewise import RankBoost
+    >>> X = [[3.0, 1.0], [1.0, 0.0], [2.0, 5.0], [9.0, 2.0], [7.0, 1.0], [8.0, 3.0]]
+    >>> y, qid = [1, 0, 2, 1, 0, 2], ["a", "a", "a", "b", "b", "b"]
+    >>> model = RankBoost(n_rounds=20).fit(X, y, qid=qid)
+    >>> model.rank(X, qid=qid)
+    array([2, 3, 1, 2, 3, 1])
+    >>> print(model.rules()[0])
+    +1.09 where (x1 >= 2.5)
+    """
+
+    def __init__(
+        self,
+        learner: Any = "stump",
+        *,
+        search: Any = "exhaustive",
+        n_rounds: int = 300,
+        criterion: str = "edge",
+        step: str | None = None,
+        learning_rate: float = 0.2,
+        monotone: Any = "learn",
+        q_def: int | None = None,
+        pair_weight: str = "difference",
+        query_weight: str = "root",
+        subsample: float = 1.0,
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        eval_metric: Any = "map",
+        time_limit: float | None = None,
+        max_bins: int = 65535,
+        infinite: str = "raise",
+        nominal: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.learner = learner
+        self.search = search
+        self.n_rounds = n_rounds
+        self.criterion = criterion
+        self.step = step
+        self.learning_rate = learning_rate
+        self.monotone = monotone
+        self.q_def = q_def
+        self.pair_weight = pair_weight
+        self.query_weight = query_weight
+        self.subsample = subsample
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.eval_metric = eval_metric
+        self.time_limit = time_limit
+        self.max_bins = max_bins
+        self.infinite = infinite
+        self.nominal = nominal
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+
+    def fit(
+        self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, eval_set: Any = None
+    ) -> Self:
+        """Train on documents `X` with grades `y`, compared within the queries `qid`.
+
+        Ctrl-C ends the training early and keeps the rounds so far.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The documents. A missing value is a document that the column does not rank.
+        y : array of shape (n_samples,)
+            Grades: any finite numbers, larger ones to be ranked higher.
+        qid : array of shape (n_samples,) or None
+            The query of each document, integers or strings in any order; None is one query.
+        sample_weight : array of shape (n_samples,) or (n_queries,), dict or None
+            Weights of the documents, which multiply those of their pairs; or of the queries, in the
+            order of their sorted ids or by id.
+        eval_set : tuple (X, y) or (X, y, qid), or None
+            Validation documents.
+
+        Returns
+        -------
+        self : RankBoost
+            The trained model.
+        """
+        return self._taken_over(lambda draft: draft._fit_grades(X, y, qid, sample_weight, eval_set))
+
+    def fit_pairs(self, X: Any, pairs: Any, weights: Any = None, eval_set: Any = None) -> Self:
+        """Train on pairs of documents: any feedback function Phi of seed 003 section 4.1.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The documents.
+        pairs : int array of shape (n_pairs, 2)
+            Rows of X, of which the second is to be ranked above the first. Preferences need not be
+            transitive. What is said of a pair several times, by several feedbacks, is added up;
+            what is said the other way round is subtracted.
+        weights : float array of shape (n_pairs,) or None
+            How important each pair is; a negative weight means the opposite order.
+        eval_set : tuple (X, y) or (X, y, qid), or None
+            Validation documents with grades.
+
+        Returns
+        -------
+        self : RankBoost
+            The trained model.
+
+        Examples
+        --------
+        >>> from edgewise import RankBoost
+        >>> model = RankBoost(n_rounds=5).fit_pairs([[1.0], [2.0], [3.0]], [[0, 2], [1, 2]])
+        >>> model.rank([[1.0], [3.0]])
+        array([2, 1])
+        """
+        return self._taken_over(lambda draft: draft._fit_pairs(X, pairs, weights, eval_set))
+
+    def _taken_over(self, train: Any) -> Self:
+        # A draft is trained and taken over at the end, so that a fit that fails changes nothing.
+        draft = copy(self)
+        train(draft)
+        self.__dict__ = draft.__dict__
+        return self
+
+    def _fit_grades(self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any) -> None:
+        started = time.perf_counter()
+        check_rank_parameters(self, eval_set)
+        going_on = self._going_on()
+        table = self._table(X, reset=not going_on)
+        rows = read_judged(table, y, qid, sample_weight)
+        self._begin(going_on)
+        held_out = None
+        if eval_set is not None:
+            held_out = read_held_out_lists(eval_set, table, self.infinite)
+        elif self.validation_fraction is not None:
+            rows, held_out = split_queries(rows, self.validation_fraction, self._seed)
+        self._fit(rows, held_out, going_on, started)
+
+    def _fit_pairs(self, X: Any, pairs: Any, weights: Any, eval_set: Any) -> None:
+        started = time.perf_counter()
+        check_rank_parameters(self, eval_set)
+        if self.validation_fraction is not None:
+            raise ValueError("validation_fraction needs grades: give fit_pairs an eval_set")
+        going_on = self._going_on()
+        table = self._table(X, reset=not going_on)
+        judged = read_pairs(table, pairs, weights)
+        self._begin(going_on)
+        held_out = None
+        if eval_set is not None:
+            held_out = read_held_out_lists(eval_set, table, self.infinite)
+        self._fit(judged, held_out, going_on, started)
+
+    def _fit(
+        self,
+        judged: JudgedRows | JudgedPairs,
+        held_out: HeldOutLists | None,
+        going_on: bool,
+        started: float,
+    ) -> None:
+        mass = bin_mass(judged.weights) if isinstance(judged, JudgedRows) else None
+        bins = fit_bins(judged.table, mass, self.max_bins)
+        binned = encode(judged.table, bins)
+        learner = rank_learner(self, binned)
+        categories = categories_of(bins)
+        if going_on:
+            self._check_going_on(categories)
+        before, history = self._before(going_on, rank_terms(learner))
+        self._categories, self._filters, self.learner_ = categories, None, learner
+        monitor = rank_monitor(held_out, binned, self.eval_metric)
+        kernels = kernels_for(binned, 1, self.n_rounds * learner.cost, self._n_threads())
+        try:
+            if isinstance(judged, JudgedRows):
+                pairs: Feedback = judged.feedback(kernels, self.pair_weight, self.query_weight)
+            else:
+                pairs = judged.feedback()
+            task = self._task(kernels, pairs, learner, monitor)
+            self._train(task, TermList(before), history, started)
+        finally:
+            kernels.close()
+
+    def _task(self, kernels: Kernels, pairs: Feedback, learner: Learner, monitor: Any) -> Task:
+        binned: BinnedTable = kernels.table
+        step = self.step or ("bound" if self.criterion == "edge" else "exact")
+        settings = RankSettings(
+            self.criterion, step, float(self.learning_rate), float(self.subsample), self._seed
+        )
+        cumulative = cumulative_of(self, learner, binned)
+        objective = Ranking(kernels, pairs, settings, cumulative, learner.needs_mass)
+        search = search_named(self.search)
+        fallback = with_all_columns(learner, search, self.subsample, binned, self._seed)
+        return Task(binned, objective, learner.ready(binned, search, self._seed), fallback, monitor)
+
+    def _going_on(self) -> bool:
+        return self.warm_start and hasattr(self, "terms_")
+
+    def _begin(self, going_on: bool) -> None:
+        # Going on, the same queries are set aside and the same columns drawn as before.
+        if not going_on:
+            self._seed = self._draw_seed()
+
+    def _check_going_on(self, categories: dict[int, tuple[object, ...]]) -> None:
+        """Raise where the terms there are cannot be followed by others."""
+        for name in getattr(self, "_unsaved", ()):
+            if getattr(self, name) == signature(RankBoost).parameters[name].default:
+                raise ValueError(
+                    f"warm_start: the model was saved without its {name}, which a file cannot "
+                    f"hold; give it again with set_params({name}=...)"
+                )
+        if categories != self._categories:
+            raise ValueError(
+                "warm_start: X has nominal columns with other values than in the last fit"
+            )
+
+    def _before(self, going_on: bool, kind: type[Terms]) -> tuple[Terms, History]:
+        """Return the terms and history to go on from."""
+        if not going_on:
+            return no_terms(kind, 1, 1), History(RANKING)
+        if self.n_rounds < self.n_rounds_:
+            raise ValueError(
+                f"n_rounds={self.n_rounds} must be at least {self.n_rounds_}, the number of rounds "
+                "there are already, when warm_start=True"
+            )
+        if not isinstance(self.terms_, kind):
+            raise ValueError("warm_start: learner must be as in the last fit")
+        history = copy(self.history_)
+        history.truncate(self.n_rounds_)
+        return self.terms_, history
+
+    def predict(self, X: Any) -> Reals:
+        """Return the scores of documents: larger is ranked higher within a query."""
+        table = self._table(X)
+        scores = self._predictor.scores(table, self._n_threads())[:, 0]
+        return scores + self._offset(self.n_rounds_)
+
+    def staged_predict(self, X: Any) -> Iterator[Reals]:
+        """Yield the scores after each round."""
+        table = self._table(X)
+        for t, scores in enumerate(self._predictor.staged_scores(table)):
+            yield scores[0] + self._offset(t + 1)
+
+    def _offset(self, n_rounds: int) -> float:
+        """Return what turns rules of -1 and +1 into rules of 0 and 1, with half the difference.
+
+        Real-valued rules are as they are.
+        """
+        return float(self._tests_sum[n_rounds])
+
+    def rank(self, X: Any, qid: Any = None) -> NDArray[np.int64]:
+        """Return the ranks of documents, 1 for the best of each query.
+
+        Documents with equal scores are ranked in the order of their rows.
+        """
+        return self._ranks(self.predict(X), qid)
+
+    def _ranks(self, scores: Reals, qid: Any) -> NDArray[np.int64]:
+        lists = Lists(np.zeros(len(scores)), qid)
+        order = np.lexsort((np.arange(len(scores)), -scores, lists.row_query))
+        ranks = np.empty(len(scores), dtype=np.int64)
+        ranks[order] = lists.position
+        return ranks
+
+    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+        """Return `eval_metric` of the model's ranking of documents with known grades."""
+        return self._measured(self.predict(X), y, qid)
+
+    def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
+        lists = Lists(y, qid)
+        if callable(self.eval_metric):
+            return float(self.eval_metric(lists.grades, scores, lists.queries[lists.row_query]))
+        return ranking_metric(self.eval_metric)(lists, scores)
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        moves = self.terms_.coefficients[:, 0]
+        tests = np.array([self._says_signs(t) for t in range(len(moves))], dtype=bool)
+        self._tests_sum = np.concatenate(([0.0], np.cumsum(np.where(tests, moves, 0.0))))
+
+    def _says_signs(self, t: int) -> bool:
+        real = getattr(self.terms_, "real", None)
+        if real is not None:
+            return not bool(real[t])
+        return not hasattr(self.terms_, "fills")
+
+    def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
+        listed: dict[object, tuple[int, Rule, Reals]] = {}
+        for t, rule, moves in super()._listed_rules():
+            key = rule.key or t
+            first, _, held = listed.get(key, (t, rule, np.zeros(1)))
+            listed[key] = (first, rule, held + moves)
+        return list(listed.values())
+
+    def _score_names(self) -> list[object]:
+        return ["score"]
+
+    def _wording(self) -> type[Wording]:
+        return RankWording
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "terms_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,258 @@
+"""Meta-search: RankBoost on ranked lists."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Reals
+from edgewise.estimators.rank_boost import RankBoost
+from edgewise.fusion import RankedLists, grades_of
+from edgewise.io import Run
+from edgewise.model import FusionWording, Wording
+
+
+class RankFusion(RankBoost):
+    """Fuses ranked lists into one, learning from judged documents which lists to believe.
+
+    Each list is a ranking feature: its j-th document has the value -j, and a document that it does
+    not return is unranked (seed 003 section 5.1). `RankBoost` learns thresholds on these: a
+    document gets a weight for being among the first ten of one list, another for the first three of
+    a second, and is ranked by the sum.
+
+    Lists may be given as `edgewise.fusion.RankedLists`; as a mapping from names to TREC runs
+    (``io.read_run``) or data frames; or as one long data frame with the columns query, doc, list
+    and rank or score. Judgements may be TREC qrels (``io.read_qrels``), a data frame with the
+    columns query, doc and grade, or, with `RankedLists`, an array with a grade for each row.
+    Documents without a judgement count as grade 0, as in trec_eval.
+
+    Parameters
+    ----------
+    n_rounds : int, default 300
+        The number of rounds.
+    learning_rate : float, default 0.2
+        What every step is multiplied by, above 0 and at most 1.
+    monotone : {"learn", "increasing", "none"}, dict or array, default "learn"
+        How the contribution of a list may run. "increasing": the higher on a list the better, the
+        positive cumulative weights of the thesis; "learn": as the list's first rule says; "none":
+        anyhow.
+    q_def : {None, 0, 1}, default None
+        What a rule says of a document that its list does not return: whichever is better, or
+        always 0 (as if below all that it returns) or 1.
+    criterion : {"edge", "energy"}, default "edge"
+        What rules are chosen by; see `RankBoost`.
+    step : {"bound", "exact"} or None, default None
+        How long the step is; see `RankBoost`.
+    pair_weight : {"equal", "difference"}, default "difference"
+        What a pair counts: 1, or the difference of its grades.
+    query_weight : {"pairs", "root", "equal"}, default "root"
+        What the pairs of a query count together: their number, its square root, or 1.
+    validation_fraction : float or None, default None
+        The share of the queries to set aside and validate on.
+    patience : int or None, default None
+        Stop when the validation metric has not improved for so many rounds.
+    eval_metric : str or callable, default "map"
+        What is measured on validation queries, and by `score`.
+    time_limit : float or None, default None
+        Seconds after which training stops.
+    n_jobs : int or None, default None
+        Threads: None is 1, -1 all cores.
+    random_state : int, RandomState or None, default None
+        The seed of validation splits.
+    verbose : int, default 0
+        1 shows a progress bar.
+    callbacks : list of Callback or None, default None
+        Watch the training, or stop it.
+    warm_start : bool, default False
+        Go on from the rounds of the last fit instead of starting anew.
+
+    Attributes
+    ----------
+    list_names_ : tuple of str
+        The names of the lists.
+    n_rounds_, best_iteration_, history_, stop_reason_, terms_, feature_importances_ :
+        As in `RankBoost`.
+
+    Examples
+    --------
+    >>> from edgewise import RankFusion
+    >>> from edgewise.fusion import RankedLists
+    >>> lists = RankedLists(
+    ...     [[1, 3], [2, None], [3, 1], [1, 2], [2, 1]], qid=[1, 1, 1, 2, 2], names=["bm25", "url"]
+    ... )
+    >>> model = RankFusion(n_rounds=10).fit(lists, [0, 0, 1, 0, 1])
+    >>> model.rank(lists)
+    array([2, 3, 1, 2, 1])
+    >>> print(model.rules()[0])
+    +6.91 where (url: top 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        n_rounds: int = 300,
+        learning_rate: float = 0.2,
+        monotone: Any = "learn",
+        q_def: int | None = None,
+        criterion: str = "edge",
+        step: str | None = None,
+        pair_weight: str = "difference",
+        query_weight: str = "root",
+        validation_fraction: float | None = None,
+        patience: int | None = None,
+        eval_metric: Any = "map",
+        time_limit: float | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        callbacks: Any = None,
+        warm_start: bool = False,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.monotone = monotone
+        self.q_def = q_def
+        self.criterion = criterion
+        self.step = step
+        self.pair_weight = pair_weight
+        self.query_weight = query_weight
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.eval_metric = eval_metric
+        self.time_limit = time_limit
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.callbacks = callbacks
+        self.warm_start = warm_start
+
+    # What is not for a user of lists to choose.
+    learner = "stump"
+    search = "exhaustive"
+    subsample = 1.0
+    max_bins = 65535
+    infinite = "raise"
+    nominal = None
+
+    def fit(  # type: ignore[override]
+        self, lists: Any, judgements: Any, sample_weight: Any = None, eval_set: Any = None
+    ) -> Self:
+        """Learn from lists and the judgements of their documents.
+
+        Parameters
+        ----------
+        lists : RankedLists, mapping of names to runs or frames, or data frame
+            The lists of the training queries.
+        judgements : array of shape (n_rows,), Qrels or data frame
+            The grades of the documents.
+        sample_weight : array of shape (n_rows,) or (n_queries,), dict or None
+            Weights of the documents or of the queries.
+        eval_set : tuple (lists, judgements) or None
+            Validation queries.
+
+        Returns
+        -------
+        self : RankFusion
+            The trained model.
+        """
+        read = ranked_lists(lists)
+        grades = grades_of(read, judgements)
+        held_out = None
+        if eval_set is not None:
+            if not isinstance(eval_set, tuple) or len(eval_set) != 2:
+                raise ValueError("eval_set must be a tuple (lists, judgements)")
+            aside = ranked_lists(eval_set[0])
+            self._check_names(aside, read.names, "eval_set")
+            held_out = (aside.features, grades_of(aside, eval_set[1]), aside.qid)
+
+        def train(draft: "RankFusion") -> None:
+            if draft._going_on():
+                draft._check_names(read, draft.list_names_, "lists")
+            draft.list_names_ = read.names
+            draft._fit_grades(read.features, grades, read.qid, sample_weight, held_out)
+
+        return self._taken_over(train)
+
+    def predict(self, lists: Any) -> Reals:
+        """Return the scores of the documents of lists: larger is ranked higher within a query.
+
+        One for each row of `RankedLists`; other forms of lists are sorted by query and document
+        first (`fuse` returns the documents too).
+        """
+        return super().predict(self._read(lists).features)
+
+    def staged_predict(self, lists: Any) -> Iterator[Reals]:
+        """Yield the scores after each round."""
+        yield from super().staged_predict(self._read(lists).features)
+
+    def rank(self, lists: Any) -> NDArray[np.int64]:  # type: ignore[override]
+        """Return the ranks of the documents of lists, 1 for the best of each query."""
+        read = self._read(lists)
+        return self._ranks(super().predict(read.features), read.qid)
+
+    def score(self, lists: Any, judgements: Any) -> float:  # type: ignore[override]
+        """Return `eval_metric` of the fused lists."""
+        read = self._read(lists)
+        return self._measured(super().predict(read.features), grades_of(read, judgements), read.qid)
+
+    def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
+        """Return the fused lists as a TREC run, the best document of each query first.
+
+        Raises
+        ------
+        ValueError
+            If the lists do not say which documents they are of.
+        """
+        read = self._read(lists)
+        if read.docs is None:
+            raise ValueError("lists must have docs to be fused into a run")
+        scores = super().predict(read.features)
+        ranks = self._ranks(scores, read.qid)
+        order = np.lexsort((ranks, read.queries.codes))
+        return Run(
+            read.qid[order].astype(str),
+            read.docs[order].astype(str),
+            ranks[order].astype(np.float64),
+            scores[order],
+            np.full(len(order), tag),
+        )
+
+    def fit_pairs(self, *_: Any, **__: Any) -> Self:
+        """Refuse: lists are judged by grades."""
+        raise TypeError("RankFusion learns from judged lists; for pairs use RankBoost")
+
+    def _read(self, lists: Any) -> RankedLists:
+        read = ranked_lists(lists)
+        names = getattr(self, "list_names_", None)
+        if names is not None:
+            self._check_names(read, names, "lists")
+        return read
+
+    def _check_names(self, lists: RankedLists, names: tuple[str, ...], argument: str) -> None:
+        if lists.names != names:
+            raise ValueError(f"{argument} must have the lists {names}, got {lists.names}")
+
+    def _name(self, j: int) -> str:
+        return self.list_names_[j]
+
+    def _wording(self) -> type[Wording]:
+        return FusionWording
+
+
+def ranked_lists(lists: Any) -> RankedLists:
+    """Return lists in whatever form they come as `RankedLists`.
+
+    Raises
+    ------
+    TypeError
+        If they are none of the forms.
+    """
+    if isinstance(lists, RankedLists):
+        return lists
+    if isinstance(lists, Mapping):
+        values = list(lists.values())
+        if values and all(hasattr(run, "queries") and hasattr(run, "scores") for run in values):
+            return RankedLists.from_runs(lists)
+        return RankedLists.from_frames(lists)
+    return RankedLists.from_frames(lists)

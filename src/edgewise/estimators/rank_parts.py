@@ -1,0 +1,168 @@
+"""How learner, constraints and validation of a ranker fit together."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.boosting import Monitor
+from edgewise.data import BinnedTable, encode
+from edgewise.dtypes import Reals, Signs
+from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS, HeldOutLists
+from edgewise.estimators.parameters import check_training, up_to_one
+from edgewise.estimators.parts import check_kinds
+from edgewise.learners import Best, Feature, Indicator, Learner, Product, Selector, Stump, Tree
+from edgewise.learners import learner_named as learner_of
+from edgewise.metrics import Lists, ranking_metric
+from edgewise.model import FeatureTerms, RuleTerms, StumpTerms, Terms
+from edgewise.objective import CRITERIA, STEPS, Cumulative, edge_limit
+from edgewise.validation import one_of
+
+if TYPE_CHECKING:
+    from edgewise.estimators.rank_boost import RankBoost
+
+LEARNER_NAMES = ("stump", "product", "tree", "feature")
+MONOTONE = ("learn", "increasing", "none")
+
+# Where unranked documents go, by q_def.
+_UNRANKED = {None: "learn", 0: "low", 1: "high"}
+
+
+def check_rank_parameters(model: "RankBoost", eval_set: Any) -> None:
+    """Raise if a setting of a ranker is wrong; the error names it."""
+    check_training(model, eval_set)
+    if isinstance(model.learner, str):
+        one_of("learner", model.learner, LEARNER_NAMES)
+    else:
+        learner_of(model.learner)
+        if model.q_def is not None:
+            raise ValueError(
+                "q_def goes with the learners that have a name; of a Stump say missing='low' or "
+                "'high'"
+            )
+    one_of("criterion", model.criterion, CRITERIA)
+    if model.step is not None:
+        one_of("step", model.step, STEPS)
+    up_to_one("learning_rate", model.learning_rate)
+    one_of("pair_weight", model.pair_weight, PAIR_WEIGHTS)
+    one_of("query_weight", model.query_weight, QUERY_WEIGHTS)
+    if isinstance(model.q_def, bool) or model.q_def not in _UNRANKED:
+        raise ValueError(f"q_def must be None, 0 or 1, got {model.q_def!r}")
+    if isinstance(model.monotone, str):
+        one_of("monotone", model.monotone, MONOTONE)
+    if not callable(model.eval_metric):
+        ranking_metric(model.eval_metric)
+
+
+def rank_learner(model: "RankBoost", table: BinnedTable) -> Learner:
+    """Return the learner to train with, checked against the table and the settings.
+
+    Raises
+    ------
+    ValueError
+        If there are columns that it cannot use, or settings that it does not go with.
+    """
+    learner = model.learner
+    if isinstance(learner, str):
+        learner = _named(learner, table, _UNRANKED[model.q_def])
+    learner = learner_of(learner, table)
+    check_kinds(learner, table)
+    if model.criterion == "energy":
+        if not isinstance(learner, Stump):
+            raise ValueError(
+                "criterion='energy' needs learner='stump' and numeric columns only, got "
+                f"learner={learner!r}"
+            )
+        if learner.missing == "abstain":
+            raise ValueError("criterion='energy' does not go with a stump of missing='abstain'")
+    parts = learner.named(table) if isinstance(learner, Best) else [learner]
+    if len(parts) > 1 and any(isinstance(part, Feature) for part in parts):
+        raise ValueError("learner: Feature() stands alone, not in a list with others")
+    return learner
+
+
+def _named(name: str, table: BinnedTable, unranked: str) -> Learner:
+    """Return what a name stands for, given the kinds of columns there are."""
+    if name == "feature":
+        return Feature()
+    alone = name == "stump"
+    stump = Stump(constant=not alone, missing=unranked)
+    nominal = len(table.nominal.columns)
+    simple: Learner = stump
+    if nominal:
+        simple = Indicator() if nominal == table.n_columns else Best([stump, Indicator()])
+    if alone:
+        return simple
+    return Product(simple, terms=2) if name == "product" else Tree(simple, 8, "free", "gain")
+
+
+def cumulative_of(model: "RankBoost", learner: Learner, table: BinnedTable) -> Cumulative | None:
+    """Return what keeps the cumulative weights of thresholds on one side, or None.
+
+    Raises
+    ------
+    ValueError
+        If the learner's rules are not thresholds, and directions were asked for.
+    """
+    directions, learn = _directions(model.monotone, table)
+    if not learn and not directions.any():
+        return None
+    parts = learner.named(table) if isinstance(learner, Best) else [learner]
+    if all(isinstance(part, (Stump, Indicator, Selector)) for part in parts):
+        limit = partial(edge_limit, learning_rate=float(model.learning_rate))
+        return Cumulative(table, directions, learn, limit)
+    if isinstance(model.monotone, str) and model.monotone == "learn":
+        return None
+    raise ValueError(
+        f"monotone={model.monotone!r} needs rules that are thresholds, learner='stump'; got "
+        f"learner={learner!r}"
+    )
+
+
+def _directions(monotone: Any, table: BinnedTable) -> tuple[Signs, bool]:
+    """Return the direction of each column, and whether others learn theirs."""
+    names = [b.name for b in table.bins]
+    directions = np.zeros(len(names), dtype=np.int8)
+    if isinstance(monotone, str):
+        directions[:] = int(monotone == "increasing")
+        return directions, monotone == "learn"
+    if isinstance(monotone, Mapping):
+        unknown = [name for name in monotone if name not in names]
+        if unknown:
+            raise ValueError(f"monotone names the column {unknown[0]!r}, which X does not have")
+        given = np.array([monotone.get(name, 0) for name in names])
+    else:
+        given = np.asarray(monotone)
+    if given.shape != directions.shape or not np.isin(given, (-1, 0, 1)).all():
+        raise ValueError(
+            f"monotone must be one of {', '.join(map(repr, MONOTONE))}, or -1, 0 or 1 for each of "
+            f"the {len(names)} columns, got {monotone!r}"
+        )
+    return given.astype(np.int8), False
+
+
+def rank_terms(learner: Learner) -> type[Terms]:
+    """Return how the terms are stored."""
+    if isinstance(learner, Feature):
+        return FeatureTerms
+    return StumpTerms if isinstance(learner, Stump) else RuleTerms
+
+
+def rank_monitor(
+    held_out: HeldOutLists | None, trained: BinnedTable, eval_metric: Any
+) -> Monitor | None:
+    """Return the monitor of the validation documents, or None without any."""
+    if held_out is None:
+        return None
+    metric = eval_metric if callable(eval_metric) else ranking_metric(eval_metric)
+    larger = bool(getattr(metric, "larger_is_better", True))
+    binned = encode(held_out.table, trained.bins, training=False)
+
+    def measure(lists: Lists, scores: Reals) -> float:
+        if callable(eval_metric):
+            queries = lists.queries[lists.row_query]
+            return float(metric(lists.grades, scores[:, 0], queries))
+        return float(metric(lists, scores[:, 0]))
+
+    return Monitor(binned, held_out.lists, measure, 1, larger)

@@ -1,0 +1,314 @@
+"""Lists of graded documents: pairs that are never listed.
+
+Within a query the weight of a pair is a factor of its worse document, exp(H(x0)), times one of its
+better, exp(-H(x1)). So sums over pairs are sums over grades of products of sums over documents, and
+take time and memory in proportion to the number of documents (seed 003 section 4.2.3, beyond two
+grades). The product form holds query by query: the queries' shares of the weight change.
+"""
+
+import math
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.kernels.exponential import exp
+from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
+from edgewise.kernels.layout import Layout, ListWeights, crossings
+
+if TYPE_CHECKING:
+    from edgewise.kernels import Kernels
+
+# The NumPy twin of the ranking loss looks at so many pairs at a time.
+_PAIRS_AT_ONCE = 1 << 21
+
+# What a query's integer factors sum to at most.
+_UNIT = 2.0**31
+
+
+class GradedLists(Feedback):
+    """Documents of queries, each to be ranked above those of lower grade in the same query.
+
+    Parameters
+    ----------
+    layout : Layout
+        The documents.
+    kernels : Kernels or None
+        Compiled kernels are used where these are; None is NumPy.
+    power : float
+        The pairs of a query are divided by this power of what they total to.
+    factors : float64 array of shape (Q,) or None
+        What they are multiplied by then.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        kernels: "Kernels | None" = None,
+        power: float = 0.0,
+        factors: Reals | None = None,
+    ) -> None:
+        self.layout = layout
+        self.rows = layout.rows
+        self._ones = bool((layout.weights == 1.0).all())
+        self._order = np.arange(len(layout.rows))
+        self.kernels = kernels if kernels is not None and kernels.name == "numba" else None
+        self._totals = self._initial_totals()
+        given = np.ones(len(self._totals)) if factors is None else factors
+        shares = np.where(self._totals > 0, self._totals, 1.0) ** -power
+        weights = given * shares
+        self.query_weights = weights / _total(weights * self._totals)
+
+    def _initial_totals(self) -> Reals:
+        """Return the weight of the pairs of each query at the beginning, without its own factor."""
+        sums = group_sums(self.layout.weights, self.layout.group_starts)
+        below, _ = self._beside(sums, sums)
+        return self._by_query(sums * below)
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs."""
+        sizes = np.diff(self.layout.group_starts)
+        before = np.cumsum(sizes) - sizes
+        first = before[self.layout.query_groups[:-1]][self.layout.query_of_group]
+        return int((sizes * (before - first)).sum())
+
+    def weigh(self, scores: Reals) -> Weighed:
+        """Return the energy and the potentials at given scores."""
+        if self.kernels is not None:
+            return self._weigh_compiled(scores)
+        layout = self.layout
+        up, down = self._factors(scores)
+        ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
+        below, above = self._beside(ups, downs)
+        energies = self.query_weights * self._by_query(downs * below)
+        half = (0.5 * self.query_weights)[layout.query_of_group]
+        g = layout.group_of
+        potentials = down * (half * below)[g] - up * (half * above)[g]
+        return Weighed(_total(energies), potentials)
+
+    def _weigh_compiled(self, scores: Reals) -> Weighed:
+        from edgewise.kernels import rank_update
+
+        assert self.kernels is not None
+        layout = self.layout
+        potentials = np.empty(len(scores))
+        energies = np.zeros(layout.n_queries)
+
+        def run(span: tuple[int, int]) -> None:
+            rank_update.weigh(
+                *span, layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
+                layout.weights, self.query_weights, scores, potentials, energies,
+            )  # fmt: skip
+
+        self.kernels.spread(run, self._spans)
+        return Weighed(_total(energies), potentials)
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        """The queries that each thread takes."""
+        assert self.kernels is not None
+        parts = self.kernels.row_parts(len(self.rows))
+        goals = np.linspace(0, len(self.rows), parts + 1)[1:-1]
+        inner = np.searchsorted(self.layout.query_starts, goals).tolist()
+        bounds = [0, *inner, self.layout.n_queries]
+        return [(a, b) for a, b in pairwise(bounds) if a < b]
+
+    def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
+        """Return the energy after a step along real-valued outputs, and its derivatives."""
+        starts = self.layout.group_starts
+        up, down = self._factors(scores + step * outputs)
+        tops = [group_sums(up * outputs**p, starts) for p in range(3)]
+        bottoms = [group_sums(down * (-outputs) ** p, starts) for p in range(3)]
+        total = [0.0, 0.0, 0.0]
+        for order, parts in enumerate((((1, 0, 0),), ((1, 1, 0), (1, 0, 1)), _SECOND)):
+            for factor, p, q in parts:
+                below, _ = self._beside(tops[p], bottoms[q])
+                by_query = self.query_weights * self._by_query(bottoms[q] * below)
+                total[order] += factor * _total(by_query)
+        return Moments(*total)
+
+    def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
+        """Return W- and W+."""
+        starts = self.layout.group_starts
+        up, down = self._factors(scores)
+        masses = []
+        for lower, upper in ((~high, high), (high, ~high)):
+            ups, downs = group_sums(up * lower, starts), group_sums(down * upper, starts)
+            below, _ = self._beside(ups, downs)
+            masses.append(_total(self.query_weights * self._by_query(downs * below)))
+        return masses[0], masses[1]
+
+    def integers(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
+        """Return the documents' factors as integers, and what turns products of them into weight.
+
+        The factors of a query are scaled to sum to 2**31 at most.
+        """
+        layout = self.layout
+        up, down = self._factors(scores)
+        if rows is not None:
+            inside = np.isin(self.rows, rows)
+            up, down = up * inside, down * inside
+        ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
+        below, _ = self._beside(ups, downs)
+        energy = _total(self.query_weights * self._by_query(downs * below))
+        up_sums, down_sums = np.maximum([self._by_query(ups), self._by_query(downs)], 1e-300)
+        query = layout.query_of_group[layout.group_of]
+        factors = self.query_weights * (up_sums / _UNIT) * (down_sums / _UNIT)
+        return ListWeights(
+            np.rint(up * (_UNIT / up_sums)[query]).astype(np.int64),
+            np.rint(down * (_UNIT / down_sums)[query]).astype(np.int64),
+            factors * (SIDE_SCALE / max(energy, 1e-300)),
+        )
+
+    def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
+        """Return W- and W+ of every cut in one pass over the documents in the order of their codes.
+
+        As a document crosses the cut, its query's part of W- and W+ is computed anew from sums over
+        grades: O(documents x grades).
+        """
+        layout = self.layout
+        if self.kernels is not None:
+            from edgewise.kernels import rank_search
+
+            right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
+            rank_search.sum_sides(
+                codes, layout.query_groups, layout.group_of, layout.query_of_group, layout.steps,
+                layout.by_difference, *weights, right, wrong,
+            )  # fmt: skip
+        else:
+            right, wrong = crossings(layout, weights, codes, n_values)
+        # A document that has crossed stays on the high side of all lower cuts.
+        return Sides(*(np.cumsum(part[::-1])[::-1][:n_values] for part in (right, wrong)))
+
+    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+        """Return the ranking loss."""
+        if self.kernels is None:
+            return self._misordered_pairs(scores)
+        from edgewise.kernels import rank_update
+
+        layout = self.layout
+        losses = np.zeros(layout.n_queries)
+        shifted = moved if moved is not None else np.empty(0, dtype=bool)
+
+        def run(span: tuple[int, int]) -> None:
+            rank_update.misordered(
+                *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
+                layout.by_difference, layout.weights, self._ones, scores, shifted, self._order,
+                losses,
+            )  # fmt: skip
+
+        self.kernels.spread(run, self._spans)
+        return self._loss(losses)
+
+    def _misordered_pairs(self, scores: Reals) -> float:
+        """Return the ranking loss by looking at all pairs, some at a time."""
+        layout = self.layout
+        first = layout.query_starts[layout.query_of_group[layout.group_of]]
+        counts = layout.group_starts[layout.group_of] - first
+        wrong = np.zeros(layout.n_queries)
+        ends = np.cumsum(counts)
+        at = 0
+        while at < len(scores):
+            done = ends[at - 1] if at else 0
+            stop = max(at + 1, int(np.searchsorted(ends, done + _PAIRS_AT_ONCE, side="right")))
+            mine = np.arange(at, stop)
+            better = np.repeat(mine, counts[mine])
+            before = np.repeat(ends[mine] - counts[mine] - done, counts[mine])
+            worse = first[better] + np.arange(len(better)) - before
+            share = 0.5 * (scores[worse] >= scores[better]) + 0.5 * (scores[worse] > scores[better])
+            share *= layout.weights[worse] * layout.weights[better]
+            if layout.by_difference:
+                grades = layout.grades[layout.group_of]
+                share *= grades[better] - grades[worse]
+            queries = layout.query_of_group[layout.group_of[better]]
+            wrong += np.bincount(queries, share, minlength=len(wrong))
+            at = stop
+        return self._loss(wrong)
+
+    def _loss(self, by_query: Reals) -> float:
+        return max(0.0, _total(self.query_weights * by_query))
+
+    def some(self, share: float, rng: np.random.Generator) -> Rows:
+        """Return the rows, ascending, of a random share of the queries; of one query, of its rows.
+
+        Only queries with pairs are drawn from.
+        """
+        starts = self.layout.query_starts
+        if len(starts) == 2:
+            size = max(2, round(share * len(self.rows)))
+            return np.sort(rng.choice(self.rows, min(size, len(self.rows)), replace=False))
+        alive = np.flatnonzero(self._totals > 0)
+        size = max(1, round(share * len(alive)))
+        chosen = np.sort(rng.choice(alive, size, replace=False))
+        parts = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
+        return np.sort(np.concatenate(parts))
+
+    def _factors(self, scores: Reals) -> tuple[Reals, Reals]:
+        """Return exp(H) and exp(-H) of each document, H from the middle of its query's."""
+        starts = self.layout.query_starts
+        highest = np.maximum.reduceat(scores, starts[:-1])
+        lowest = np.minimum.reduceat(scores, starts[:-1])
+        middle = np.repeat(0.5 * (highest + lowest), np.diff(starts))
+        grown = exp(scores - middle)
+        if self._ones:
+            return grown, 1.0 / grown
+        return self.layout.weights * grown, self.layout.weights / grown
+
+    def _beside(self, ups: Reals, downs: Reals) -> tuple[Reals, Reals]:
+        """Return for each group the weighted sum of `ups` below it and of `downs` above it."""
+        below, above = np.zeros_like(ups), np.zeros_like(downs)
+        levels, steps = self.layout.levels, self.layout.steps
+        sums = np.zeros_like(ups)
+        for mine in levels[1:]:
+            sums[mine] = sums[mine - 1] + ups[mine - 1]
+            factor = steps[mine] if self.layout.by_difference else 1.0
+            before = below[mine - 1] if self.layout.by_difference else 0.0
+            below[mine] = before + factor * sums[mine]
+        sums = np.zeros_like(downs)
+        for mine in levels[:0:-1]:
+            lower = mine - 1
+            sums[lower] = sums[mine] + downs[mine]
+            factor = steps[mine] if self.layout.by_difference else 1.0
+            before = above[mine] if self.layout.by_difference else 0.0
+            above[lower] = before + factor * sums[lower]
+        return below, above
+
+    def _by_query(self, by_group: Reals) -> Reals:
+        """Return sums over the groups of each query, in the groups' order."""
+        total = np.zeros(self.layout.n_queries)
+        for mine in self.layout.levels:
+            total[self.layout.query_of_group[mine]] += by_group[mine]
+        return total
+
+
+# (A B)'' = A'' B + 2 A' B' + A B''
+_SECOND = ((1, 2, 0), (2, 1, 1), (1, 0, 2))
+
+
+def _total(values: Reals) -> float:
+    """Return the sum, rounded once: the same for every order, and on any number of threads."""
+    return math.fsum(values.tolist())
+
+
+def group_sums(values: Reals, starts: Columns) -> Reals:
+    """Return the sums of consecutive groups of values, the same for every order within a group.
+
+    The values of a group are rounded to a common binary grid, so fine that nothing is lost beside
+    the largest, and added as integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> group_sums(np.array([0.1, 0.2, 0.7, 5.0]), np.array([0, 3, 4]))
+    array([1., 5.])
+    """
+    largest = np.maximum.reduceat(np.abs(values), starts[:-1])
+    sizes = np.diff(starts)
+    shifts = 62 - np.frexp(sizes.astype(np.float64))[1] - np.frexp(largest)[1]
+    shifts = np.minimum(shifts, 1000)
+    scaled = np.rint(np.ldexp(values, np.repeat(shifts, sizes))).astype(np.int64)
+    return np.ldexp(np.add.reduceat(scaled, starts[:-1]).astype(np.float64), -shifts)

@@ -1,0 +1,251 @@
+"""Sums over the pairs of graded lists, compiled: weights, potentials and the ranking loss."""
+
+import math
+
+import numpy as np
+
+from edgewise.kernels.update import _exp
+from edgewise.kernels.vectors import inner, kernel, power_of_two
+
+# Of lists up to this length all pairs are looked at, which takes less time than sorting.
+_SHORT = 256
+
+# With up to this many grades a query's sums over higher grades are kept one by one.
+_FEW = 8
+
+
+@inner
+def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
+    """Return the sum of values[lo:hi], the same for every order of them: see lists.group_sums."""
+    if hi - lo == 1:
+        return values[lo]
+    largest = 0.0
+    for i in range(lo, hi):
+        largest = max(largest, abs(values[i]))
+    bits = 0
+    while (hi - lo) >> bits:
+        bits += 1
+    shift = min(62 - bits - math.frexp(largest)[1], 1000)
+    scale = power_of_two(np.int64(shift))
+    total = np.int64(0)
+    for i in range(lo, hi):
+        total += np.int64(np.rint(values[i] * scale))
+    return np.float64(total) * power_of_two(np.int64(-shift))
+
+
+@kernel
+def weigh(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
+    potentials, energies,
+):  # fmt: skip
+    """Weigh the pairs of the queries from first to last.
+
+    IN the layout of lists.Layout, query_weights (normalised), scores. OUT potentials (of every
+    document), energies (of every query).
+    """
+    origin, end, most = group_starts[query_groups[first]], group_starts[query_groups[last]], 0
+    shifted, up, down = np.empty(end - origin), np.empty(end - origin), np.empty(end - origin)
+    for q in range(first, last):
+        start, stop = group_starts[query_groups[q]], group_starts[query_groups[q + 1]]
+        most = max(most, query_groups[q + 1] - query_groups[q])
+        highest, lowest = scores[start], scores[start]
+        for i in range(start, stop):
+            highest, lowest = max(highest, scores[i]), min(lowest, scores[i])
+        middle = 0.5 * (highest + lowest)
+        for i in range(start, stop):
+            shifted[i - origin] = scores[i] - middle
+    # All exponentials in one long loop, however short the lists are.
+    own = weights[origin:end]
+    for i in range(len(own)):
+        up[i] = _exp(shifted[i])
+    for i in range(len(own)):
+        down[i] = own[i] / up[i]
+        up[i] = own[i] * up[i]
+    ups, downs, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    for q in range(first, last):
+        g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
+        for g in range(n_groups):
+            lo, hi = group_starts[g0 + g] - origin, group_starts[g0 + g + 1] - origin
+            ups[g], downs[g] = _group_sum(up, lo, hi), _group_sum(down, lo, hi)
+        below[0], total = 0.0, 0.0
+        for g in range(1, n_groups):
+            total = total + ups[g - 1]
+            below[g] = below[g - 1] + steps[g0 + g] * total if by_difference else total
+        above[n_groups - 1], total = 0.0, 0.0
+        for g in range(n_groups - 2, -1, -1):
+            total = total + downs[g + 1]
+            above[g] = above[g + 1] + steps[g0 + g + 1] * total if by_difference else total
+        energy, half = 0.0, 0.5 * query_weights[q]
+        for g in range(n_groups):
+            energy = energy + downs[g] * below[g]
+            lower, upper = half * below[g], half * above[g]
+            for i in range(group_starts[g0 + g], group_starts[g0 + g + 1]):
+                potentials[i] = down[i - origin] * lower - up[i - origin] * upper
+        energies[q] = query_weights[q] * energy
+
+
+@inner
+def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped-def]
+    """Sort order[start:stop], in which the rows that moved and the others are in order already."""
+    count = 0
+    at = start
+    for p in range(start, stop):
+        if moved[order[p]]:
+            spare[count] = order[p]
+            count += 1
+        else:
+            order[at] = order[p]
+            at += 1
+    # From the end, so that nothing is overwritten before it is read.
+    a, b, to = at - 1, count - 1, stop - 1
+    while b >= 0:
+        if a >= start and scores[order[a]] > scores[spare[b]]:
+            order[to] = order[a]
+            a -= 1
+        else:
+            order[to] = spare[b]
+            b -= 1
+        to -= 1
+
+
+@inner
+def _wrong_short(  # type: ignore[no-untyped-def]
+    scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
+):  # fmt: skip
+    """Sum the misordered weight of a short list by looking at all pairs."""
+    wrong = 0.0
+    for g in range(g0 + 1, g0 + n_groups):
+        for lower in range(g0, g):
+            lo, hi = group_starts[lower], group_starts[lower + 1]
+            worse, own = scores[lo:hi], weights[lo:hi]
+            part = 0.0
+            for i in range(group_starts[g], group_starts[g + 1]):
+                score = scores[i]
+                if all_ones:
+                    count = np.int64(0)
+                    for j in range(len(worse)):
+                        count += np.int64(worse[j] >= score) + np.int64(worse[j] > score)
+                    part += count
+                else:
+                    for j in range(len(worse)):
+                        count = np.int64(worse[j] >= score) + np.int64(worse[j] > score)
+                        part += own[j] * count * weights[i]
+            wrong += 0.5 * part * (grades[g] - grades[lower] if by_difference else 1.0)
+    return wrong
+
+
+@inner
+def _wrong_few(  # type: ignore[no-untyped-def]
+    scores, order, start, stop, group_of, g0, grades, by_difference, weights, sums, products
+):  # fmt: skip
+    """Sum the misordered weight of a query with few grades; sums are of what is of higher grade."""
+    wrong, p = 0.0, start
+    while p < stop:
+        score = scores[order[p]]
+        end = p + 1
+        while end < stop and scores[order[end]] == score:
+            end += 1
+        # Those with the same score are misordered by half: they count once before they are noted
+        # and once after, by half each.
+        share = 1.0 if end - p == 1 else 0.5
+        for half in range(1 if end - p == 1 else 2):
+            for r in range(p, end):
+                i = order[r]
+                g = group_of[i] - g0
+                higher = sums[g]
+                if by_difference:
+                    higher = products[g] - grades[g0 + g] * higher
+                wrong += share * weights[i] * higher
+            if half == 0:
+                for r in range(p, end):
+                    i = order[r]
+                    g, weight = group_of[i] - g0, weights[i]
+                    for lower in range(g):
+                        sums[lower] += weight
+                        products[lower] += weight * grades[g0 + g]
+        p = end
+    return wrong
+
+
+@inner
+def _wrong_many(  # type: ignore[no-untyped-def]
+    scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
+):  # fmt: skip
+    """Do the same with a Fenwick tree over the grades, which are numbered from the top there."""
+    wrong, p = 0.0, start
+    while p < stop:
+        score = scores[order[p]]
+        end = p + 1
+        while end < stop and scores[order[end]] == score:
+            end += 1
+        share = 1.0 if end - p == 1 else 0.5
+        for half in range(1 if end - p == 1 else 2):
+            for r in range(p, end):
+                i = order[r]
+                higher, product, at = 0.0, 0.0, n - 1 - (group_of[i] - g0)
+                while at > 0:
+                    higher += sums[at]
+                    product += products[at]
+                    at -= at & -at
+                if by_difference:
+                    higher = product - grades[group_of[i]] * higher
+                wrong += share * weights[i] * higher
+            if half == 0:
+                for r in range(p, end):
+                    i = order[r]
+                    weight, at = weights[i], n - (group_of[i] - g0)
+                    while at <= n:
+                        sums[at] += weight
+                        products[at] += weight * grades[group_of[i]]
+                        at += at & -at
+        p = end
+    return wrong
+
+
+@kernel
+def misordered(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, grades, group_of, by_difference, weights, all_ones,
+    scores, moved, order, losses,
+):  # fmt: skip
+    """Sum the weights of misordered pairs of the queries from first to last, ties by half.
+
+    Documents of long lists are taken in the order of their scores. What is of a higher grade and
+    went before is misordered. With many grades a tree of sums over them (a Fenwick tree) says how
+    much that is.
+
+    IN the layout of lists.Layout, all_ones (whether weights are), scores, moved (which documents
+    the last step moved, all by the same; empty if not known). IN, OUT order (documents sorted by
+    score within their query). OUT losses (of every query).
+    """
+    longest, most = 0, 0
+    for q in range(first, last):
+        longest = max(longest, group_starts[query_groups[q + 1]] - group_starts[query_groups[q]])
+        most = max(most, query_groups[q + 1] - query_groups[q])
+    spare = np.empty(longest, dtype=np.int64)
+    sums, products = np.empty(most + 1), np.empty(most + 1)
+    for q in range(first, last):
+        g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
+        start, stop = group_starts[g0], group_starts[query_groups[q + 1]]
+        if stop - start <= _SHORT:
+            losses[q] = _wrong_short(
+                scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
+            )
+            continue
+        if len(moved) > 0:
+            _merge(scores, moved, order, start, stop, spare)
+        else:
+            fresh = np.argsort(scores[start:stop], kind="mergesort")
+            for p in range(start, stop):
+                order[p] = start + fresh[p - start]
+        for g in range(n_groups + 1):
+            sums[g], products[g] = 0.0, 0.0
+        if n_groups <= _FEW:
+            losses[q] = _wrong_few(
+                scores, order, start, stop, group_of, g0, grades, by_difference, weights, sums,
+                products,
+            )  # fmt: skip
+        else:
+            losses[q] = _wrong_many(
+                scores, order, start, stop, group_of, g0, n_groups, grades, by_difference, weights,
+                sums, products,
+            )  # fmt: skip

@@ -1,0 +1,64 @@
+"""A column itself as a weak ranker (seed 003 sections 4.2.2, the first method, and 4.3)."""
+
+import numpy as np
+
+from edgewise.data import BinnedTable
+from edgewise.dtypes import Columns, Reals
+from edgewise.kernels import SEARCH_SCALE
+from edgewise.learners.base import ColumnLearner, Found, Round
+from edgewise.model import Linear, Test
+
+
+class Feature(ColumnLearner):
+    """A numeric column itself: h(x) is the value, as it is.
+
+    For `RankBoost` only. A round takes the column along which the loss falls most to second order,
+    and the step that minimises the loss along it, found by Newton's method. A missing value counts
+    as the least, the mean or the largest value of its column, whichever is best. Unlike thresholds,
+    this depends on the sizes of the values and not on their order alone.
+
+    Examples
+    --------
+    >>> from edgewise import Feature, RankBoost
+    >>> model = RankBoost(Feature(), n_rounds=1).fit([[1.0], [2.0], [4.0], [3.0]], [0, 0, 1, 0])
+    >>> model.rank([[1.0], [3.0]])
+    array([2, 1])
+    """
+
+    kind = "numeric"
+
+    def _columns(self, table: BinnedTable) -> Columns:
+        return table.splittable
+
+    @property
+    def makes_tests(self) -> bool:
+        """Whether rules say -1, 0 or +1: they say numbers."""
+        return False
+
+    def find(self, round: Round) -> Found | None:
+        """Return the column along which the loss falls most."""
+        if round.fall is None:
+            raise ValueError("Feature is a learner for RankBoost")
+        best: Found | None = None
+        for j in self.search_.pull().tolist():
+            values = round.table.numbers(j)
+            for fill in _fills(values):
+                rule = Linear(j, fill)
+                outputs = rule.outputs(round.table)
+                fall = round.fall(outputs)
+                if fall > 0 and (best is None or -fall < best.loss):
+                    best = Found(rule, int(np.ceil(fall * SEARCH_SCALE)), -fall, None, outputs)
+        return best
+
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        """Return nothing: a column is no test that products could be made of."""
+        return None
+
+
+def _fills(values: Reals) -> list[float]:
+    """Return what a missing value may count as; 0 where there are none."""
+    gone = np.isnan(values)
+    if not gone.any():
+        return [0.0]
+    present = values[~gone]
+    return [float(present.min()), float(present.mean()), float(present.max())]

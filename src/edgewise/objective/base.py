@@ -1,0 +1,38 @@
+"""What the boosting loop asks of an objective: how scores become weights, how long the step is."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from edgewise.dtypes import Reals, Signs
+from edgewise.learners import Found, Learner
+from edgewise.model import Rule
+from edgewise.objective.votes import Vote
+
+
+class Progress(Protocol):
+    """How training stands after a round: quantities of the history by name."""
+
+    def _asdict(self) -> Mapping[str, float]: ...
+
+
+class Objective(Protocol):
+    """A loss that is lowered round by round."""
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the loss is 0 for all purposes."""
+
+    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+        """Return the learner's best base function in round `t`, or None if none has an edge."""
+
+    def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
+        """Return the votes on what was found, or None where no step lowers the loss."""
+
+    def retake(self, outputs: Signs | Reals, alpha: float, votes: Reals) -> Vote:
+        """Return given votes with their energy on the current weights."""
+
+    def advance(self, outputs: Signs | Reals, vote: Vote, rule: Rule) -> Progress:
+        """Take the step."""
+
+    def refresh(self) -> None:
+        """Compute the weights from the scores, where they are otherwise multiplied."""

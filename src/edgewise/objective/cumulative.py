@@ -1,0 +1,118 @@
+"""Cumulative weights: what the rules on one threshold add up to (seed 003 section 4.3)."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from edgewise.data import BinnedTable, Bins
+from edgewise.dtypes import Columns, Signs
+from edgewise.kernels import Bounds
+from edgewise.model import Cut, Rule
+
+# Room for the first bin and the side of missing values in the key of a cut.
+_SIDES = 3
+
+
+class Cumulative:
+    """Keeps the cumulative weight of every cut on the side that its column must have.
+
+    Where all cumulative weights of a column are positive, its contribution to the score never falls
+    as its value rises; where they are negative, it never rises.
+
+    Parameters
+    ----------
+    table : BinnedTable
+        The training table.
+    directions : int8 array of shape (columns,)
+        +1 or -1 for each column, or 0.
+    learn : bool
+        Whether a column of direction 0 takes that of its first rule; otherwise it is free.
+    limit : function
+        How large an edge may be whose step would take back a given weight.
+    """
+
+    def __init__(
+        self,
+        table: BinnedTable,
+        directions: Signs,
+        learn: bool,
+        limit: Callable[[float], int] = lambda weight: 0,
+    ) -> None:
+        self.table = table
+        self.directions = directions.copy()
+        self.learn = learn
+        self.limit = limit
+        self._keys = np.empty(0, dtype=np.int64)
+        self._weights = np.empty(0)
+        self._limits = np.empty(0, dtype=np.int64)
+        self._span = _SIDES * (1 + max((b.n_codes for b in table.bins), default=1))
+        self._last: tuple[Columns, Bounds] | None = None
+
+    def bounds(self, columns: Columns) -> Bounds:
+        """Return which signs edges may have in a search of some columns."""
+        if self._last is not None and self._last[0] is columns:
+            return self._last[1]
+        low = np.searchsorted(self._keys, columns * self._span)
+        high = np.searchsorted(self._keys, (columns + 1) * self._span)
+        counts = high - low
+        starts = np.concatenate(([0], np.cumsum(counts))).astype(np.intp)
+        kept = np.arange(starts[-1]) + np.repeat(low - starts[:-1], counts)
+        rest = self._keys[kept] % self._span
+        bounds = Bounds(
+            self.directions[columns],
+            starts,
+            (rest // _SIDES).astype(np.intp),
+            (rest % _SIDES - 1).astype(np.int8),
+            self._limits[kept],
+        )
+        self._last = (columns, bounds)
+        return bounds
+
+    def clip(self, rule: Rule, step: float) -> float:
+        """Return the step, or as much of it as the rule's cumulative weight allows."""
+        key = self._key(rule)
+        if key is None:
+            return step
+        direction = int(self.directions[key // self._span])
+        if direction * step >= 0:
+            return step
+        held = direction * self._weight(key)
+        return -direction * min(abs(step), max(held, 0.0))
+
+    def add(self, rule: Rule, step: float) -> None:
+        """Note a step."""
+        key = self._key(rule)
+        if key is None:
+            return
+        column = key // self._span
+        if self.learn and self.directions[column] == 0:
+            self.directions[column] = np.sign(step)
+        at = int(np.searchsorted(self._keys, key))
+        if at == len(self._keys) or self._keys[at] != key:
+            self._keys = np.insert(self._keys, at, key)
+            self._weights = np.insert(self._weights, at, 0.0)
+            self._limits = np.insert(self._limits, at, 0)
+        self._weights[at] += step
+        self._limits[at] = self.limit(abs(float(self._weights[at])))
+        self._last = None
+
+    def weights(self) -> list[tuple[int, int, int, float]]:
+        """Return (column, first bin, side of missing values, cumulative weight) of every cut."""
+        return [
+            (key // self._span, key % self._span // _SIDES, key % _SIDES - 1, weight)
+            for key, weight in zip(self._keys.tolist(), self._weights.tolist(), strict=True)
+        ]
+
+    def _weight(self, key: int) -> float:
+        at = int(np.searchsorted(self._keys, key))
+        known = at < len(self._keys) and self._keys[at] == key
+        return float(self._weights[at]) if known else 0.0
+
+    def _key(self, rule: Rule) -> int | None:
+        """Return the number of a cut; None for other rules, which are free."""
+        if not isinstance(rule, Cut) or not 0 <= rule.column < self.table.n_columns:
+            return None
+        bins = self.table.bins[rule.column]
+        assert isinstance(bins, Bins)
+        side = rule.missing if bins.has_missing else 1
+        return rule.column * self._span + bins.first(rule.threshold) * _SIDES + side + 1

@@ -1,0 +1,90 @@
+"""The search for cuts by the energy itself (seed 003, the second method)."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from edgewise.dtypes import Columns, Exacts, Reals
+from edgewise.kernels import LEARN, SEARCH_SCALE, SIDE_SCALE, Bounds, Candidates, Problem, Sides
+
+if TYPE_CHECKING:
+    from edgewise.objective.ranking import Ranking
+
+# Falls of the energy are compared as integers at this scale, so that rounding decides no ties.
+_FALL_SCALE = 2.0**40
+
+
+def best_cuts(
+    objective: "Ranking",
+    columns: Columns,
+    problem: Problem,
+    constant: bool = True,
+    absent: int = LEARN,
+    bounds: Bounds | None = None,
+    **_: Any,
+) -> Candidates:
+    """Return the cut of each column with the least Z = W0 + 2 sqrt(W- W+).
+
+    In place of an edge a candidate has the fall of the energy, 1 - Z, in fixed point. `bounds` say
+    which signs the steps may have.
+    """
+    feedback, table = objective.feedback, objective.kernels.table
+    weights = feedback.integers(objective.scores, problem.rows)
+
+    def search(q: int) -> tuple[int, int, int]:
+        j = int(columns[q])
+        bins = table.bins[j]
+        n_values = bins.missing_code
+        codes = table.codes(j)[feedback.rows].astype(np.int64)
+        sides = (1, -1) if absent == LEARN else (absent,)
+        best = (-1, 0, 1)
+        for side in sides if bins.has_missing else (1,):
+            placed = codes
+            if bins.has_missing and side < 0:
+                placed = np.where(codes == n_values, -1, codes)
+            found = feedback.cut_sides(weights, placed, n_values)
+            direction = 0 if bounds is None else int(bounds.directions[q])
+            falls = _falls(found, direction, _odds(bounds, q, side, n_values))
+            if side == 1 and not constant:
+                falls[0] = -1
+            first = int(falls.argmax())
+            # Ties go to the lowest threshold, then to missing values on the positive side.
+            if (falls[first], -first) > (best[0], -best[1]):
+                best = (int(falls[first]), first, side)
+        return best
+
+    found = objective.kernels.spread(search, range(len(columns)))
+    edges, firsts, missing = (list(part) for part in zip(*found, strict=True))
+    return Candidates(
+        columns,
+        np.array(edges, dtype=np.int64),
+        np.array(firsts, dtype=np.intp),
+        np.array(missing, dtype=np.int8),
+    )
+
+
+def _odds(bounds: Bounds | None, q: int, side: int, n_values: int) -> Reals | None:
+    """Return how large the odds against a column's direction may be at each of its cuts.
+
+    A step is half the logarithm of the odds. The bounds are made for steps by |r|, whose odds are
+    (1 + r) / (1 - r).
+    """
+    if bounds is None or bounds.directions[q] == 0:
+        return None
+    mine = slice(int(bounds.starts[q]), int(bounds.starts[q + 1]))
+    same = bounds.sides[mine] == side
+    edges = bounds.limits[mine][same] / SEARCH_SCALE
+    odds = np.ones(n_values)
+    odds[bounds.firsts[mine][same]] = (1 + edges) / np.maximum(1 - edges, 1e-9)
+    return odds
+
+
+def _falls(found: Sides, direction: int, odds: Reals | None) -> Exacts:
+    """Return the fall of the energy at each cut, -1 where its sign is not allowed."""
+    right, wrong = found.right.astype(np.float64), found.wrong.astype(np.float64)
+    falls = (np.sqrt(right) - np.sqrt(wrong)) ** 2 * (_FALL_SCALE / SIDE_SCALE)
+    whole = np.rint(falls).astype(np.int64)
+    if odds is None:
+        return whole
+    ahead, behind = (right, wrong) if direction > 0 else (wrong, right)
+    return np.where(behind <= ahead * odds, whole, -1)

@@ -1,0 +1,244 @@
+"""The ranking loss of RankBoost (seed 003 chapter 4): potentials and steps.
+
+Rules say -1 or +1; the thesis's weak hypotheses h say 0 or 1. With h = (1 + phi) / 2 a coefficient
+of phi is half the thesis's alpha, and all differences of scores are the same.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import SEARCH, WIDE_SEARCH, Reals, Signs
+from edgewise.kernels import (
+    EXACT_SCALE,
+    SEARCH_SCALE,
+    WIDE_SEARCH_LIMIT,
+    Feedback,
+    Kernels,
+    Problem,
+    Weighed,
+    aligned_zeros,
+    lanes_for,
+)
+from edgewise.learners import Found, Learner, Round
+from edgewise.model import Rule
+from edgewise.objective.cumulative import Cumulative
+from edgewise.objective.energy_cuts import best_cuts
+from edgewise.objective.newton import best_step
+from edgewise.objective.streams import stream
+from edgewise.objective.votes import Vote, half_log_odds
+
+CRITERIA = ("edge", "energy")
+STEPS = ("bound", "exact")
+
+# Either side counts as having at least this share of the pairs' weight in the logarithm of a step,
+# so that a rule that orders all pairs rightly gets a finite one.
+_SMOOTHING = 1e-3
+_LARGEST_STEP = 0.5 * math.log(1.0 / _SMOOTHING)
+
+# With less than this left of the exponential loss, every pair is right by a wide margin.
+_LEAST_ENERGY = 1e-250
+
+
+@dataclass(frozen=True)
+class RankSettings:
+    """How the loss is lowered.
+
+    Attributes
+    ----------
+    criterion : {"edge", "energy"}
+        What rules are compared by: |r|, or Z itself (the thesis's third and second methods).
+    step : {"bound", "exact"}
+        The step that minimises the bound sqrt(1 - r^2) of Z (eq. 4.6), or Z itself: in closed form
+        where a rule has two values (eq. 4.2), by Newton's method where it has more.
+    learning_rate : float
+        What every step is multiplied by.
+    subsample : float
+        The share of the queries, drawn anew in every round, that rules are looked for on.
+    seed : int
+        The seed of these draws.
+    """
+
+    criterion: str = "edge"
+    step: str = "bound"
+    learning_rate: float = 1.0
+    subsample: float = 1.0
+    seed: int = 0
+
+
+class RankProgress(NamedTuple):
+    """How training stands after a round: the share of the pairs that are misordered."""
+
+    ranking_loss: float
+
+
+class Ranking:
+    """RankBoost's objective on one table.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        The kernels of the training table.
+    feedback : Feedback
+        The pairs, of all rows of the table or of some.
+    settings : RankSettings
+        How the loss is lowered.
+    cumulative : Cumulative or None
+        Which signs the weights of cuts may add up to; None lets them have any.
+    mass_column : bool
+        Whether the learner's searches need each row's |S|.
+    """
+
+    def __init__(
+        self,
+        kernels: Kernels,
+        feedback: Feedback,
+        settings: RankSettings,
+        cumulative: Cumulative | None = None,
+        mass_column: bool = False,
+    ) -> None:
+        self.kernels = kernels
+        self.feedback = feedback
+        self.settings = settings
+        self.cumulative = cumulative
+        self._mass_column = mass_column
+        n_rows = kernels.table.n_rows
+        dtype = WIDE_SEARCH if n_rows > WIDE_SEARCH_LIMIT else SEARCH
+        self._signed = aligned_zeros((1, n_rows, lanes_for(1 + mass_column)[1]), dtype)
+        self._rows = None if feedback.n_rows == n_rows else np.sort(feedback.rows)
+        self._trial: tuple[NDArray, float, Reals, Weighed] | None = None
+        self.scores = np.zeros(feedback.n_rows)
+        self._adopt(self.scores, feedback.weigh(self.scores))
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the loss is 0 for all purposes."""
+        return self.weighed.energy < _LEAST_ENERGY
+
+    def problem(self) -> Problem:
+        """Return the round's problem: S is half the potentials, good until the next step."""
+        return Problem(
+            self._signed, self._totals, self._masses, self._rows, mass_column=self._mass_column
+        )
+
+    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+        """Return the learner's best rule in round `t`, or None if none has an edge.
+
+        It is looked for on a sample of the queries where the settings say so, unless `everything`.
+        """
+        learner.begin(t)
+        bounds = None if self.cumulative is None else self.cumulative.bounds
+        by_energy = self.settings.criterion == "energy"
+        round = Round(
+            self.kernels,
+            self._problem(t, everything),
+            stream(self.settings.seed, t),
+            real_votes=True,
+            bounds=bounds,
+            cuts=partial(best_cuts, self) if by_energy else None,
+            fall=self._fall,
+        )
+        return learner.find(round)
+
+    def _problem(self, t: int, everything: bool) -> Problem:
+        problem, share = self.problem(), self.settings.subsample
+        if everything or share == 1.0:
+            return problem
+        rng = np.random.default_rng([self.settings.seed, t, 1])
+        return self.kernels.within(problem, self.feedback.some(share, rng))
+
+    def _fall(self, outputs: Reals) -> float:
+        """Return how far the energy falls along real outputs, to second order, as a share."""
+        _, slope, curvature = self.feedback.moments(
+            self.scores, outputs[0][self.feedback.rows], 0.0
+        )
+        return 0.5 * slope * slope / (curvature * self.weighed.energy) if curvature > 0 else 0.0
+
+    def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
+        """Return the step along what was found, or None where no step lowers the loss."""
+        phi = outputs[0][self.feedback.rows]
+        edge = self._edge(phi)
+        step = self.settings.learning_rate * self._step(phi, edge)
+        if self.cumulative is not None:
+            step = self.cumulative.clip(found.rule, step)
+        vote = self._try(phi, step, edge)
+        return vote if vote.energy < 1.0 else None
+
+    def retake(self, outputs: Signs | Reals, alpha: float, votes: Reals) -> Vote:
+        """Return a given step with the edge and energy that it has now."""
+        phi = outputs[0][self.feedback.rows]
+        return self._try(phi, alpha * float(votes[0]), self._edge(phi))
+
+    def advance(self, outputs: Signs | Reals, vote: Vote, rule: Rule) -> RankProgress:
+        """Take the step."""
+        step = float(vote.coefficients[0])
+        if self._trial is None or self._trial[1] != step:
+            self.retake(outputs, vote.alpha, vote.votes)
+        assert self._trial is not None
+        phi, _, scores, weighed = self._trial
+        self._adopt(scores, weighed)
+        if self.cumulative is not None:
+            self.cumulative.add(rule, step)
+        moved = phi > 0 if _two_valued(phi) else None
+        return RankProgress(self.feedback.misordered(self.scores, moved))
+
+    def refresh(self) -> None:
+        """Nothing to do: the weights are computed from the scores in every round."""
+
+    def _edge(self, phi: NDArray) -> float:
+        """Return r = sum of pi h (seed 003 eq. 4.10), which is the sum of S phi."""
+        if phi.dtype == np.int8:
+            return int((self._exact * phi).sum()) / EXACT_SCALE
+        return math.fsum((self.weighed.potentials / self.weighed.energy * phi).tolist())
+
+    def _step(self, phi: NDArray, edge: float) -> float:
+        """Return the coefficient of phi that minimises Z, or its bound."""
+        if phi.dtype == np.int8:
+            if self.settings.step == "bound":
+                return 0.5 * half_log_odds((1 + edge) / 2, (1 - edge) / 2, _SMOOTHING)
+            if _two_valued(phi):
+                low, high = self.feedback.sides(self.scores, phi > 0)
+                energy = self.weighed.energy
+                return 0.5 * half_log_odds(low / energy, high / energy, _SMOOTHING)
+        real = phi.astype(np.float64)
+        span = float(real.max(initial=0.0) - real.min(initial=0.0))
+        if span == 0.0:
+            return 0.0
+        unit = real / span
+        moments = partial(self.feedback.moments, self.scores, unit)
+        return best_step(moments, _LARGEST_STEP) / span
+
+    def _try(self, phi: NDArray, step: float, edge: float) -> Vote:
+        """Weigh the pairs after a step, and keep that for `advance`."""
+        scores = self.scores + step * phi
+        weighed = self.feedback.weigh(scores)
+        self._trial = (phi, step, scores, weighed)
+        votes = np.array([math.copysign(1.0, step)])
+        return Vote(abs(step), votes, edge, weighed.energy / self.weighed.energy)
+
+    def _adopt(self, scores: Reals, weighed: Weighed) -> None:
+        """Make scores and weights the current ones; quantise the potentials for the search."""
+        self.scores, self.weighed, self._trial = scores, weighed, None
+        shares = weighed.potentials / max(weighed.energy, 1e-300)
+        quanta = np.rint(shares * SEARCH_SCALE).astype(np.int64)
+        self._exact = np.rint(shares * EXACT_SCALE).astype(np.int64)
+        self._signed[0, self.feedback.rows, 0] = quanta
+        sizes = np.abs(quanta)
+        if self._mass_column:
+            self._signed[0, self.feedback.rows, 1] = sizes
+        self._totals = quanta.sum(keepdims=True)
+        self._masses = sizes.sum(keepdims=True)
+
+
+def edge_limit(weight: float, learning_rate: float) -> int:
+    """Return the largest edge, in the search's fixed point, whose step is at most a weight."""
+    return math.floor(math.tanh(2.0 * weight / learning_rate) * SEARCH_SCALE)
+
+
+def _two_valued(phi: NDArray) -> bool:
+    """Return whether outputs are all -1 or +1."""
+    return phi.dtype == np.int8 and bool(phi.all())
