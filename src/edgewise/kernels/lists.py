@@ -65,8 +65,7 @@ class GradedLists(Feedback):
     def _initial_totals(self) -> Reals:
         """Return the weight of the pairs of each query at the beginning, without its own factor."""
         sums = group_sums(self.layout.weights, self.layout.group_starts)
-        below, _ = self._beside(sums, sums)
-        return self._by_query(sums * below)
+        return self._by_query(sums * self._below(sums))
 
     @property
     def n_pairs(self) -> int:
@@ -83,7 +82,7 @@ class GradedLists(Feedback):
         layout = self.layout
         up, down = self._factors(scores)
         ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
-        below, above = self._beside(ups, downs)
+        below, above = self._below(ups), self._above(downs)
         energies = self.query_weights * self._by_query(downs * below)
         half = (0.5 * self.query_weights)[layout.query_of_group]
         g = layout.group_of
@@ -119,17 +118,35 @@ class GradedLists(Feedback):
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         """Return the energy after a step along real-valued outputs, and its derivatives."""
-        starts = self.layout.group_starts
-        up, down = self._factors(scores + step * outputs)
-        tops = [group_sums(up * outputs**p, starts) for p in range(3)]
-        bottoms = [group_sums(down * (-outputs) ** p, starts) for p in range(3)]
-        total = [0.0, 0.0, 0.0]
-        for order, parts in enumerate((((1, 0, 0),), ((1, 1, 0), (1, 0, 1)), _SECOND)):
-            for factor, p, q in parts:
-                below, _ = self._beside(tops[p], bottoms[q])
-                by_query = self.query_weights * self._by_query(bottoms[q] * below)
-                total[order] += factor * _total(by_query)
-        return Moments(*total)
+        products = np.zeros((3, 3, self.layout.n_queries))
+        self._sum_moments(scores + step * outputs, outputs, products)
+        sums = {(a, b): _total(products[a, b]) for a in range(3) for b in range(3 - a)}
+        # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).
+        slope = sums[1, 0] + sums[0, 1]
+        return Moments(sums[0, 0], slope, sums[2, 0] + 2 * sums[1, 1] + sums[0, 2])
+
+    def _sum_moments(self, scores: Reals, outputs: Reals, products: Reals) -> None:
+        """Fill in the sums over pairs of h(x0)^a (-h(x1))^b times their weight, by query."""
+        layout, starts = self.layout, self.layout.group_starts
+        if self.kernels is not None:
+            from edgewise.kernels import rank_update
+
+            def run(span: tuple[int, int]) -> None:
+                rank_update.sum_moments(
+                    *span, layout.query_groups, starts, layout.steps, layout.by_difference,
+                    layout.weights, self.query_weights, scores, outputs, products,
+                )  # fmt: skip
+
+            self.kernels.spread(run, self._spans)
+            return
+        up, down = self._factors(scores)
+        squares = outputs * outputs
+        tops = [group_sums(side, starts) for side in (up, up * outputs, up * squares)]
+        bottoms = [group_sums(side, starts) for side in (down, down * -outputs, down * squares)]
+        for a, top in enumerate(tops):
+            below = self._below(top)
+            for b in range(3 - a):
+                products[a, b] = self.query_weights * self._by_query(bottoms[b] * below)
 
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
         """Return W- and W+."""
@@ -138,8 +155,8 @@ class GradedLists(Feedback):
         masses = []
         for lower, upper in ((~high, high), (high, ~high)):
             ups, downs = group_sums(up * lower, starts), group_sums(down * upper, starts)
-            below, _ = self._beside(ups, downs)
-            masses.append(_total(self.query_weights * self._by_query(downs * below)))
+            energies = self.query_weights * self._by_query(downs * self._below(ups))
+            masses.append(_total(energies))
         return masses[0], masses[1]
 
     def integers(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
@@ -153,8 +170,7 @@ class GradedLists(Feedback):
             inside = np.isin(self.rows, rows)
             up, down = up * inside, down * inside
         ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
-        below, _ = self._beside(ups, downs)
-        energy = _total(self.query_weights * self._by_query(downs * below))
+        energy = _total(self.query_weights * self._by_query(downs * self._below(ups)))
         up_sums, down_sums = np.maximum([self._by_query(ups), self._by_query(downs)], 1e-300)
         query = layout.query_of_group[layout.group_of]
         factors = self.query_weights * (up_sums / _UNIT) * (down_sums / _UNIT)
@@ -258,24 +274,28 @@ class GradedLists(Feedback):
             return grown, 1.0 / grown
         return self.layout.weights * grown, self.layout.weights / grown
 
-    def _beside(self, ups: Reals, downs: Reals) -> tuple[Reals, Reals]:
-        """Return for each group the weighted sum of `ups` below it and of `downs` above it."""
-        below, above = np.zeros_like(ups), np.zeros_like(downs)
-        levels, steps = self.layout.levels, self.layout.steps
-        sums = np.zeros_like(ups)
-        for mine in levels[1:]:
+    def _below(self, ups: Reals) -> Reals:
+        """Return for each group the weighted sum of `ups` of the lower grades in its query."""
+        below, sums = np.zeros_like(ups), np.zeros_like(ups)
+        for mine in self.layout.levels[1:]:
             sums[mine] = sums[mine - 1] + ups[mine - 1]
-            factor = steps[mine] if self.layout.by_difference else 1.0
-            before = below[mine - 1] if self.layout.by_difference else 0.0
-            below[mine] = before + factor * sums[mine]
-        sums = np.zeros_like(downs)
-        for mine in levels[:0:-1]:
+            if self.layout.by_difference:
+                below[mine] = below[mine - 1] + self.layout.steps[mine] * sums[mine]
+            else:
+                below[mine] = sums[mine]
+        return below
+
+    def _above(self, downs: Reals) -> Reals:
+        """Return for each group the weighted sum of `downs` of the higher grades in its query."""
+        above, sums = np.zeros_like(downs), np.zeros_like(downs)
+        for mine in self.layout.levels[:0:-1]:
             lower = mine - 1
             sums[lower] = sums[mine] + downs[mine]
-            factor = steps[mine] if self.layout.by_difference else 1.0
-            before = above[mine] if self.layout.by_difference else 0.0
-            above[lower] = before + factor * sums[lower]
-        return below, above
+            if self.layout.by_difference:
+                above[lower] = above[mine] + self.layout.steps[mine] * sums[lower]
+            else:
+                above[lower] = sums[lower]
+        return above
 
     def _by_query(self, by_group: Reals) -> Reals:
         """Return sums over the groups of each query, in the groups' order."""
@@ -283,10 +303,6 @@ class GradedLists(Feedback):
         for mine in self.layout.levels:
             total[self.layout.query_of_group[mine]] += by_group[mine]
         return total
-
-
-# (A B)'' = A'' B + 2 A' B' + A B''
-_SECOND = ((1, 2, 0), (2, 1, 1), (1, 0, 2))
 
 
 def _total(values: Reals) -> float:

@@ -33,21 +33,13 @@ def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
     return np.float64(total) * power_of_two(np.int64(-shift))
 
 
-@kernel
-def weigh(  # type: ignore[no-untyped-def]
-    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
-    potentials, energies,
-):  # fmt: skip
-    """Weigh the pairs of the queries from first to last.
-
-    IN the layout of lists.Layout, query_weights (normalised), scores. OUT potentials (of every
-    document), energies (of every query).
-    """
-    origin, end, most = group_starts[query_groups[first]], group_starts[query_groups[last]], 0
+@inner
+def _factors(first, last, query_groups, group_starts, weights, scores):  # type: ignore[no-untyped-def]
+    """Return exp(H) and exp(-H) of the documents of some queries, H from the middle of each."""
+    origin, end = group_starts[query_groups[first]], group_starts[query_groups[last]]
     shifted, up, down = np.empty(end - origin), np.empty(end - origin), np.empty(end - origin)
     for q in range(first, last):
         start, stop = group_starts[query_groups[q]], group_starts[query_groups[q + 1]]
-        most = max(most, query_groups[q + 1] - query_groups[q])
         highest, lowest = scores[start], scores[start]
         for i in range(start, stop):
             highest, lowest = max(highest, scores[i]), min(lowest, scores[i])
@@ -61,6 +53,23 @@ def weigh(  # type: ignore[no-untyped-def]
     for i in range(len(own)):
         down[i] = own[i] / up[i]
         up[i] = own[i] * up[i]
+    return up, down
+
+
+@kernel
+def weigh(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
+    potentials, energies,
+):  # fmt: skip
+    """Weigh the pairs of the queries from first to last.
+
+    IN the layout of lists.Layout, query_weights (normalised), scores. OUT potentials (of every
+    document), energies (of every query).
+    """
+    up, down = _factors(first, last, query_groups, group_starts, weights, scores)
+    origin, most = group_starts[query_groups[first]], 0
+    for q in range(first, last):
+        most = max(most, query_groups[q + 1] - query_groups[q])
     ups, downs, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
     for q in range(first, last):
         g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
@@ -82,6 +91,43 @@ def weigh(  # type: ignore[no-untyped-def]
             for i in range(group_starts[g0 + g], group_starts[g0 + g + 1]):
                 potentials[i] = down[i - origin] * lower - up[i - origin] * upper
         energies[q] = query_weights[q] * energy
+
+
+@kernel
+def sum_moments(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
+    outputs, products,
+):  # fmt: skip
+    """Sum products of the moments of the worse and of the better documents of pairs, by query.
+
+    IN the layout of lists.Layout, query_weights (normalised), scores, outputs (h). OUT products of
+    shape (3, 3, queries): at [a, b] the sum over pairs of h(x0)^a (-h(x1))^b times their weight.
+    """
+    up, down = _factors(first, last, query_groups, group_starts, weights, scores)
+    origin, most = group_starts[query_groups[first]], 0
+    for q in range(first, last):
+        most = max(most, query_groups[q + 1] - query_groups[q])
+    tops, bottoms = np.empty((3, len(up))), np.empty((3, len(up)))
+    for i in range(len(up)):
+        h = outputs[origin + i]
+        tops[0, i], tops[1, i], tops[2, i] = up[i], up[i] * h, up[i] * (h * h)
+        bottoms[0, i], bottoms[1, i], bottoms[2, i] = down[i], down[i] * -h, down[i] * (h * h)
+    ups, downs = np.empty((3, most)), np.empty((3, most))
+    for q in range(first, last):
+        g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
+        for g in range(n_groups):
+            lo, hi = group_starts[g0 + g] - origin, group_starts[g0 + g + 1] - origin
+            for a in range(3):
+                ups[a, g] = _group_sum(tops[a], lo, hi)
+                downs[a, g] = _group_sum(bottoms[a], lo, hi)
+        for a in range(3):
+            for b in range(3 - a):
+                total, below, product = 0.0, 0.0, 0.0
+                for g in range(1, n_groups):
+                    total = total + ups[a, g - 1]
+                    below = below + steps[g0 + g] * total if by_difference else total
+                    product = product + downs[b, g] * below
+                products[a, b, q] = query_weights[q] * product
 
 
 @inner
