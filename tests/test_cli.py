@@ -6,8 +6,10 @@ import pandas as pd
 import pytest
 
 import edgewise
-from edgewise import AdaBoostMH, cli, datasets
+import edgewise.demo
+from edgewise import AdaBoostMH, RankBoost, RankFusion, datasets
 from edgewise.cli import main
+from edgewise.fusion import RankedLists
 
 
 @pytest.fixture
@@ -45,14 +47,24 @@ class TestHelp:
             main(["--help"])
         assert stop.value.code == 0
         text = capsys.readouterr().out
-        assert "examples:" in text
-        assert all(f"edgewise {name}" in text for name in ("demo", "info", "datasets"))
+        commands, examples = text.split("examples:")
+        for name in ("demo", "rank", "evaluate", "fuse", "info", "datasets"):
+            assert f"\n    {name} " in commands
+            assert f"\n  edgewise {name} " in examples
+
+    @pytest.mark.parametrize("name", ["demo", "rank", "evaluate", "fuse", "info", "datasets"])
+    def test_every_command_has_help(self, name, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main([name, "--help"])
+        assert stop.value.code == 0
+        assert f"usage: edgewise {name}" in capsys.readouterr().out
 
     def test_help_imports_nothing_heavy(self):
         code = (
             "import sys; from edgewise.cli import main\n"
-            "try: main(['--help'])\n"
-            "except SystemExit: pass\n"
+            "for argv in ['--help'], ['rank', '--help'], ['fuse', '--help'], ['evaluate']:\n"
+            "    try: main(argv)\n"
+            "    except SystemExit: pass\n"
             "sys.exit(bool({'numpy', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
@@ -81,6 +93,19 @@ class TestDatasets:
         assert table["letter"][1:] == ["16000", "4000", "16", "26", "yes", "CC", "BY", "4.0"]
         assert table["mnist"][5] == "no"
 
+    def test_lists_the_ranking_sets_in_a_table_of_their_own(self, capsys, monkeypatch):
+        monkeypatch.setattr(datasets, "available", lambda name: name == "mq2008")
+        assert main(["datasets"]) == 0
+        text = capsys.readouterr().out
+        _, _, below = text.partition("\n\nto rank ")
+        header, *lines = below.splitlines()
+        assert header.split() == ["documents", "queries", "columns", "folds", "here", "licence"]
+        names = datasets.ranking_names()
+        table = {line.split()[0]: line.split()[1:] for line in lines[: len(names)]}
+        assert tuple(table) == names
+        assert table["mq2008"][:5] == ["15211", "784", "46", "5", "yes"]
+        assert table["mq2007_agg"][:5] == ["69623", "1692", "21", "5", "no"]
+
 
 class TestInfo:
     def test_tells_what_the_file_holds(self, saved, capsys):
@@ -97,6 +122,42 @@ class TestInfo:
         j = int(model.feature_importances_.argmax())
         assert f"{model.feature_importances_[j]:6.1%}  x{j}\n" in text
         assert f"  {model.rules(1)[0]}\n" in text
+
+    def test_tells_what_a_ranker_is(self, tmp_path, capsys):
+        rng = np.random.default_rng(3)
+        X, qid = rng.normal(size=(60, 4)), np.repeat(np.arange(6), 10)
+        y = (X[:, 1] > 0).astype(int) + (X[:, 2] > 0)
+        model = RankBoost(n_rounds=12).fit(X, y, qid, eval_set=(X, y, qid))
+        model.save(tmp_path / "ranker.edgewise")
+        assert main(["info", str(tmp_path / "ranker.edgewise")]) == 0
+        text = capsys.readouterr().out
+        history = model.history_
+        assert "estimator        RankBoost, rules chosen by edge\n" in text
+        assert "pairs            weighed by difference, queries by root\n" in text
+        assert "12 (training ended by: n_rounds)" in text
+        assert f"ranking loss     {history.last('ranking_loss'):.4g}\n" in text
+        assert f"bound on it      {history.last('bound'):.4g}\n" in text
+        assert f"{history.last('validation'):.4g} (map)" in text
+        j = int(model.feature_importances_.argmax())
+        assert f"{model.feature_importances_[j]:6.1%}  x{j}\n" in text
+        assert f"  {model.rules(1)[0]}\n" in text
+
+    def test_tells_which_lists_a_fusion_knows(self, tmp_path, capsys):
+        lists = RankedLists([[1, 3], [2, None], [3, 1]], qid=[1, 1, 1], names=["bm25", "url"])
+        model = RankFusion(n_rounds=5).fit(lists, [0, 0, 1])
+        model.save(tmp_path / "fusion.edgewise")
+        assert main(["info", str(tmp_path / "fusion.edgewise")]) == 0
+        text = capsys.readouterr().out
+        assert "estimator        RankFusion, rules chosen by edge\n" in text
+        assert "lists            2: bm25, url\n" in text
+        assert f"  {model.rules(1)[0]}\n" in text
+
+    def test_a_ranker_without_rounds_is_told_too(self, tmp_path, capsys):
+        model = RankBoost(n_rounds=5).fit([[1.0], [1.0]], [0, 1])
+        assert model.n_rounds_ == 0
+        model.save(tmp_path / "empty.edgewise")
+        assert main(["info", str(tmp_path / "empty.edgewise")]) == 0
+        assert "rounds           0 (training ended by: no edge)\n" in capsys.readouterr().out
 
     @pytest.mark.parametrize("learner", ["product", "tree", "auto"])
     def test_tells_what_any_learner_made(self, learner, tmp_path, capsys):
@@ -162,10 +223,10 @@ class TestDemo:
         failure(["demo", "--folder", str(tmp_path / "taken")], capsys)
 
     def test_ctrl_c_exits_with_130_quietly(self, monkeypatch, capsys):
-        def interrupt(options):
+        def interrupt(**options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(cli, "_demo", interrupt)
+        monkeypatch.setattr(edgewise.demo, "run", interrupt)
         assert main(["demo"]) == 130
         assert capsys.readouterr() == ("", "")
 

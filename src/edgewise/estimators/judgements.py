@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgewise.data import Table, as_table
 from edgewise.dtypes import ROW, Exacts, Reals
 from edgewise.estimators.targets import read_row_weights
-from edgewise.kernels import Feedback, GradedLists, Kernels, Layout, PairList
+from edgewise.kernels import GradedLists, Kernels, Layout, PairList
 from edgewise.metrics import Lists
 
 PAIR_WEIGHTS = ("equal", "difference")
@@ -57,18 +57,49 @@ class JudgedRows:
             self.query_factors[kept],
         )
 
-    def feedback(self, kernels: Kernels, pair_weight: str, query_weight: str) -> Feedback:
+    def layout(self, pair_weight: str) -> Layout:
+        """Return the documents in the order of query and grade."""
+        rows = np.arange(len(self.grades))
+        return graded_layout(rows, self.grades, self.query, pair_weight, self.weights)
+
+    def feedback(self, layout: Layout, kernels: Kernels, query_weight: str) -> GradedLists:
         """Return the pairs of all documents of different grades in the same query."""
-        return graded_feedback(
-            kernels,
-            np.arange(len(self.grades)),
-            self.grades,
-            self.query,
-            pair_weight,
-            query_weight,
-            self.weights,
-            self.query_factors,
-        )
+        return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight], self.query_factors)
+
+
+def graded_layout(
+    rows: NDArray[np.intp],
+    grades: Reals,
+    query: Exacts,
+    pair_weight: str = "equal",
+    weights: Reals | None = None,
+) -> Layout:
+    """Return graded documents, which may be some of the rows of a table, in order.
+
+    Parameters
+    ----------
+    rows : int array of shape (m,)
+        The table rows of the documents.
+    grades, query : arrays of shape (m,)
+        Their grades, and the numbers of their queries, from 0 on without gaps.
+    pair_weight : {"equal", "difference"}
+        What a pair counts: 1, or the difference of its grades.
+    weights : float64 array of shape (m,) or None
+        The documents' own weights, which multiply those of their pairs.
+    """
+    order = np.lexsort((grades, query))
+    sorted_query, sorted_grades = query[order], grades[order]
+    new_query = np.diff(sorted_query, prepend=-1) != 0
+    new_group = new_query | (np.diff(sorted_grades, prepend=np.nan) != 0)
+    starts = np.flatnonzero(new_group)
+    return Layout(
+        rows[order].astype(ROW),
+        np.append(starts, len(order)).astype(np.intp),
+        np.append(np.flatnonzero(new_query[starts]), len(starts)).astype(np.intp),
+        sorted_grades[starts],
+        np.ones(len(order)) if weights is None else weights[order],
+        pair_weight == "difference",
+    )
 
 
 def graded_feedback(
@@ -78,43 +109,20 @@ def graded_feedback(
     query: Exacts,
     pair_weight: str = "equal",
     query_weight: str = "pairs",
-    weights: Reals | None = None,
-    query_factors: Reals | None = None,
 ) -> GradedLists:
-    """Return the feedback of graded documents, which may be some of the rows of a table.
+    """Return the feedback of graded documents among the rows of a table that is binned already.
 
     Parameters
     ----------
     kernels : Kernels
         The kernels of the table.
-    rows : int array of shape (m,)
-        The table rows of the documents.
-    grades, query : arrays of shape (m,)
-        Their grades, and the numbers of their queries, from 0 on without gaps.
-    pair_weight : {"equal", "difference"}
-        What a pair counts: 1, or the difference of its grades.
+    rows, grades, query, pair_weight :
+        As in `graded_layout`.
     query_weight : {"pairs", "root", "equal"}
         What the pairs of a query total to: their number (or sum), its square root, or 1.
-    weights : float64 array of shape (m,) or None
-        The documents' own weights, which multiply those of their pairs.
-    query_factors : float64 array of shape (queries,) or None
-        What the totals of the queries are multiplied by.
     """
-    order = np.lexsort((grades, query))
-    sorted_query, sorted_grades = query[order], grades[order]
-    new_query = np.diff(sorted_query, prepend=-1) != 0
-    new_group = new_query | (np.diff(sorted_grades, prepend=np.nan) != 0)
-    starts = np.flatnonzero(new_group)
-    own = np.ones(len(order)) if weights is None else weights[order]
-    layout = Layout(
-        rows[order].astype(ROW),
-        np.append(starts, len(order)).astype(np.intp),
-        np.append(np.flatnonzero(new_query[starts]), len(starts)).astype(np.intp),
-        sorted_grades[starts],
-        own,
-        pair_weight == "difference",
-    )
-    return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight], query_factors)
+    layout = graded_layout(rows, grades, query, pair_weight)
+    return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight])
 
 
 def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRows:

@@ -305,10 +305,13 @@ class RankBoost(Trainable, BaseEstimator):
         before, history = self._before(going_on, rank_terms(learner))
         self._categories, self._filters, self.learner_ = categories, None, learner
         monitor = rank_monitor(held_out, binned, self.eval_metric)
-        kernels = kernels_for(binned, 1, self.n_rounds * learner.cost, self._n_threads())
+        layout = judged.layout(self.pair_weight) if isinstance(judged, JudgedRows) else None
+        kernels = kernels_for(binned, 1, self.n_rounds * learner.cost, self._n_threads(), layout)
         try:
+            pairs: Feedback
             if isinstance(judged, JudgedRows):
-                pairs: Feedback = judged.feedback(kernels, self.pair_weight, self.query_weight)
+                assert layout is not None
+                pairs = judged.feedback(layout, kernels, self.query_weight)
             else:
                 pairs = judged.feedback()
             task = self._task(kernels, pairs, learner, monitor)

@@ -199,6 +199,8 @@ class RankFusion(RankBoost):
     def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
         """Return the fused lists as a TREC run, the best document of each query first.
 
+        Documents with equal scores are in the order of trec_eval, by descending name.
+
         Raises
         ------
         ValueError
@@ -208,14 +210,14 @@ class RankFusion(RankBoost):
         if read.docs is None:
             raise ValueError("lists must have docs to be fused into a run")
         scores = super().predict(read.features)
-        ranks = self._ranks(scores, read.qid)
+        queries, docs = read.qid.astype(str), read.docs.astype(str)
+        run = Run(
+            queries, docs, np.zeros(len(docs), dtype=np.int64), scores, np.full(len(docs), tag)
+        )
+        ranks = run.positions()
         order = np.lexsort((ranks, read.queries.codes))
         return Run(
-            read.qid[order].astype(str),
-            read.docs[order].astype(str),
-            ranks[order].astype(np.float64),
-            scores[order],
-            np.full(len(order), tag),
+            queries[order], docs[order], ranks[order], scores[order], np.full(len(docs), tag)
         )
 
     def fit_pairs(self, *_: Any, **__: Any) -> Self:

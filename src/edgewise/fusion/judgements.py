@@ -38,7 +38,9 @@ def grades_of(lists: RankedLists, judgements: Any) -> Reals:
     if is_frame(judgements):
         return _looked_up(lists, *_columns(judgements))
     if all(hasattr(judgements, name) for name in ("queries", "docs", "grades")):
-        return _looked_up(lists, judgements.queries, judgements.docs, judgements.grades)
+        # In qrels a grade below 0 says that a document was not judged.
+        grades = np.maximum(np.asarray(judgements.grades, dtype=np.float64), 0.0)
+        return _looked_up(lists, judgements.queries, judgements.docs, grades)
     try:
         grades = np.asarray(judgements, dtype=np.float64)
     except (TypeError, ValueError) as error:

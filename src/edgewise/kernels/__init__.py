@@ -79,6 +79,9 @@ _COMPILE_FROM = 1_000_000_000
 # What NumPy does with a bin after the histogram takes as long as so many entries of it.
 _VISITS_A_BIN = 40
 
+# What NumPy does with a document and with a pair of documents takes as long as so many entries.
+_VISITS_A_DOCUMENT, _VISITS_A_PAIR = 25, 5
+
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
 
@@ -157,13 +160,19 @@ def use_compiled(visits: float) -> bool:
     return choice == "numba" or (choice == "auto" and visits >= _COMPILE_FROM)
 
 
-def kernels_for(table: BinnedTable, n_scores: int, n_rounds: int, n_jobs: int) -> Kernels:
+def kernels_for(
+    table: BinnedTable, n_scores: int, n_rounds: int, n_jobs: int, layout: Layout | None = None
+) -> Kernels:
     """Return the kernels for a training table, compiled where the work is worth it.
 
-    `n_rounds` counts searches of all columns, of which a round may make several.
+    `n_rounds` counts searches of all columns, of which a round may make several. `layout` is that
+    of the graded lists in a ranking problem.
     """
     n_bins = sum(b.n_codes for b in table.bins)
     visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
+    if layout is not None:
+        documents = _VISITS_A_DOCUMENT * len(layout.rows) + _VISITS_A_PAIR * layout.n_pairs
+        visits += documents * n_rounds
     if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
         visits = max(visits, _COMPILE_FROM)
     if use_compiled(visits):

@@ -42,6 +42,14 @@ class Layout:
         return len(self.query_groups) - 1
 
     @cached_property
+    def n_pairs(self) -> int:
+        """The number of pairs."""
+        sizes = np.diff(self.group_starts)
+        before = np.cumsum(sizes) - sizes
+        first = before[self.query_groups[:-1]][self.query_of_group]
+        return int((sizes * (before - first)).sum())
+
+    @cached_property
     def steps(self) -> Reals:
         """By how much each group's grade is above the one before; 0 for the first of a query."""
         steps = np.diff(self.grades, prepend=self.grades[:1])

@@ -70,10 +70,7 @@ class GradedLists(Feedback):
     @property
     def n_pairs(self) -> int:
         """The number of pairs."""
-        sizes = np.diff(self.layout.group_starts)
-        before = np.cumsum(sizes) - sizes
-        first = before[self.layout.query_groups[:-1]][self.layout.query_of_group]
-        return int((sizes * (before - first)).sum())
+        return self.layout.n_pairs
 
     def weigh(self, scores: Reals) -> Weighed:
         """Return the energy and the potentials at given scores."""

@@ -1,0 +1,140 @@
+"""``edgewise info``: what a model file holds."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from edgewise.commands.errors import CommandError
+from edgewise.commands.screen import one_line, say, say_facts, say_rules
+
+if TYPE_CHECKING:
+    from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion
+
+    Model = AdaBoostMH | RankBoost | RankFusion
+
+Facts = list[tuple[str, str]]
+
+_TOP_FEATURES = 10
+_TOP_RULES = 3
+_MOST_NAMES = 20
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "info",
+        help="tell what a model file holds",
+        description="Tell what a model file holds, without running any code from it.",
+    )
+    parser.add_argument("model", metavar="MODEL", help="a file that model.save(path) wrote")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Tell what the file holds."""
+    from edgewise.estimators import AdaBoostMH
+
+    model = loaded(options.model)
+    classifies = isinstance(model, AdaBoostMH)
+    say_facts(_classifier_facts(model) if classifies else _ranker_facts(model))
+    _say_features(model)
+
+
+def loaded(path: str) -> Any:
+    """Return the model of a file.
+
+    Raises
+    ------
+    CommandError
+        If it holds none.
+    """
+    from edgewise.estimators import load
+    from edgewise.model import ModelFileError
+
+    try:
+        return load(path)
+    except ModelFileError as error:
+        raise CommandError(str(error)) from error
+
+
+def _classifier_facts(model: "AdaBoostMH") -> Facts:
+    names = [str(name) for name in model.classes_.tolist()]
+    facts = [
+        ("estimator", f"{type(model).__name__}, {model.votes_} votes, {model.loss_} loss"),
+        _learner(model),
+        ("labels" if model._multilabel else "classes", _listed(names)),
+        _features(model),
+        _rounds(model),
+    ]
+    if model.n_rounds_:
+        last = _last(model)
+        facts += [
+            ("training error", f"{last['train_error']:.4g}"),
+            ("Hamming loss", f"{last['hamming_loss']:.4g}"),
+            ("bound on it", f"{last['bound']:.4g}"),
+        ]
+        facts += _validation(model, last)
+    return facts
+
+
+def _ranker_facts(model: "RankBoost") -> Facts:
+    from edgewise.estimators import RankFusion
+
+    facts = [
+        ("estimator", f"{type(model).__name__}, rules chosen by {model.criterion}"),
+        _learner(model),
+        ("pairs", f"weighed by {model.pair_weight}, queries by {model.query_weight}"),
+    ]
+    if isinstance(model, RankFusion):
+        facts.append(("lists", _listed(list(model.list_names_))))
+    facts += [_features(model), _rounds(model)]
+    if model.n_rounds_:
+        last = _last(model)
+        facts += [
+            ("ranking loss", f"{last['ranking_loss']:.4g}"),
+            ("bound on it", f"{last['bound']:.4g}"),
+        ]
+        facts += _validation(model, last)
+    return facts
+
+
+def _listed(names: list[str]) -> str:
+    more = ", ..." if len(names) > _MOST_NAMES else ""
+    return f"{len(names)}: {', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def _learner(model: "Model") -> tuple[str, str]:
+    return "learner", "of its own" if model.learner_ is None else repr(model.learner_)
+
+
+def _features(model: "Model") -> tuple[str, str]:
+    n_used = (model.feature_importances_ > 0).sum()
+    return "features", f"{model.n_features_in_}, of which {n_used} are used"
+
+
+def _rounds(model: "Model") -> tuple[str, str]:
+    return "rounds", f"{model.n_rounds_} (training ended by: {model.stop_reason_})"
+
+
+def _last(model: "Model") -> dict[str, float]:
+    """Return what was recorded of the last round that the model keeps."""
+    return {name: values[model.n_rounds_ - 1] for name, values in model.history_.items()}
+
+
+def _validation(model: "Model", last: dict[str, float]) -> Facts:
+    if "validation" not in last:
+        return []
+    metric = model.eval_metric if isinstance(model.eval_metric, str) else "own metric"
+    return [("validation", f"{last['validation']:.4g} ({metric})")]
+
+
+def _say_features(model: "Model") -> None:
+    shares = model.feature_importances_.tolist()
+    used = sorted((j for j, share in enumerate(shares) if share > 0), key=lambda j: -shares[j])
+    if not used:
+        return
+    say("top features     share of the fall in loss")
+    for j in used[:_TOP_FEATURES]:
+        say(f"  {shares[j]:6.1%}  {one_line(model._name(j))}")
+    if len(used) > _TOP_FEATURES:
+        say(f"  ... and {len(used) - _TOP_FEATURES} more")
+    say_rules(model, _TOP_RULES)

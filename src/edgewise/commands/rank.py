@@ -1,0 +1,249 @@
+"""``edgewise rank``: train RankBoost on a file, and see how well it ranks."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from edgewise.commands.errors import CommandError, in_one_line
+from edgewise.commands.options import count
+from edgewise.commands.paths import RUN, Named, check_inputs, check_outputs
+from edgewise.commands.screen import say, say_facts, say_rules, say_table
+from edgewise.commands.training import (
+    add_training,
+    finished,
+    losses_of,
+    on_a_terminal,
+    raise_if_interrupted,
+    rounds_of,
+)
+
+if TYPE_CHECKING:
+    from edgewise.commands.graded import Graded
+    from edgewise.estimators import RankBoost
+    from edgewise.metrics import RankingMetric
+
+LEARNERS = ("stump", "product", "tree", "feature")
+CRITERIA = ("edge", "energy")
+METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
+"""What is shown of the test file, and the metric that was asked for."""
+
+_PATIENCE = 100
+_TOP_RULES = 5
+_TOP_TREES = 2
+_DESCRIPTION = """\
+Train RankBoost on judged documents and show how well it ranks.
+
+Files are those of LETOR (SVMlight with qid:), plain or gzipped, or tables whose names end in .csv,
+.csv.gz or .parquet; of tables, --target names the column of grades and --query that of queries.
+
+With --validate, training stops when the metric has not improved there for --patience rounds, and
+the rounds up to the best are kept. Metrics are expectations over the order of documents with equal
+scores; a query without a relevant document, one with a grade above 0, counts 0.
+
+Ctrl-C ends the training early: the rounds so far are shown and saved, and the exit code is 130."""
+
+
+def add(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "rank",
+        help="train RankBoost on judged documents, and test it",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    files = parser.add_argument_group("files")
+    files.add_argument("train", metavar="TRAIN", help="documents to train on")
+    files.add_argument("--validate", metavar="FILE", help="documents to choose the rounds on")
+    files.add_argument("--test", metavar="FILE", help="documents to test on")
+    files.add_argument("--model", metavar="OUT.edgewise", help="where to save the model")
+    files.add_argument(
+        "--scores",
+        metavar="OUT",
+        help="where to write the scores of the test documents: a TREC run if it ends in .run or "
+        ".run.gz, otherwise one number a line, in the order of the file",
+    )
+    columns = parser.add_argument_group("columns of tables")
+    columns.add_argument("--target", metavar="COL", help="the column of grades")
+    columns.add_argument("--query", metavar="COL", help="that of queries (default: one query)")
+    columns.add_argument("--doc", metavar="COL", help="that of names of documents, for runs")
+    training = parser.add_argument_group("training")
+    add_training(training)
+    training.add_argument(
+        "--metric", metavar="NAME", default="map", help="what to validate by (default: map)"
+    )
+    training.add_argument(
+        "--patience",
+        metavar="N",
+        type=count,
+        help=f"rounds without a better value to bear (default with --validate: {_PATIENCE})",
+    )
+    training.add_argument(
+        "--learner", choices=LEARNERS, default="stump", help="family of rules (default: stump)"
+    )
+    training.add_argument(
+        "--criterion",
+        choices=CRITERIA,
+        default="edge",
+        help="what rules are chosen by (default: edge)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train, save, and tell what came of it."""
+    _check(options)
+    from edgewise.commands.graded import Roles, read_graded
+
+    metric = _metric(options.metric)
+    paths = [path for _, path in _inputs(options) if path is not None]
+    roles = Roles(options.target, options.query, options.doc)
+    files = dict(zip(paths, read_graded(paths, roles), strict=True))
+    validate, test = files.get(options.validate), files.get(options.test)
+    _check_metric(metric, validate)
+    if options.scores is not None and test is not None:
+        _check_scores(options.scores, test)
+    model = _trained(options, files[options.train], validate)
+    if options.model is not None:
+        model.save(options.model)
+    scores = None if test is None else _predicted(model, test)
+    if options.scores is not None and test is not None:
+        _write_scores(options.scores, test, scores)
+    _tell(model, files[options.train], validate)
+    if test is not None:
+        _tell_test(test, scores, metric)
+    say_rules(model, _TOP_TREES if options.learner == "tree" else _TOP_RULES)
+    if not hasattr(model, "feature_names_in_") and model.n_rounds_:
+        say("  (x0 is feature 1 of the files, x1 is feature 2, and so on)")
+    raise_if_interrupted(model)
+
+
+def _inputs(options: argparse.Namespace) -> list[Named]:
+    return [("TRAIN", options.train), ("--validate", options.validate), ("--test", options.test)]
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raise if options don't go together, or files are not as they should be."""
+    if options.patience is not None and options.validate is None:
+        raise CommandError("--patience needs a file to validate on: give --validate")
+    if options.scores is not None and options.test is None:
+        raise CommandError("--scores are those of the test documents: give --test")
+    if options.criterion == "energy" and options.learner != "stump":
+        raise CommandError("--criterion energy goes with --learner stump only")
+    inputs = _inputs(options)
+    check_inputs(inputs)
+    check_outputs([("--model", options.model), ("--scores", options.scores)], inputs, ["--model"])
+    _check_kinds(options)
+
+
+def _check_kinds(options: argparse.Namespace) -> None:
+    from edgewise.commands.graded import is_table
+
+    tables = is_table(options.train)
+    for name, path in _inputs(options):
+        if path is not None and is_table(path) != tables:
+            kinds = ("a LETOR file", "a table")
+            raise CommandError(
+                f"{name} {path} is {kinds[is_table(path)]} and TRAIN is {kinds[tables]}: "
+                "all files must be of one kind"
+            )
+    if tables and options.target is None:
+        raise CommandError(f"--target must name the column of {options.train} that holds grades")
+    for name in ("target", "query", "doc"):
+        if getattr(options, name) is not None and not tables:
+            raise CommandError(f"--{name} is for tables (.csv, .csv.gz, .parquet)")
+
+
+def _metric(name: str) -> "RankingMetric":
+    from edgewise.metrics import ranking_metric
+
+    with in_one_line("--metric"):
+        return ranking_metric(name)
+
+
+def _check_metric(metric: "RankingMetric", validate: "Graded | None") -> None:
+    """Raise now, rather than in the first round, if the grades are none for the metric."""
+    if validate is not None:
+        with in_one_line(validate.path):
+            metric(validate.lists, validate.lists.grades)
+
+
+def _check_scores(path: str, test: "Graded") -> None:
+    """Raise now, rather than after training, if the test file does not make a run."""
+    if not path.endswith(RUN):
+        return
+    if test.data.docs is None or test.data.qid is None:
+        raise CommandError(
+            f"--scores {path}: a run names queries and documents, and {test.path} does not; "
+            "another ending than .run writes one number a line"
+        )
+    from edgewise.commands.runs import rehearse
+
+    with in_one_line(f"{test.path} does not make a run"):
+        rehearse(test.data.qid, test.data.docs)
+
+
+def _trained(
+    options: argparse.Namespace, train: "Graded", validate: "Graded | None"
+) -> "RankBoost":
+    from edgewise.estimators import RankBoost
+
+    held_out = None
+    if validate is not None:
+        held_out = (validate.data.X, validate.lists.grades, validate.data.qid)
+    model = RankBoost(
+        options.learner,
+        n_rounds=options.rounds,
+        criterion=options.criterion,
+        learning_rate=options.rate,
+        patience=None if validate is None else options.patience or _PATIENCE,
+        eval_metric=options.metric,
+        n_jobs=options.jobs,
+        random_state=0,
+        verbose=on_a_terminal(),
+    )
+    with in_one_line(train.path):
+        model.fit(train.data.X, train.lists.grades, train.data.qid, eval_set=held_out)
+    return finished(model)
+
+
+def _predicted(model: "RankBoost", test: "Graded") -> Any:
+    with in_one_line(test.path):
+        return model.predict(test.data.X)
+
+
+def _write_scores(path: str, test: "Graded", scores: Any) -> None:
+    from edgewise.io import write_run
+    from edgewise.io.files import replacing
+
+    if path.endswith(RUN):
+        write_run(path, test.data.qid, test.data.docs, scores)  # type: ignore[arg-type]
+        return
+    with replacing(path) as stream:
+        stream.writelines(f"{score!r}\n".encode() for score in scores.tolist())
+
+
+def _tell(model: "RankBoost", train: "Graded", validate: "Graded | None") -> None:
+    facts = [("training", f"{train}, {model.n_features_in_} features"), rounds_of(model)]
+    facts += losses_of(model)
+    if validate is not None:
+        facts.append(("validation", str(validate)))
+        if model.n_rounds_:
+            best = model.history_["validation"][model.n_rounds_ - 1]
+            facts.append((f"  {model.eval_metric}", f"{best:.4f}"))
+    say_facts(facts)
+
+
+def _tell_test(test: "Graded", scores: Any, metric: "RankingMetric") -> None:
+    from edgewise.metrics import ranking_metric
+
+    say_facts([("test", f"{test}; expected over ties:")])
+    shown = [ranking_metric(name) for name in dict.fromkeys((*METRICS, metric.name))]
+    values = [_value(metric, test, scores) for metric in shown]
+    say_table([["", *(metric.name for metric in shown)], ["", *values]])
+
+
+def _value(metric: "RankingMetric", test: "Graded", scores: Any) -> str:
+    try:
+        return f"{metric(test.lists, scores):.4f}"
+    except ValueError:
+        # Gains of negative grades are not defined.
+        return "-"
