@@ -1,5 +1,6 @@
 """Where a numeric column is cut, and which bin a value falls into."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -214,17 +215,18 @@ def _even(counts: Exacts, start: int, stop: int, n_bins: int) -> list[int]:
 
     Each bin in turn takes its share of what is left.
     """
-    running = np.cumsum(counts[start:stop])
-    total, done, first = int(running[-1]), 0, 0
+    # Python's own integers: with tens of thousands of bins NumPy's calls would take the time.
+    running = np.cumsum(counts[start:stop]).tolist()
+    total, done, first = running[-1], 0, 0
     lasts: list[int] = []
     for left in range(n_bins, 1, -1):
         # The target is done + (total - done) / left; the nearer of the sums around it is taken.
-        last = int(np.searchsorted(running, done + -(-(total - done) // left)))
-        around = int(running[last]) + int(running[last - 1])
+        last = bisect_left(running, done + -(-(total - done) // left), first)
+        around = running[last] + running[last - 1]
         if last > first and around * left > 2 * (done * left + total - done):
             last -= 1
         if last >= len(running) - 1:
             break
         lasts.append(start + last)
-        first, done = last + 1, int(running[last])
+        first, done = last + 1, running[last]
     return lasts

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 def check_parameters(model: "AdaBoostMH", eval_set: Any) -> None:
     """Raise if a setting of a classifier is wrong; the error names it."""
     learner_named(model.learner)
+    integer("max_bins", model.max_bins, 2, MAX_BINS)
     check_training(model, eval_set)
     if model.votes is not None:
         one_of("votes", model.votes, VOTE_RULES)
@@ -40,7 +41,8 @@ def check_training(model: "AdaBoostMH | RankBoost", eval_set: Any) -> None:
     integer("n_rounds", model.n_rounds, 1)
     up_to_one("subsample", model.subsample)
     flag("warm_start", model.warm_start)
-    integer("max_bins", model.max_bins, 2, MAX_BINS)
+    if model.max_bins is not None:
+        integer("max_bins", model.max_bins, 2, MAX_BINS)
     one_of("infinite", model.infinite, INFINITE_CHOICES)
     check_callbacks(model.callbacks)
     integer("verbose", int(model.verbose) if model.verbose in (True, False) else model.verbose, 0)

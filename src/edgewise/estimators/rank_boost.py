@@ -26,6 +26,7 @@ from edgewise.estimators.parts import no_terms, with_all_columns
 from edgewise.estimators.rank_parts import (
     check_rank_parameters,
     cumulative_of,
+    most_bins,
     rank_learner,
     rank_monitor,
     rank_terms,
@@ -93,9 +94,9 @@ class RankBoost(Trainable, BaseEstimator):
         callable gets grades, scores and query ids, and larger is better.
     time_limit : float or None, default None
         Seconds after which training stops, reading and binning the data included.
-    max_bins : int, default 65535
-        The most bins of a column. With no more different values than that, every threshold is
-        tried.
+    max_bins : int or None, default None
+        The most bins of a column, up to 65,535. With no more different values than that, every
+        threshold is tried. None is 65,535 for up to as many documents, and 1,024 for more.
     infinite : {"raise", "missing", "value"}, default "raise"
         What an infinite number in X means.
     nominal : list of str or int, or None, default None
@@ -162,7 +163,7 @@ class RankBoost(Trainable, BaseEstimator):
         patience: int | None = None,
         eval_metric: Any = "map",
         time_limit: float | None = None,
-        max_bins: int = 65535,
+        max_bins: int | None = None,
         infinite: str = "raise",
         nominal: Any = None,
         n_jobs: int | None = None,
@@ -296,7 +297,7 @@ class RankBoost(Trainable, BaseEstimator):
         started: float,
     ) -> None:
         mass = bin_mass(judged.weights) if isinstance(judged, JudgedRows) else None
-        bins = fit_bins(judged.table, mass, self.max_bins)
+        bins = fit_bins(judged.table, mass, most_bins(self.max_bins, judged.table.n_rows))
         binned = encode(judged.table, bins)
         learner = rank_learner(self, binned)
         categories = categories_of(bins)

@@ -131,7 +131,7 @@ class RankFusion(RankBoost):
     learner = "stump"
     search = "exhaustive"
     subsample = 1.0
-    max_bins = 65535
+    max_bins = None
     infinite = "raise"
     nominal = None
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.boosting import Monitor
-from edgewise.data import BinnedTable, encode
+from edgewise.data import MAX_BINS, BinnedTable, encode
 from edgewise.dtypes import Reals, Signs
 from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS, HeldOutLists
 from edgewise.estimators.parameters import check_training, up_to_one
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 LEARNER_NAMES = ("stump", "product", "tree", "feature")
 MONOTONE = ("learn", "increasing", "none")
+
+# With so many bins thresholds are finer than rankings need, and histograms stay in cache.
+_BINS_OF_MANY_ROWS = 1024
 
 # Where unranked documents go, by q_def.
 _UNRANKED = {None: "learn", 0: "low", 1: "high"}
@@ -53,6 +56,13 @@ def check_rank_parameters(model: "RankBoost", eval_set: Any) -> None:
         one_of("monotone", model.monotone, MONOTONE)
     if not callable(model.eval_metric):
         ranking_metric(model.eval_metric)
+
+
+def most_bins(max_bins: int | None, n_rows: int) -> int:
+    """Return the most bins of a column: enough for every threshold, where rows are not many."""
+    if max_bins is not None:
+        return max_bins
+    return MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
 
 
 def rank_learner(model: "RankBoost", table: BinnedTable) -> Learner:

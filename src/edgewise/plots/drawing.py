@@ -1,0 +1,88 @@
+"""What all pictures share: colours, the figure, its frame, and how it is written to a file."""
+
+import io
+import os
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart, without the pale yellow.
+BLUE, ORANGE, GREEN, RED, PINK, SKY = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+)
+COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY)
+INK, GREY, PALE = "#222222", "#777777", "#C8C8C8"
+_DPI = 150
+
+BESIDE: dict[str, Any] = {
+    "loc": "upper left",
+    "bbox_to_anchor": (1.01, 1.0),
+    "borderaxespad": 0.0,
+    "frameon": False,
+    "fontsize": 9,
+    "title_fontsize": 9,
+    "alignment": "left",
+    "labelcolor": INK,
+}
+"""How a legend stands beside its axes, where it covers nothing."""
+
+
+def empty_figure(width: float, height: float) -> "Figure":
+    """Return an empty figure that no window and no global state knows of."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError(
+            "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
+        ) from error
+    return Figure(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
+
+
+def finished(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
+    """Return the figure, written to a file where there is a path."""
+    if path is not None:
+        _write(figure, Path(path))
+    return figure
+
+
+def _write(figure: "Figure", path: Path) -> None:
+    """Write the figure under a temporary name, then rename it: no half-written file is seen."""
+    if not path.suffix:
+        path = path.with_name(path.name + ".png")
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:].lower())
+    temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
+    try:
+        temporary.write_bytes(drawn.getvalue())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def tidy(axes: "Axes") -> None:
+    """Give axes the frame, the grid and the ticks of all pictures."""
+    axes.grid(True, color="#E6E6E6", linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(GREY)
+    axes.tick_params(which="both", color=GREY, labelcolor=INK, labelsize=9)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+
+
+def plain(name: Any) -> str:
+    """Return a name that Matplotlib shows as it is: no formula, and not left out of a legend."""
+    text = str(name).replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text

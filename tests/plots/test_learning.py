@@ -1,0 +1,213 @@
+import functools
+
+import numpy as np
+import pytest
+
+from edgewise import AdaBoostMH, RankBoost, RankFusion, load
+from edgewise.fusion import RankedLists
+from edgewise.metrics import average_precision, ranking_metric
+from edgewise.plots import learning_curve
+
+pytest.importorskip("matplotlib")
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+class TestLearningCurve:
+    def test_every_quantity_is_named_and_drawn(self, model):
+        above, below = learning_curve(model).axes
+        assert labels(above) == [
+            "bound (product of Z)",
+            "Hamming loss",
+            "training error",
+            "validation error",
+        ]
+        np.testing.assert_array_equal(above.lines[0].get_ydata(), model.history_["bound"])
+        np.testing.assert_array_equal(below.lines[0].get_ydata(), model.history_["edge"])
+        assert below.get_xlim() == (1, 30)
+
+    def test_without_validation_there_is_no_such_line(self, rows):
+        above, _ = learning_curve(AdaBoostMH(n_rounds=5).fit(*rows)).axes
+        assert not any("validation" in label for label in labels(above))
+
+    def test_losses_that_reach_zero_stay_on_the_axis(self):
+        model = AdaBoostMH(n_rounds=60).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        assert model.history_["train_error"][-1] == 0
+        above, _ = learning_curve(model).axes
+        assert above.get_ylim()[0] == 0
+        assert above.get_ylim()[1] > 0
+
+    def test_one_round_shows(self):
+        model = AdaBoostMH(n_rounds=1).fit([[0.0], [1.0]], ["a", "b"])
+        above, _ = learning_curve(model).axes
+        assert above.lines[0].get_marker() == "o"
+
+    def test_early_stopping_is_marked(self, rows):
+        X, y = rows
+        noise = np.random.default_rng(1).integers(0, 3, len(y))
+        model = AdaBoostMH(n_rounds=50, patience=3).fit(X, noise, eval_set=(X[::2], noise[1::2]))
+        assert model.n_rounds_ < model.history_.n_rounds
+        above, _ = learning_curve(model).axes
+        assert labels(above)[-1] == f"kept: {model.n_rounds_}"
+
+    def test_a_metric_below_zero_is_drawn_on_a_linear_axis(self, rows):
+        def minus_mean(y, scores):
+            return -float(np.abs(scores).mean())
+
+        model = AdaBoostMH(n_rounds=40, eval_metric=minus_mean).fit(*rows, eval_set=rows)
+        above, _ = learning_curve(model).axes
+        assert above.get_yscale() == "linear"
+        assert above.get_ylim()[0] <= model.history_["validation"].min()
+        assert labels(above)[-1] == "validation minus_mean"
+
+    def test_unfactorised_training_has_no_pseudo_weights_to_draw(self, rows):
+        _, below = learning_curve(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
+        assert labels(below) == ["edge"]
+
+    def test_multi_label(self, rows):
+        X, _ = rows
+        model = AdaBoostMH(n_rounds=5).fit(X, (X[:, :3] > 0).astype(int))
+        assert len(learning_curve(model).axes) == 2
+
+
+class TestLearningCurveOfARanker:
+    def test_losses_above_metric_in_the_middle_edges_below(self, ranker):
+        figure = learning_curve(ranker, title="a title")
+        above, middle, below = figure.axes
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation map", "edge r"]
+        assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "boosting round"]
+        assert labels(above) == ["bound (product of Z)", "ranking loss"]
+        assert above.get_title("left") == "a title"
+        assert below.get_legend() is None
+        for axes in (above, middle, below):
+            assert axes.get_xlim() == (1, 40)
+
+    def test_what_is_drawn_is_the_history(self, ranker):
+        above, middle, below = learning_curve(ranker).axes
+        lines = [above.lines[0], above.lines[1], middle.lines[0], below.lines[0]]
+        names = ["bound", "ranking_loss", "validation", "edge"]
+        for line, name in zip(lines, names, strict=True):
+            np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 41))
+            np.testing.assert_array_equal(line.get_ydata(), ranker.history_[name])
+
+    @pytest.mark.parametrize(("metric", "best_of"), [("ndcg@10", np.max), ("disagreement", np.min)])
+    def test_the_best_round_is_marked_whichever_way_is_better(self, documents, metric, best_of):
+        model = RankBoost(n_rounds=40, eval_metric=metric)
+        model.fit(*documents(), eval_set=documents(seed=1))
+        _, middle, _ = learning_curve(model).axes
+        best = best_of(model.history_["validation"])
+        place, value = middle.lines[1].get_data()
+        assert (list(place), list(value)) == ([model.best_iteration_], [best])
+        assert labels(middle) == [f"best: {best:.4g} (round {model.best_iteration_})"]
+
+    def test_without_validation_there_is_no_middle(self, documents):
+        figure = learning_curve(RankBoost(n_rounds=5).fit(*documents()))
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "edge r"]
+
+    def test_edges_of_both_signs_are_all_on_the_axis(self, documents):
+        # The second column is better when low, so that its rules are turned round.
+        model = RankBoost(n_rounds=20).fit(*documents())
+        edges = model.history_["edge"]
+        assert edges.min() < 0 < edges.max()
+        _, below = learning_curve(model).axes
+        low, high = below.get_ylim()
+        assert low <= edges.min()
+        assert high >= edges.max()
+        assert below.lines[0].get_linestyle() == "None"
+
+    def test_edges_of_one_sign_begin_at_zero(self, documents):
+        X, y, qid = documents()
+        model = RankBoost(n_rounds=20, monotone="increasing").fit(X[:, :1], y, qid)
+        assert model.history_["edge"].min() >= 0
+        assert learning_curve(model).axes[-1].get_ylim()[0] == 0
+
+    def test_early_stopping_is_marked_in_every_panel(self, documents):
+        X, _, qid = documents()
+        noise = np.random.default_rng(1).integers(0, 3, len(X))
+        model = RankBoost(n_rounds=100, patience=3).fit(X, noise, qid, eval_set=documents(seed=1))
+        assert 0 < model.n_rounds_ < model.history_.n_rounds
+        figure = learning_curve(model)
+        for axes in figure.axes:
+            dotted = [line for line in axes.lines if line.get_linestyle() == ":"]
+            assert [list(line.get_xdata()) for line in dotted] == [[model.n_rounds_] * 2]
+        assert labels(figure.axes[0])[-1] == f"kept: {model.n_rounds_}"
+
+    def test_one_round_shows(self, documents):
+        model = RankBoost(n_rounds=1).fit(*documents(), eval_set=documents(seed=1))
+        above, middle, below = learning_curve(model).axes
+        for line in (*above.lines, *middle.lines):
+            assert line.get_marker() == "o"
+        assert below.lines[0].get_marker() == "."
+
+    def test_a_ranking_loss_of_zero_stays_on_the_axis(self):
+        model = RankBoost(n_rounds=80, learning_rate=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
+        assert model.history_["ranking_loss"][-1] == 0
+        assert learning_curve(model).axes[0].get_ylim()[0] == 0
+
+    def test_fused_lists(self):
+        ranks = [[1, 3], [2, None], [3, 1], [1, 2], [2, 1]]
+        lists = RankedLists(ranks, qid=[1, 1, 1, 2, 2], names=["bm25", "url"])
+        grades = [0, 0, 1, 0, 1]
+        model = RankFusion(n_rounds=10, eval_metric="mrr").fit(
+            lists, grades, eval_set=(lists, grades)
+        )
+        figure = learning_curve(model)
+        assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation mrr", "edge r"]
+        np.testing.assert_array_equal(
+            figure.axes[1].lines[0].get_ydata(), model.history_["validation"]
+        )
+
+    def test_pairs(self):
+        model = RankBoost(n_rounds=5).fit_pairs([[1.0], [2.0], [3.0]], [[0, 2], [1, 2]])
+        assert len(learning_curve(model).axes) == 2
+
+    def test_a_ranker_without_rounds_is_refused(self):
+        model = RankBoost(n_rounds=5, monotone="increasing").fit([[2.0], [1.0]], [0, 1])
+        assert model.n_rounds_ == 0
+        with pytest.raises(ValueError, match="at least one round"):
+            learning_curve(model)
+
+
+class TestNameOfTheMetric:
+    def labelled(self, documents, metric):
+        X, y, qid = documents(5)
+        model = RankBoost(n_rounds=2, eval_metric=metric).fit(X, y, qid, eval_set=(X, y, qid))
+        return learning_curve(model).axes[1].get_ylabel()
+
+    def test_by_name(self, documents):
+        assert self.labelled(documents, "precision@5") == "validation\nprecision@5"
+
+    def test_a_metric_with_a_name(self, documents):
+        assert self.labelled(documents, ranking_metric("ndcg@3")) == "validation ndcg@3"
+
+    def test_a_long_name_is_broken_into_lines(self, documents):
+        def satisfaction_of_most_users(y, scores, qid):
+            return float(scores.mean())
+
+        lines = self.labelled(documents, satisfaction_of_most_users).split("\n")
+        assert lines == ["validation", "satisfaction_of_", "most_users"]
+
+    def test_a_function_without_a_name(self, documents):
+        metric = functools.partial(average_precision)
+        assert self.labelled(documents, metric) == "validation metric"
+
+    def test_a_function_that_the_file_could_not_hold_is_not_called_map(self, documents, tmp_path):
+        X, y, qid = documents(5)
+
+        def mine(y, scores, qid):
+            return float(scores.mean())
+
+        model = RankBoost(n_rounds=2, eval_metric=mine).fit(X, y, qid, eval_set=(X, y, qid))
+        model.save(tmp_path / "model")
+        axes = learning_curve(load(tmp_path / "model")).axes[1]
+        assert axes.get_ylabel() == "validation metric"
+        np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["validation"])
+
+
+def test_a_model_without_rounds_is_refused(rows):
+    model = AdaBoostMH(n_rounds=2).fit(*rows)
+    model.history_.truncate(0)
+    with pytest.raises(ValueError, match="at least one round"):
+        learning_curve(model)
