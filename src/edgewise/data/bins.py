@@ -1,6 +1,7 @@
 """Where a numeric column is cut, and which bin a value falls into."""
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ _LOOKUP_SPAN = 65_536
 
 # Beyond this not every integer is a float64; thresholds and values are compared as floats.
 _EXACT_INTEGERS = 2**53
+
+# Where there are fewer values to a bin than this, Python's lists are faster to look up than arrays.
+_LISTED = 50
 
 
 @dataclass(frozen=True)
@@ -215,18 +219,19 @@ def _even(counts: Exacts, start: int, stop: int, n_bins: int) -> list[int]:
 
     Each bin in turn takes its share of what is left.
     """
-    # Python's own integers: with tens of thousands of bins NumPy's calls would take the time.
-    running = np.cumsum(counts[start:stop]).tolist()
-    total, done, first = running[-1], 0, 0
+    running: Sequence[int] = np.cumsum(counts[start:stop])  # type: ignore[assignment]
+    if n_bins * _LISTED > len(running):
+        running = np.asarray(running).tolist()
+    total, done, first = int(running[-1]), 0, 0
     lasts: list[int] = []
     for left in range(n_bins, 1, -1):
         # The target is done + (total - done) / left; the nearer of the sums around it is taken.
         last = bisect_left(running, done + -(-(total - done) // left), first)
-        around = running[last] + running[last - 1]
+        around = int(running[last]) + int(running[last - 1])
         if last > first and around * left > 2 * (done * left + total - done):
             last -= 1
         if last >= len(running) - 1:
             break
         lasts.append(start + last)
-        first, done = last + 1, running[last]
+        first, done = last + 1, int(running[last])
     return lasts

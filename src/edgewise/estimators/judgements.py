@@ -142,6 +142,7 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
             f"{[table.n_rows, lists.n_rows]}"
         )
     weights, factors = read_weights(sample_weight, lists)
+    weights, factors = None if weights is None else _scaled(weights), _scaled(factors)
     counts = np.ones(lists.n_rows, dtype=bool) if weights is None else weights > 0
     counts &= factors[lists.row_query] > 0
     alive = _has_pairs(lists, counts)
@@ -159,6 +160,14 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
     rows = np.flatnonzero(counts & alive[lists.row_query])
     judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors)
     return judged if len(rows) == lists.n_rows else judged.take(rows)
+
+
+def _scaled(weights: Reals) -> Reals:
+    """Return weights of which the largest is about 1, so that products of them stay numbers.
+
+    They are multiplied by a power of 2, which rounds nothing.
+    """
+    return np.ldexp(weights, -int(np.frexp(weights.max())[1]))
 
 
 def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
