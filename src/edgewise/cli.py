@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from edgewise import __version__
-from edgewise.commands import datasets, demo, evaluate, fuse, info, rank
+from edgewise.commands import apply, datasets, demo, evaluate, fuse, info, rank
 from edgewise.commands.errors import CommandError, message
 from edgewise.commands.notices import shown_warnings
 from edgewise.commands.screen import one_line
@@ -20,6 +20,8 @@ examples:
   edgewise demo                            train on handwritten digits, in a few seconds
   edgewise rank train.txt --validate vali.txt --test test.txt --model ranker.edgewise
                                            learn to rank from LETOR files, or tables
+  edgewise apply ranker.edgewise new.txt --scores new.run
+                                           rank other documents with the model
   edgewise evaluate qrels.txt bm25.run mine.run
                                            compare TREC runs
   edgewise fuse bm25.run lm.run --method rrf --out fused.run
@@ -29,7 +31,7 @@ examples:
 
 `edgewise COMMAND --help` tells the rest.
 """
-_COMMANDS = (demo, rank, evaluate, fuse, info, datasets)
+_COMMANDS = (demo, rank, apply, evaluate, fuse, info, datasets)
 _FAILED, _INTERRUPTED = 2, 130
 
 

@@ -5,8 +5,17 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.commands.errors import CommandError, in_one_line
 from edgewise.commands.options import count
-from edgewise.commands.paths import RUN, Named, check_inputs, check_outputs
-from edgewise.commands.screen import say, say_facts, say_rules, say_table
+from edgewise.commands.paths import Named, check_inputs, check_outputs
+from edgewise.commands.screen import say, say_facts, say_rules
+from edgewise.commands.testing import (
+    add_columns,
+    add_scores,
+    check_scores,
+    refuse_columns,
+    say_test,
+    scores_of,
+    write_scores,
+)
 from edgewise.commands.training import (
     add_training,
     finished,
@@ -23,8 +32,6 @@ if TYPE_CHECKING:
 
 LEARNERS = ("stump", "product", "tree", "feature")
 CRITERIA = ("edge", "energy")
-METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
-"""What is shown of the test file, and the metric that was asked for."""
 
 _PATIENCE = 100
 _TOP_RULES = 5
@@ -55,16 +62,8 @@ def add(commands: Any) -> None:
     files.add_argument("--validate", metavar="FILE", help="documents to choose the rounds on")
     files.add_argument("--test", metavar="FILE", help="documents to test on")
     files.add_argument("--model", metavar="OUT.edgewise", help="where to save the model")
-    files.add_argument(
-        "--scores",
-        metavar="OUT",
-        help="where to write the scores of the test documents: a TREC run if it ends in .run or "
-        ".run.gz, otherwise one number a line, in the order of the file",
-    )
-    columns = parser.add_argument_group("columns of tables")
-    columns.add_argument("--target", metavar="COL", help="the column of grades")
-    columns.add_argument("--query", metavar="COL", help="that of queries (default: one query)")
-    columns.add_argument("--doc", metavar="COL", help="that of names of documents, for runs")
+    add_scores(files, "the test documents")
+    add_columns(parser)
     training = parser.add_argument_group("training")
     add_training(training)
     training.add_argument(
@@ -100,16 +99,16 @@ def run(options: argparse.Namespace) -> None:
     validate, test = files.get(options.validate), files.get(options.test)
     _check_metric(metric, validate)
     if options.scores is not None and test is not None:
-        _check_scores(options.scores, test)
+        check_scores(options.scores, test)
     model = _trained(options, files[options.train], validate)
     if options.model is not None:
         model.save(options.model)
-    scores = None if test is None else _predicted(model, test)
-    if options.scores is not None and test is not None:
-        _write_scores(options.scores, test, scores)
+    tested = None if test is None else (test, scores_of(test, model))
+    if options.scores is not None and tested is not None:
+        write_scores(options.scores, *tested)
     _tell(model, files[options.train], validate)
-    if test is not None:
-        _tell_test(test, scores, metric)
+    if tested is not None:
+        say_test(*tested, metric.name)
     say_rules(model, _TOP_TREES if options.learner == "tree" else _TOP_RULES)
     if not hasattr(model, "feature_names_in_") and model.n_rounds_:
         say("  (x0 is feature 1 of the files, x1 is feature 2, and so on)")
@@ -147,9 +146,8 @@ def _check_kinds(options: argparse.Namespace) -> None:
             )
     if tables and options.target is None:
         raise CommandError(f"--target must name the column of {options.train} that holds grades")
-    for name in ("target", "query", "doc"):
-        if getattr(options, name) is not None and not tables:
-            raise CommandError(f"--{name} is for tables (.csv, .csv.gz, .parquet)")
+    if not tables:
+        refuse_columns(options)
 
 
 def _metric(name: str) -> "RankingMetric":
@@ -164,21 +162,6 @@ def _check_metric(metric: "RankingMetric", validate: "Graded | None") -> None:
     if validate is not None:
         with in_one_line(validate.path):
             metric(validate.lists, validate.lists.grades)
-
-
-def _check_scores(path: str, test: "Graded") -> None:
-    """Raise now, rather than after training, if the test file does not make a run."""
-    if not path.endswith(RUN):
-        return
-    if test.data.docs is None or test.data.qid is None:
-        raise CommandError(
-            f"--scores {path}: a run names queries and documents, and {test.path} does not; "
-            "another ending than .run writes one number a line"
-        )
-    from edgewise.commands.runs import rehearse
-
-    with in_one_line(f"{test.path} does not make a run"):
-        rehearse(test.data.qid, test.data.docs)
 
 
 def _trained(
@@ -205,22 +188,6 @@ def _trained(
     return finished(model)
 
 
-def _predicted(model: "RankBoost", test: "Graded") -> Any:
-    with in_one_line(test.path):
-        return model.predict(test.data.X)
-
-
-def _write_scores(path: str, test: "Graded", scores: Any) -> None:
-    from edgewise.io import write_run
-    from edgewise.io.files import replacing
-
-    if path.endswith(RUN):
-        write_run(path, test.data.qid, test.data.docs, scores)  # type: ignore[arg-type]
-        return
-    with replacing(path) as stream:
-        stream.writelines(f"{score!r}\n".encode() for score in scores.tolist())
-
-
 def _tell(model: "RankBoost", train: "Graded", validate: "Graded | None") -> None:
     facts = [("training", f"{train}, {model.n_features_in_} features"), rounds_of(model)]
     facts += losses_of(model)
@@ -230,20 +197,3 @@ def _tell(model: "RankBoost", train: "Graded", validate: "Graded | None") -> Non
             best = model.history_["validation"][model.n_rounds_ - 1]
             facts.append((f"  {model.eval_metric}", f"{best:.4f}"))
     say_facts(facts)
-
-
-def _tell_test(test: "Graded", scores: Any, metric: "RankingMetric") -> None:
-    from edgewise.metrics import ranking_metric
-
-    say_facts([("test", f"{test}; expected over ties:")])
-    shown = [ranking_metric(name) for name in dict.fromkeys((*METRICS, metric.name))]
-    values = [_value(metric, test, scores) for metric in shown]
-    say_table([["", *(metric.name for metric in shown)], ["", *values]])
-
-
-def _value(metric: "RankingMetric", test: "Graded", scores: Any) -> str:
-    try:
-        return f"{metric(test.lists, scores):.4f}"
-    except ValueError:
-        # Gains of negative grades are not defined.
-        return "-"
