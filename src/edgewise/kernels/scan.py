@@ -154,6 +154,7 @@ def _scan_bound(  # type: ignore[no-untyped-def]
     other = has_missing and absent == LEARN
     edge = total - (1 - usual) * gone
     p = low
+    exception = bounds.firsts[p] if p < high else -1
     for t in range(n_values):
         if t > 0:
             edge -= 2 * np.int64(histogram[(base + t - 1) * lanes])
@@ -165,11 +166,12 @@ def _scan_bound(  # type: ignore[no-untyped-def]
             ahead = turned * direction if direction != 0 else abs(turned)
             if ahead > best:
                 best, first, missing = ahead, t, -1
-        while p < high and bounds.firsts[p] == t:
+        while exception == t:
             size = abs(edge - (usual - bounds.sides[p]) * gone)
             if bounds.limits[p] >= size > best:
                 best, first, missing = size, t, bounds.sides[p]
             p += 1
+            exception = bounds.firsts[p] if p < high else -1
     return best, first, missing
 
 

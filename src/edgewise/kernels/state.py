@@ -1,7 +1,7 @@
 """What the kernels read and write in a round: weights, scores and their fixed-point images."""
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +32,11 @@ def lanes_for(n_scores: int) -> tuple[int, int]:
             return 1, lanes
     by_32, by_16 = -(-n_scores // 32), -(-n_scores // 16)
     return (by_32, 32) if 2 * by_32 == by_16 else (by_16, 16)
+
+
+@cache
+def _width(lanes: int) -> NDArray[np.int8]:
+    return np.empty((0,) * lanes.bit_length(), dtype=np.int8)
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray:
@@ -108,10 +113,10 @@ class Problem:
         """The gain of the constant on these rows: see `gains`."""
         return int(gains((self.signed_totals**2).sum(), self.signed_masses.sum()))
 
-    @cached_property
+    @property
     def width(self) -> NDArray[np.int8]:
         """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
-        return np.empty((0,) * self.signed.shape[2].bit_length(), dtype=np.int8)
+        return _width(self.signed.shape[2])
 
     @cached_property
     def flat_signed(self) -> Integers:
@@ -176,10 +181,10 @@ class State:
         self.signed_totals = np.zeros(k, dtype=np.int64)
         self.signed_masses = np.zeros(k, dtype=np.int64)
 
-    @cached_property
+    @property
     def width(self) -> NDArray[np.int8]:
         """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
-        return np.empty((0,) * self.signed.shape[2].bit_length(), dtype=np.int8)
+        return _width(self.signed.shape[2])
 
     @cached_property
     def flat_signed(self) -> Integers:

@@ -68,6 +68,14 @@ class Cumulative:
         self._last = (columns, bounds)
         return bounds
 
+    def _change(self, at: int, new: bool) -> None:
+        """Note a cut's weight in the bounds that were made last, or forget them."""
+        self._limits[at] = self.limit(abs(float(self._weights[at])))
+        if self._last is not None and not new and len(self._last[1].limits) == len(self._limits):
+            self._last[1].limits[at] = self._limits[at]
+        else:
+            self._last = None
+
     def clip(self, rule: Rule, step: float) -> float:
         """Return the step, or as much of it as the rule's cumulative weight allows."""
         key = self._key(rule)
@@ -88,13 +96,13 @@ class Cumulative:
         if self.learn and self.directions[column] == 0:
             self.directions[column] = np.sign(step)
         at = int(np.searchsorted(self._keys, key))
-        if at == len(self._keys) or self._keys[at] != key:
+        new = at == len(self._keys) or bool(self._keys[at] != key)
+        if new:
             self._keys = np.insert(self._keys, at, key)
             self._weights = np.insert(self._weights, at, 0.0)
             self._limits = np.insert(self._limits, at, 0)
         self._weights[at] += step
-        self._limits[at] = self.limit(abs(float(self._weights[at])))
-        self._last = None
+        self._change(at, new)
 
     def weights(self) -> list[tuple[int, int, int, float]]:
         """Return (column, first bin, side of missing values, cumulative weight) of every cut."""

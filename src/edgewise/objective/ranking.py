@@ -153,9 +153,10 @@ class Ranking:
 
     def _fall(self, outputs: Reals) -> float:
         """Return how far the energy falls along real outputs, to second order, as a share."""
-        _, slope, curvature = self.feedback.moments(
-            self.scores, outputs[0][self.feedback.rows], 0.0
-        )
+        unit, span = _unit(outputs[0][self.feedback.rows])
+        if span == 0.0:
+            return 0.0
+        _, slope, curvature = self.feedback.moments(self.scores, unit, 0.0)
         return 0.5 * slope * slope / (curvature * self.weighed.energy) if curvature > 0 else 0.0
 
     def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
@@ -204,11 +205,9 @@ class Ranking:
                 low, high = self.feedback.sides(self.scores, phi > 0)
                 energy = self.weighed.energy
                 return 0.5 * half_log_odds(low / energy, high / energy, _SMOOTHING)
-        real = phi.astype(np.float64)
-        span = float(real.max(initial=0.0) - real.min(initial=0.0))
+        unit, span = _unit(phi)
         if span == 0.0:
             return 0.0
-        unit = real / span
         moments = partial(self.feedback.moments, self.scores, unit)
         return best_step(moments, _LARGEST_STEP) / span
 
@@ -232,6 +231,14 @@ class Ranking:
             self._signed[0, self.feedback.rows, 1] = sizes
         self._totals = quanta.sum(keepdims=True)
         self._masses = sizes.sum(keepdims=True)
+
+
+def _unit(phi: NDArray) -> tuple[Reals, float]:
+    """Return outputs scaled to span 1 from 0 on, and what they span: only differences count."""
+    real = phi.astype(np.float64)
+    low = float(real.min(initial=np.inf))
+    span = float(real.max(initial=-np.inf)) - low
+    return ((real - low) / span if span > 0 else np.zeros_like(real)), span
 
 
 def edge_limit(weight: float, learning_rate: float) -> int:
