@@ -1,8 +1,6 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
 import time
-from copy import copy
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -219,11 +217,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self : AdaBoostMH
             The trained model.
         """
-        # A draft is trained and taken over at the end, so that a fit that fails changes nothing.
-        draft = copy(self)
-        draft._fit(X, y, sample_weight, eval_set)
-        self.__dict__ = draft.__dict__
-        return self
+        return self._taken_over(lambda draft: draft._fit(X, y, sample_weight, eval_set))
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> None:
         started = time.perf_counter()
@@ -291,12 +285,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self, settings: Settings, categories: dict[int, tuple[object, ...]], filters: Filters | None
     ) -> None:
         """Raise where the terms there are cannot be followed by others of these settings."""
-        for name in getattr(self, "_unsaved", ()):
-            if getattr(self, name) == signature(AdaBoostMH).parameters[name].default:
-                raise ValueError(
-                    f"warm_start: the model was saved without its {name}, which a file cannot "
-                    f"hold; give it again with set_params({name}=...)"
-                )
+        self._check_unsaved()
         if categories != self._categories:
             raise ValueError(
                 "warm_start: X has nominal columns with other values than in the last fit"
@@ -318,15 +307,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
             labels.multilabel != self._multilabel
         ):
             raise ValueError("warm_start: y does not have the same classes as in the last fit")
-        if self.n_rounds < self.n_rounds_:
-            raise ValueError(
-                f"n_rounds={self.n_rounds} must be at least {self.n_rounds_}, the number of rounds "
-                "there are already, when warm_start=True"
-            )
-        if not isinstance(self.terms_, kind):
-            raise ValueError("warm_start: learner must be as in the last fit")
-        if isinstance(self.terms_, StumpTerms) and self.terms_.columns.shape[1] != n_cuts:
+        before, history = self._to_go_on_from(kind)
+        if isinstance(before, StumpTerms) and before.columns.shape[1] != n_cuts:
             raise ValueError("warm_start: factorized must be as in the last fit")
-        history = copy(self.history_)
-        history.truncate(self.n_rounds_)
-        return self.terms_, history
+        return before, history

@@ -1,18 +1,12 @@
 """RankBoost as a scikit-learn style estimator."""
 
 import time
-from collections.abc import Iterator
-from copy import copy
-from inspect import signature
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from edgewise.boosting import RANKING, History, Task, TermList
 from edgewise.data import BinnedTable, categories_of, encode, fit_bins
-from edgewise.dtypes import Reals
 from edgewise.estimators.judgements import (
     HeldOutLists,
     JudgedPairs,
@@ -31,17 +25,17 @@ from edgewise.estimators.rank_parts import (
     rank_monitor,
     rank_terms,
 )
+from edgewise.estimators.ranker import TrainedRanker
 from edgewise.estimators.targets import bin_mass
 from edgewise.estimators.training import Trainable
 from edgewise.kernels import Feedback, Kernels, kernels_for
 from edgewise.learners import Learner
-from edgewise.metrics import Lists, ranking_metric
-from edgewise.model import RankWording, Rule, Terms, Wording
+from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
 from edgewise.search import search_named
 
 
-class RankBoost(Trainable, BaseEstimator):
+class RankBoost(TrainedRanker, Trainable, BaseEstimator):
     """RankBoost: learns to rank from grades or pairs; a model is a sum of readable rules.
 
     Each round adds a rule that says 1 or 0 of a document, such as "bm25 is at least 12", times a
@@ -254,13 +248,6 @@ class RankBoost(Trainable, BaseEstimator):
         """
         return self._taken_over(lambda draft: draft._fit_pairs(X, pairs, weights, eval_set))
 
-    def _taken_over(self, train: Any) -> Self:
-        # A draft is trained and taken over at the end, so that a fit that fails changes nothing.
-        draft = copy(self)
-        train(draft)
-        self.__dict__ = draft.__dict__
-        return self
-
     def _fit_grades(self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any) -> None:
         started = time.perf_counter()
         check_rank_parameters(self, eval_set)
@@ -342,12 +329,7 @@ class RankBoost(Trainable, BaseEstimator):
 
     def _check_going_on(self, categories: dict[int, tuple[object, ...]]) -> None:
         """Raise where the terms there are cannot be followed by others."""
-        for name in getattr(self, "_unsaved", ()):
-            if getattr(self, name) == signature(RankBoost).parameters[name].default:
-                raise ValueError(
-                    f"warm_start: the model was saved without its {name}, which a file cannot "
-                    f"hold; give it again with set_params({name}=...)"
-                )
+        self._check_unsaved()
         if categories != self._categories:
             raise ValueError(
                 "warm_start: X has nominal columns with other values than in the last fit"
@@ -357,85 +339,7 @@ class RankBoost(Trainable, BaseEstimator):
         """Return the terms and history to go on from."""
         if not going_on:
             return no_terms(kind, 1, 1), History(RANKING)
-        if self.n_rounds < self.n_rounds_:
-            raise ValueError(
-                f"n_rounds={self.n_rounds} must be at least {self.n_rounds_}, the number of rounds "
-                "there are already, when warm_start=True"
-            )
-        if not isinstance(self.terms_, kind):
-            raise ValueError("warm_start: learner must be as in the last fit")
-        history = copy(self.history_)
-        history.truncate(self.n_rounds_)
-        return self.terms_, history
-
-    def predict(self, X: Any) -> Reals:
-        """Return the scores of documents: larger is ranked higher within a query."""
-        table = self._table(X)
-        scores = self._predictor.scores(table, self._n_threads())[:, 0]
-        return scores + self._offset(self.n_rounds_)
-
-    def staged_predict(self, X: Any) -> Iterator[Reals]:
-        """Yield the scores after each round."""
-        table = self._table(X)
-        for t, scores in enumerate(self._predictor.staged_scores(table)):
-            yield scores[0] + self._offset(t + 1)
-
-    def _offset(self, n_rounds: int) -> float:
-        """Return what turns rules of -1 and +1 into rules of 0 and 1, with half the difference.
-
-        Real-valued rules are as they are.
-        """
-        return float(self._tests_sum[n_rounds])
-
-    def rank(self, X: Any, qid: Any = None) -> NDArray[np.int64]:
-        """Return the ranks of documents, 1 for the best of each query.
-
-        Documents with equal scores are ranked in the order of their rows.
-        """
-        return self._ranks(self.predict(X), qid)
-
-    def _ranks(self, scores: Reals, qid: Any) -> NDArray[np.int64]:
-        lists = Lists(np.zeros(len(scores)), qid)
-        order = np.lexsort((np.arange(len(scores)), -scores, lists.row_query))
-        ranks = np.empty(len(scores), dtype=np.int64)
-        ranks[order] = lists.position
-        return ranks
-
-    def score(self, X: Any, y: Any, qid: Any = None) -> float:
-        """Return `eval_metric` of the model's ranking of documents with known grades."""
-        return self._measured(self.predict(X), y, qid)
-
-    def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
-        lists = Lists(y, qid)
-        if callable(self.eval_metric):
-            return float(self.eval_metric(lists.grades, scores, lists.queries[lists.row_query]))
-        return ranking_metric(self.eval_metric)(lists, scores)
-
-    def _prepare(self) -> None:
-        super()._prepare()
-        moves = self.terms_.coefficients[:, 0]
-        tests = np.array([self._says_signs(t) for t in range(len(moves))], dtype=bool)
-        self._tests_sum = np.concatenate(([0.0], np.cumsum(np.where(tests, moves, 0.0))))
-
-    def _says_signs(self, t: int) -> bool:
-        real = getattr(self.terms_, "real", None)
-        if real is not None:
-            return not bool(real[t])
-        return not hasattr(self.terms_, "fills")
-
-    def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
-        listed: dict[object, tuple[int, Rule, Reals]] = {}
-        for t, rule, moves in super()._listed_rules():
-            key = rule.key or t
-            first, _, held = listed.get(key, (t, rule, np.zeros(1)))
-            listed[key] = (first, rule, held + moves)
-        return list(listed.values())
-
-    def _score_names(self) -> list[object]:
-        return ["score"]
-
-    def _wording(self) -> type[Wording]:
-        return RankWording
+        return self._to_go_on_from(kind)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "terms_")

@@ -1,7 +1,9 @@
 """How an estimator runs the boosting loop and keeps what it leaves."""
 
+from collections.abc import Callable
 from copy import copy
-from typing import Any
+from inspect import signature
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -80,3 +82,33 @@ class Trainable(TrainedModel):
             raise ValueError(
                 f"random_state must be an int, a RandomState or None: {error}"
             ) from error
+
+    def _taken_over(self, train: Callable[[Any], None]) -> Self:
+        """Train a draft and take it over at the end, so that a fit that fails changes nothing."""
+        draft = copy(self)
+        train(draft)
+        self.__dict__ = draft.__dict__
+        return self
+
+    def _check_unsaved(self) -> None:
+        """Raise where a model from a file goes on without a setting that files cannot hold."""
+        parameters = signature(type(self)).parameters
+        for name in getattr(self, "_unsaved", ()):
+            if getattr(self, name) == parameters[name].default:
+                raise ValueError(
+                    f"warm_start: the model was saved without its {name}, which a file cannot "
+                    f"hold; give it again with set_params({name}=...)"
+                )
+
+    def _to_go_on_from(self, kind: type[Terms]) -> tuple[Terms, History]:
+        """Return the terms and history of the last fit."""
+        if self.n_rounds < self.n_rounds_:
+            raise ValueError(
+                f"n_rounds={self.n_rounds} must be at least {self.n_rounds_}, the number of rounds "
+                "there are already, when warm_start=True"
+            )
+        if not isinstance(self.terms_, kind):
+            raise ValueError("warm_start: learner must be as in the last fit")
+        history = copy(self.history_)
+        history.truncate(self.n_rounds_)
+        return self.terms_, history

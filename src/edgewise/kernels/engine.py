@@ -99,7 +99,7 @@ class CompiledKernels:
 
         if any(batch.sparse for batch in plan.batches) and other is None:
             _ = problem.masked  # made once, before the threads ask for it
-        self._map(run, plan.batches)
+        self.spread(run, plan.batches)
         return plan.candidates
 
     def _kept(self, problem: Problem, plan: "_Plan") -> tuple[Integers | None, Integers | None]:
@@ -151,7 +151,7 @@ class CompiledKernels:
                 codes, rows, problem.flat_signed, n, chunks, problem.width, sizes[q], flat[q]
             )
 
-        self._map(run, range(len(sizes)))
+        self.spread(run, range(len(sizes)))
         shaped = [part.reshape(chunks, size, lanes) for part, size in zip(flat, sizes, strict=True)]
         by_value = [part.transpose(1, 0, 2).reshape(part.shape[1], -1) for part in shaped]
         return np.concatenate(by_value)[:, : problem.n_scores + mass].astype(np.int64)
@@ -173,7 +173,7 @@ class CompiledKernels:
                 out.reshape(-1), sums[part],
             )  # fmt: skip
 
-        self._map(run, range(len(spans)))
+        self.spread(run, range(len(spans)))
         totals = _total(sums)[: problem.n_scores]
         flipped = Problem(out, totals, problem.signed_masses, mass_column=problem.mass_column)
         if problem.rows is not None or not signs.all():
@@ -204,7 +204,7 @@ class CompiledKernels:
         def run(part: int) -> None:
             compiled.sum_edges(*spans[part], state.weights, state.labels, signs, sums[part])
 
-        self._map(run, range(len(spans)))
+        self.spread(run, range(len(spans)))
         edges, masses, idle = _total(sums)
         return Edges(edges, masses - idle, sum(masses.tolist()))
 
@@ -220,7 +220,7 @@ class CompiledKernels:
                 state.mass_column, state.weights, state.scores, state.flat_signed, sums[part],
             )  # fmt: skip
 
-        counts = self._map(run, range(len(spans)))
+        counts = self.spread(run, range(len(spans)))
         total = _total(sums)
         state.signed_totals, state.signed_masses = total[0], total[1]
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
@@ -242,7 +242,7 @@ class CompiledKernels:
                 step.logistic, step.shift, step.unit, state.weights, state.scores,
             )  # fmt: skip
 
-        sums = self._map(run, range(len(spans)))
+        sums = self.spread(run, range(len(spans)))
         return sum(part[0] for part in sums), sum(part[1] for part in sums)
 
     def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
@@ -254,11 +254,7 @@ class CompiledKernels:
                 *spans[part], state.weights, state.labels, outputs, coefficients
             )
 
-        return sum(self._map(run, range(len(spans)))) / ENERGY_SCALE
-
-    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Return what `run` gives for each part, on as many threads as there are."""
-        return self._map(run, parts)
+        return sum(self.spread(run, range(len(spans)))) / ENERGY_SCALE
 
     def row_parts(self, n_rows: int) -> int:
         """Return into how many parts so many rows are worth cutting."""
@@ -277,7 +273,8 @@ class CompiledKernels:
             self._parts[n_rows] = list(pairwise(bounds))
         return self._parts[n_rows]
 
-    def _map(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return what `run` gives for each part, on as many threads as there are."""
         if len(parts) == 1:
             return [run(parts[0])]
         if self._pool is None:
