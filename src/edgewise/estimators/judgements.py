@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data import Table, as_table
+from edgewise.data import Table
 from edgewise.dtypes import ROW, Exacts, Reals
+from edgewise.estimators.rows import read_validation
 from edgewise.estimators.targets import read_row_weights
 from edgewise.kernels import GradedLists, Kernels, Layout, PairList
 from edgewise.metrics import Lists
@@ -148,14 +149,15 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
     alive = _has_pairs(lists, counts)
     if not alive.any():
         raise ValueError(
-            "y has no two documents of different grades in the same query: there are no pairs to "
-            "learn from"
+            f"y has no two documents of different grades in the same query, of {lists.n_rows} "
+            f"sample{'s' * (lists.n_rows > 1)} in all: there are no pairs to learn from"
         )
-    if not alive.all() and len(alive) > 1:
+    meant = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
+    if (meant & ~alive).any():
         logger.warning(
             "%d of %d queries have documents of one grade only, and so no pairs: they are left out",
-            len(alive) - int(alive.sum()),
-            len(alive),
+            int((meant & ~alive).sum()),
+            int(meant.sum()),
         )
     rows = np.flatnonzero(counts & alive[lists.row_query])
     judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors)
@@ -196,7 +198,7 @@ def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]
         weights = read_row_weights(by_query, lists.n_queries)
         return None, factors if weights is None else weights
     if sample_weight is not None and lists.n_queries != lists.n_rows:
-        shape = np.shape(sample_weight)
+        shape = np.asarray(sample_weight).shape
         if shape == (lists.n_queries,):
             weights = read_row_weights(sample_weight, lists.n_queries)
             return None, factors if weights is None else weights
@@ -287,9 +289,7 @@ def read_held_out_lists(eval_set: Any, like: Table, infinite: str) -> HeldOutLis
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
         raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
-    table = as_table(eval_set[0], infinite).declare(list(like.nominal))
-    if table.n_columns != like.n_columns:
-        raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.n_columns}")
+    table = read_validation(eval_set[0], like, infinite)
     try:
         lists = Lists(*eval_set[1:])
     except (TypeError, ValueError) as error:

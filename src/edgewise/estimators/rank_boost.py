@@ -7,6 +7,7 @@ from sklearn.base import BaseEstimator
 
 from edgewise.boosting import RANKING, History, Task, TermList
 from edgewise.data import BinnedTable, categories_of, encode, fit_bins
+from edgewise.data.filters import Filters
 from edgewise.estimators.judgements import (
     HeldOutLists,
     JudgedPairs,
@@ -21,6 +22,7 @@ from edgewise.estimators.rank_parts import (
     check_rank_parameters,
     cumulative_of,
     most_bins,
+    rank_filters,
     rank_learner,
     rank_monitor,
     rank_terms,
@@ -251,6 +253,8 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
     def _fit_grades(self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any) -> None:
         started = time.perf_counter()
         check_rank_parameters(self, eval_set)
+        if y is None:
+            raise ValueError("RankBoost requires y to be passed, but the target y is None")
         going_on = self._going_on()
         table = self._table(X, reset=not going_on)
         rows = read_judged(table, y, qid, sample_weight)
@@ -285,13 +289,14 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
     ) -> None:
         mass = bin_mass(judged.weights) if isinstance(judged, JudgedRows) else None
         bins = fit_bins(judged.table, mass, most_bins(self.max_bins, judged.table.n_rows))
-        binned = encode(judged.table, bins)
+        filters = rank_filters(self.learner)
+        binned = encode(judged.table, bins, filters=filters)
         learner = rank_learner(self, binned)
         categories = categories_of(bins)
         if going_on:
-            self._check_going_on(categories)
+            self._check_going_on(categories, filters)
         before, history = self._before(going_on, rank_terms(learner))
-        self._categories, self._filters, self.learner_ = categories, None, learner
+        self._categories, self._filters, self.learner_ = categories, filters, learner
         monitor = rank_monitor(held_out, binned, self.eval_metric)
         layout = judged.layout(self.pair_weight) if isinstance(judged, JudgedRows) else None
         kernels = kernels_for(binned, 1, self.n_rounds * learner.cost, self._n_threads(), layout)
@@ -327,13 +332,17 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         if not going_on:
             self._seed = self._draw_seed()
 
-    def _check_going_on(self, categories: dict[int, tuple[object, ...]]) -> None:
+    def _check_going_on(
+        self, categories: dict[int, tuple[object, ...]], filters: Filters | None
+    ) -> None:
         """Raise where the terms there are cannot be followed by others."""
         self._check_unsaved()
         if categories != self._categories:
             raise ValueError(
                 "warm_start: X has nominal columns with other values than in the last fit"
             )
+        if filters != self._filters:
+            raise ValueError("warm_start: learner must have the image filters of the last fit")
 
     def _before(self, going_on: bool, kind: type[Terms]) -> tuple[Terms, History]:
         """Return the terms and history to go on from."""

@@ -8,10 +8,11 @@ import numpy as np
 
 from edgewise.boosting import Monitor
 from edgewise.data import MAX_BINS, BinnedTable, encode
+from edgewise.data.filters import Filters
 from edgewise.dtypes import Reals, Signs
 from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS, HeldOutLists
 from edgewise.estimators.parameters import check_training, up_to_one
-from edgewise.estimators.parts import check_kinds
+from edgewise.estimators.parts import check_kinds, filters_of
 from edgewise.learners import Best, Feature, Indicator, Learner, Product, Selector, Stump, Tree
 from edgewise.learners import learner_named as learner_of
 from edgewise.metrics import Lists, ranking_metric
@@ -77,6 +78,8 @@ def rank_learner(model: "RankBoost", table: BinnedTable) -> Learner:
     if isinstance(learner, str):
         learner = _named(learner, table, _UNRANKED[model.q_def])
     learner = learner_of(learner, table)
+    if isinstance(learner, Best) and len(learner.learners) == 1:
+        (learner,) = learner.named(table)
     check_kinds(learner, table)
     if model.criterion == "energy":
         if not isinstance(learner, Stump):
@@ -95,7 +98,7 @@ def rank_learner(model: "RankBoost", table: BinnedTable) -> Learner:
 def _named(name: str, table: BinnedTable, unranked: str) -> Learner:
     """Return what a name stands for, given the kinds of columns there are."""
     if name == "feature":
-        return Feature()
+        return Feature(unranked)
     alone = name == "stump"
     stump = Stump(constant=not alone, missing=unranked)
     nominal = len(table.nominal.columns)
@@ -159,6 +162,11 @@ def rank_terms(learner: Learner) -> type[Terms]:
     return StumpTerms if isinstance(learner, Stump) else RuleTerms
 
 
+def rank_filters(learner: Any) -> Filters | None:
+    """Return the image filters that a learner uses, if any."""
+    return None if isinstance(learner, str) else filters_of(learner_of(learner))
+
+
 def rank_monitor(
     held_out: HeldOutLists | None, trained: BinnedTable, eval_metric: Any
 ) -> Monitor | None:
@@ -167,7 +175,9 @@ def rank_monitor(
         return None
     metric = eval_metric if callable(eval_metric) else ranking_metric(eval_metric)
     larger = bool(getattr(metric, "larger_is_better", True))
-    binned = encode(held_out.table, trained.bins, training=False)
+    assert trained.aligned is not None
+    filters = trained.aligned.filters
+    binned = encode(held_out.table, trained.bins, training=False, filters=filters)
 
     def measure(lists: Lists, scores: Reals) -> float:
         if callable(eval_metric):

@@ -106,17 +106,23 @@ def read_held_out(eval_set: Any, like: Rows, infinite: str) -> HeldOut:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) != 2:
         raise ValueError("eval_set must be a tuple (X, y)")
-    table = as_table(eval_set[0], infinite).declare(list(like.table.nominal))
-    if table.n_columns != like.table.n_columns:
-        raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.table.n_columns}")
-    if table.names is not None and like.table.names is not None:
-        differing = [a for a, b in zip(table.names, like.table.names, strict=True) if a != b]
-        if differing:
-            raise ValueError(f"eval_set has the column {differing[0]!r} where X has another")
+    table = read_validation(eval_set[0], like.table, infinite)
     codes = encode_labels(eval_set[1], like.labels, "eval_set")
     if len(codes) != table.n_rows:
         raise ValueError(f"eval_set has {table.n_rows} rows and {len(codes)} targets")
     return HeldOut(table, codes)
+
+
+def read_validation(X: Any, like: Table, infinite: str) -> Table:
+    """Return validation rows, which must have the columns of the training rows."""
+    table = as_table(X, infinite).declare(list(like.nominal))
+    if table.n_columns != like.n_columns:
+        raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.n_columns}")
+    if table.names is not None and like.names is not None:
+        differing = [a for a, b in zip(table.names, like.names, strict=True) if a != b]
+        if differing:
+            raise ValueError(f"eval_set has the column {differing[0]!r} where X has another")
+    return table
 
 
 def split(rows: Rows, fraction: float, seed: int) -> tuple[Rows, HeldOut]:

@@ -108,5 +108,9 @@ class Feedback(ABC):
         """
 
     @abstractmethod
+    def span(self, scores: Reals) -> float:
+        """Return how far apart scores are that are compared."""
+
+    @abstractmethod
     def some(self, share: float, rng: np.random.Generator) -> Rows:
         """Return the rows, ascending, of a random share of the queries, or of the rows."""

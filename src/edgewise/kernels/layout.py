@@ -81,10 +81,22 @@ class Layout:
 
 
 class ListWeights(NamedTuple):
-    """Documents' factors exp(H) and exp(-H) as integers, and what their products weigh by query."""
+    """Documents' factors exp(H) and exp(-H) as integers.
+
+    Attributes
+    ----------
+    up, down : int64 arrays of shape (m,)
+        The factors, each in units of its group.
+    up_units, down_units : float64 arrays of shape (G,)
+        The units: so fine that nothing is lost beside the largest of a group, whatever the others.
+    factors : float64 array of shape (Q,)
+        What the products of a query weigh.
+    """
 
     up: Exacts
     down: Exacts
+    up_units: Reals
+    down_units: Reals
     factors: Reals
 
 
@@ -98,7 +110,8 @@ def crossings(
     order = order[codes[order] >= 0]
     query, width = query[order], len(layout.levels)
     sums = []
-    for side in (weights.up, weights.down):
+    sides = ((weights.up, weights.up_units), (weights.down, weights.down_units))
+    for side, units in sides:
         whole = np.zeros((layout.n_queries, width), dtype=np.int64)
         np.add.at(whole, (layout.query_of_group[layout.group_of], place[layout.group_of]), side)
         steps = np.zeros((len(order), width), dtype=np.int64)
@@ -106,7 +119,9 @@ def crossings(
         first = np.searchsorted(query, query)
         crossed = np.cumsum(steps, axis=0)
         crossed -= (crossed - steps)[first] if len(order) else 0
-        sums.append((whole[query] - crossed, crossed))
+        scale = np.zeros((layout.n_queries, width))
+        scale[layout.query_of_group, place] = units
+        sums.append(((whole[query] - crossed) * scale[query], crossed * scale[query]))
     gaps = np.zeros((layout.n_queries, width))
     gaps[layout.query_of_group, place] = layout.steps
     (up_low, up_high), (down_low, down_high) = sums
@@ -122,7 +137,7 @@ def crossings(
     return changes[0], changes[1]
 
 
-def _product(lower: Exacts, upper: Exacts, gaps: Reals, by_difference: bool) -> Reals:
+def _product(lower: Reals, upper: Reals, gaps: Reals, by_difference: bool) -> Reals:
     """Return the weighted sum over pairs of grades of `lower` times `upper` of the higher one."""
     total, below, product = (np.zeros(len(lower)) for _ in range(3))
     for g in range(1, lower.shape[1]):

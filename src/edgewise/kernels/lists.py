@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # The NumPy twin of the ranking loss looks at so many pairs at a time.
 _PAIRS_AT_ONCE = 1 << 21
 
-# What a query's integer factors sum to at most.
-_UNIT = 2.0**31
+# About what a group's integer factors sum to.
+_UNIT = 2.0**40
 
 
 class GradedLists(Feedback):
@@ -157,10 +157,7 @@ class GradedLists(Feedback):
         return masses[0], masses[1]
 
     def integers(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
-        """Return the documents' factors as integers, and what turns products of them into weight.
-
-        The factors of a query are scaled to sum to 2**31 at most.
-        """
+        """Return the documents' factors as integers in units of their groups."""
         layout = self.layout
         up, down = self._factors(scores)
         if rows is not None:
@@ -168,13 +165,13 @@ class GradedLists(Feedback):
             up, down = up * inside, down * inside
         ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
         energy = _total(self.query_weights * self._by_query(downs * self._below(ups)))
-        up_sums, down_sums = np.maximum([self._by_query(ups), self._by_query(downs)], 1e-300)
-        query = layout.query_of_group[layout.group_of]
-        factors = self.query_weights * (up_sums / _UNIT) * (down_sums / _UNIT)
+        up_units, down_units = (np.maximum(sums, 1e-300) / _UNIT for sums in (ups, downs))
         return ListWeights(
-            np.rint(up * (_UNIT / up_sums)[query]).astype(np.int64),
-            np.rint(down * (_UNIT / down_sums)[query]).astype(np.int64),
-            factors * (SIDE_SCALE / max(energy, 1e-300)),
+            np.rint(up / up_units[layout.group_of]).astype(np.int64),
+            np.rint(down / down_units[layout.group_of]).astype(np.int64),
+            up_units,
+            down_units,
+            self.query_weights * (SIDE_SCALE / max(energy, 1e-300)),
         )
 
     def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
@@ -244,6 +241,12 @@ class GradedLists(Feedback):
 
     def _loss(self, by_query: Reals) -> float:
         return max(0.0, _total(self.query_weights * by_query))
+
+    def span(self, scores: Reals) -> float:
+        """Return how far apart the scores of a query are at most."""
+        starts = self.layout.query_starts[:-1]
+        spans = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        return float(spans.max())
 
     def some(self, share: float, rng: np.random.Generator) -> Rows:
         """Return the rows, ascending, of a random share of the queries; of one query, of its rows.

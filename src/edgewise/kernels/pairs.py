@@ -90,6 +90,10 @@ class PairList(Feedback):
         shares = 0.5 * (worse >= better) + 0.5 * (worse > better)
         return exact_sum(self.weights * shares)
 
+    def span(self, scores: Reals) -> float:
+        """Return how far apart the scores of a pair are at most."""
+        return float(np.abs(scores[self.worse] - scores[self.better]).max())
+
     def some(self, share: float, rng: np.random.Generator) -> Rows:
         """Return a random share of the rows, ascending."""
         size = max(2, round(share * self.n_rows))

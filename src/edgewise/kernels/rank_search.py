@@ -6,25 +6,27 @@ from edgewise.kernels.vectors import inner, kernel
 
 
 @inner
-def _product(lower, upper, g0, n_groups, steps, by_difference):  # type: ignore[no-untyped-def]
+def _product(  # type: ignore[no-untyped-def]
+    lower, lower_units, upper, upper_units, g0, n_groups, steps, by_difference
+):
     """Return the weighted sum over pairs of grades of `lower` of one and `upper` of a higher."""
     total, below, product = 0.0, 0.0, 0.0
     for g in range(g0 + 1, g0 + n_groups):
-        total = total + lower[g - 1]
+        total = total + lower[g - 1] * lower_units[g - 1]
         below = below + steps[g] * total if by_difference else total
-        product = product + upper[g] * below
+        product = product + upper[g] * upper_units[g] * below
     return product
 
 
 @kernel
 def sum_sides(  # type: ignore[no-untyped-def]
-    codes, query_groups, group_of, query_of_group, steps, by_difference, up, down, factors, right,
-    wrong,
+    codes, query_groups, group_of, query_of_group, steps, by_difference, up, down, up_units,
+    down_units, factors, right, wrong,
 ):  # fmt: skip
     """Sum by how much W- and W+ change as the documents of each code cross the cut, from above.
 
-    IN codes (-1 never crosses), the layout of lists.Layout, up, down, factors (of
-    lists.ListWeights). OUT right, wrong (int64, by code).
+    IN codes (-1 never crosses), the layout of layout.Layout, up to factors (of
+    layout.ListWeights). OUT right, wrong (int64, by code).
     """
     n, n_codes, n_groups = len(codes), len(right), len(steps)
     # Documents in the order of their codes: a counting sort.
@@ -58,8 +60,12 @@ def sum_sides(  # type: ignore[no-untyped-def]
         g0, width = query_groups[q], query_groups[q + 1] - query_groups[q]
         if width == 1:
             continue
-        is_right = _product(up_low, down_high, g0, width, steps, by_difference)
-        is_wrong = _product(up_high, down_low, g0, width, steps, by_difference)
+        is_right = _product(
+            up_low, up_units, down_high, down_units, g0, width, steps, by_difference
+        )
+        is_wrong = _product(
+            up_high, up_units, down_low, down_units, g0, width, steps, by_difference
+        )
         new_right = np.int64(np.rint(factors[q] * is_right))
         new_wrong = np.int64(np.rint(factors[q] * is_wrong))
         right[codes[i]] += new_right - held_right[q]

@@ -63,7 +63,7 @@ def weigh(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Weigh the pairs of the queries from first to last.
 
-    IN the layout of lists.Layout, query_weights (normalised), scores. OUT potentials (of every
+    IN the layout of layout.Layout, query_weights (normalised), scores. OUT potentials (of every
     document), energies (of every query).
     """
     up, down = _factors(first, last, query_groups, group_starts, weights, scores)
@@ -100,7 +100,7 @@ def sum_moments(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Sum products of the moments of the worse and of the better documents of pairs, by query.
 
-    IN the layout of lists.Layout, query_weights (normalised), scores, outputs (h). OUT products of
+    IN the layout of layout.Layout, query_weights (normalised), scores, outputs (h). OUT products of
     shape (3, 3, queries): at [a, b] the sum over pairs of h(x0)^a (-h(x1))^b times their weight.
     """
     up, down = _factors(first, last, query_groups, group_starts, weights, scores)
@@ -259,7 +259,7 @@ def misordered(  # type: ignore[no-untyped-def]
     went before is misordered. With many grades a tree of sums over them (a Fenwick tree) says how
     much that is.
 
-    IN the layout of lists.Layout, all_ones (whether weights are), scores, moved (which documents
+    IN the layout of layout.Layout, all_ones (whether weights are), scores, moved (which documents
     the last step moved, all by the same; empty if not known). IN, OUT order (documents sorted by
     score within their query). OUT losses (of every query).
     """

@@ -167,9 +167,10 @@ def _scan_bound(  # type: ignore[no-untyped-def]
             if ahead > best:
                 best, first, missing = ahead, t, -1
         while exception == t:
-            size = abs(edge - (usual - bounds.sides[p]) * gone)
-            if bounds.limits[p] >= size > best:
-                best, first, missing = size, t, bounds.sides[p]
+            side = bounds.sides[p]
+            size = abs(edge - (usual - side) * gone)
+            if (side == usual or (other and side == -1)) and bounds.limits[p] >= size > best:
+                best, first, missing = size, t, side
             p += 1
             exception = bounds.firsts[p] if p < high else -1
     return best, first, missing

@@ -7,15 +7,23 @@ from edgewise.dtypes import Columns, Reals
 from edgewise.kernels import SEARCH_SCALE
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import Linear, Test
+from edgewise.validation import one_of
+
+MISSING_CHOICES = ("learn", "low", "high")
 
 
 class Feature(ColumnLearner):
     """A numeric column itself: h(x) is the value, as it is.
 
     For `RankBoost` only. A round takes the column along which the loss falls most to second order,
-    and the step that minimises the loss along it, found by Newton's method. A missing value counts
-    as the least, the mean or the largest value of its column, whichever is best. Unlike thresholds,
-    this depends on the sizes of the values and not on their order alone.
+    and the step that minimises the loss along it, found by Newton's method. Unlike thresholds, this
+    depends on the sizes of the values and not on their order alone.
+
+    Parameters
+    ----------
+    missing : {"learn", "low", "high"}, default "learn"
+        A missing value counts as the least value of its column, the largest, or with "learn" as
+        whichever is best of these and the middle between them.
 
     Examples
     --------
@@ -26,6 +34,13 @@ class Feature(ColumnLearner):
     """
 
     kind = "numeric"
+
+    def __init__(self, missing: str = "learn") -> None:
+        self.missing = missing
+
+    def validate(self) -> None:
+        """Raise if a setting is wrong."""
+        one_of("missing", self.missing, MISSING_CHOICES)
 
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable
@@ -42,7 +57,7 @@ class Feature(ColumnLearner):
         best: Found | None = None
         for j in self.search_.pull().tolist():
             values = round.table.numbers(j)
-            for fill in _fills(values):
+            for fill in self._fills(values):
                 rule = Linear(j, fill)
                 outputs = rule.outputs(round.table)
                 fall = round.fall(outputs)
@@ -54,11 +69,11 @@ class Feature(ColumnLearner):
         """Return nothing: a column is no test that products could be made of."""
         return None
 
-
-def _fills(values: Reals) -> list[float]:
-    """Return what a missing value may count as; 0 where there are none."""
-    gone = np.isnan(values)
-    if not gone.any():
-        return [0.0]
-    present = values[~gone]
-    return [float(present.min()), float(present.mean()), float(present.max())]
+    def _fills(self, values: Reals) -> list[float]:
+        """Return what a missing value may count as; 0 where there are none."""
+        gone = np.isnan(values)
+        if not gone.any():
+            return [0.0]
+        low, high = float(values[~gone].min()), float(values[~gone].max())
+        fills = {"low": [low], "high": [high], "learn": [low, low / 2 + high / 2, high]}
+        return fills[self.missing]

@@ -9,7 +9,7 @@ from edgewise.dtypes import Columns, Signs
 from edgewise.kernels import Bounds
 from edgewise.model import Cut, Rule
 
-# Room for the first bin and the side of missing values in the key of a cut.
+# A cut's key has room for the side of missing values, +1 first: of equals the first is taken.
 _SIDES = 3
 
 
@@ -62,7 +62,7 @@ class Cumulative:
             self.directions[columns],
             starts,
             (rest // _SIDES).astype(np.intp),
-            (rest % _SIDES - 1).astype(np.int8),
+            (1 - rest % _SIDES).astype(np.int8),
             self._limits[kept],
         )
         self._last = (columns, bounds)
@@ -107,7 +107,7 @@ class Cumulative:
     def weights(self) -> list[tuple[int, int, int, float]]:
         """Return (column, first bin, side of missing values, cumulative weight) of every cut."""
         return [
-            (key // self._span, key % self._span // _SIDES, key % _SIDES - 1, weight)
+            (key // self._span, key % self._span // _SIDES, 1 - key % _SIDES, weight)
             for key, weight in zip(self._keys.tolist(), self._weights.tolist(), strict=True)
         ]
 
@@ -123,4 +123,4 @@ class Cumulative:
         bins = self.table.bins[rule.column]
         assert isinstance(bins, Bins)
         side = rule.missing if bins.has_missing else 1
-        return rule.column * self._span + bins.first(rule.threshold) * _SIDES + side + 1
+        return rule.column * self._span + bins.first(rule.threshold) * _SIDES + 1 - side

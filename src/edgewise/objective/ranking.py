@@ -43,6 +43,9 @@ _LARGEST_STEP = 0.5 * math.log(1.0 / _SMOOTHING)
 # With less than this left of the exponential loss, every pair is right by a wide margin.
 _LEAST_ENERGY = 1e-250
 
+# With scores so far apart within a query, exponentials of them leave the range of a double.
+_WIDEST = 1300.0
+
 
 @dataclass(frozen=True)
 class RankSettings:
@@ -110,14 +113,18 @@ class Ranking:
         dtype = WIDE_SEARCH if n_rows > WIDE_SEARCH_LIMIT else SEARCH
         self._signed = aligned_zeros((1, n_rows, lanes_for(1 + mass_column)[1]), dtype)
         self._rows = None if feedback.n_rows == n_rows else np.sort(feedback.rows)
+        # How far apart scores could be by now.
+        self._reach = 0.0
         self._trial: tuple[NDArray, float, Reals, Weighed] | None = None
         self.scores = np.zeros(feedback.n_rows)
         self._adopt(self.scores, feedback.weigh(self.scores))
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the loss is 0 for all purposes."""
-        return self.weighed.energy < _LEAST_ENERGY
+        """Whether the loss is 0 for all purposes, or scores lie too far apart to go on."""
+        if self.weighed.energy < _LEAST_ENERGY:
+            return True
+        return self._reach > _WIDEST and self.feedback.span(self.scores) > _WIDEST
 
     def problem(self) -> Problem:
         """Return the round's problem: S is half the potentials, good until the next step."""
@@ -181,6 +188,7 @@ class Ranking:
             self.retake(outputs, vote.alpha, vote.votes)
         assert self._trial is not None
         phi, _, scores, weighed = self._trial
+        self._reach += abs(step) * float(np.ptp(phi)) if len(phi) else 0.0
         self._adopt(scores, weighed)
         if self.cumulative is not None:
             self.cumulative.add(rule, step)
@@ -203,8 +211,7 @@ class Ranking:
                 return 0.5 * half_log_odds((1 + edge) / 2, (1 - edge) / 2, _SMOOTHING)
             if _two_valued(phi):
                 low, high = self.feedback.sides(self.scores, phi > 0)
-                energy = self.weighed.energy
-                return 0.5 * half_log_odds(low / energy, high / energy, _SMOOTHING)
+                return 0.5 * half_log_odds(low, high, _SMOOTHING * max(low, high, 1e-300))
         unit, span = _unit(phi)
         if span == 0.0:
             return 0.0
