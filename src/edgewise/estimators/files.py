@@ -16,6 +16,7 @@ from edgewise.estimators.rank_boost import RankBoost
 from edgewise.estimators.rank_fusion import RankFusion
 from edgewise.estimators.stored_parts import (
     FOR_ONE_FIT,
+    boolean,
     count,
     parameters_of,
     part_of,
@@ -33,27 +34,28 @@ Model = AdaBoostMH | RankBoost | RankFusion
 _MOST_FEATURES = 20_000_000
 
 
-def _nothing_more(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    return {}, {}
+def _of_ranker(model: RankBoost) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {"has_queries": bool(model._has_queries)}, {}
 
 
 def _one_score(header: dict[str, Any]) -> int:
     return 1
 
 
-def _list_names(model: RankFusion) -> tuple[dict[str, Any], dict[str, Any]]:
-    return {"list_names": list(model.list_names_)}, {}
+def _restore_ranker(model: RankBoost, header: dict[str, Any], _: dict[str, NDArray]) -> None:
+    model._has_queries = boolean(header["has_queries"])
 
 
-def _read_list_names(model: RankFusion, header: dict[str, Any], _: dict[str, NDArray]) -> None:
+def _of_fusion(model: RankFusion) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {"list_names": list(model.list_names_), **_of_ranker(model)[0]}, {}
+
+
+def _restore_fusion(model: RankFusion, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    _restore_ranker(model, header, arrays)
     names = strings(header["list_names"])
     if len(names) != model.n_features_in_:
         raise ValueError("the names of the lists do not match their number")
     model.list_names_ = tuple(names)
-
-
-def _as_it_is(model: Any, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-    """Restore nothing more."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +75,9 @@ class _Kind:
 
     estimator: type
     fields: tuple[str, ...]
-    own_parts: Callable[[Any], tuple[dict[str, Any], dict[str, Any]]] = _nothing_more
-    width_of: Callable[[dict[str, Any]], int] = _one_score
-    restore: Callable[[Any, dict[str, Any], dict[str, NDArray]], None] = _as_it_is
+    own_parts: Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]
+    width_of: Callable[[dict[str, Any]], int]
+    restore: Callable[[Any, dict[str, Any], dict[str, NDArray]], None]
 
 
 _KINDS = {
@@ -86,8 +88,8 @@ _KINDS = {
         classifier_files.width_of,
         classifier_files.restore,
     ),
-    "RankBoost": _Kind(RankBoost, RANKING),
-    "RankFusion": _Kind(RankFusion, RANKING, _list_names, _one_score, _read_list_names),
+    "RankBoost": _Kind(RankBoost, RANKING, _of_ranker, _one_score, _restore_ranker),
+    "RankFusion": _Kind(RankFusion, RANKING, _of_fusion, _one_score, _restore_fusion),
 }
 
 

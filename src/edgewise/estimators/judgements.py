@@ -88,6 +88,8 @@ def graded_layout(
     weights : float64 array of shape (m,) or None
         The documents' own weights, which multiply those of their pairs.
     """
+    # Only differences count, up to a common factor.
+    grades = _scaled(grades)
     order = np.lexsort((grades, query))
     sorted_query, sorted_grades = query[order], grades[order]
     new_query = np.diff(sorted_query, prepend=-1) != 0
@@ -165,11 +167,11 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
 
 
 def _scaled(weights: Reals) -> Reals:
-    """Return weights of which the largest is about 1, so that products of them stay numbers.
+    """Return numbers of which the largest is about 1, so that products of them stay numbers.
 
     They are multiplied by a power of 2, which rounds nothing.
     """
-    return np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+    return np.ldexp(weights, -int(np.frexp(np.abs(weights).max())[1]))
 
 
 def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -249,7 +251,10 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
         raise ValueError(f"pairs must name rows of X, from 0 to {table.n_rows - 1}")
     if (listed[:, 0] == listed[:, 1]).any():
         raise ValueError("pairs must be of two different rows")
-    given = np.ones(len(listed)) if weights is None else np.asarray(weights, dtype=np.float64)
+    try:
+        given = np.ones(len(listed)) if weights is None else np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"weights must be numbers, one for each pair: {error}") from error
     if given.shape != (len(listed),) or not np.isfinite(given).all():
         raise ValueError(
             f"weights must be {len(listed)} finite numbers, one for each pair; got an array of "
@@ -257,11 +262,14 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
         )
     low, high = listed.min(axis=1).astype(np.int64), listed.max(axis=1).astype(np.int64)
     keys, place = np.unique(low * table.n_rows + high, return_inverse=True)
+    given = _scaled(given)
     order = np.lexsort((given, place))
     signed = np.where(listed[:, 1] == high, given, -given)[order]
-    sums = np.zeros(len(keys))
+    sums, sizes = np.zeros(len(keys)), np.zeros(len(keys))
     np.add.at(sums, place[order], signed)
-    kept = np.flatnonzero(sums)
+    np.add.at(sizes, place[order], np.abs(signed))
+    # What is left of weights that cancel but for rounding is no preference.
+    kept = np.flatnonzero(np.abs(sums) > 1e-12 * sizes)
     if len(kept) == 0:
         raise ValueError("pairs: the weights of all pairs cancel, there is nothing to learn from")
     low, high, sums = keys[kept] // table.n_rows, keys[kept] % table.n_rows, sums[kept]
@@ -277,7 +285,9 @@ class HeldOutLists:
     lists: Lists
 
 
-def read_held_out_lists(eval_set: Any, like: Table, infinite: str) -> HeldOutLists:
+def read_held_out_lists(
+    eval_set: Any, like: Table, infinite: str, has_queries: bool = False
+) -> HeldOutLists:
     """Return the validation documents that the user gave.
 
     Raises
@@ -289,6 +299,8 @@ def read_held_out_lists(eval_set: Any, like: Table, infinite: str) -> HeldOutLis
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
         raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
+    if has_queries and (len(eval_set) == 2 or eval_set[2] is None):
+        raise ValueError("eval_set must be a tuple (X, y, qid), since training has several queries")
     table = read_validation(eval_set[0], like, infinite)
     try:
         lists = Lists(*eval_set[1:])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from edgewise.data import BinnedTable, Categories
 from edgewise.data.filters import Filters
-from edgewise.learners import Goal, Haar, Learner, Stump, learner_named
+from edgewise.learners import Feature, Goal, Haar, Learner, Stump, learner_named
 from edgewise.model import RuleTerms, StumpTerms, Terms
 from edgewise.objective import Settings
 from edgewise.search import Exhaustive, Search
@@ -61,6 +61,8 @@ def learner_for(model: "AdaBoostMH", table: BinnedTable, goal: Goal) -> Learner:
         learner: Learner = Stump()
     else:
         learner = learner_named(model.learner, table, goal)
+    if any(isinstance(part, Feature) for part in learner.simple_parts()):
+        raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     check_kinds(learner, table)
     real = [part for part in learner.simple_parts() if not part.makes_tests]
     if real and model.votes != "real":

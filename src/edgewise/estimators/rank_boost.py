@@ -54,7 +54,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         takes columns as they are.
     search : {"exhaustive", "lazy"} or Search, default "exhaustive"
         Which columns a round looks at.
-    n_rounds : int, default 300
+    n_rounds : int, default 500
         The number of rounds.
     criterion : {"edge", "energy"}, default "edge"
         What rules are chosen by: |r|, fast, or the exact Z = W0 + 2 sqrt(W- W+), some ten times
@@ -68,11 +68,13 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
     monotone : {"learn", "increasing", "none"}, dict or array, default "learn"
         How the contribution of a numeric column may run. "learn": either never falling or never
         rising, as the column's first rule says. "increasing": never falling, the positive
-        cumulative weights of the thesis (WeakLearn.cum). "none": anyhow. Or +1, -1 or 0 for each
-        column, or by name. It holds for rules that are thresholds; others are free.
+        cumulative weights of the thesis (WeakLearn.cum). "none": anyhow. Or for each column +1, -1
+        or 0, which is free; or by name, where columns that are not named learn theirs. It holds for
+        rules that are thresholds; others, and whether a value is there at all, are free.
     q_def : {None, 0, 1}, default None
         What a rule says of a document that its column does not rank (a missing value): whichever is
-        better, or always 0 or 1. With a learner that has a name.
+        better, or always 0 or 1. With a learner that has a name; for "feature" 0 is the least value
+        of the column and 1 the largest.
     pair_weight : {"equal", "difference"}, default "difference"
         What a pair counts: 1, or the difference of its grades.
     query_weight : {"pairs", "root", "equal"}, default "root"
@@ -146,7 +148,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         learner: Any = "stump",
         *,
         search: Any = "exhaustive",
-        n_rounds: int = 300,
+        n_rounds: int = 500,
         criterion: str = "edge",
         step: str | None = None,
         learning_rate: float = 0.2,
@@ -258,10 +260,11 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         going_on = self._going_on()
         table = self._table(X, reset=not going_on)
         rows = read_judged(table, y, qid, sample_weight)
+        self._has_queries = len(rows.query_factors) > 1
         self._begin(going_on)
         held_out = None
         if eval_set is not None:
-            held_out = read_held_out_lists(eval_set, table, self.infinite)
+            held_out = read_held_out_lists(eval_set, table, self.infinite, self._has_queries)
         elif self.validation_fraction is not None:
             rows, held_out = split_queries(rows, self.validation_fraction, self._seed)
         self._fit(rows, held_out, going_on, started)
@@ -274,6 +277,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         going_on = self._going_on()
         table = self._table(X, reset=not going_on)
         judged = read_pairs(table, pairs, weights)
+        self._has_queries = False
         self._begin(going_on)
         held_out = None
         if eval_set is not None:

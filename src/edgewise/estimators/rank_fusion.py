@@ -1,15 +1,17 @@
 """Meta-search: RankBoost on ranked lists."""
 
 from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from edgewise.dtypes import Reals
 from edgewise.estimators.rank_boost import RankBoost
 from edgewise.fusion import RankedLists, grades_of
-from edgewise.io import Run
+from edgewise.io import Run, read_qrels, read_run
 from edgewise.model import FusionWording, Wording
 
 
@@ -22,14 +24,16 @@ class RankFusion(RankBoost):
     a second, and is ranked by the sum.
 
     Lists may be given as `edgewise.fusion.RankedLists`; as a mapping from names to TREC runs
-    (``io.read_run``) or data frames; or as one long data frame with the columns query, doc, list
-    and rank or score. Judgements may be TREC qrels (``io.read_qrels``), a data frame with the
-    columns query, doc and grade, or, with `RankedLists`, an array with a grade for each row.
-    Documents without a judgement count as grade 0, as in trec_eval.
+    (paths of their files, or ``io.read_run``) or data frames; or as one long data frame with the
+    columns query, doc, list and rank or score. A list that is absent later returns no documents.
+    Judgements may be TREC qrels (a path, or ``io.read_qrels``), a data frame with the columns
+    query, doc and grade, or, with `RankedLists`, an array with a grade for each row. Documents
+    without a judgement count as grade 0, as in trec_eval; judged documents that no list returns are
+    not ranked, and no metric here counts them (`edgewise evaluate` does).
 
     Parameters
     ----------
-    n_rounds : int, default 300
+    n_rounds : int, default 500
         The number of rounds.
     learning_rate : float, default 0.2
         What every step is multiplied by, above 0 and at most 1.
@@ -91,7 +95,7 @@ class RankFusion(RankBoost):
     def __init__(
         self,
         *,
-        n_rounds: int = 300,
+        n_rounds: int = 500,
         learning_rate: float = 0.2,
         monotone: Any = "learn",
         q_def: int | None = None,
@@ -157,20 +161,19 @@ class RankFusion(RankBoost):
             The trained model.
         """
         read = ranked_lists(lists)
-        grades = grades_of(read, judgements)
+        grades = _grades(read, judgements)
         held_out = None
         if eval_set is not None:
             if not isinstance(eval_set, tuple) or len(eval_set) != 2:
                 raise ValueError("eval_set must be a tuple (lists, judgements)")
-            aside = ranked_lists(eval_set[0])
-            self._check_names(aside, read.names, "eval_set")
-            held_out = (aside.features, grades_of(aside, eval_set[1]), aside.qid)
+            aside = _with_names(ranked_lists(eval_set[0]), read.names, "eval_set")
+            held_out = (aside.features, _grades(aside, eval_set[1]), aside.qid)
 
         def train(draft: "RankFusion") -> None:
-            if draft._going_on():
-                draft._check_names(read, draft.list_names_, "lists")
-            draft.list_names_ = read.names
-            draft._fit_grades(read.features, grades, read.qid, sample_weight, held_out)
+            known = draft.list_names_ if draft._going_on() else read.names
+            features = _with_names(read, known, "lists").features
+            draft.list_names_ = known
+            draft._fit_grades(features, grades, read.qid, sample_weight, held_out)
 
         return self._taken_over(train)
 
@@ -194,7 +197,7 @@ class RankFusion(RankBoost):
     def score(self, lists: Any, judgements: Any) -> float:  # type: ignore[override]
         """Return `eval_metric` of the fused lists."""
         read = self._read(lists)
-        return self._measured(super().predict(read.features), grades_of(read, judgements), read.qid)
+        return self._measured(super().predict(read.features), _grades(read, judgements), read.qid)
 
     def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
         """Return the fused lists as a TREC run, the best document of each query first.
@@ -225,21 +228,39 @@ class RankFusion(RankBoost):
         raise TypeError("RankFusion learns from judged lists; for pairs use RankBoost")
 
     def _read(self, lists: Any) -> RankedLists:
-        read = ranked_lists(lists)
-        names = getattr(self, "list_names_", None)
-        if names is not None:
-            self._check_names(read, names, "lists")
-        return read
-
-    def _check_names(self, lists: RankedLists, names: tuple[str, ...], argument: str) -> None:
-        if lists.names != names:
-            raise ValueError(f"{argument} must have the lists {names}, got {lists.names}")
+        check_is_fitted(self)
+        return _with_names(ranked_lists(lists), self.list_names_, "lists")
 
     def _name(self, j: int) -> str:
         return self.list_names_[j]
 
     def _wording(self) -> type[Wording]:
         return FusionWording
+
+
+def _grades(lists: RankedLists, judgements: Any) -> Reals:
+    if isinstance(judgements, (str, PathLike)):
+        judgements = read_qrels(judgements)
+    return grades_of(lists, judgements)
+
+
+def _with_names(lists: RankedLists, names: tuple[str, ...], argument: str) -> RankedLists:
+    """Return the lists in the order of `names`; one that is absent returns no document.
+
+    Raises
+    ------
+    ValueError
+        If there is a list that is none of these.
+    """
+    if lists.names == names:
+        return lists
+    unknown = [name for name in lists.names if name not in names]
+    if unknown:
+        raise ValueError(f"{argument} has the list {unknown[0]!r}, which training did not have")
+    positions = np.full((len(lists), len(names)), np.nan)
+    for j, name in enumerate(lists.names):
+        positions[:, names.index(name)] = lists.positions[:, j]
+    return RankedLists(positions, lists.qid, docs=lists.docs, names=names)
 
 
 def ranked_lists(lists: Any) -> RankedLists:
@@ -253,6 +274,10 @@ def ranked_lists(lists: Any) -> RankedLists:
     if isinstance(lists, RankedLists):
         return lists
     if isinstance(lists, Mapping):
+        lists = {
+            name: read_run(run) if isinstance(run, (str, PathLike)) else run
+            for name, run in lists.items()
+        }
         values = list(lists.values())
         if values and all(hasattr(run, "queries") and hasattr(run, "scores") for run in values):
             return RankedLists.from_runs(lists)

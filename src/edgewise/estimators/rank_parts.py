@@ -1,13 +1,14 @@
 """How learner, constraints and validation of a ranker fit together."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.boosting import Monitor
-from edgewise.data import MAX_BINS, BinnedTable, encode
+from edgewise.data import MAX_BINS, BinnedTable, Categories, encode
 from edgewise.data.filters import Filters
 from edgewise.dtypes import Reals, Signs
 from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS, HeldOutLists
@@ -51,12 +52,15 @@ def check_rank_parameters(model: "RankBoost", eval_set: Any) -> None:
     up_to_one("learning_rate", model.learning_rate)
     one_of("pair_weight", model.pair_weight, PAIR_WEIGHTS)
     one_of("query_weight", model.query_weight, QUERY_WEIGHTS)
-    if isinstance(model.q_def, bool) or model.q_def not in _UNRANKED:
+    if isinstance(model.q_def, (bool, list)) or model.q_def not in _UNRANKED:
         raise ValueError(f"q_def must be None, 0 or 1, got {model.q_def!r}")
     if isinstance(model.monotone, str):
         one_of("monotone", model.monotone, MONOTONE)
     if not callable(model.eval_metric):
-        ranking_metric(model.eval_metric)
+        try:
+            ranking_metric(model.eval_metric)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"eval_metric={model.eval_metric!r}: {error}") from error
 
 
 def most_bins(max_bins: int | None, n_rows: int) -> int:
@@ -78,6 +82,11 @@ def rank_learner(model: "RankBoost", table: BinnedTable) -> Learner:
     if isinstance(learner, str):
         learner = _named(learner, table, _UNRANKED[model.q_def])
     learner = learner_of(learner, table)
+    if isinstance(learner, Feature) and len(table.nominal.columns):
+        name = table.bins[table.nominal.columns[0]].name
+        raise ValueError(
+            f"learner='feature' takes columns as numbers, but X has the nominal column {name!r}"
+        )
     if isinstance(learner, Best) and len(learner.learners) == 1:
         (learner,) = learner.named(table)
     check_kinds(learner, table)
@@ -119,7 +128,7 @@ def cumulative_of(model: "RankBoost", learner: Learner, table: BinnedTable) -> C
         If the learner's rules are not thresholds, and directions were asked for.
     """
     directions, learn = _directions(model.monotone, table)
-    if not learn and not directions.any():
+    if not learn.any() and not directions.any():
         return None
     parts = learner.named(table) if isinstance(learner, Best) else [learner]
     if all(isinstance(part, (Stump, Indicator, Selector)) for part in parts):
@@ -133,17 +142,18 @@ def cumulative_of(model: "RankBoost", learner: Learner, table: BinnedTable) -> C
     )
 
 
-def _directions(monotone: Any, table: BinnedTable) -> tuple[Signs, bool]:
-    """Return the direction of each column, and whether others learn theirs."""
+def _directions(monotone: Any, table: BinnedTable) -> tuple[Signs, NDArray[np.bool_]]:
+    """Return the direction of each column, and which of the others learn theirs."""
     names = [b.name for b in table.bins]
-    directions = np.zeros(len(names), dtype=np.int8)
+    directions, learn = np.zeros(len(names), dtype=np.int8), np.zeros(len(names), dtype=bool)
     if isinstance(monotone, str):
-        directions[:] = int(monotone == "increasing")
-        return directions, monotone == "learn"
+        directions[:], learn[:] = monotone == "increasing", monotone == "learn"
+        return directions, learn
     if isinstance(monotone, Mapping):
         unknown = [name for name in monotone if name not in names]
         if unknown:
             raise ValueError(f"monotone names the column {unknown[0]!r}, which X does not have")
+        learn = np.array([name not in monotone for name in names])
         given = np.array([monotone.get(name, 0) for name in names])
     else:
         given = np.asarray(monotone)
@@ -152,7 +162,14 @@ def _directions(monotone: Any, table: BinnedTable) -> tuple[Signs, bool]:
             f"monotone must be one of {', '.join(map(repr, MONOTONE))}, or -1, 0 or 1 for each of "
             f"the {len(names)} columns, got {monotone!r}"
         )
-    return given.astype(np.int8), False
+    nominal = [
+        b.name
+        for b, way in zip(table.bins, given, strict=True)
+        if way and isinstance(b, Categories)
+    ]
+    if nominal:
+        raise ValueError(f"monotone: the column {nominal[0]!r} is nominal and has no direction")
+    return given.astype(np.int8), learn
 
 
 def rank_terms(learner: Learner) -> type[Terms]:
@@ -185,4 +202,16 @@ def rank_monitor(
             return float(metric(lists.grades, scores[:, 0], queries))
         return float(metric(lists, scores[:, 0]))
 
+    if not callable(eval_metric):
+        _check_telling(held_out.lists, measure, eval_metric)
     return Monitor(binned, held_out.lists, measure, 1, larger)
+
+
+def _check_telling(lists: Lists, measure: Callable[[Lists, Reals], float], name: str) -> None:
+    """Raise if the best and the worst order of validation documents measure the same."""
+    grades = lists.grades[:, None]
+    if measure(lists, grades) == measure(lists, -grades):
+        raise ValueError(
+            f"eval_metric={name!r} is the same for every order of the validation documents, in "
+            "which relevant means a grade above 0: take 'ndcg' or 'disagreement', or other grades"
+        )

@@ -17,6 +17,7 @@ class TrainedRanker(TrainedModel):
 
     eval_metric: Any
     _tests_sum: Reals
+    _has_queries: bool
 
     def predict(self, X: Any) -> Reals:
         """Return the scores of documents: larger is ranked higher within a query."""
@@ -52,14 +53,22 @@ class TrainedRanker(TrainedModel):
         return ranks
 
     def score(self, X: Any, y: Any, qid: Any = None) -> float:
-        """Return `eval_metric` of the model's ranking of documents with known grades."""
+        """Return `eval_metric` of the model's ranking of documents with known grades.
+
+        Larger is better: of "disagreement" it is the negative.
+        """
+        if qid is None and self._has_queries:
+            raise ValueError("qid must be given: the model was trained on several queries")
         return self._measured(self.predict(X), y, qid)
 
     def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
-        lists = Lists(y, qid)
-        if callable(self.eval_metric):
-            return float(self.eval_metric(lists.grades, scores, lists.queries[lists.row_query]))
-        return ranking_metric(self.eval_metric)(lists, scores)
+        lists, metric = Lists(y, qid), self.eval_metric
+        if callable(metric):
+            value = float(metric(lists.grades, scores, lists.queries[lists.row_query]))
+        else:
+            metric = ranking_metric(metric)
+            value = metric(lists, scores)
+        return value if getattr(metric, "larger_is_better", True) else -value
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -69,12 +69,17 @@ def _looked_up(lists: RankedLists, queries: Any, docs: Any, grades: Any) -> Real
         raise ValueError("lists must have docs, so that judgements can be looked up")
     known: dict[tuple[str, str], float] = {}
     for query, doc, grade in zip(queries, docs, grades, strict=True):
-        key = (str(query), str(doc))
+        key = (_text(query), _text(doc))
         if key in known:
             raise ValueError(f"judgements name the document {key[1]!r} of query {key[0]!r} twice")
         known[key] = float(grade)
     pairs = zip(lists.qid.tolist(), lists.docs.tolist(), strict=True)
-    keys = [(str(query), str(doc)) for query, doc in pairs]
+    keys = [(_text(query), _text(doc)) for query, doc in pairs]
     if not any(key in known for key in keys):
         raise ValueError("judgements name none of the documents of the lists")
     return np.array([known.get(key, 0.0) for key in keys])
+
+
+def _text(name: Any) -> str:
+    """Return an id as text; frames turn whole numbers into floats where others are missing."""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)

@@ -115,6 +115,12 @@ class GradedLists(Feedback):
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         """Return the energy after a step along real-valued outputs, and its derivatives."""
+        # From the middle of each query, so that little cancels; only differences count.
+        starts = self.layout.query_starts
+        middles = 0.5 * (
+            np.maximum.reduceat(outputs, starts[:-1]) + np.minimum.reduceat(outputs, starts[:-1])
+        )
+        outputs = outputs - np.repeat(middles, np.diff(starts))
         products = np.zeros((3, 3, self.layout.n_queries))
         self._sum_moments(scores + step * outputs, outputs, products)
         sums = {(a, b): _total(products[a, b]) for a in range(3) for b in range(3 - a)}
@@ -171,7 +177,7 @@ class GradedLists(Feedback):
             np.rint(down / down_units[layout.group_of]).astype(np.int64),
             up_units,
             down_units,
-            self.query_weights * (SIDE_SCALE / max(energy, 1e-300)),
+            self.query_weights * (SIDE_SCALE / energy if energy > 0 else 0.0),
         )
 
     def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
@@ -325,6 +331,5 @@ def group_sums(values: Reals, starts: Columns) -> Reals:
     largest = np.maximum.reduceat(np.abs(values), starts[:-1])
     sizes = np.diff(starts)
     shifts = 62 - np.frexp(sizes.astype(np.float64))[1] - np.frexp(largest)[1]
-    shifts = np.minimum(shifts, 1000)
     scaled = np.rint(np.ldexp(values, np.repeat(shifts, sizes))).astype(np.int64)
     return np.ldexp(np.add.reduceat(scaled, starts[:-1]).astype(np.float64), -shifts)

@@ -70,7 +70,8 @@ class PairList(Feedback):
         if rows is not None:
             inside = np.isin(self.rows, rows)
             grown = grown * (inside[self.worse] & inside[self.better])
-        return np.rint(grown * (SIDE_SCALE / max(exact_sum(grown), 1e-300))).astype(np.int64)
+        energy = exact_sum(grown)
+        return np.rint(grown * (SIDE_SCALE / energy if energy > 0 else 0.0)).astype(np.int64)
 
     def cut_sides(self, weights: Exacts, codes: Exacts, n_values: int) -> Sides:
         """Return W- and W+ of every cut: a pair counts from its lower code on up to its higher."""

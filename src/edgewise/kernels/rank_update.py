@@ -25,12 +25,14 @@ def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
     bits = 0
     while (hi - lo) >> bits:
         bits += 1
-    shift = min(62 - bits - math.frexp(largest)[1], 1000)
-    scale = power_of_two(np.int64(shift))
+    # In two factors: one alone could leave the range of a double.
+    shift = 62 - bits - math.frexp(largest)[1]
+    half = np.int64(shift // 2)
+    scale, rest = power_of_two(half), power_of_two(np.int64(shift) - half)
     total = np.int64(0)
     for i in range(lo, hi):
-        total += np.int64(np.rint(values[i] * scale))
-    return np.float64(total) * power_of_two(np.int64(-shift))
+        total += np.int64(np.rint(values[i] * scale * rest))
+    return np.float64(total) * power_of_two(-half) * power_of_two(half - np.int64(shift))
 
 
 @inner

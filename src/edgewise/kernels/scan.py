@@ -158,21 +158,25 @@ def _scan_bound(  # type: ignore[no-untyped-def]
     for t in range(n_values):
         if t > 0:
             edge -= 2 * np.int64(histogram[(base + t - 1) * lanes])
-        ahead = edge * direction if direction != 0 else abs(edge)
-        if ahead > best and (t > 0 or constant or usual < 1):
-            best, first, missing = ahead, t, usual
-        if other:
-            turned = edge - 2 * gone
-            ahead = turned * direction if direction != 0 else abs(turned)
-            if ahead > best:
-                best, first, missing = ahead, t, -1
+        limit, other_limit = np.int64(-1), np.int64(-1)
         while exception == t:
-            side = bounds.sides[p]
-            size = abs(edge - (usual - side) * gone)
-            if (side == usual or (other and side == -1)) and bounds.limits[p] >= size > best:
-                best, first, missing = size, t, side
+            if bounds.sides[p] == usual:
+                limit = bounds.limits[p]
+            elif other and bounds.sides[p] == -1:
+                other_limit = bounds.limits[p]
             p += 1
             exception = bounds.firsts[p] if p < high else -1
+        # At the first bin a cut tells present from missing values, which is no direction.
+        free = direction == 0 or t == 0
+        size = abs(edge)
+        allowed = free or edge * direction >= 0 or size <= limit
+        if size > best and allowed and (t > 0 or constant or usual < 1):
+            best, first, missing = size, t, usual
+        if other:
+            turned = edge - 2 * gone
+            size = abs(turned)
+            if size > best and (free or turned * direction >= 0 or size <= other_limit):
+                best, first, missing = size, t, -1
     return best, first, missing
 
 

@@ -308,6 +308,7 @@ class Bounds(NamedTuple):
     ----------
     directions : int8 array of shape (columns,)
         For each column searched: +1 or -1 is the sign that edges must have, 0 lets them have any.
+        Cuts that only tell present from missing values are always free.
     starts : intp array of shape (columns + 1,)
         The exceptions of column q are from ``starts[q]`` to ``starts[q + 1]`` of what follows.
     firsts, sides : intp and int8 arrays

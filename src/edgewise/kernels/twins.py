@@ -253,6 +253,8 @@ class _ScanPlan:
     def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
         """Return whether the edges of cuts, shape (bins, sides), have signs that they may have."""
         allowed = bounds.directions[self.column_of][:, None] * edges >= 0
+        # At the first bin a cut tells present from missing values, which is no direction.
+        allowed[self.first_of == 0] = True
         owner = np.repeat(np.arange(len(bounds.directions)), np.diff(bounds.starts))
         rows = self.offsets[owner] + bounds.firsts
         if edges.shape[1] == 2:

@@ -1,7 +1,8 @@
 """Vector instructions that compiled kernels are made of, and how kernels are compiled.
 
 Numba caches a kernel until the kernel's own file changes. A kernel and its inner functions are
-therefore in one file; after a change to this one, `make clean` clears the caches.
+therefore in one file where they are short; after a change to this one, to `scan`, or to `exp` in
+`update`, `make clean` clears the caches.
 """
 
 from typing import Any

@@ -23,7 +23,8 @@ class Feature(ColumnLearner):
     ----------
     missing : {"learn", "low", "high"}, default "learn"
         A missing value counts as the least value of its column, the largest, or with "learn" as
-        whichever is best of these and the middle between them.
+        whichever is best of these and the middle between them; where training has none, as the
+        middle.
 
     Examples
     --------
@@ -70,10 +71,8 @@ class Feature(ColumnLearner):
         return None
 
     def _fills(self, values: Reals) -> list[float]:
-        """Return what a missing value may count as; 0 where there are none."""
+        """Return what a missing value may count as; where there are none, the middle."""
         gone = np.isnan(values)
-        if not gone.any():
-            return [0.0]
         low, high = float(values[~gone].min()), float(values[~gone].max())
         fills = {"low": [low], "high": [high], "learn": [low, low / 2 + high / 2, high]}
-        return fills[self.missing]
+        return fills[self.missing] if gone.any() or self.missing != "learn" else fills["learn"][1:2]

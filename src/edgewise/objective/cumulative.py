@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable, Bins
 from edgewise.dtypes import Columns, Signs
@@ -25,7 +26,7 @@ class Cumulative:
         The training table.
     directions : int8 array of shape (columns,)
         +1 or -1 for each column, or 0.
-    learn : bool
+    learn : bool array of shape (columns,)
         Whether a column of direction 0 takes that of its first rule; otherwise it is free.
     limit : function
         How large an edge may be whose step would take back a given weight.
@@ -35,7 +36,7 @@ class Cumulative:
         self,
         table: BinnedTable,
         directions: Signs,
-        learn: bool,
+        learn: NDArray[np.bool_],
         limit: Callable[[float], int] = lambda weight: 0,
     ) -> None:
         self.table = table
@@ -93,7 +94,7 @@ class Cumulative:
         if key is None:
             return
         column = key // self._span
-        if self.learn and self.directions[column] == 0:
+        if self.learn[column] and self.directions[column] == 0:
             self.directions[column] = np.sign(step)
         at = int(np.searchsorted(self._keys, key))
         new = at == len(self._keys) or bool(self._keys[at] != key)
@@ -117,8 +118,13 @@ class Cumulative:
         return float(self._weights[at]) if known else 0.0
 
     def _key(self, rule: Rule) -> int | None:
-        """Return the number of a cut; None for other rules, which are free."""
+        """Return the number of a cut; None for other rules, which are free.
+
+        So are cuts that only tell present from missing values.
+        """
         if not isinstance(rule, Cut) or not 0 <= rule.column < self.table.n_columns:
+            return None
+        if rule.threshold == -np.inf:
             return None
         bins = self.table.bins[rule.column]
         assert isinstance(bins, Bins)

@@ -87,4 +87,7 @@ def _falls(found: Sides, direction: int, odds: Reals | None) -> Exacts:
     if odds is None:
         return whole
     ahead, behind = (right, wrong) if direction > 0 else (wrong, right)
-    return np.where(behind <= ahead * odds, whole, -1)
+    allowed = behind <= ahead * odds
+    # At the first bin a cut tells present from missing values, which is no direction.
+    allowed[0] = True
+    return np.where(allowed, whole, -1)

@@ -187,3 +187,8 @@ def top_counts(
     at = steps(found)
     rank = found.before[at.group] + at.step
     return np.array([at.probability[rank <= k].sum() for k in tops])
+
+
+# What early stopping and `score` look at where a metric is given as a function.
+disagreement.larger_is_better = False  # type: ignore[attr-defined]
+average_rank.larger_is_better = False  # type: ignore[attr-defined]
