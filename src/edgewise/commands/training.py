@@ -14,7 +14,7 @@ Ranker = TypeVar("Ranker", bound="RankBoost")
 def add_training(group: Any) -> None:
     """Add the options that all training has."""
     group.add_argument(
-        "--rounds", metavar="N", type=count, default=300, help="rounds (default: 300)"
+        "--rounds", metavar="N", type=count, default=500, help="rounds (default: 500)"
     )
     group.add_argument(
         "--rate",
