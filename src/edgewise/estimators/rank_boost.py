@@ -303,7 +303,8 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         self._categories, self._filters, self.learner_ = categories, filters, learner
         monitor = rank_monitor(held_out, binned, self.eval_metric)
         layout = judged.layout(self.pair_weight) if isinstance(judged, JudgedRows) else None
-        kernels = kernels_for(binned, 1, self.n_rounds * learner.cost, self._n_threads(), layout)
+        work, by_energy = self.n_rounds * learner.cost, self.criterion == "energy"
+        kernels = kernels_for(binned, 1, work, self._n_threads(), layout, by_energy)
         try:
             pairs: Feedback
             if isinstance(judged, JudgedRows):

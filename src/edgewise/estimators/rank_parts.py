@@ -46,6 +46,10 @@ def check_rank_parameters(model: "RankBoost", eval_set: Any) -> None:
                 "q_def goes with the learners that have a name; of a Stump say missing='low' or "
                 "'high'"
             )
+    if model.infinite == "value" and uses_features(model.learner):
+        raise ValueError(
+            "infinite='value' does not go with learner='feature', which takes columns as they are"
+        )
     one_of("criterion", model.criterion, CRITERIA)
     if model.step is not None:
         one_of("step", model.step, STEPS)
@@ -61,6 +65,13 @@ def check_rank_parameters(model: "RankBoost", eval_set: Any) -> None:
             ranking_metric(model.eval_metric)
         except (TypeError, ValueError) as error:
             raise ValueError(f"eval_metric={model.eval_metric!r}: {error}") from error
+
+
+def uses_features(learner: Any) -> bool:
+    """Return whether a learner takes columns as they are."""
+    if isinstance(learner, str):
+        return learner == "feature"
+    return any(isinstance(part, Feature) for part in learner_of(learner).simple_parts())
 
 
 def most_bins(max_bins: int | None, n_rows: int) -> int:

@@ -79,8 +79,9 @@ _COMPILE_FROM = 1_000_000_000
 # What NumPy does with a bin after the histogram takes as long as so many entries of it.
 _VISITS_A_BIN = 40
 
-# What NumPy does with a document and with a pair of documents takes as long as so many entries.
-_VISITS_A_DOCUMENT, _VISITS_A_PAIR = 25, 5
+# What NumPy does with a document, with a pair of documents, and with one grade after the other of
+# the query that has most takes as long as so many entries.
+_VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
 
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
@@ -161,18 +162,27 @@ def use_compiled(visits: float) -> bool:
 
 
 def kernels_for(
-    table: BinnedTable, n_scores: int, n_rounds: int, n_jobs: int, layout: Layout | None = None
+    table: BinnedTable,
+    n_scores: int,
+    n_rounds: int,
+    n_jobs: int,
+    layout: Layout | None = None,
+    by_energy: bool = False,
 ) -> Kernels:
     """Return the kernels for a training table, compiled where the work is worth it.
 
     `n_rounds` counts searches of all columns, of which a round may make several. `layout` is that
-    of the graded lists in a ranking problem.
+    of the graded lists in a ranking problem, which may search `by_energy`.
     """
     n_bins = sum(b.n_codes for b in table.bins)
     visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
     if layout is not None:
-        documents = _VISITS_A_DOCUMENT * len(layout.rows) + _VISITS_A_PAIR * layout.n_pairs
-        visits += documents * n_rounds
+        n_documents, n_grades = len(layout.rows), len(layout.levels)
+        work = _VISITS_A_DOCUMENT * n_documents + _VISITS_A_PAIR * layout.n_pairs
+        work += _VISITS_A_GRADE * n_grades
+        if by_energy:
+            work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
+        visits += work * float(n_rounds)
     if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
         visits = max(visits, _COMPILE_FROM)
     if use_compiled(visits):
