@@ -29,11 +29,15 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/starts.py
 	$(BIN)/python benchmarks/errors.py
+	$(BIN)/python benchmarks/ranking.py
+	$(BIN)/python benchmarks/fusion.py
 
 experiments: $(VENV)/.bench
 	$(BIN)/python experiments/seed_claims.py
 	$(BIN)/python experiments/multilabel.py
 	$(BIN)/python experiments/noise.py
+	$(BIN)/python experiments/ranking.py
+	$(BIN)/python experiments/fusion.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
