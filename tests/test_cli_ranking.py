@@ -15,7 +15,8 @@ from edgewise import RankBoost, RankFusion, fusion, io, metrics
 from edgewise.cli import main
 from edgewise.commands import evaluate, fuse, graded, rank, testing
 from edgewise.commands.judged import Judged
-from edgewise.estimators.rank_parts import LEARNER_NAMES
+from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS
+from edgewise.estimators.rank_parts import LEARNER_NAMES, MONOTONE
 from edgewise.metrics import ranking_metric
 from edgewise.objective import CRITERIA
 
@@ -171,10 +172,20 @@ class TestRank:
         success([*argv, "--rounds", 2, "--model", letor / "m.edgewise"], capsys)
         model = edgewise.load(letor / "m.edgewise")
         assert (model.criterion, model.learning_rate, model.n_rounds) == ("energy", 0.5, 2)
+        argv = ["rank", letor / "train.txt", "--monotone", "none", "--pair-weight", "equal"]
+        argv += ["--query-weight", "pairs", "--rounds", 2, "--model", letor / "m.edgewise"]
+        success(argv, capsys)
+        model = edgewise.load(letor / "m.edgewise")
+        assert (model.monotone, model.pair_weight, model.query_weight) == ("none", "equal", "pairs")
+        argv = ["rank", letor / "train.txt", "--monotone", "increasing", "--learner", "tree"]
+        assert "--monotone" in failure(argv, capsys)
 
     def test_choices_are_those_of_the_library(self):
         assert rank.LEARNERS == LEARNER_NAMES
         assert set(rank.CRITERIA) == set(CRITERIA)
+        assert rank.MONOTONE == MONOTONE
+        assert rank.PAIR_WEIGHTS == PAIR_WEIGHTS
+        assert tuple(QUERY_WEIGHTS) == rank.QUERY_WEIGHTS
         assert testing.METRICS[0] == "map"
 
     def test_negative_grades_have_no_gain(self, tmp_path, capsys):

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 LEARNERS = ("stump", "product", "tree", "feature")
 CRITERIA = ("edge", "energy")
+MONOTONE = ("learn", "increasing", "none")
+PAIR_WEIGHTS = ("equal", "difference")
+QUERY_WEIGHTS = ("pairs", "root", "equal")
 
 _PATIENCE = 100
 _TOP_RULES = 5
@@ -84,6 +87,24 @@ def add(commands: Any) -> None:
         default="edge",
         help="what rules are chosen by (default: edge)",
     )
+    training.add_argument(
+        "--monotone",
+        choices=MONOTONE,
+        default="learn",
+        help="how columns may run: one way that is learned, upwards, or anyhow (default: learn)",
+    )
+    training.add_argument(
+        "--pair-weight",
+        choices=PAIR_WEIGHTS,
+        default="difference",
+        help="what a pair counts: 1 or the difference of its grades (default: difference)",
+    )
+    training.add_argument(
+        "--query-weight",
+        choices=QUERY_WEIGHTS,
+        default="root",
+        help="what a query's pairs count: their number, its root or 1 (default: root)",
+    )
     parser.set_defaults(run=run)
 
 
@@ -127,6 +148,8 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("--scores are those of the test documents: give --test")
     if options.criterion == "energy" and options.learner != "stump":
         raise CommandError("--criterion energy goes with --learner stump only")
+    if options.monotone == "increasing" and options.learner != "stump":
+        raise CommandError("--monotone increasing goes with --learner stump only")
     inputs = _inputs(options)
     check_inputs(inputs)
     check_outputs([("--model", options.model), ("--scores", options.scores)], inputs, ["--model"])
@@ -176,6 +199,9 @@ def _trained(
         options.learner,
         n_rounds=options.rounds,
         criterion=options.criterion,
+        monotone=options.monotone,
+        pair_weight=options.pair_weight,
+        query_weight=options.query_weight,
         learning_rate=options.rate,
         patience=None if validate is None else options.patience or _PATIENCE,
         eval_metric=options.metric,
