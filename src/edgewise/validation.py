@@ -5,6 +5,10 @@ from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
+from edgewise.dtypes import REAL, Reals
+
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int between `low` and `high`, or raise.
@@ -51,3 +55,26 @@ def flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool) and type(value).__name__ not in ("bool", "bool_"):
         raise TypeError(f"{name} must be True or False, got {value!r}")
     return bool(value)
+
+
+def numbers(name: str, values: Any) -> Reals:
+    """Return `values` as a one-dimensional float64 array, or raise.
+
+    Examples
+    --------
+    >>> numbers("scores", [1, 2.5])
+    array([1. , 2.5])
+    >>> numbers("scores", ["a"])
+    Traceback (most recent call last):
+        ...
+    TypeError: scores must hold real numbers, got an array of <U1
+    """
+    array = np.asarray(values)
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, got an array of shape {array.shape}")
+    try:
+        return array.astype(REAL, copy=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must hold real numbers: {error}") from None

@@ -9,7 +9,7 @@ from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_layout
 from edgewise.kernels import GradedLists
 from edgewise.kernels.engine import CompiledKernels
-from edgewise.kernels.rank_update import _FEW, _SHORT
+from edgewise.kernels.rank_update import _SHORT
 
 GRADES = {
     "two": lambda rng, n: rng.integers(2, size=n) * 1.0,
@@ -131,7 +131,7 @@ def test_long_lists(grades, pair_weight, weighted):
     exact = not weighted and pair_weight == "equal"
     for seed, kind in enumerate(["zero", "ties", "any"]):
         with Lists(seed, sizes, grades, pair_weight, weighted) as lists:
-            assert (len(lists.twin.layout.levels) > _FEW) == (grades in ("many", "continuous"))
+            assert (len(lists.twin.layout.levels) > 8) == (grades in ("many", "continuous"))
             scores = lists.scores(kind)
             assert_same_weights(lists, scores)
             assert_same_loss(lists, scores, exact=exact)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from edgewise.dtypes import REAL, Reals
 from edgewise.fusion.checks import as_ids, as_reals
 from edgewise.fusion.queries import Queries
+from edgewise.validation import numbers
 
 
 class ListedRun(Protocol):
@@ -66,12 +67,7 @@ def from_run(run: ListedRun, name: str, order: str) -> Entries:
 
 
 def _numbers(values: ArrayLike, name: str) -> Reals:
-    try:
-        array = np.asarray(values, dtype=REAL)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold numbers: {error}") from None
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got an array of shape {array.shape}")
+    array = numbers(name, values)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return array

@@ -10,9 +10,6 @@ from edgewise.kernels.vectors import inner, kernel, power_of_two
 # Of lists up to this length all pairs are looked at, which takes less time than sorting.
 _SHORT = 256
 
-# With up to this many grades a query's sums over higher grades are kept one by one.
-_FEW = 8
-
 
 @inner
 def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
@@ -183,10 +180,13 @@ def _wrong_short(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _wrong_few(  # type: ignore[no-untyped-def]
-    scores, order, start, stop, group_of, g0, grades, by_difference, weights, sums, products
+def _wrong_long(  # type: ignore[no-untyped-def]
+    scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
 ):  # fmt: skip
-    """Sum the misordered weight of a query with few grades; sums are of what is of higher grade."""
+    """Sum the misordered weight of a list whose documents are in the order of their scores.
+
+    Sums over grades are kept in Fenwick trees, in which grades are numbered from the top.
+    """
     wrong, p = 0.0, start
     while p < stop:
         score = scores[order[p]]
@@ -195,37 +195,6 @@ def _wrong_few(  # type: ignore[no-untyped-def]
             end += 1
         # Those with the same score are misordered by half: they count once before they are noted
         # and once after, by half each.
-        share = 1.0 if end - p == 1 else 0.5
-        for half in range(1 if end - p == 1 else 2):
-            for r in range(p, end):
-                i = order[r]
-                g = group_of[i] - g0
-                higher = sums[g]
-                if by_difference:
-                    higher = products[g] - grades[g0 + g] * higher
-                wrong += share * weights[i] * higher
-            if half == 0:
-                for r in range(p, end):
-                    i = order[r]
-                    g, weight = group_of[i] - g0, weights[i]
-                    for lower in range(g):
-                        sums[lower] += weight
-                        products[lower] += weight * grades[g0 + g]
-        p = end
-    return wrong
-
-
-@inner
-def _wrong_many(  # type: ignore[no-untyped-def]
-    scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
-):  # fmt: skip
-    """Do the same with a Fenwick tree over the grades, which are numbered from the top there."""
-    wrong, p = 0.0, start
-    while p < stop:
-        score = scores[order[p]]
-        end = p + 1
-        while end < stop and scores[order[end]] == score:
-            end += 1
         share = 1.0 if end - p == 1 else 0.5
         for half in range(1 if end - p == 1 else 2):
             for r in range(p, end):
@@ -258,8 +227,7 @@ def misordered(  # type: ignore[no-untyped-def]
     """Sum the weights of misordered pairs of the queries from first to last, ties by half.
 
     Documents of long lists are taken in the order of their scores. What is of a higher grade and
-    went before is misordered. With many grades a tree of sums over them (a Fenwick tree) says how
-    much that is.
+    went before is misordered.
 
     IN the layout of layout.Layout, all_ones (whether weights are), scores, moved (which documents
     the last step moved, all by the same; empty if not known). IN, OUT order (documents sorted by
@@ -287,13 +255,7 @@ def misordered(  # type: ignore[no-untyped-def]
                 order[p] = start + fresh[p - start]
         for g in range(n_groups + 1):
             sums[g], products[g] = 0.0, 0.0
-        if n_groups <= _FEW:
-            losses[q] = _wrong_few(
-                scores, order, start, stop, group_of, g0, grades, by_difference, weights, sums,
-                products,
-            )  # fmt: skip
-        else:
-            losses[q] = _wrong_many(
-                scores, order, start, stop, group_of, g0, n_groups, grades, by_difference, weights,
-                sums, products,
-            )  # fmt: skip
+        losses[q] = _wrong_long(
+            scores, order, start, stop, group_of, g0, n_groups, grades, by_difference, weights,
+            sums, products,
+        )  # fmt: skip

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from edgewise.dtypes import REAL, Reals
-from edgewise.validation import integer
+from edgewise.dtypes import Reals
+from edgewise.validation import integer, numbers
 
 # Signs are drawn in blocks of at most this many, so that memory doesn't grow with the draws.
 _BLOCK = 1 << 20
@@ -100,12 +100,7 @@ def randomisation_test(
 
 def _values(name: str, values: ArrayLike) -> Reals:
     """Return `values` as a 1-D float64 array without infinities, or raise."""
-    try:
-        array = np.asarray(values, dtype=REAL)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold real numbers: {error}") from None
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, got an array of shape {array.shape}")
+    array = numbers(name, values)
     if np.isinf(array).any():
         raise ValueError(f"{name} must not hold infinities")
     return array

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import REAL, Exacts, Reals
+from edgewise.dtypes import Exacts, Reals
 from edgewise.metrics.ranking.ranked import Ranked
+from edgewise.validation import numbers
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ class Lists:
     """
 
     def __init__(self, y: ArrayLike, qid: ArrayLike | None = None) -> None:
-        self.grades: Reals = _numbers("y", y)
+        self.grades: Reals = numbers("y", y)
         self.n_rows = len(self.grades)
         if self.n_rows == 0:
             raise ValueError("y must hold at least one grade, got an empty array")
@@ -105,7 +106,7 @@ class Lists:
         >>> ranked.order.tolist(), ranked.position.tolist()
         ([2, 1, 0], [1, 1, 2])
         """
-        values = _numbers("scores", scores)
+        values = numbers("scores", scores)
         if len(values) != self.n_rows:
             raise ValueError(
                 f"scores must have a value for each of the {self.n_rows} rows, got {len(values)}"
@@ -134,19 +135,6 @@ def ranked_lists(y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None)
     if qid is not None:
         raise ValueError("qid must be None where y is a Lists object, which has its queries")
     return y.rank(scores)
-
-
-def _numbers(name: str, values: ArrayLike) -> Reals:
-    """Return `values` as a 1-D float64 array, or raise."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biufO":
-        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, got an array of shape {array.shape}")
-    try:
-        return array.astype(REAL, copy=False)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must hold real numbers: {error}") from None
 
 
 def _coded(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -15,24 +15,6 @@ NAMES = ["bm25", "tf", "length", "age"]
 COLUMNS = ["--target", "grade", "--query", "query", "--doc", "doc"]
 
 
-def failure(argv, capsys):
-    """Run a command that fails and return the one line it prints."""
-    assert main([str(word) for word in argv]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.startswith("edgewise: error: ")
-    assert err.count("\n") == 1
-    return err
-
-
-def success(argv, capsys):
-    """Run a command and return what it prints; nothing is to be warned of."""
-    assert main([str(word) for word in argv]) == 0
-    out, err = capsys.readouterr()
-    assert err == ""
-    return out
-
-
 def data(seed, n_queries=5, n_docs=7):
     """Documents of queries of three grades, with names; some values are 0 and some are absent."""
     rng = np.random.default_rng(seed)
@@ -88,7 +70,7 @@ def named(folder):
 class TestRoundTrip:
     @pytest.mark.parametrize("learner", ["stump", "product", "tree", "feature"])
     @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".run", ".run.gz"])
-    def test_scores_are_those_that_rank_wrote(self, learner, suffix, folder, capsys):
+    def test_scores_are_those_that_rank_wrote(self, learner, suffix, folder, success, capsys):
         argv = ["rank", "train.txt", "--test", "test.txt", "--learner", learner, "--rounds", 15]
         argv += ["--scores", f"one{suffix}", "--model", "m.edgewise"]
         success(argv, capsys)
@@ -98,7 +80,7 @@ class TestRoundTrip:
         assert one.stat().st_size > 0
 
     @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-    def test_so_are_those_of_tables(self, suffix, folder, capsys):
+    def test_so_are_those_of_tables(self, suffix, folder, success, capsys):
         for seed, name in enumerate(("train", "test")):
             # A column of words is nominal.
             words = np.array(["red", "blue", "green"])[np.arange(35) % 3]
@@ -110,7 +92,7 @@ class TestRoundTrip:
         assert (folder / "one.run").read_bytes() == (folder / "two.run").read_bytes()
 
     @pytest.mark.parametrize("metric", ["map", "ndcg@3", "disagreement"])
-    def test_the_table_is_that_of_rank(self, metric, folder, capsys):
+    def test_the_table_is_that_of_rank(self, metric, folder, success, capsys):
         argv = ["rank", "train.txt", "--test", "test.txt", "--rounds", 15, "--metric", metric]
         ranked = success([*argv, "--model", "m.edgewise"], capsys)
         applied = success(["apply", "m.edgewise", "test.txt"], capsys)
@@ -118,13 +100,15 @@ class TestRoundTrip:
         assert metric in applied
         assert applied in ranked
 
-    def test_sparse_and_full_files_have_the_same_scores(self, ranker, folder, capsys, monkeypatch):
+    def test_sparse_and_full_files_have_the_same_scores(
+        self, ranker, folder, success, capsys, monkeypatch
+    ):
         for few in (0.0, 2.0):
             monkeypatch.setattr(graded, "_FEW", few)
             success(["apply", "m.edgewise", "test.txt", "--scores", f"{few}.txt"], capsys)
         assert (folder / "0.0.txt").read_bytes() == (folder / "2.0.txt").read_bytes()
 
-    def test_a_gzipped_file_is_read_as_well(self, ranker, folder, capsys):
+    def test_a_gzipped_file_is_read_as_well(self, ranker, folder, success, capsys):
         (folder / "packed.gz").write_bytes(gzip.compress((folder / "test.txt").read_bytes()))
         plain, packed = (
             success(["apply", "m.edgewise", name], capsys) for name in ("test.txt", "packed.gz")
@@ -133,29 +117,29 @@ class TestRoundTrip:
 
 
 class TestLetor:
-    def test_features_that_are_left_out_are_0(self, ranker, folder, capsys):
+    def test_features_that_are_left_out_are_0(self, ranker, folder, success, capsys):
         part = data(1)
         part.X[:, 2:] = 0
         io.write_letor("narrow.txt", part.X[:, :2], part.y, part.qid)
         success(["apply", "m.edgewise", "narrow.txt", "--scores", "s.txt"], capsys)
         assert np.array_equal(np.loadtxt("s.txt"), ranker.predict(part.X))
 
-    def test_more_features_than_the_model_has_are_refused(self, ranker, folder, capsys):
+    def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure, capsys):
         (folder / "wide.txt").write_text("1 qid:1 1:3\n0 qid:1 6:1\n")
         told = failure(["apply", "m.edgewise", "wide.txt", "--scores", "s.txt"], capsys)
         assert "wide.txt has 6 features, more than m.edgewise, which has 4" in told
         assert not (folder / "s.txt").exists()
 
-    def test_a_file_without_queries_is_one_list(self, ranker, folder, capsys):
+    def test_a_file_without_queries_is_one_list(self, ranker, folder, success, capsys):
         (folder / "bare.txt").write_text("1 2:1\n0 3:2\n")
         assert "1 query, 2 documents" in success(["apply", "m.edgewise", "bare.txt"], capsys)
 
-    def test_negative_grades_have_no_gain(self, ranker, folder, capsys):
+    def test_negative_grades_have_no_gain(self, ranker, folder, success, capsys):
         (folder / "below.txt").write_text("-1 qid:1 3:9\n1 qid:1 2:9\n")
         row = success(["apply", "m.edgewise", "below.txt"], capsys).splitlines()[-1]
         assert row.split()[:4] == ["1.0000", "-", "-", "1.0000"]
 
-    def test_infinite_values_are_what_the_model_says(self, folder, capsys):
+    def test_infinite_values_are_what_the_model_says(self, folder, success, failure, capsys):
         part = data(0)
         (folder / "inf.txt").write_text("1 qid:1 2:inf\n0 qid:1 2:-5\n")
         for infinite in ("raise", "missing"):
@@ -168,7 +152,7 @@ class TestLetor:
         expected = model.predict([[0, np.nan, 0, 0], [0, -5, 0, 0]])
         assert np.array_equal(np.loadtxt("s.txt"), expected)
 
-    def test_a_model_with_a_metric_of_its_own_shows_the_usual_ones(self, folder, capsys):
+    def test_a_model_with_a_metric_of_its_own_shows_the_usual_ones(self, folder, success, capsys):
         part = data(0)
         model = RankBoost(n_rounds=3, eval_metric=lambda y, scores, qid: 0.5)
         model.fit(part.X, part.y, part.qid, eval_set=(part.X, part.y, part.qid))
@@ -178,7 +162,7 @@ class TestLetor:
 
 
 class TestTables:
-    def test_columns_are_taken_by_their_names(self, named, folder, capsys):
+    def test_columns_are_taken_by_their_names(self, named, folder, success, capsys):
         plain = success(["apply", "named.edgewise", "test.csv", *COLUMNS], capsys)
         # One column is no feature, and would not even be a good one.
         mixed = frame(data(1)).iloc[:, ::-1].assign(day=pd.Timestamp("2020-02-02"))
@@ -188,7 +172,7 @@ class TestTables:
         X = pd.DataFrame(data(1).X, columns=NAMES)
         assert np.array_equal(np.loadtxt("s.txt"), named.predict(X))
 
-    def test_without_grades_there_are_scores_only(self, named, folder, capsys):
+    def test_without_grades_there_are_scores_only(self, named, folder, success, capsys):
         argv = ["apply", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
         out = success([*argv, "--scores", "s.run"], capsys)
         assert out == "ranked           5 queries, 35 documents\n"
@@ -198,13 +182,15 @@ class TestTables:
         read = zip(zip(run.queries, run.docs, strict=True), run.scores, strict=True)
         assert dict(read) == expected
 
-    def test_features_alone_are_enough_for_numbers(self, named, folder, capsys):
+    def test_features_alone_are_enough_for_numbers(self, named, folder, success, capsys):
         io.write_table("bare.csv", frame(data(1))[NAMES])
         out = success(["apply", "named.edgewise", "bare.csv", "--scores", "s.txt"], capsys)
         assert out == "ranked           1 query, 35 documents\n"
         assert len((folder / "s.txt").read_text().splitlines()) == 35
 
-    def test_grades_that_are_no_numbers_may_be_passed_over(self, named, folder, capsys):
+    def test_grades_that_are_no_numbers_may_be_passed_over(
+        self, named, folder, success, failure, capsys
+    ):
         io.write_table("words.csv", frame(data(1)).assign(grade="good"))
         argv = ["apply", "named.edgewise", "words.csv", "--scores", "s.txt"]
         assert "words.csv: " in failure([*argv, "--target", "grade"], capsys)
@@ -271,11 +257,11 @@ class TestErrors:
             ),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, told, capsys):
+    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
         assert told in failure(["apply", *words.split()], capsys)
 
     @pytest.mark.parametrize("name", ["old.txt", "old.run", "old.run.gz"])
-    def test_an_old_file_stays_when_writing_fails(self, name, folder, capsys, monkeypatch):
+    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):
         (folder / name).write_text("old\n")
         before = contents(folder)
 
@@ -297,7 +283,7 @@ class TestErrors:
         assert "usage: edgewise" in capsys.readouterr().err
 
 
-def test_a_model_without_rounds_ties_all_documents(folder, capsys):
+def test_a_model_without_rounds_ties_all_documents(folder, success, capsys):
     RankBoost().fit([[1.0], [1.0]], [0, 1]).save("empty.edgewise")
     assert edgewise.load("empty.edgewise").n_rounds_ == 0
     (folder / "two.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")

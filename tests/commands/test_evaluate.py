@@ -1,0 +1,211 @@
+"""``edgewise evaluate`` on small files."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from edgewise import io, metrics
+from edgewise.cli import main
+from edgewise.commands import evaluate
+from edgewise.commands.judged import Judged
+from edgewise.metrics import ranking_metric
+
+# Query 1 has three relevant documents, a (2), b (1) and c (1). The run returns x, a, y, b.
+QRELS = "1 0 a 2\n1 0 b 1\n1 0 c 1\n1 0 x 0\n1 0 z -1\n2 0 a 1\n3 0 a 0\n"
+MINE = "1 Q0 x 1 9 me\n1 Q0 a 2 8 me\n1 Q0 y 3 7 me\n1 Q0 b 4 6 me\n2 Q0 b 1 1 me\n3 Q0 a 1 1 me\n"
+TIED = "1 Q0 a 1 5 it\n1 Q0 z 2 5 it\n2 Q0 a 1 1 it\n"
+
+
+@pytest.fixture
+def judged(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "mine.run").write_text(MINE)
+    (tmp_path / "tied.run").write_text(TIED)
+    return tmp_path
+
+
+def table_of(out):
+    """Return the printed table by the names of runs."""
+    lines = out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split()[:1] == ["run"])
+    names = lines[start].split()[1:]
+    rows = itertools.takewhile(str.split, lines[start + 1 :])
+    return {row.split()[0]: dict(zip(names, row.split()[1:], strict=True)) for row in rows}
+
+
+class TestEvaluate:
+    def test_values_are_those_worked_by_hand(self, judged, success, capsys):
+        names = "map,mrr,precision@2,precision@10,recall@2,recall@4,ndcg,ndcg@2,ndcg@10"
+        out = success(["evaluate", "qrels.txt", "mine.run", "--metrics", names], capsys)
+        assert out.startswith("3 judged queries, 1 of them without a relevant document\n")
+        found = table_of(out)["mine"]
+        # Queries 2 and 3 count 0. The unreturned c adds nothing and is one of the three.
+        first = {
+            "map": (1 / 2 + 2 / 4) / 3,
+            "mrr": 1 / 2,
+            "precision@2": 1 / 2,
+            "precision@10": 2 / 10,
+            "recall@2": 1 / 3,
+            "recall@4": 2 / 3,
+        }
+        log2 = math.log2
+        best = 3 + 1 / log2(3) + 1 / 2
+        first["ndcg"] = first["ndcg@10"] = (3 / log2(3) + 1 / log2(5)) / best
+        first["ndcg@2"] = (3 / log2(3)) / (3 + 1 / log2(3))
+        assert found == {name: f"{value / 3:.4f}" for name, value in first.items()}
+
+    def test_linear_gain_is_that_of_trec_eval(self, judged, success, capsys):
+        argv = ["evaluate", "qrels.txt", "mine.run", "--metrics", "ndcg", "--gain", "linear"]
+        log2 = math.log2
+        value = (2 / log2(3) + 1 / log2(5)) / (2 + 1 / log2(3) + 1 / 2)
+        assert table_of(success(argv, capsys)) == {"mine": {"ndcg": f"{value / 3:.4f}"}}
+
+    def test_ties_are_expected_over_their_orders(self, judged, capsys):
+        assert main(["evaluate", "qrels.txt", "tied.run", "--metrics", "MAP, mrr"]) == 0
+        out, err = capsys.readouterr()
+        # a and z, which is not judged, are tied: 1 or 1/2, of three relevant documents.
+        assert table_of(out)["tied"] == {
+            "map": f"{(0.75 / 3 + 1) / 3:.4f}",
+            "mrr": f"{(0.75 + 1) / 3:.4f}",
+        }
+        assert err == (
+            "edgewise: warning: tied returns nothing for 1 of 3 judged queries: they count 0\n"
+        )
+
+    def test_several_runs_are_marked_and_tested(self, judged, success, capsys):
+        (judged / "best.run").write_text("1 Q0 a 1 3 b\n1 Q0 b 2 2 b\n2 Q0 a 1 1 b\n3 Q0 a 1 1 b\n")
+        argv = ["evaluate", "qrels.txt", "mine.run", "best.run", "--metrics", "map,recall@4"]
+        out = success(argv, capsys)
+        found = table_of(out)
+        assert found["mine"]["map"] == f"{1 / 9:.4f}"
+        assert found["best"]["map"] == f"{(2 / 3 + 1) / 3:.4f}*"
+        means, _, tests = out.partition("\n\n")
+        assert means.count("*") == 2
+        result = metrics.randomisation_test([2 / 3, 1, 0], [1 / 3, 0, 0])
+        assert "against mine" in tests
+        assert f"{result.mean_difference:+.4f} ({result.p_value:.4f})" in tests
+
+    def test_equal_runs_share_the_mark(self, judged, success, capsys):
+        (judged / "again.run").write_text(MINE)
+        out = success(["evaluate", "qrels.txt", "mine.run", "again.run"], capsys)
+        found = table_of(out)
+        assert found["mine"] == found["again"]
+        assert all(value.endswith("*") for value in found["mine"].values())
+        assert "+0.0000 (1.0000)" in out
+
+    def test_the_seed_settles_the_test(self, tmp_path, success, capsys):
+        rng = np.random.default_rng(0)
+        qid, docs = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
+        io.write_qrels(tmp_path / "q", qid, docs, rng.integers(0, 2, 200))
+        for name in "ab":
+            io.write_run(tmp_path / name, qid, docs, rng.normal(size=200))
+        argv = ["evaluate", tmp_path / "q", tmp_path / "a", tmp_path / "b", "--seed"]
+        assert success([*argv, 1], capsys) == success([*argv, 1], capsys)
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_agrees_with_trec_eval_s_own_way_of_counting(self, seed):
+        rng = np.random.default_rng(seed)
+        pairs = [(f"q{q}", f"d{d}") for q in range(8) for d in range(30)]
+        chosen = [pairs[i] for i in np.flatnonzero(rng.random(len(pairs)) < 0.4)]
+        returned = [pairs[i] for i in np.flatnonzero(rng.random(len(pairs)) < 0.5)]
+        grades = rng.choice([0, 0, 1, 2, 3], len(chosen))
+        qrels = io.Qrels(*map(np.array, zip(*chosen, strict=True)), grades)
+        scores = rng.permutation(len(returned)).astype(float)
+        q, d = map(np.array, zip(*returned, strict=True))
+        run = io.Run(q, d, np.zeros(len(q), int), scores, np.full(len(q), "r"))
+        found = Judged(qrels).returned_by(run, "r")
+        for metric, gain in itertools.product(
+            ("map", "mrr", "ndcg", "ndcg@5", "ndcg@50", "precision@5", "recall@5", "recall@50"),
+            ("linear", "exponential"),
+        ):
+            expected = _by_trec_eval(qrels, run, metric, gain)
+            values = found.values(ranking_metric(metric), gain)
+            assert values == pytest.approx(expected, abs=1e-14), (metric, gain)
+
+    def test_a_run_of_all_judged_documents_has_the_library_s_values(self, data):
+        part = data(5)
+        scores = part.X[:, 0].round()
+        judged = Judged(io.Qrels(part.qid, part.docs, part.y.astype(int)))
+        run = io.Run(part.qid, part.docs, np.zeros(len(part), int), scores, part.qid)
+        returned = judged.returned_by(run, "r")
+        for name in ("map", "mrr", "ndcg", "ndcg@3", "precision@3", "recall@3"):
+            metric = ranking_metric(name)
+            expected = metric.function(part.y, scores, part.qid, per_query=True)
+            assert returned.values(metric) == pytest.approx(expected, abs=1e-14)
+
+    def test_a_score_of_minus_infinity_is_returned_all_the_same(self, judged, success, capsys):
+        (judged / "low.run").write_text("1 Q0 a 1 -inf me\n2 Q0 a 1 1 me\n3 Q0 a 1 1 me\n")
+        out = success(["evaluate", "qrels.txt", "low.run", "--metrics", "map"], capsys)
+        assert table_of(out)["low"] == {"map": f"{(1 / 3 + 1) / 3:.4f}"}
+
+    def test_files_of_the_same_name_are_told_apart(self, judged, success, capsys):
+        (judged / "new").mkdir()
+        (judged / "new" / "mine.run").write_text(MINE)
+        out = success(["evaluate", "qrels.txt", "mine.run", "new/mine.run"], capsys)
+        assert set(table_of(out)) == {"mine.run", "new/mine.run"}
+
+    def test_queries_that_are_not_judged_are_passed_over(self, judged, capsys):
+        (judged / "more.run").write_text(MINE + "7 Q0 a 1 1 me\n")
+        assert main(["evaluate", "qrels.txt", "mine.run", "more.run"]) == 0
+        out, err = capsys.readouterr()
+        assert table_of(out)["more"] == table_of(out)["mine"]
+        assert err == "edgewise: warning: more: 1 queries are not judged, and passed over\n"
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("none.txt mine.run", "none.txt: No such file"),
+            ("qrels.txt none.run", "none.run: No such file"),
+            ("qrels.txt mine.run mine.run", "mine.run is given as RUN twice"),
+            ("qrels.txt qrels.txt", "qrels.txt is given as QRELS and RUN"),
+            ("mine.run tied.run", "mine.run, line 1: it has 6 columns, not 4"),
+            ("qrels.txt other.run", "other has none of the judged queries"),
+            ("qrels.txt mine.run --metrics map,prot", "--metrics must be names out of map"),
+            ("qrels.txt mine.run --metrics ndcg@0", "got 'ndcg@0'"),
+            ("qrels.txt mine.run --metrics map,,mrr", "got ''"),
+            ("huge.txt mine.run --metrics ndcg", "huge.txt: y is too large"),
+            ("qrels.txt empty.run", "empty.run is empty"),
+        ],
+    )
+    def test_errors_are_one_line(self, words, told, judged, failure, capsys):
+        (judged / "other.run").write_text("9 Q0 a 1 1 me\n")
+        (judged / "huge.txt").write_text("1 0 c 2000\n1 0 a 1\n")
+        (judged / "empty.run").write_text("\n")
+        assert told in failure(["evaluate", *words.split()], capsys)
+
+    def test_gains_are_those_of_the_library(self):
+        for gain in evaluate.GAINS:
+            metrics.ndcg([0, 1], [0.0, 1.0], gain=gain)
+
+
+def _by_trec_eval(qrels, run, metric, gain):
+    """Return a metric for each judged query, counted document by document."""
+    base, _, k = metric.partition("@")
+    values = []
+    for query in np.unique(qrels.queries):
+        mine = qrels.queries == query
+        grades = dict(zip(qrels.docs[mine].tolist(), qrels.grades[mine].tolist(), strict=True))
+        rows = np.flatnonzero(run.queries == query)
+        rows = rows[np.argsort(-run.scores[rows])]
+        ranked = [grades.get(doc, 0) for doc in run.docs[rows].tolist()]
+        n_relevant = sum(grade > 0 for grade in grades.values())
+        cut = int(k) if k else max(len(ranked), len(grades))
+        hits = [i for i, grade in enumerate(ranked, 1) if grade > 0]
+        worth = (lambda g: g) if gain == "linear" else (lambda g: 2**g - 1)
+        dcg = [
+            sum(worth(g) / math.log2(1 + i) for i, g in enumerate(some[:cut], 1))
+            for some in (ranked, sorted(grades.values(), reverse=True))
+        ]
+        values.append(
+            {
+                "map": sum(n / i for n, i in enumerate(hits, 1)) / max(n_relevant, 1),
+                "mrr": 1 / hits[0] if hits else 0.0,
+                "precision": sum(i <= cut for i in hits) / cut,
+                "recall": sum(i <= cut for i in hits) / max(n_relevant, 1),
+                "ndcg": dcg[0] / dcg[1] if dcg[1] else 0.0,
+            }[base]
+        )
+    return values
