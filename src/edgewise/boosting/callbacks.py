@@ -32,8 +32,8 @@ class Run:
     larger_is_better : bool
         Which way the validation metric goes.
     stop_reason : str
-        Why training ended: "n_rounds", "no edge", "fitted" (no logistic loss is left), "early
-        stopping", "time limit", "interrupted", or what a callback returned.
+        Why training ended: "n_rounds", "no edge", "fitted" (no loss is left), "early stopping",
+        "time limit", "interrupted", or what a callback returned.
     best_round : int or None
         The number of rounds to keep, where early stopping chose it.
     finished : bool

@@ -83,8 +83,8 @@ class History(Mapping[str, Reals]):
         """Forget the rounds after the first `n_rounds`."""
         del self._rows[n_rounds:]
         self._log_bound, self._left = 0.0, 1.0
-        weights = self["weight"] if "weight" in self.fields else np.full(n_rounds, np.nan)
-        for energy, weight in zip(self["energy"].tolist(), weights.tolist(), strict=False):
+        weights = self["weight"] if "weight" in self.fields else np.full(self.n_rounds, np.nan)
+        for energy, weight in zip(self["energy"].tolist(), weights.tolist(), strict=True):
             self._lower(energy, weight)
 
     def __copy__(self) -> "History":
