@@ -31,6 +31,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/errors.py
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/fusion.py
+	$(BIN)/python benchmarks/recommend.py
 
 experiments: $(VENV)/.bench
 	$(BIN)/python experiments/seed_claims.py
@@ -38,10 +39,12 @@ experiments: $(VENV)/.bench
 	$(BIN)/python experiments/noise.py
 	$(BIN)/python experiments/ranking.py
 	$(BIN)/python experiments/fusion.py
+	$(BIN)/python experiments/movie_rankings.py
+	$(BIN)/python experiments/ratings.py
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks experiments -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests benchmarks experiments examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("edgewise needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'

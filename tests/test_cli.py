@@ -11,7 +11,7 @@ from edgewise import AdaBoostMH, RankBoost, RankFusion, datasets
 from edgewise.cli import main
 from edgewise.fusion import RankedLists
 
-COMMANDS = ("demo", "rank", "apply", "evaluate", "fuse", "info", "datasets")
+COMMANDS = ("demo", "rank", "apply", "evaluate", "fuse", "recommend", "compare", "info", "datasets")
 
 
 @pytest.fixture

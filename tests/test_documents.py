@@ -39,7 +39,15 @@ def test_readme_opens_with_the_two_commands():
         "CONTRIBUTING.md",
         *(
             f"docs/{n}.md"
-            for n in ("architecture", "datasets", "experiments", "learners", "ranking", "theory")
+            for n in (
+                "architecture",
+                "datasets",
+                "experiments",
+                "learners",
+                "ranking",
+                "recommending",
+                "theory",
+            )
         ),
     ],
 )
@@ -52,7 +60,7 @@ def test_links_and_paths_named_in_documents_exist(name):
             assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("name", ["learners", "ranking", "theory"])
+@pytest.mark.parametrize("name", ["learners", "ranking", "recommending", "theory"])
 def test_the_examples_of_the_pages_run(name):
     failed, tried = doctest.testfile(str(ROOT / f"docs/{name}.md"), module_relative=False)
     assert tried > 0

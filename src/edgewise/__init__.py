@@ -1,4 +1,4 @@
-"""edgewise: boosted weak rules for classifying and ranking.
+"""edgewise: boosted weak rules for classifying, ranking and recommending.
 
 Everything public is reachable from here and loaded when first used, so that ``import edgewise``
 costs next to nothing::
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from edgewise import datasets, fusion, io, metrics, plots, theory
+    from edgewise import datasets, fusion, io, metrics, online, plots, recommend, theory
     from edgewise.boosting import (
         Callback,
         Checkpoint,
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
         ProgressBar,
         TimeLimit,
     )
-    from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion, load
+    from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion
     from edgewise.learners import Best, Feature, Haar, Indicator, Product, Selector, Stump, Tree
+    from edgewise.loading import load
     from edgewise.model import Curve, Explanation, Group, ModelFileError, ReadableRule
+    from edgewise.ratings import Ratings
     from edgewise.search import Exhaustive, Lazy
 
 # One line for each public name: where it lives.
@@ -33,7 +35,7 @@ _HOMES = {
     "AdaBoostMH": "edgewise.estimators",
     "RankBoost": "edgewise.estimators",
     "RankFusion": "edgewise.estimators",
-    "load": "edgewise.estimators",
+    "load": "edgewise.loading",
     "Best": "edgewise.learners",
     "Feature": "edgewise.learners",
     "Haar": "edgewise.learners",
@@ -55,11 +57,14 @@ _HOMES = {
     "Group": "edgewise.model",
     "ModelFileError": "edgewise.model",
     "ReadableRule": "edgewise.model",
+    "Ratings": "edgewise.ratings",
     "datasets": "edgewise.datasets",
     "fusion": "edgewise.fusion",
     "io": "edgewise.io",
     "metrics": "edgewise.metrics",
+    "online": "edgewise.online",
     "plots": "edgewise.plots",
+    "recommend": "edgewise.recommend",
     "theory": "edgewise.theory",
 }
 
@@ -83,6 +88,7 @@ __all__ = [
     "ProgressBar",
     "RankBoost",
     "RankFusion",
+    "Ratings",
     "ReadableRule",
     "Selector",
     "Stump",
@@ -94,7 +100,9 @@ __all__ = [
     "io",
     "load",
     "metrics",
+    "online",
     "plots",
+    "recommend",
     "theory",
 ]
 

@@ -9,7 +9,17 @@ import sys
 from collections.abc import Sequence
 
 from edgewise import __version__
-from edgewise.commands import apply, datasets, demo, evaluate, fuse, info, rank
+from edgewise.commands import (
+    apply,
+    compare,
+    datasets,
+    demo,
+    evaluate,
+    fuse,
+    info,
+    rank,
+    recommend,
+)
 from edgewise.commands.errors import CommandError, message
 from edgewise.commands.notices import shown_warnings
 from edgewise.commands.screen import one_line
@@ -26,12 +36,16 @@ examples:
                                            compare TREC runs
   edgewise fuse bm25.run lm.run --method rrf --out fused.run
                                            fuse TREC runs
+  edgewise recommend ratings.csv --user 196 --model films.edgewise
+                                           learn from ratings what users may like
+  edgewise compare ratings.csv --algorithms bias,item-knn,sgd
+                                           compare recommenders over folds, in one table
   edgewise info ranker.edgewise            what a model file holds
   edgewise datasets                        the standard data sets, and which are here
 
 `edgewise COMMAND --help` tells the rest.
 """
-_COMMANDS = (demo, rank, apply, evaluate, fuse, info, datasets)
+_COMMANDS = (demo, rank, apply, evaluate, fuse, recommend, compare, info, datasets)
 _FAILED, _INTERRUPTED = 2, 130
 
 

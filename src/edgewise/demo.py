@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import ProgressBar
-from edgewise.estimators import AdaBoostMH, load
+from edgewise.estimators import AdaBoostMH
+from edgewise.loading import load
 from edgewise.theory import one_error_bound
 
 FOLDER = "edgewise-demo"

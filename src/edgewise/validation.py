@@ -74,6 +74,8 @@ def numbers(name: str, values: Any) -> Reals:
         raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, got an array of shape {array.shape}")
+    if array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array):
+        raise TypeError(f"{name} must hold real numbers, got strings")
     try:
         return array.astype(REAL, copy=False)
     except (TypeError, ValueError) as error:

@@ -60,6 +60,7 @@ def run(options: argparse.Namespace) -> None:
     from edgewise.metrics import ranking_metric
 
     model = _ranker_of(options.model)
+    _check_use(options)
     with in_one_line(options.model):
         metric = ranking_metric(model.eval_metric)
     roles = Roles(options.target, options.query, options.doc)
@@ -84,7 +85,13 @@ def _check(options: argparse.Namespace) -> None:
     check_outputs([("--scores", options.scores)], inputs, [])
     if not is_table(options.file):
         refuse_columns(options)
-    elif options.target is None and options.scores is None:
+
+
+def _check_use(options: argparse.Namespace) -> None:
+    """Raise if nothing is to be done with the documents; a model of another kind says so first."""
+    from edgewise.commands.graded import is_table
+
+    if is_table(options.file) and options.target is None and options.scores is None:
         raise CommandError(
             "there is nothing to do: --scores says where to write scores, and --target names the "
             f"column of {options.file} that holds grades"
@@ -93,8 +100,14 @@ def _check(options: argparse.Namespace) -> None:
 
 def _ranker_of(path: str) -> "RankBoost":
     from edgewise.estimators import AdaBoostMH, RankFusion
+    from edgewise.recommend import Recommender
 
     model = loaded(path)
+    if isinstance(model, Recommender):
+        raise CommandError(
+            f"{path} holds a recommender, {type(model).__name__}: "
+            f"use edgewise recommend {path} --user ID"
+        )
     if isinstance(model, RankFusion):
         raise CommandError(
             f"{path} holds a RankFusion, which fuses runs: use edgewise fuse RUN RUN --model {path}"

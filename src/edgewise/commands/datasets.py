@@ -38,9 +38,19 @@ def run(options: argparse.Namespace) -> None:
             f"{_terms(ranking.licence)}"
         )
     say()
-    say("What is not here is downloaded when edgewise.datasets.load(name) first asks for it;")
-    say("of ranking sets, edgewise.datasets.load_ranking(name) says where to get them.")
-    say("Full terms and citation: edgewise.datasets.info(name), or ranking_info(name)")
+    sizes = f"{'users':>9} {'items':>8} {'ratings':>8} {'folds':>5}"
+    say(f"{'to rate':<10} {sizes}  here  licence")
+    for name in datasets.ratings_names():
+        ratings = datasets.ratings_info(name)
+        say(
+            f"{name:<10} {ratings.n_users:>9} {ratings.n_items:>8} {ratings.n_ratings:>8} "
+            f"{ratings.n_folds:>5}  {_here(name)}  {_terms(ratings.licence)}"
+        )
+    say()
+    say("What is not here is downloaded when edgewise.datasets.load(name), or load_ratings(name),")
+    say("first asks for it; of ranking sets, load_ranking(name) says where to get them.")
+    say("Full terms and citation: edgewise.datasets.info(name), ranking_info(name) or")
+    say("ratings_info(name)")
 
 
 def _here(name: str) -> str:

@@ -7,7 +7,11 @@ from edgewise.commands.errors import CommandError
 from edgewise.commands.screen import one_line, say, say_facts, say_rules
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion
+    from edgewise.recommend import Recommender
 
     Model = AdaBoostMH | RankBoost | RankFusion
 
@@ -32,8 +36,12 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Tell what the file holds."""
     from edgewise.estimators import AdaBoostMH
+    from edgewise.recommend import Recommender
 
     model = loaded(options.model)
+    if isinstance(model, Recommender):
+        say_facts(_recommender_facts(model))
+        return
     classifies = isinstance(model, AdaBoostMH)
     say_facts(_classifier_facts(model) if classifies else _ranker_facts(model))
     _say_features(model)
@@ -47,7 +55,7 @@ def loaded(path: str) -> Any:
     CommandError
         If it holds none.
     """
-    from edgewise.estimators import load
+    from edgewise.loading import load
     from edgewise.model import ModelFileError
 
     try:
@@ -95,6 +103,36 @@ def _ranker_facts(model: "RankBoost") -> Facts:
         ]
         facts += _validation(model, last)
     return facts
+
+
+def _recommender_facts(model: "Recommender") -> Facts:
+    ratings = model.ratings_
+    span = f" from {model.low_:g} to {model.high_:g}" if model.low_ < model.high_ else ""
+    predicts = {"rating": "ratings", "score": "scores"}[model.predicts]
+    facts = [
+        ("estimator", f"{type(model).__name__}, which predicts {predicts}"),
+        ("ratings", f"{len(ratings):,}{span}, {model.mean_:.4g} on average"),
+        ("users", _catalogue(model.known_users_, ratings.user_ids.kind)),
+        ("items", _catalogue(model.known_items_, ratings.item_ids.kind)),
+    ]
+    for side in ("user", "item"):
+        table = getattr(ratings, f"{side}_features")
+        if table is not None:
+            names = [str(table.name(j)) for j in range(table.n_columns)]
+            facts.append((f"{side} features", _listed(names)))
+    parameters = model.get_params(deep=False).items()
+    facts += [("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters))]
+    for name in model.shapes:
+        array = getattr(model, name)
+        if array is not None:
+            facts.append((name, " x ".join(f"{size:,}" for size in array.shape)))
+    return facts
+
+
+def _catalogue(known: "NDArray[np.bool_]", kind: str) -> str:
+    """Return how many ids there are, of which kind, and of how many nothing is known."""
+    n_unknown = len(known) - int(known.sum())
+    return f"{len(known):,}, {kind}" + (f", {n_unknown:,} of them unknown" if n_unknown else "")
 
 
 def _listed(names: list[str]) -> str:

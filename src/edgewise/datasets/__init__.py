@@ -3,7 +3,8 @@
 Files are looked for below ``$EDGEWISE_DATA``, then in the user's cache, then downloaded from their
 publishers. Every copy is verified: checksum, rows, columns and classes. Ranking sets, which come in
 queries and folds, have functions of their own: :func:`load_ranking`, :func:`ranking_names` and
-:func:`ranking_info`.
+:func:`ranking_info`; and so have sets of ratings: :func:`load_ratings`, :func:`ratings_names` and
+:func:`ratings_info`.
 
 >>> from edgewise import datasets
 >>> datasets.info("letter").n_train
@@ -21,6 +22,9 @@ from edgewise.datasets.ranking_sets import (
     load_mq2008_agg,
     load_ohsumed,
 )
+from edgewise.datasets.ratings import RatingsDataset, RatingsInfo
+from edgewise.datasets.ratings_loading import load_ratings, ratings_info, ratings_names
+from edgewise.datasets.ratings_sets import load_ml_1m, load_ml_100k
 from edgewise.datasets.sets import (
     load_bibtex,
     load_emotions,
@@ -55,6 +59,8 @@ __all__ = [
     "Fold",
     "RankingDataset",
     "RankingInfo",
+    "RatingsDataset",
+    "RatingsInfo",
     "available",
     "info",
     "load",
@@ -68,6 +74,8 @@ __all__ = [
     "load_isolet",
     "load_kr_vs_kp",
     "load_letter",
+    "load_ml_1m",
+    "load_ml_100k",
     "load_mnist",
     "load_mq2007_agg",
     "load_mq2008",
@@ -76,6 +84,7 @@ __all__ = [
     "load_ohsumed",
     "load_pendigits",
     "load_ranking",
+    "load_ratings",
     "load_scene",
     "load_sonar",
     "load_spambase",
@@ -87,4 +96,6 @@ __all__ = [
     "names",
     "ranking_info",
     "ranking_names",
+    "ratings_info",
+    "ratings_names",
 ]

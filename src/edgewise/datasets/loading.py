@@ -6,9 +6,10 @@ import numpy as np
 
 from edgewise.datasets.dataset import Dataset, DatasetInfo
 from edgewise.datasets.entry import Entry
-from edgewise.datasets.fetch import DatasetMismatchError, Store
+from edgewise.datasets.fetch import DatasetMismatchError, File, Store
 from edgewise.datasets.formats import Table
 from edgewise.datasets.letor import ENTRIES as RANKING_ENTRIES
+from edgewise.datasets.movielens import ENTRIES as RATINGS_ENTRIES
 from edgewise.datasets.nominal import n_nominal, require_pandas
 from edgewise.datasets.registry import ENTRIES
 
@@ -65,7 +66,7 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     Parameters
     ----------
     name : str
-        One of :func:`names` or :func:`ranking_names`.
+        One of :func:`names`, :func:`ranking_names` or :func:`ratings_names`.
     data_home : str or path-like, default=None
         As in :func:`load`.
 
@@ -87,10 +88,8 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     ...     datasets.available("letter", data_home=empty)
     False
     """
-    known = isinstance(name, str) and name in RANKING_ENTRIES
-    files = RANKING_ENTRIES[name].files if known else _entry(name).files
     store = Store(data_home)
-    return all(store.find(file) is not None for file in files)
+    return all(store.find(file) is not None for file in _files(name))
 
 
 def load(
@@ -172,7 +171,20 @@ def _entry(name: str) -> Entry:
             raise ValueError(
                 f"name={name!r} is a ranking set: see load_ranking and ranking_info"
             ) from None
+        if isinstance(name, str) and name in RATINGS_ENTRIES:
+            raise ValueError(
+                f"name={name!r} is a set of ratings: see load_ratings and ratings_info"
+            ) from None
         raise ValueError(f"name={name!r} must be one of {', '.join(ENTRIES)}") from None
+
+
+def _files(name: str) -> tuple[File, ...]:
+    """Return the files of a set of any kind."""
+    if isinstance(name, str) and name in RANKING_ENTRIES:
+        return RANKING_ENTRIES[name].files
+    if isinstance(name, str) and name in RATINGS_ENTRIES:
+        return RATINGS_ENTRIES[name].files
+    return _entry(name).files
 
 
 def _split(entry: Entry, contents: list[bytes]) -> tuple[Table, Table | None]:

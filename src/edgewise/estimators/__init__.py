@@ -1,8 +1,7 @@
 """scikit-learn estimators."""
 
 from edgewise.estimators.adaboost_mh import AdaBoostMH
-from edgewise.estimators.files import load
 from edgewise.estimators.rank_boost import RankBoost
 from edgewise.estimators.rank_fusion import RankFusion
 
-__all__ = ["AdaBoostMH", "RankBoost", "RankFusion", "load"]
+__all__ = ["AdaBoostMH", "RankBoost", "RankFusion"]

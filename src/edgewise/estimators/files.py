@@ -26,7 +26,7 @@ from edgewise.estimators.stored_parts import (
 )
 from edgewise.estimators.stored_terms import kind_of, read_terms
 from edgewise.learners import LEARNERS, learner_named
-from edgewise.model import ModelFileError, read, write
+from edgewise.model import ModelFileError, write
 from edgewise.model.stored import checked_array
 
 Model = AdaBoostMH | RankBoost | RankFusion
@@ -123,40 +123,8 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     write(path, {**header, "unsaved": sorted(unsaved)}, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model from a file that ``save`` wrote.
-
-    A model file holds numbers and names only: reading one never runs code from it, and a damaged or
-    hostile file gives a ModelFileError.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file.
-
-    Returns
-    -------
-    model : AdaBoostMH, RankBoost or RankFusion
-        The trained model, which predicts as the saved one did, bit for bit.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ModelFileError
-        If it is not a model file, is damaged, or comes from a newer edgewise.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import edgewise
-    >>> model = edgewise.AdaBoostMH(n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
-    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
-    >>> model.save(path)
-    >>> edgewise.load(path).predict([[1.7]])
-    array(['b'], dtype='<U1')
-    """
-    header, arrays = read(path)
+def load(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray]) -> Model:
+    """Return the estimator of a file, from its header and arrays, or raise a ModelFileError."""
     try:
         return _rebuilt(header, arrays)
     except Exception as error:

@@ -77,7 +77,7 @@ def read_table(
     named = [name for name in roles.values() if name is not None]
     if len(set(named)) < len(named):
         raise ValueError("target, query and doc must be different columns")
-    frames = _library(library)
+    frames = frame_library(library)
     if kind == "parquet":
         frame = _read_parquet(path, frames)
     else:
@@ -154,7 +154,7 @@ def _kind(path: PathLike) -> str:
     raise ValueError(f"path must end in {', '.join(_SUFFIXES)}, got {str(path)!r}")
 
 
-def _library(name: str | None) -> Any:
+def frame_library(name: str | None) -> Any:
     """Import the library that was asked for, or the first that is there."""
     wanted = _LIBRARIES if name is None else (one_of("library", name, _LIBRARIES),)
     for candidate in wanted:

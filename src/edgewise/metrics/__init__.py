@@ -1,4 +1,4 @@
-"""Metrics: how wrong predictions are, and how good ranked lists are."""
+"""Metrics: how wrong predictions and ratings are, and how good ranked lists are."""
 
 from edgewise.metrics.classification import (
     ON_PROBABILITIES,
@@ -13,6 +13,7 @@ from edgewise.metrics.ranking import (
     Lists,
     Ranked,
     RankingMetric,
+    auc,
     average_precision,
     average_rank,
     coverage,
@@ -25,6 +26,17 @@ from edgewise.metrics.ranking import (
     reciprocal_rank,
     top_counts,
 )
+from edgewise.metrics.rating import (
+    catalogue_coverage,
+    diversity,
+    gini,
+    mae,
+    nearest_level,
+    nmae,
+    novelty,
+    one_zero_error,
+    rmse,
+)
 from edgewise.metrics.significance import RandomisationResult, randomisation_test
 
 __all__ = [
@@ -35,14 +47,23 @@ __all__ = [
     "RandomisationResult",
     "Ranked",
     "RankingMetric",
+    "auc",
     "average_precision",
     "average_rank",
+    "catalogue_coverage",
     "coverage",
     "disagreement",
+    "diversity",
     "error",
+    "gini",
     "hamming_loss",
     "log_loss",
+    "mae",
     "ndcg",
+    "nearest_level",
+    "nmae",
+    "novelty",
+    "one_zero_error",
     "precision_at",
     "predicted",
     "prot",
@@ -50,5 +71,6 @@ __all__ = [
     "ranking_metric",
     "recall_at",
     "reciprocal_rank",
+    "rmse",
     "top_counts",
 ]

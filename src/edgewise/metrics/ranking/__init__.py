@@ -1,5 +1,6 @@
 """How good ranked lists are: exact expectations where equal scores leave the order open."""
 
+from edgewise.metrics.ranking.area import auc
 from edgewise.metrics.ranking.gain import ndcg
 from edgewise.metrics.ranking.lists import Lists
 from edgewise.metrics.ranking.named import RANKING_METRICS, RankingMetric, ranking_metric
@@ -13,6 +14,7 @@ __all__ = [
     "Lists",
     "Ranked",
     "RankingMetric",
+    "auc",
     "average_precision",
     "average_rank",
     "coverage",

@@ -1,0 +1,178 @@
+"""A movie night: compare recommenders, choose for one person, say why, and let a friend join in.
+
+    python examples/movie_night.py                      # for user 1 of MovieLens 100K
+    python examples/movie_night.py --user 310 --picture map.png
+
+The ratings are looked for in $EDGEWISE_DATA and in the cache, and downloaded otherwise. They are
+for research only: the first line that is printed tells the terms.
+"""
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from edgewise import datasets, fusion, plots
+from edgewise.ratings import Split
+from edgewise.recommend import (
+    BiasBaseline,
+    BoostedFactorization,
+    Comparison,
+    ImplicitFactorization,
+    ItemKNN,
+    MatrixFactorization,
+    Ranked,
+    Recommender,
+    compare,
+)
+
+Titles = Mapping[int, str]
+
+# Somebody who came for the explosions.
+FRIEND = 1000
+FRIENDS_RATINGS = {
+    "The Terminator": 5,
+    "Die Hard": 5,
+    "Aliens": 5,
+    "The English Patient": 2,
+    "Sense and Sensibility": 1,
+}
+WAYS = {"mean": "by the mean of both ratings", "borda": "by Borda's points"}
+METRICS = ("rmse", "mae_best", "one_zero_best", "disagreement", "ndcg")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the whole evening."""
+    options = parsed(arguments)
+    movies = datasets.load_ml_100k()
+    titles = {item: plain_title(title) for item, title in movies.item_titles.items()}
+    print(f"MovieLens 100K. {movies.licence}.\n")
+
+    print("Which model? On the published fold 1, trained on 80,000 ratings:\n")
+    print(f"{compared(movies.fold(1), options.rounds)}\n")
+
+    user, n = options.user, options.n
+    model = BoostedFactorization(options.rounds, random_state=0).fit(movies.ratings)
+    best = model.recommend(user, n)
+    first = best.ids[0].item()
+    say(f"For user {user}, out of all ratings:", shown(best, titles))
+    say(f"Why {titles[first]}?", reasons(model, user, first, titles))
+    knn = ItemKNN().fit(movies.ratings)
+    say(
+        f"Item neighbours say {knn.predict(user, first):.2f}, from the most similar movies:",
+        neighbours(knn, user, first, titles),
+    )
+
+    likes = by_title(FRIENDS_RATINGS, titles)
+    both = model.fold_in({FRIEND: likes})
+    say(
+        f"A friend joins, with {len(likes)} ratings and without a new fit:",
+        shown(both.recommend(FRIEND, n), titles),
+    )
+    say(
+        f"For the two of them, what neither has rated, {WAYS[options.together]}:",
+        shown(together(both, (user, FRIEND), n, options.together), titles),
+    )
+
+    plots.item_factors(model, titles, path=options.picture, title="What the model sees in movies")
+    print(f"The 100 most rated movies on two factors: {options.picture}")
+
+
+def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="A movie night with MovieLens 100K.")
+    parser.add_argument("--user", type=int, default=1, help="whose evening it is (default: 1)")
+    parser.add_argument("-n", type=int, default=8, help="the length of lists (default: 8)")
+    parser.add_argument("--rounds", type=int, default=500, help="rounds of boosting (default: 500)")
+    parser.add_argument(
+        "--together", choices=WAYS, default="mean", help="how two lists become one (default: mean)"
+    )
+    parser.add_argument(
+        "--picture", default="movie_night.png", help="where to draw (default: movie_night.png)"
+    )
+    return parser.parse_args(arguments)
+
+
+def say(heading: str, lines: Iterable[str]) -> None:
+    print("\n".join([heading, "", *lines, ""]))
+
+
+def compared(split: Split, n_rounds: int = 500) -> Comparison:
+    """Compare a handful of models on one part; what only scores has no error of ratings."""
+    models = {
+        "mean and biases": BiasBaseline(),
+        "item neighbours": ItemKNN(),
+        "matrix factorisation": MatrixFactorization(random_state=0),
+        "implicit feedback": ImplicitFactorization(random_state=0),
+        "boosted factorisation": BoostedFactorization(n_rounds, random_state=0),
+    }
+    return compare(models, split, METRICS)
+
+
+def shown(ranked: Ranked, titles: Titles) -> Iterator[str]:
+    """Yield a line for each item of a list."""
+    for item, score in zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True):
+        yield f"  {score:5.2f}  {titles[item]}"
+
+
+def reasons(model: BoostedFactorization, user: int, item: int, titles: Titles) -> Iterator[str]:
+    """Yield what the points of a prediction come from; they add up to it."""
+    told = model.explain(user, item)
+    rated = sum(points for _, points in told.rated)
+    features = sum(points for _, points in told.features)
+    yield f"  {told.mean:+.2f}  what anyone gives anything"
+    yield f"  {told.user_offset:+.2f}  what user {user} gives more than others"
+    yield f"  {told.item_offset:+.2f}  what the movie gets more than others"
+    yield f"  {told.own:+.2f}  how user {user} rated other movies"
+    yield f"  {rated:+.2f}  which movies user {user} chose to rate, most of all"
+    for one, points in told.rated[:4]:
+        yield f"             {points:+.3f}  {titles[one]}"
+    yield f"  {features:+.2f}  the user's age, gender and occupation"
+    yield f"  {told.rating:5.2f}  in all"
+
+
+def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:
+    """Yield which rated items are most like an item."""
+    for one in model.explain(user, item):
+        yield f"  {one.rating:.0f} for {titles[one.id]} (similarity {one.similarity:.2f})"
+
+
+def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean") -> Ranked:
+    """Return one list for several users, of what none of them has rated.
+
+    By "mean" the mean of their predicted ratings counts; by "borda" an item has a point for every
+    item below it on each of their lists, so that a strict user counts as much as a lavish one.
+    """
+    ratings = model.ratings_
+    view, places = ratings.by_user, ratings.user_ids.find("users", list(users))
+    seen = np.concatenate([view.others[view.span(int(place))] for place in places])
+    open_items = np.setdiff1d(np.flatnonzero(model.known_items_), seen)
+    ids = ratings.item_ids.values[open_items]
+    said = np.column_stack([model.predict(user, ids) for user in users])
+    scores = said.mean(axis=1)
+    if way == "borda":
+        lists = fusion.RankedLists.from_scores(said, qid=np.zeros(len(ids), dtype=int))
+        scores = fusion.borda(lists)
+    best = np.argsort(-scores, kind="stable")[:n]
+    return Ranked(ids[best], scores[best])
+
+
+def by_title(ratings: Mapping[str, float], titles: Titles) -> dict[int, float]:
+    """Return ratings by the ids of items, from ratings by their titles."""
+    ids = {title: item for item, title in titles.items()}
+    return {ids[title]: float(rating) for title, rating in ratings.items()}
+
+
+def plain_title(title: str) -> str:
+    """Return a title without its year, the article in front.
+
+    >>> plain_title("Godfather, The (1972)")
+    'The Godfather'
+    """
+    name = re.sub(r" \((19|20)\d\d\)$", "", title)
+    found = re.fullmatch(r"(.*), (The|A|An|Il|La|Le|Das)( \(.*\))?", name)
+    return f"{found[2]} {found[1]}{found[3] or ''}" if found else name
+
+
+if __name__ == "__main__":
+    main()

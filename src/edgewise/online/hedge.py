@@ -1,0 +1,379 @@
+"""Hedge: share a stake among experts by what they have lost (Freund and Schapire)."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgewise.dtypes import REAL, Reals
+from edgewise.online.pool import Pool
+from edgewise.online.randomness import generator
+from edgewise.validation import integer, numbers, one_of, positive
+
+_BOUNDS = ("best", "pool", "weights", "horizon")
+
+# Rounds are worked through in blocks of at most this many losses, so that memory stays small.
+_BLOCK = 1 << 20
+
+
+class Hedge(Pool):
+    """Learns how to share a stake among experts so as to lose little more than the best of them.
+
+    Each round every expert has a loss from 0 to 1, of which the learner suffers the mean under its
+    weights; then each weight is multiplied by beta^loss (Freund and Schapire 1997, figure 1).
+    However the losses come about, the total stays below :meth:`bound`. It is weighted majority
+    without the vote: for predictions mixed by the weights and a convex loss, the loss of the
+    mixture is at most the mean loss.
+
+    Give at most one of `beta`, `learning_rate` and `horizon`.
+
+    Parameters
+    ----------
+    beta : float or "auto", default "auto"
+        What the weight of an expert with a loss of 1 is multiplied by, above 0 and below 1.
+        "auto" takes it from `learning_rate` or `horizon`, and 0.5 where neither is given.
+    learning_rate : float or None, default None
+        The same as eta: beta = exp(-eta), above 0 and below 700.
+    horizon : float or None, default None
+        What the best expert will lose at most; the number of rounds always is. It gives
+        beta = 1 / (1 + sqrt(2 ln N / horizon)) for N experts, and with a `prior` the largest
+        ln(1 / prior) in place of ln N.
+    prior : array-like of shape (n_experts,) or None, default None
+        The initial weights, positive, in any scale; None means equal ones.
+    random_state : int, RandomState, Generator or None, default None
+        Where the draws of `choose` come from.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_experts,)
+        The weights of the next round; they sum to 1.
+    log_weights_ : ndarray of shape (n_experts,)
+        The logarithms of prior times beta^loss, not divided by a sum; they never underflow.
+    loss_ : float
+        The total loss of the mixture.
+    expert_losses_ : ndarray of shape (n_experts,)
+        The total loss of each expert.
+    n_rounds_, n_experts_ : int
+        How many rounds there have been, and how many experts there are.
+    beta_, learning_rate_, prior_ :
+        What the weights were learned with, the prior divided by its sum.
+
+    Examples
+    --------
+    >>> from edgewise.online import Hedge
+    >>> learner = Hedge(beta=0.5)
+    >>> learner.run([[0.0, 1.0, 1.0], [0.0, 1.0, 0.0]])
+    array([0.66666667, 0.25      ])
+    >>> learner.weights_.round(4).tolist(), learner.expert_losses_.tolist()
+    ([0.5714, 0.1429, 0.2857], [0.0, 2.0, 1.0])
+    >>> round(learner.loss_, 4), round(learner.bound(), 4)
+    (0.9167, 2.1972)
+    >>> learner.mix([4.0, 1.0, 3.0])
+    3.2857142857142856
+    """
+
+    loss_: float
+    expert_losses_: Reals
+    beta_: float
+    learning_rate_: float
+    prior_: Reals
+
+    def __init__(
+        self,
+        beta: float | str = "auto",
+        *,
+        learning_rate: float | None = None,
+        horizon: float | None = None,
+        prior: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.beta = beta
+        self.learning_rate = learning_rate
+        self.horizon = horizon
+        self.prior = prior
+        self.random_state = random_state
+
+    def start(self, n_experts: int) -> Self:
+        """Begin anew with `n_experts` experts; the first round does it by itself.
+
+        Parameters
+        ----------
+        n_experts : int
+            How many experts there are.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a parameter is not as described.
+
+        Examples
+        --------
+        >>> from edgewise.online import Hedge
+        >>> Hedge(prior=[1, 3]).start(2).weights_
+        array([0.25, 0.75])
+        """
+        n_experts = integer("n_experts", n_experts, 1)
+        prior = _prior(self.prior, n_experts)
+        rate = self._rate(spread=-math.log(prior.min()))
+        self._rng = generator(self.random_state)
+        self.prior_, self.learning_rate_, self.beta_ = prior, rate, math.exp(-rate)
+        self._horizon = self.horizon
+        self.n_experts_, self.n_rounds_ = n_experts, 0
+        self.loss_, self.expert_losses_ = 0.0, np.zeros(n_experts)
+        return self
+
+    def update(self, losses: ArrayLike) -> Self:
+        """Learn from one round.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n_experts,)
+            The loss of each expert, from 0 to 1.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `losses` is not as described, or a parameter is wrong.
+
+        Examples
+        --------
+        >>> from edgewise.online import Hedge
+        >>> Hedge(beta=0.25).update([0.0, 0.5]).weights_.round(4)
+        array([0.6667, 0.3333])
+        """
+        self._rounds(self._losses(losses, ndim=1)[None])
+        return self
+
+    def run(self, losses: ArrayLike) -> Reals:
+        """Go through many rounds. It goes on from where it stands.
+
+        Parameters
+        ----------
+        losses : array-like of shape (n_rounds, n_experts)
+            The loss of each expert in each round, from 0 to 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rounds,)
+            The loss of the mixture in each round, with the weights from before it.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `losses` is not as described, or a parameter is wrong.
+
+        Examples
+        --------
+        >>> from edgewise.online import Hedge
+        >>> Hedge(beta=0.5).run([[0, 1], [0, 1], [0, 1]]).round(3)
+        array([0.5  , 0.333, 0.2  ])
+        """
+        return self._rounds(self._losses(losses, ndim=2))
+
+    def mix(self, predictions: ArrayLike) -> Any:
+        """Return the mean of the experts' predictions under the present weights.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (n_experts, ...)
+            What each expert predicts: a number each, or an array of the same shape each.
+
+        Returns
+        -------
+        float or ndarray
+            The mixture: a number, or an array of the shape of one expert's predictions.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `predictions` is not as described, or a parameter is wrong.
+
+        Examples
+        --------
+        >>> from edgewise.online import Hedge
+        >>> Hedge().mix([[1.0, 5.0], [3.0, 4.0]])
+        array([2. , 4.5])
+        """
+        values = _real("predictions", predictions)
+        if values.ndim == 0:
+            raise ValueError("predictions must have an entry for each expert, got one number")
+        self._check_width("predictions", len(values))
+        self._begin(len(values))
+        mixed = np.tensordot(self.weights_, values, axes=1)
+        return float(mixed) if mixed.ndim == 0 else mixed
+
+    def choose(self) -> int:
+        """Draw an expert by the present weights: the expected loss is that of the mixture.
+
+        Returns
+        -------
+        int
+            The index of the expert.
+
+        Raises
+        ------
+        NotFittedError
+            If there are no experts yet.
+
+        Examples
+        --------
+        >>> from edgewise.online import Hedge
+        >>> Hedge(beta=1e-9, random_state=0).update([1.0, 0.0, 1.0]).choose()
+        1
+        """
+        self._require_start()
+        return int(self._rng.choice(self.n_experts_, p=self.weights_))
+
+    @property
+    def weights_(self) -> Reals:
+        """The weights of the next round; they sum to 1."""
+        self._require_start()
+        return self._weights(self.expert_losses_[None])[0]
+
+    @property
+    def log_weights_(self) -> Reals:
+        """The logarithms of prior times beta^loss."""
+        self._require_start()
+        return np.log(self.prior_) - self.learning_rate_ * self.expert_losses_
+
+    def bound(self, kind: str = "best") -> float:
+        """Bound on the loss so far, from those of the experts: see :func:`loss_bound`.
+
+        Parameters
+        ----------
+        kind : {"best", "pool", "weights", "horizon"}, default "best"
+            What it follows from: the loss of one expert, (L ln(1 / beta) + ln(1 / prior)) /
+            (1 - beta), the least over all; the largest loss in a subpool and the prior of all of
+            it, the least over all subpools; the weights as they are, -ln(sum of prior beta^loss) /
+            (1 - beta), from which the others follow; or, only with a `horizon` that the best
+            expert has not passed, L + sqrt(2 horizon R) + R with R = ln N. Each of the first three
+            is at most the one before, and "best" is at most "horizon".
+
+        Returns
+        -------
+        float
+            The bound on `loss_`.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is none of these, or "horizon" where it says nothing; a NotFittedError if
+            there are no experts yet.
+
+        Examples
+        --------
+        >>> from edgewise.online import Hedge
+        >>> learner = Hedge(horizon=10).update([0.0, 1.0]).update([0.5, 0.5])
+        >>> round(learner.loss_, 3), round(learner.bound(), 3), round(learner.bound("horizon"), 3)
+        (1.0, 3.138, 4.916)
+        """
+        one_of("kind", kind, _BOUNDS)
+        self._require_start()
+        rate, losses = self.learning_rate_, self.expert_losses_
+        if kind == "horizon":
+            return self._horizon_bound()
+        if kind == "weights":
+            top = self.log_weights_.max()
+            spent = -(top + math.log(np.exp(self.log_weights_ - top).sum()))
+        elif kind == "pool":
+            order = np.argsort(losses)
+            held = np.minimum(np.cumsum(self.prior_[order]), 1.0)
+            spent = (rate * losses[order] - np.log(held)).min()
+        else:
+            spent = (-self.log_weights_).min()
+        return float(spent) / -math.expm1(-rate)
+
+    def _horizon_bound(self) -> float:
+        best, spread = float(self.expert_losses_.min()), -math.log(self.prior_.min())
+        if self._horizon is None or best > self._horizon:
+            raise ValueError(
+                "kind 'horizon' needs a horizon that the best expert has not passed: horizon is "
+                f"{self._horizon!r}, the least loss {best:g}"
+            )
+        return best + math.sqrt(2.0 * self._horizon * spread) + spread
+
+    def _rate(self, spread: float) -> float:
+        """Return eta = ln(1 / beta) from whichever parameter was given, or raise."""
+        beta: Any = self.beta
+        given = [name for name in ("learning_rate", "horizon") if getattr(self, name) is not None]
+        if not isinstance(beta, str):
+            given.insert(0, "beta")
+        elif beta != "auto":
+            raise ValueError(f"beta must be 'auto' or a number above 0 and below 1, got {beta!r}")
+        if len(given) > 1:
+            raise ValueError(f"give one of beta, learning_rate and horizon, got {given}")
+        if given == ["beta"]:
+            return -math.log(positive("beta", beta, below=1.0))
+        if self.learning_rate is not None:
+            # Past this, beta would round to 0.
+            return positive("learning_rate", self.learning_rate, below=700.0)
+        # A pool of one has nothing to choose, whatever its rate: the formula would give 0.
+        if self.horizon is None or (positive("horizon", self.horizon) and spread == 0.0):
+            return math.log(2.0)
+        return math.log1p(math.sqrt(2.0 * spread) / math.sqrt(self.horizon))
+
+    def _losses(self, losses: ArrayLike, ndim: int) -> Reals:
+        """Return losses checked against their range and the pool, or raise."""
+        values = _real("losses", losses)
+        if values.ndim != ndim:
+            raise ValueError(f"losses must be {ndim}-D, got an array of shape {values.shape}")
+        self._check_width("losses", values.shape[-1])
+        outside = ~((values >= 0.0) & (values <= 1.0))
+        if outside.any():
+            raise ValueError(f"losses must lie from 0 to 1, got {values[outside][0]:g}")
+        self._begin(values.shape[-1])
+        return values
+
+    def _rounds(self, losses: Reals) -> Reals:
+        """Learn from rounds of losses; return the mixture's losses."""
+        mixed = np.empty(len(losses))
+        block = max(1, _BLOCK // self.n_experts_)
+        for first in range(0, len(losses), block):
+            part = losses[first : first + block]
+            totals = np.cumsum(np.vstack([self.expert_losses_, part]), axis=0)
+            mixed[first : first + block] = (self._weights(totals[:-1]) * part).sum(axis=1)
+            self.expert_losses_ = totals[-1].copy()
+        self.loss_ += float(mixed.sum())
+        self.n_rounds_ += len(losses)
+        return mixed
+
+    def _weights(self, totals: Reals) -> Reals:
+        """Return the weights for total losses of shape (n, n_experts), each row summing to 1."""
+        behind = totals - totals.min(axis=1, keepdims=True)
+        logs = np.log(self.prior_) - self.learning_rate_ * behind
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _real(name: str, values: ArrayLike) -> Reals:
+    """Return `values` as a float64 array of real numbers, or raise."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
+    return array.astype(REAL, copy=False)
+
+
+def _prior(prior: Any, n_experts: int) -> Reals:
+    """Return initial weights that sum to 1, or raise."""
+    if prior is None:
+        return np.full(n_experts, 1.0 / n_experts)
+    values = numbers("prior", prior)
+    if len(values) != n_experts:
+        raise ValueError(
+            f"prior must have a weight for each of the {n_experts} experts, got {len(values)}"
+        )
+    finite = np.isfinite(values).all() and (values > 0.0).all()
+    share = values / values.max() if finite else np.zeros(1)
+    # A weight that is nothing beside the largest would have no logarithm.
+    if not share.min() > 0.0:
+        raise ValueError("prior must hold positive, finite weights, none 0 beside the largest")
+    return share / share.sum()

@@ -1,0 +1,260 @@
+"""What a recommender makes of items: a map on which those with the same public are neighbours."""
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Reals
+from edgewise.plots.drawing import BLUE, GREY, INK, PALE, empty_figure, finished, plain
+from edgewise.validation import integer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from edgewise.recommend import Recommender
+
+_FONT_SIZE = 8.0
+# Where a name may stand beside its dot: how much of its width and height, to the right and up, its
+# middle is from the dot, in the order in which places are tried.
+_PLACES = (
+    *((0.5, 0.0), (-0.5, 0.0), (0.0, 0.5), (0.0, -0.5)),
+    *((0.5, 0.5), (-0.5, 0.5), (0.5, -0.5), (-0.5, -0.5)),
+)
+# The room between a dot and its name, and between two names, in points.
+_GAP, _ROOM = 5.0, 1.5
+# Names longer than this are cut.
+_LONGEST = 32
+
+
+class Directions(NamedTuple):
+    """Positions of items on the two directions in which they differ most.
+
+    Attributes
+    ----------
+    ids : array of shape (n,)
+        The items, the most rated first.
+    positions : float64 array of shape (n, 2)
+        Where each stands.
+    shares : float64 array of shape (2,)
+        The share of what the items differ in that lies in each direction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> two = Directions(np.array([7, 8]), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, 0]))
+    >>> two.positions[two.ids == 8]
+    array([[-1.,  0.]])
+    """
+
+    ids: NDArray[Any]
+    positions: Reals
+    shares: Reals
+
+
+def item_directions(model: "Recommender", n: int = 100) -> Directions:
+    """Return where the most rated items stand on the two principal directions of their vectors.
+
+    The vectors are a model's factors of the items, without the offsets by which some are liked
+    more than others, or the ratings of the items where a model has no factors. They are centred,
+    and the directions are the first two of their singular value decomposition, so that no two
+    others show more of how items differ. Of every direction the item that is farthest out is on the
+    positive side.
+
+    Parameters
+    ----------
+    model : Recommender
+        A fitted recommender.
+    n : int, default 100
+        How many items: those with the most ratings in training.
+
+    Returns
+    -------
+    Directions
+        Ids, positions, and the share of each direction.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `model` is no recommender, knows fewer than three items, or has the same vector for all;
+        a NotFittedError if it is not fitted.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.plots import item_directions
+    >>> from edgewise.recommend import SVDRecommender
+    >>> ratings = Ratings.from_matrix([[5, 4, 1, 2], [4, 5, 2, 1], [1, 1, 5, 4]])
+    >>> found = item_directions(SVDRecommender(n_factors=2).fit(ratings))
+    >>> found.positions[:, 0] > 0
+    array([False, False,  True,  True])
+    """
+    from edgewise.recommend.base import Recommender
+
+    integer("n", n, 3)
+    if not isinstance(model, Recommender):
+        raise TypeError(f"model must be a recommender, got {type(model).__name__}")
+    ratings = model._trained()
+    sizes = np.where(model.known_items_, ratings.by_item.sizes, -1)
+    chosen = np.argsort(-sizes, kind="stable")[:n]
+    chosen = chosen[sizes[chosen] >= 0]
+    if len(chosen) < 3:
+        raise ValueError(f"model must know at least 3 items to draw, it knows {len(chosen)}")
+    vectors = model._item_vectors()[chosen]
+    positions, shares = _principal(vectors)
+    return Directions(ratings.item_ids.values[chosen], positions, shares)
+
+
+def _principal(vectors: Any) -> tuple[Reals, Reals]:
+    """Return positions on the first two principal directions, and the share of each.
+
+    They come from the products of the rows, of which there are few: a row of ratings may be long.
+    """
+    products = vectors @ vectors.T
+    products = np.asarray(products.todense() if hasattr(products, "todense") else products)
+    centred = products - products.mean(axis=0)
+    centred -= centred.mean(axis=1, keepdims=True)
+    sizes, directions = np.linalg.eigh((centred + centred.T) / 2.0)
+    sizes, directions = np.maximum(sizes[::-1], 0.0), directions[:, ::-1]
+    if sizes[0] <= 1e-12 * max(float(np.abs(products).max()), 1e-300):
+        raise ValueError("model must have items that differ: all have the same vector")
+    first = directions[:, :2]
+    farthest = first[np.abs(first).argmax(axis=0), [0, 1]]
+    return first * np.sqrt(sizes[:2]) * np.where(farthest < 0, -1.0, 1.0), sizes[:2] / sizes.sum()
+
+
+def item_factors(
+    model: "Recommender",
+    names: Mapping[Any, str] | None = None,
+    n: int = 100,
+    path: str | os.PathLike[str] | None = None,
+    title: str | None = None,
+) -> "Figure":
+    """Draw the most rated items on the two directions in which a model tells them apart.
+
+    Items that stand together please the same people. Names are written where there is room for
+    them, first of the items that are farthest out; the others are grey dots.
+
+    Parameters
+    ----------
+    model : Recommender
+        A fitted recommender; see :func:`item_directions`.
+    names : mapping of ids to str, default None
+        What to call the items; their ids where there is no name.
+    n : int, default 100
+        How many items: those with the most ratings in training.
+    path : str or path-like, default None
+        Where to write the picture; its suffix says the format, and a path without one gets
+        ``.png``.
+    title : str, default None
+        A heading.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+
+    Raises
+    ------
+    ImportError
+        If Matplotlib is not installed.
+    TypeError, ValueError
+        As :func:`item_directions` does.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.plots import item_factors
+    >>> from edgewise.recommend import SVDRecommender
+    >>> ratings = Ratings.from_matrix([[5, 4, 1, 2], [4, 5, 2, 1], [1, 1, 5, 4]])
+    >>> model = SVDRecommender(n_factors=2).fit(ratings)
+    >>> figure = item_factors(model, {0: "Alien", 1: "Brazil", 2: "Clue", 3: "Diva"})
+    >>> sorted(text.get_text() for text in figure.axes[0].texts)
+    ['Alien', 'Brazil', 'Clue', 'Diva']
+    """
+    found = item_directions(model, n)
+    figure = empty_figure(9.0, 7.0)
+    axes = figure.subplots()
+    named = {} if names is None else names
+    words = [_short(named.get(one, one)) for one in found.ids.tolist()]
+    _frame(axes, found)
+    if title is not None:
+        axes.set_title(title, loc="left", color=INK)
+    # Places in points can only be told once the axes have theirs.
+    figure.draw_without_rendering()
+    written = _write_names(axes, found.positions, words)
+    for mask, colour, size in ((written, BLUE, 14), (~written, PALE, 9)):
+        x, y = found.positions[mask].T
+        axes.scatter(x, y, s=size, color=colour, linewidths=0, zorder=2)
+    return finished(figure, path)
+
+
+def _frame(axes: "Axes", found: Directions) -> None:
+    """Give the axes their limits and names, and a cross where an average item would be."""
+    axes.axhline(0.0, color="#E6E6E6", linewidth=0.8, zorder=0)
+    axes.axvline(0.0, color="#E6E6E6", linewidth=0.8, zorder=0)
+    axes.set_xlim(*_limits(found.positions[:, 0], room=0.12))
+    axes.set_ylim(*_limits(found.positions[:, 1], room=0.05))
+    words = [f"direction ({share:.0%} of how the items differ)" for share in found.shares]
+    axes.set_xlabel(f"first {words[0]}", color=GREY, fontsize=9)
+    axes.set_ylabel(f"second {words[1]}", color=GREY, fontsize=9)
+    # Positions have no unit, only neighbourhoods.
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set_color(PALE)
+
+
+def _limits(values: Reals, room: float) -> tuple[float, float]:
+    """Return the ends of an axis, with room for names at the sides."""
+    low, high = float(values.min()), float(values.max())
+    wide = room * (high - low) or 1.0
+    return low - wide, high + wide
+
+
+def _write_names(axes: "Axes", positions: Reals, words: list[str]) -> NDArray[np.bool_]:
+    """Write names where they cover no dot and no other name; return which were written."""
+    from matplotlib.textpath import TextPath
+
+    points = axes.transData.transform(positions) * (72.0 / axes.figure.dpi)
+    frame = np.array(axes.bbox.extents) * (72.0 / axes.figure.dpi)
+    taken = np.concatenate([points - 1.0, points + 1.0], axis=1)
+    written = np.zeros(len(points), dtype=bool)
+    spread = positions / np.maximum(positions.std(axis=0), 1e-300)
+    for at in np.argsort(-(spread**2).sum(axis=1), kind="stable").tolist():
+        width = float(TextPath((0, 0), words[at], size=_FONT_SIZE).get_extents().width)
+        others = np.delete(taken, at, axis=0)
+        for x, y, box in _boxes(points[at], width):
+            inside = (box[:2] >= frame[:2]).all() and (box[2:] <= frame[2:]).all()
+            if inside and not _overlaps(box, others):
+                axes.annotate(
+                    words[at], positions[at], xytext=(x, y), textcoords="offset points",
+                    ha="center", va="center", fontsize=_FONT_SIZE, color=INK, zorder=3,
+                )  # fmt: skip
+                taken, written[at] = np.vstack([taken, box]), True
+                break
+    return written
+
+
+def _boxes(point: Reals, width: float) -> Iterator[tuple[float, float, Reals]]:
+    """Yield where the middle of a name may be, from its dot, and the box that it would fill."""
+    half = np.array([width / 2.0, _FONT_SIZE / 2.0])
+    for right, up in _PLACES:
+        x = right * width + np.sign(right) * _GAP
+        y = up * _FONT_SIZE + np.sign(up) * _GAP
+        middle = point + np.array([x, y])
+        yield x, y, np.concatenate([middle - half - _ROOM, middle + half + _ROOM])
+
+
+def _overlaps(box: Reals, others: Reals) -> bool:
+    apart = (others[:, :2] >= box[2:]) | (others[:, 2:] <= box[:2])
+    return bool((~apart.any(axis=1)).any())
+
+
+def _short(name: Any) -> str:
+    """Return a name that is not too long."""
+    word = str(name)
+    return plain(word if len(word) <= _LONGEST else word[: _LONGEST - 1].rstrip() + "…")

@@ -1,0 +1,12 @@
+"""Ratings of items by users: the ids, the splits and the files.
+
+>>> from edgewise.ratings import Ratings
+>>> Ratings.from_dict({"ann": {"Heat": 5}, "bob": {"Heat": 3}}).mean
+4.0
+"""
+
+from edgewise.ratings.ids import Ids
+from edgewise.ratings.ratings import Ratings, Split
+from edgewise.ratings.rows import Grouped
+
+__all__ = ["Grouped", "Ids", "Ratings", "Split"]

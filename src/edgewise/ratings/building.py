@@ -1,0 +1,286 @@
+"""From columns of ids and numbers to ratings in their fixed order."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from edgewise.data.table import is_frame
+from edgewise.dtypes import ROW, Reals
+from edgewise.ratings.features import Features
+from edgewise.ratings.ids import Ids, as_ids
+from edgewise.ratings.ratings import Ratings
+from edgewise.validation import numbers, one_of
+
+DUPLICATES = ("raise", "last", "mean", "sum")
+
+
+class Columns(NamedTuple):
+    """Ratings as they came, one a row."""
+
+    users: Any
+    items: Any
+    ratings: Any = None
+    weights: Any = None
+    times: Any = None
+
+
+def build(
+    columns: Columns,
+    user_features: Any,
+    item_features: Any,
+    user: str,
+    item: str,
+    duplicates: str,
+) -> Ratings:
+    """Return checked ratings in their fixed order."""
+    one_of("duplicates", duplicates, DUPLICATES)
+    users, items = as_ids("users", columns.users), as_ids("items", columns.items)
+    if len(users) == 0:
+        raise ValueError("ratings must hold at least one rating, got none")
+    if len(items) != len(users):
+        raise ValueError(f"items must be as many as users, {len(users)}, got {len(items)}")
+    values = np.ones(len(users)) if columns.ratings is None else columns.ratings
+    ratings = _finite("ratings", values, len(users))
+    weights = None if columns.weights is None else _finite("weights", columns.weights, len(users))
+    if weights is not None and not (weights > 0).all():
+        raise ValueError(f"weights must be positive, got {weights.min():g}")
+    times = None if columns.times is None else _finite("times", columns.times, len(users))
+    about_users = None if user_features is None else Features("user_features", user_features, user)
+    about_items = None if item_features is None else Features("item_features", item_features, item)
+    user_ids = _catalogue("users", users, about_users)
+    item_ids = _catalogue("items", items, about_items)
+    places = user_ids.find("users", users), item_ids.find("items", items)
+    rows = _Rows(*places, ratings, weights, times).once(duplicates, user_ids, item_ids)
+    return Ratings(
+        user_ids,
+        item_ids,
+        rows.users.astype(ROW),
+        rows.items.astype(ROW),
+        rows.values,
+        rows.weights,
+        rows.times,
+        None if about_users is None else about_users.aligned(user_ids),
+        None if about_items is None else about_items.aligned(item_ids),
+    )
+
+
+class _Rows(NamedTuple):
+    """Ratings by index."""
+
+    users: NDArray[np.intp]
+    items: NDArray[np.intp]
+    values: Reals
+    weights: Reals | None = None
+    times: Reals | None = None
+
+    def take(self, rows: NDArray[np.intp]) -> "_Rows":
+        return _Rows(*(None if part is None else part[rows] for part in self))  # type: ignore[arg-type]
+
+    def once(self, duplicates: str, user_ids: Ids, item_ids: Ids) -> "_Rows":
+        """Return the ratings in order, those of the same pair made one."""
+        ordered = self.take(np.lexsort(self._keys(duplicates)))
+        new = np.ones(len(ordered.users), dtype=bool)
+        new[1:] = (np.diff(ordered.users) != 0) | (np.diff(ordered.items) != 0)
+        if new.all():
+            return ordered
+        if duplicates == "raise":
+            place = int(np.argmin(new))
+            pair = user_ids.values[ordered.users[place]], item_ids.values[ordered.items[place]]
+            raise ValueError(
+                f"ratings must hold each pair of user and item once, but {pair[0].item()!r} rated "
+                f"{pair[1].item()!r} several times ({int((~new).sum())} too many in all): say "
+                "duplicates='last', 'mean' or 'sum'"
+            )
+        first = np.flatnonzero(new)
+        last = np.append(first[1:], len(new)) - 1
+        kept = ordered.take(last)
+        if duplicates == "last":
+            return kept
+        return ordered._merged(duplicates, first, kept)
+
+    def _keys(self, duplicates: str) -> tuple[NDArray, ...]:
+        """Return what to sort by, the most important last."""
+        pair = (self.items, self.users)
+        if duplicates == "last":
+            return pair if self.times is None else (self.times, *pair)
+        # Sums of the same ratings come out the same only in the same order.
+        others = [part for part in (self.weights, self.times) if part is not None]
+        return (*others, self.values, *pair)
+
+    def _merged(self, duplicates: str, first: NDArray[np.intp], kept: "_Rows") -> "_Rows":
+        """Return sums, or means by weight; weights add up, and the last time counts."""
+        weights = np.ones(len(self.values)) if self.weights is None else self.weights
+        totals = np.add.reduceat(weights, first)
+        if duplicates == "sum":
+            values = np.add.reduceat(self.values, first)
+        else:
+            values = np.add.reduceat(weights * self.values, first) / totals
+        return kept._replace(
+            values=values,
+            weights=None if self.weights is None else totals,
+            times=None if self.times is None else np.maximum.reduceat(self.times, first),
+        )
+
+
+def frame_columns(
+    frame: Any, user: str, item: str, rating: str | None, weight: str | None, time: str | None
+) -> Columns:
+    """Return the columns of a data frame."""
+    if not is_frame(frame):
+        raise TypeError(f"frame must be a data frame, got {type(frame).__name__}")
+    import narwhals.stable.v1 as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise TypeError(f"frame must be a data frame in memory: {error}") from error
+    roles = {"user": user, "item": item, "rating": rating, "weight": weight, "time": time}
+    check_names(roles, table.columns)
+    read = {
+        role: None if name is None else _numbers(role, table[name], nw)
+        for role, name in roles.items()
+        if role not in ("user", "item")
+    }
+    return Columns(_words("user", table[user], nw), _words("item", table[item], nw), *read.values())
+
+
+def check_names(roles: Mapping[str, str | None], columns: Any) -> None:
+    """Raise if a column that was named is not there."""
+    for role, name in roles.items():
+        if name is None and role not in ("user", "item"):
+            continue
+        if not isinstance(name, str):
+            raise TypeError(f"{role} must be the name of a column, got {name!r}")
+        if list(columns).count(name) != 1:
+            listed = ", ".join(repr(column) for column in columns)
+            raise ValueError(f"{role}={name!r} must be one of the columns: there are {listed}")
+    named = [name for name in roles.values() if name is not None]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"user, item and the others must be different columns, got {twice!r} twice"
+        )
+
+
+def _words(role: str, series: Any, nw: Any) -> NDArray[Any]:
+    if series.is_null().any():
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise ValueError(f"{role}={series.name!r} must not be missing, but row {row} is")
+    if series.dtype.is_integer():
+        return as_ids(role, np.asarray(series.to_numpy()))
+    return as_ids(role, np.array(series.to_list(), dtype=object))
+
+
+def _numbers(role: str, series: Any, nw: Any) -> Reals:
+    if series.is_null().any():
+        row = int(np.argmax(series.is_null().to_numpy()))
+        raise ValueError(f"{role}={series.name!r} must not be missing, but row {row} is")
+    if series.dtype in (nw.Datetime, nw.Date) and role == "time":
+        return np.asarray(series.to_numpy()).astype("datetime64[ns]").astype(np.int64) / 1e9
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        raise TypeError(f"{role}={series.name!r} must hold numbers, got {series.dtype}")
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> Ratings:
+    """Return ratings from a matrix of users by items."""
+    if is_frame(matrix):
+        raise TypeError(
+            "matrix must be an array or a sparse matrix, got a data frame: give its values, with "
+            "user_ids and item_ids, or use from_frame for a frame of one rating a row"
+        )
+    if sparse.issparse(matrix):
+        if matrix.ndim != 2:
+            raise ValueError(f"matrix must have two dimensions, got shape {matrix.shape}")
+        entries = sparse.coo_array(matrix)
+        if not matrix.has_canonical_format if hasattr(matrix, "has_canonical_format") else True:
+            entries = sparse.csr_array(entries).tocoo()
+    else:
+        dense = _dense(matrix)
+        if isinstance(missing, bool) or not isinstance(missing, (int, float)):
+            raise TypeError(f"missing must be a number, got {missing!r}")
+        rated = ~(np.isnan(dense) | (dense == missing))
+        entries = sparse.coo_array((dense[rated], np.nonzero(rated)), shape=dense.shape)
+    rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
+    users = _axis_ids("user_ids", user_ids, entries.shape[0])
+    items = _axis_ids("item_ids", item_ids, entries.shape[1])
+    built = build(Columns(users[rows], items[columns], entries.data), None, None, "", "", "raise")
+    return _over(built, Ids.of("user_ids", users), Ids.of("item_ids", items))
+
+
+def _dense(matrix: Any) -> Reals:
+    try:
+        given = np.asarray(matrix)
+        kind = given.dtype.kind
+        if kind not in "biufO":
+            raise TypeError(f"got an array of {given.dtype}")
+        dense = given.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"matrix must hold numbers, one row for each user: {error}") from error
+    if dense.ndim != 2:
+        raise ValueError(f"matrix must have two dimensions, got shape {dense.shape}")
+    return dense
+
+
+def _over(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Ratings:
+    """Return the ratings with a catalogue that holds more ids, in the same order."""
+    users = user_ids.find("users", ratings.user_ids.values)[ratings.users].astype(ROW)
+    items = item_ids.find("items", ratings.item_ids.values)[ratings.items].astype(ROW)
+    return Ratings(user_ids, item_ids, users, items, ratings.values)
+
+
+def build_dict(ratings: Any) -> Ratings:
+    """Return ratings from a mapping of mappings; users without ratings join the catalogue."""
+    built = build(dict_columns(ratings), None, None, "user", "item", "raise")
+    return _over(built, Ids.of("users", _objects(list(ratings))), built.item_ids)
+
+
+def _axis_ids(name: str, given: Any, size: int) -> NDArray[Any]:
+    if given is None:
+        return np.arange(size)
+    ids = as_ids(name, given)
+    if len(ids) != size:
+        raise ValueError(f"{name} must be {size}, one for each place of matrix, got {len(ids)}")
+    if len(Ids.of(name, ids)) < size:
+        raise ValueError(f"{name} must all be different")
+    return ids
+
+
+def dict_columns(ratings: Any) -> Columns:
+    """Return the columns of a mapping of mappings."""
+    if not isinstance(ratings, Mapping):
+        raise TypeError(
+            f"ratings must be a mapping of users to mappings, got {type(ratings).__name__}"
+        )
+    users, items, values = [], [], []
+    for user, rated in ratings.items():
+        if not isinstance(rated, Mapping):
+            raise TypeError(f"the ratings of {user!r} must map items to ratings, got {rated!r}")
+        users += [user] * len(rated)
+        items += list(rated)
+        values += list(rated.values())
+    return Columns(_objects(users), _objects(items), np.asarray(values))
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _finite(name: str, values: Any, size: int) -> Reals:
+    array = numbers(name, values)
+    if len(array) != size:
+        raise ValueError(f"{name} must be as many as users, {size}, got {len(array)}")
+    if not np.isfinite(array).all():
+        place = int(np.argmin(np.isfinite(array)))
+        raise ValueError(f"{name} must be finite, but entry {place} is {array[place]}")
+    return array
+
+
+def _catalogue(name: str, ids: NDArray[Any], features: Features | None) -> Ids:
+    found = Ids.of(name, ids)
+    return found if features is None else Ids.union(name, [found, features.ids])

@@ -1,0 +1,184 @@
+"""The map between the ids of users or items and their indices."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SOME = 3
+
+
+class Ids:
+    """Ids in the order of their indices: all of them integers, or all of them strings.
+
+    Parameters
+    ----------
+    values : int64 or str array
+        The ids, each once; the place of an id is its index.
+
+    Examples
+    --------
+    >>> ids = Ids.of("items", ["b", "a", "b"])
+    >>> len(ids), ids.values, ids.find("items", ["b", "z"])
+    (2, array(['a', 'b'], dtype='<U1'), array([ 1, -1]))
+    """
+
+    def __init__(self, values: NDArray[Any]) -> None:
+        self.values = values
+
+    @staticmethod
+    def of(name: str, ids: Any) -> "Ids":
+        """Return the different ids among `ids`, in ascending order."""
+        given = as_ids(name, ids)
+        if given.dtype.kind == "i":
+            return Ids(np.unique(given))
+        # Sorting the few different strings is much faster than sorting all.
+        return Ids(np.array(sorted(set(given.tolist())), dtype=np.str_))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        return f"Ids({len(self)} {self.kind})"
+
+    @property
+    def kind(self) -> str:
+        """What the ids are: "integers" or "strings"."""
+        return "integers" if self.values.dtype.kind == "i" else "strings"
+
+    def find(self, name: str, ids: Any) -> NDArray[np.intp]:
+        """Return the index of each id, -1 for ids that are not there.
+
+        Parameters
+        ----------
+        name : str
+            What errors call the ids.
+        ids : array-like or one id
+            What to look for.
+
+        Raises
+        ------
+        TypeError
+            If integers come where strings are known, or strings for integers.
+        """
+        given = as_ids(name, ids)
+        if len(given) == 0:
+            return np.zeros(0, dtype=np.intp)
+        if given.dtype.kind != self.values.dtype.kind and len(self):
+            raise TypeError(
+                f"{name} must be {self.kind}, as in training, got {given[0].item()!r}: "
+                "an id is not converted, since 7 and '7' may be different things"
+            )
+        if given.dtype.kind == "i":
+            return self._find_numbers(given)
+        places = self._places
+        return np.fromiter((places.get(one, -1) for one in given.tolist()), np.intp, len(given))
+
+    def _find_numbers(self, given: NDArray[np.int64]) -> NDArray[np.intp]:
+        order, ascending = self._ascending
+        if not len(ascending):
+            return np.full(len(given), -1, dtype=np.intp)
+        places = np.minimum(np.searchsorted(ascending, given), len(ascending) - 1)
+        return np.where(ascending[places] == given, order[places], -1)
+
+    def require(self, name: str, ids: Any) -> NDArray[np.intp]:
+        """Return the index of each id, or raise if one is not there."""
+        found = self.find(name, ids)
+        if (found < 0).any():
+            raise ValueError(f"{name} must be ids that are known, got {self.some_of(ids, found)}")
+        return found
+
+    def some_of(self, ids: Any, found: NDArray[np.intp]) -> str:
+        """Return words on the ids that were not found, for an error."""
+        lost = list(dict.fromkeys(as_ids("ids", ids)[found < 0].tolist()))
+        more = f" and {len(lost) - _SOME} more" if len(lost) > _SOME else ""
+        return ", ".join(repr(one) for one in lost[:_SOME]) + more
+
+    def extended(self, name: str, ids: "Ids") -> "Ids":
+        """Return these ids with others after them, none of which may be here already."""
+        there = self.find(name, ids.values)
+        if (there >= 0).any():
+            first = ids.values[int(np.argmax(there >= 0))].item()
+            raise ValueError(f"{name} must be new, but {first!r} is known already")
+        return Ids(np.concatenate([self.values, ids.values]))
+
+    @staticmethod
+    def union(name: str, parts: Sequence["Ids"]) -> "Ids":
+        """Return all ids of several maps, in ascending order."""
+        kinds = {part.values.dtype.kind for part in parts}
+        if len(kinds) > 1:
+            raise TypeError(f"{name} must be integers everywhere or strings everywhere")
+        return Ids.of(name, np.concatenate([part.values for part in parts]))
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {one: place for place, one in enumerate(self.values.tolist())}
+
+    @cached_property
+    def _ascending(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        order = np.argsort(self.values)
+        return order, self.values[order]
+
+
+def as_ids(name: str, ids: Any) -> NDArray[Any]:
+    """Return ids as an int64 or str array of one dimension, or raise.
+
+    Examples
+    --------
+    >>> as_ids("users", [3, 1])
+    array([3, 1])
+    >>> as_ids("users", [3, "1"])
+    Traceback (most recent call last):
+        ...
+    TypeError: users must be all integers or all strings, got int and str
+    """
+    if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
+        # A series of pandas, polars or narwhals: NumPy would make objects or bytes of its strings.
+        plain = ids.to_numpy() if _is_whole(ids) else np.array(ids.to_list(), dtype=object)
+    else:
+        plain = np.asarray(ids)
+        if not isinstance(ids, np.ndarray) and (plain.dtype.kind not in "iu" or plain.ndim == 1):
+            # A list of mixed kinds would become one of strings or of floats.
+            plain = np.array(ids, dtype=object)
+    array = np.atleast_1d(plain)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind in "iu":
+        if array.dtype.kind == "u" and len(array) and int(array.max()) > np.iinfo(np.int64).max:
+            raise ValueError(f"{name} must fit in 64 bits with a sign, got {int(array.max())}")
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind in "UT":
+        return array.astype(np.str_, copy=False)
+    if array.dtype.kind == "O" or len(array) == 0:
+        return _from_objects(name, array.tolist())
+    raise TypeError(f"{name} must be integers or strings, got an array of {array.dtype}")
+
+
+def _is_whole(series: Any) -> bool:
+    """Return whether a series holds integers as NumPy does, and so none that is missing."""
+    return isinstance(getattr(series, "dtype", None), np.dtype) and series.dtype.kind in "iu"
+
+
+def _is_missing(value: Any) -> bool:
+    kind = type(value).__name__
+    return value is None or kind in ("NAType", "NaTType") or (kind == "float" and value != value)
+
+
+def _from_objects(name: str, values: list[Any]) -> NDArray[Any]:
+    kinds = {type(value) for value in values}
+    if not kinds:
+        return np.zeros(0, dtype=np.int64)
+    if all(issubclass(kind, str) for kind in kinds):
+        return np.array(values, dtype=np.str_)
+    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+        try:
+            return np.array(values, dtype=np.int64)
+        except OverflowError as error:
+            raise ValueError(f"{name} must fit in 64 bits with a sign: {error}") from error
+    place = next((i for i, value in enumerate(values) if _is_missing(value)), None)
+    if place is not None:
+        raise ValueError(f"{name} must not be missing, but entry {place} is {values[place]!r}")
+    listed = " and ".join(sorted(kind.__name__ for kind in kinds))
+    raise TypeError(f"{name} must be all integers or all strings, got {listed}")

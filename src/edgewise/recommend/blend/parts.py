@@ -1,0 +1,85 @@
+"""The models of a blend: what each says of anything, and how they come to files and back."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Reals
+from edgewise.ratings import Ratings
+from edgewise.recommend.answers import Indices
+from edgewise.recommend.base import Recommender
+
+
+def pair_scores(part: Recommender, users: Indices, items: Indices, on_scale: bool) -> Reals:
+    """Return what a model says of pairs: means where it knows a user or an item not."""
+    known = part._known(users, items)
+    scores = np.zeros(len(users))
+    if known.any():
+        scores[known] = part._pair_scores(users[known], items[known])
+    if on_scale:
+        np.clip(scores, part.low_, part.high_, out=scores)
+    if not known.all():
+        scores[~known] = part._means(users[~known], items[~known])
+    return scores
+
+
+def user_scores(part: Recommender, users: Indices, on_scale: bool) -> Reals:
+    """Return what a model says of all items for some users, as :func:`pair_scores` does."""
+    scores = np.zeros((len(users), part.n_items_))
+    known = part.known_users_[users]
+    if known.any():
+        scores[known] = part._user_scores(users[known])
+    if on_scale:
+        np.clip(scores, part.low_, part.high_, out=scores)
+    if not (known.all() and part.known_items_.all()):
+        row, item = np.nonzero(~(known[:, None] & part.known_items_))
+        scores[row, item] = part._means(users[row], item)
+    return scores
+
+
+def with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommender:
+    """Return a model that also knows new users, as far as they rated items that it knows."""
+    known = part.known_items_[ratings.items] | (ratings.users < users[0])
+    usable = ratings if known.all() else ratings.take(known)
+    more = copy(part)
+    more.ratings_ = ratings
+    new = usable.by_user.sizes[users] > 0
+    more.known_users_ = np.concatenate([part.known_users_, new])
+    more._fold_in(usable, users)
+    return more
+
+
+def stored(parts: list[Recommender]) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Return fitted models as a file holds them, without the ratings that they share."""
+    from edgewise.recommend.files import parts_of
+
+    headers: list[dict[str, Any]] = []
+    arrays: dict[str, NDArray] = {}
+    for place, part in enumerate(parts):
+        header, own = parts_of(without_models(part))
+        headers.append(header)
+        arrays |= {f"model{place}.{key}": one for key, one in own.items()}
+    return {"models": headers}, arrays
+
+
+def restored(
+    header: dict[str, Any], arrays: dict[str, NDArray], ratings: Ratings
+) -> list[Recommender]:
+    """Return the fitted models that :func:`stored` gave, or raise."""
+    from edgewise.recommend.files import rebuilt, under
+
+    return [
+        rebuilt(one, under(f"model{place}", arrays), ratings)
+        for place, one in enumerate(header["models"])
+    ]
+
+
+def without_models(model: Recommender) -> Recommender:
+    """Return a model as files can hold its parameters: a blend's models are stored as fitted."""
+    if not hasattr(model, "models_"):
+        return model
+    bare = copy(model)
+    bare.set_params(models=None)
+    return bare

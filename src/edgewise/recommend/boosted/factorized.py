@@ -1,0 +1,271 @@
+"""What a boosted factorisation can do once its rounds are there."""
+
+from collections.abc import Iterator
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.data import NominalColumn
+from edgewise.dtypes import Reals
+from edgewise.estimators.stored_parts import strings
+from edgewise.ratings import Ratings
+from edgewise.recommend.answers import Indices, Mask
+from edgewise.recommend.base import Recommender
+from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS
+from edgewise.recommend.boosted.factors import Factors, fold
+from edgewise.recommend.boosted.feature_rules import FeatureRule
+from edgewise.recommend.boosted.levels import Levels
+from edgewise.recommend.boosted.training import Rounds, Settings, user_marks
+from edgewise.validation import integer, one_of
+
+if TYPE_CHECKING:
+    from edgewise.recommend.boosted.reasons import Reasons
+
+OUTPUTS = ("expected", "level", "mode", "score")
+
+
+class Factorized(Recommender):
+    """The part of a boosted factorisation that works on what training has left."""
+
+    shapes: ClassVar = {
+        "user_values_": "rounds users",
+        "item_values_": "rounds items",
+        "round_votes_": "rounds columns",
+        "kinds_": "rounds",
+        "marks_": "rounds marks",
+        "levels_": "levels",
+        "level_starts_": "starts",
+    }
+    own_state: ClassVar = frozenset({"history_", "rules_"})
+
+    user_values_: Reals
+    item_values_: Reals
+    round_votes_: Reals
+    kinds_: NDArray[np.int8]
+    rules_: dict[int, list[FeatureRule]]
+    marks_: Reals
+    levels_: Reals
+    level_starts_: Reals
+    history_: dict[str, Reals]
+    _factors_kept: Factors | None
+    n_trained_: int
+    target: str
+    values: str
+    loss: str
+    share: bool
+    side_features: bool
+
+    def _settings(self, seed: int = 0) -> Settings:
+        """Return how values are learned."""
+        raise NotImplementedError
+
+    @property
+    def _levels(self) -> Levels:
+        return Levels(self.target, self.levels_, self.level_starts_)
+
+    @property
+    def _factors(self) -> Factors:
+        """The factors of all rounds, folded when first asked for."""
+        self._trained()
+        kept = getattr(self, "_factors_kept", None)
+        if kept is None:
+            kept = fold(self.user_values_, self.item_values_, self.round_votes_, self.kinds_)
+            if self._levels.n_columns == 1:
+                kept = kept.without_votes()
+            self._factors_kept = kept
+        return kept
+
+    @property
+    def user_factors_(self) -> Reals:
+        """User factors, shape (users, terms)."""
+        return self._factors.users
+
+    @property
+    def item_factors_(self) -> Reals:
+        """Item factors, shape (items, terms)."""
+        return self._factors.items
+
+    @property
+    def votes_(self) -> Reals:
+        """The votes of the terms, shape (terms, columns)."""
+        return self._factors.votes
+
+    @property
+    def n_rounds_(self) -> int:
+        """The number of rounds, without the constant."""
+        return max(0, len(self.kinds_) - 1)
+
+    def predict(
+        self, users: Any, items: Any, unknown: str = "raise", output: str = "expected"
+    ) -> Any:
+        """Return what is predicted for each pair of a user and an item.
+
+        Parameters
+        ----------
+        users, items, unknown
+            As in every recommender; see :meth:`Recommender.predict`.
+        output : {"expected", "level", "mode", "score"}, default "expected"
+            The expected rating, for the least squared error; the level in the middle, the median,
+            for the least absolute error; the level with the largest chance, for the fewest wrong
+            levels; or the scores of all columns, shape (pairs, L), NaN for unknown pairs. With
+            ``target="binary"`` the score is one number.
+        """
+        if one_of("output", output, OUTPUTS) == "score":
+            return self._raw_scores(users, items, unknown)
+        scorers = {
+            "expected": self._pair_scores,
+            "level": self._pair_levels,
+            "mode": self._pair_modes,
+        }
+        return self._predicted(users, items, unknown, scorers[output])
+
+    def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
+        """Yield the expected ratings after each round.
+
+        Parameters
+        ----------
+        users, items, unknown
+            As in :meth:`predict`.
+        """
+        for t in range(1, len(self.kinds_) + 1):
+            stage = self._at(t)
+            yield stage._predicted(users, items, unknown, stage._pair_scores)
+
+    def _at(self, n: int) -> Self:
+        """Return the model after some rounds."""
+        stage = copy(self)
+        for name in ("user_values_", "item_values_", "round_votes_", "kinds_", "marks_"):
+            setattr(stage, name, getattr(self, name)[:n])
+        stage._factors_kept = None
+        return stage
+
+    def _scores(self, users: Indices, items: Indices) -> Reals:
+        return self._factors.pairs(users, items)
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        return self._rated(self._scores(users, items))
+
+    def _pair_levels(self, users: Indices, items: Indices) -> Reals:
+        if len(self.levels_) < 2:
+            return np.full(len(users), self.levels_[0])
+        return self._levels.middle(self._scores(users, items))
+
+    def _pair_modes(self, users: Indices, items: Indices) -> Reals:
+        if len(self.levels_) < 2:
+            return np.full(len(users), self.levels_[0])
+        return self._levels.likeliest(self._scores(users, items), self.loss == "logistic")
+
+    def _user_scores(self, users: Indices) -> Reals:
+        if len(self.levels_) < 2:
+            return np.full((len(users), self.n_items_), self.levels_[0])
+        return self._rated(self._factors.table(users))
+
+    def _rated(self, scores: Reals) -> Reals:
+        """Return expected ratings from scores."""
+        if len(self.levels_) < 2:
+            return np.full(scores.shape[:-1], self.levels_[0])
+        return self._levels.expected(scores, self.loss == "logistic")
+
+    def _raw_scores(self, users: Any, items: Any, unknown: str) -> Any:
+        user_places, item_places, known = self._found(users, items, unknown)
+        scores = np.full((len(known), self._levels.n_columns), np.nan)
+        scores[known] = self._scores(user_places[known], item_places[known])
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def _knows_users(self, ratings: Ratings) -> Mask:
+        known = super()._knows_users(ratings)
+        return known | _described(ratings.user_features) if self.side_features else known
+
+    def _knows_items(self, ratings: Ratings) -> Mask:
+        known = super()._knows_items(ratings)
+        return known | _described(ratings.item_features) if self.side_features else known
+
+    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
+        rounds = Rounds(
+            item_values=list(self.item_values_),
+            votes=list(self.round_votes_),
+            kinds=self.kinds_.tolist(),
+            marks=list(self.marks_),
+        )
+        if self.values == "signs":
+            from edgewise.recommend.boosted.signs import replayed_signs
+
+            logistic = self.loss == "logistic"
+            more = replayed_signs(ratings, users, self._levels, rounds, self.rules_, logistic)
+        else:
+            from edgewise.recommend.boosted.newcomers import replayed
+
+            more = replayed(ratings, users, self._levels, self._settings(), rounds)
+        self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
+        self._factors_kept = None
+
+    def _item_vectors(self) -> Reals:
+        return self._factors.tastes("items")
+
+    def _user_vectors(self) -> Reals:
+        return self._factors.tastes("users")
+
+    def explain(self, user: Any, item: Any, n: int = 5) -> "Reasons":
+        """Return where the expected rating of an item comes from, in points of the rating.
+
+        The parts add up to the prediction: the mean, the user's and the item's own offsets, what
+        each item that the user rated says for it or against it, each feature of the user, and what
+        is the user's own.
+
+        Parameters
+        ----------
+        user, item : id
+            A user and an item that training knows.
+        n : int, default 5
+            How many of the strongest parts ``str()`` shows.
+        """
+        from edgewise.recommend.boosted.reasons import reasons
+
+        integer("n", n, 1)
+        if self.target == "one_hot":
+            raise ValueError("explain needs target='ordered' or 'binary', got 'one_hot'")
+        places = self._found(user, item, "raise")
+        return reasons(self, int(places[0][0]), int(places[1][0]), n)
+
+    def _own_parts(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
+        arrays = {f"history.{name}": array for name, array in self.history_.items()}
+        rules = {t: [rule.plain() for rule in rules] for t, rules in self.rules_.items()}
+        return {"history": sorted(self.history_), "rules": rules}, arrays
+
+    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+        self.history_ = {name: arrays[f"history.{name}"] for name in strings(header["history"])}
+        for rows in self.history_.values():
+            if rows.shape != (self.n_rounds_,) or not np.isfinite(rows).all():
+                raise ValueError("the history does not match the rounds")
+        self.rules_ = {
+            int(t): [FeatureRule.from_plain(rule) for rule in rules]
+            for t, rules in header["rules"].items()
+        }
+        levels = len(self.levels_)
+        if len(self.level_starts_) != levels - 1 or levels < 1:
+            raise ValueError("the levels do not match each other")
+        if self.round_votes_.shape[1] != self._levels.n_columns:
+            raise ValueError("the votes do not match the levels")
+        if not np.isin(self.kinds_, (USERS, ITEMS, BOTH)).all():
+            raise ValueError("a round is of an unknown kind")
+        if self.marks_.shape[1] not in (0, self._n_marks()):
+            raise ValueError("the marks do not match the ratings")
+
+    def _n_marks(self) -> int:
+        marks = user_marks(self.ratings_, self._settings(), self.n_trained_)
+        return 0 if marks is None else marks.shape[1]
+
+
+def _described(features: Any) -> Any:
+    """Return which rows of a table have a feature that is not missing."""
+    if features is None:
+        return False
+    return np.logical_or.reduce([~_missing(column) for column in features.columns()])
+
+
+def _missing(column: Any) -> Mask:
+    if isinstance(column, NominalColumn):
+        return column.codes == column.missing_code
+    return np.isnan(column.reals())

@@ -1,0 +1,86 @@
+"""Rules on the features of users, kept so that new users can be judged by them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.data import NominalColumn
+from edgewise.data.column_table import ColumnTable
+from edgewise.dtypes import Reals
+from edgewise.model.rules import Cut, Subset
+
+
+@dataclass(frozen=True)
+class FeatureRule:
+    """A threshold on a numeric feature, or a subset of the codes of a nominal one.
+
+    Attributes
+    ----------
+    name : str
+        The feature.
+    threshold : float or None
+        Where +1 begins; None for a subset.
+    inside, outside : tuple of int
+        The codes that say +1, and those that say -1.
+    missing : int
+        What missing and unseen values say: -1, 0 or +1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise.data import NumericColumn
+    >>> ages = ColumnTable([NumericColumn(np.array([20.0, 50.0, np.nan]))], ["age"])
+    >>> FeatureRule("age", 30.0, (), (), 0).signs(ages, np.arange(3))
+    array([-1.,  1.,  0.])
+    """
+
+    name: str
+    threshold: float | None
+    inside: tuple[int, ...]
+    outside: tuple[int, ...]
+    missing: int
+
+    @staticmethod
+    def of(factor: Cut | Subset, name: str, categories: dict[int, tuple[object, ...]]) -> Any:
+        """Return a factor of a rule, whose nominal columns hold codes."""
+        if isinstance(factor, Cut):
+            return FeatureRule(name, float(factor.threshold), (), (), int(factor.missing))
+        codes = [int(code) for code in categories[factor.column]]  # type: ignore[call-overload]
+        signs = factor.values[: len(codes)].tolist()
+        inside = tuple(code for code, sign in zip(codes, signs, strict=True) if sign > 0)
+        outside = tuple(code for code, sign in zip(codes, signs, strict=True) if sign < 0)
+        return FeatureRule(name, None, inside, outside, int(factor.values[-1]))
+
+    def signs(self, table: ColumnTable | None, rows: NDArray[np.intp]) -> Reals:
+        """Return what the rule says of some rows of a table; as of missing values without one."""
+        signs = np.full(len(rows), float(self.missing))
+        names = [] if table is None or table.names is None else table.names
+        if table is None or self.name not in names:
+            return signs
+        column = table.column(names.index(self.name))
+        if isinstance(column, NominalColumn):
+            codes = column.codes[rows]
+            signs[np.isin(codes, self.inside)] = 1.0
+            signs[np.isin(codes, self.outside)] = -1.0
+        elif self.threshold is not None:
+            values = column.reals()[rows]
+            there = ~np.isnan(values)
+            signs[there] = np.where(values[there] >= self.threshold, 1.0, -1.0)
+        return signs
+
+    def plain(self) -> list[Any]:
+        """Return the rule as JSON can hold it."""
+        threshold = None if self.threshold is None else self.threshold.hex()
+        return [self.name, threshold, list(self.inside), list(self.outside), self.missing]
+
+    @staticmethod
+    def from_plain(saved: Any) -> "FeatureRule":
+        """Return the rule that `plain` gave, or raise if it is none."""
+        name, threshold, inside, outside, missing = saved
+        codes = tuple(int(code) for code in inside), tuple(int(code) for code in outside)
+        if not isinstance(name, str) or missing not in (-1, 0, 1):
+            raise ValueError("a rule on features is damaged")
+        start = None if threshold is None else float.fromhex(threshold)
+        return FeatureRule(name, start, *codes, int(missing))

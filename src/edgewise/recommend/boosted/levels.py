@@ -1,0 +1,130 @@
+"""Ratings as the labels of score columns, and scores as ratings again."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from edgewise.dtypes import Reals, Rows
+from edgewise.kernels.exponential import exp
+
+TARGETS = ("ordered", "one_hot", "binary")
+
+# With more different ratings than this, neighbouring ones share a level.
+MOST_LEVELS = 20
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The levels of ratings, and what each score column asks about them.
+
+    Attributes
+    ----------
+    target : {"ordered", "one_hot", "binary"}
+        Whether the columns ask "above this level?", "this level?", or the only column asks
+        "above the threshold?".
+    values : float64 array of shape (K,)
+        What each level stands for, ascending.
+    starts : float64 array of shape (K - 1,)
+        The least rating of each level after the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> levels = Levels("ordered", np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0]))
+    >>> levels.codes(np.array([3.0, 1.0]))
+    array([2, 0], dtype=int32)
+    >>> levels.labels()
+    array([[-1., -1.],
+           [ 1., -1.],
+           [ 1.,  1.]])
+    >>> levels.expected(np.array([[50.0, 0.0]]), logistic=True)
+    array([2.5])
+    """
+
+    target: str
+    values: Reals
+    starts: Reals
+
+    @property
+    def n_columns(self) -> int:
+        """The number of score columns."""
+        return len(self.values) if self.target == "one_hot" else len(self.values) - 1
+
+    def codes(self, ratings: Reals) -> Rows:
+        """Return the level of each rating, from 0."""
+        return np.searchsorted(self.starts, ratings, side="right").astype(np.int32)
+
+    def labels(self) -> Reals:
+        """Return the labels -1 or +1 of every level, shape (levels, columns)."""
+        level = np.arange(len(self.values))[:, None]
+        column = np.arange(self.n_columns)
+        is_there = level == column if self.target == "one_hot" else level > column
+        return np.where(is_there, 1.0, -1.0)
+
+    def gaps(self) -> Reals:
+        """Return what the chance of each column adds to the expected rating."""
+        return self.values.copy() if self.target == "one_hot" else np.diff(self.values)
+
+    @property
+    def low(self) -> float:
+        """What the expected rating is before anything is added."""
+        return 0.0 if self.target == "one_hot" else float(self.values[0])
+
+    def chances(self, scores: Reals, logistic: bool) -> Reals:
+        """Return the chance of a yes in each column."""
+        return 1.0 / (1.0 + exp(-scores if logistic else -2.0 * scores))
+
+    def expected(self, scores: Reals, logistic: bool) -> Reals:
+        """Return the expected rating, from scores of shape (..., columns)."""
+        chances = self.chances(scores, logistic)
+        if self.target == "one_hot":
+            chances = chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
+        return self.low + (chances * self.gaps()).sum(axis=-1)
+
+    def middle(self, scores: Reals) -> Reals:
+        """Return the median of the ratings to expect; of one-hot columns the likeliest level."""
+        if self.target == "one_hot":
+            return self.values[scores.argmax(axis=-1)]
+        return self.values[(scores > 0).sum(axis=-1)]
+
+    def likeliest(self, scores: Reals, logistic: bool) -> Reals:
+        """Return the level with the largest chance."""
+        if self.target == "one_hot":
+            return self.middle(scores)
+        # Chances of "above this level" can only fall from level to level.
+        chances = -np.sort(-self.chances(scores, logistic), axis=-1)
+        ends = np.ones((*chances.shape[:-1], 1))
+        steps = np.concatenate([ends, chances], axis=-1) - np.concatenate(
+            [chances, 0.0 * ends], axis=-1
+        )
+        return self.values[steps.argmax(axis=-1)]
+
+
+def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
+    """Return the levels of training ratings.
+
+    Parameters
+    ----------
+    ratings : float64 array
+        The ratings.
+    target : {"ordered", "one_hot", "binary"}
+        What the score columns ask.
+    threshold : float or None
+        Of a binary target, what a rating must be above to count as yes; None takes the mean.
+    """
+    distinct, counts = np.unique(ratings, return_counts=True)
+    if target == "binary":
+        above = float(ratings.mean()) if threshold is None else threshold
+        starts = distinct[distinct > above][:1]
+    elif len(distinct) > MOST_LEVELS:
+        # As many ratings in each level as can be.
+        shares = np.cumsum(counts)[:-1] / counts.sum()
+        cuts = np.searchsorted(shares, np.arange(1, MOST_LEVELS) / MOST_LEVELS)
+        starts = np.unique(distinct[1:][np.minimum(cuts, len(distinct) - 2)])
+    else:
+        starts = distinct[1:]
+    codes = np.searchsorted(starts, ratings, side="right")
+    sizes = np.bincount(codes, minlength=len(starts) + 1)
+    sums = np.bincount(codes, ratings, minlength=len(starts) + 1)
+    values = distinct if len(starts) == len(distinct) - 1 else sums / np.maximum(sizes, 1)
+    return Levels(target, values.astype(np.float64), starts.astype(np.float64))

@@ -1,0 +1,329 @@
+"""Recommendations from what items are: one small model of the items' features for each user."""
+
+from copy import copy
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.data import Table
+from edgewise.data.columns import NominalColumn
+from edgewise.dtypes import Reals
+from edgewise.ratings import Ratings
+from edgewise.recommend.answers import Indices, Mask
+from edgewise.recommend.factorization.offsets import new_offsets
+from edgewise.recommend.neighbours.checks import threads
+from edgewise.recommend.neighbours.targets import OneByOne
+from edgewise.validation import integer, one_of, positive
+
+LEARNERS = ("ridge", "boosted")
+
+# A constant column of 2 makes the penalty on a user's level a quarter of that on its weights:
+# levels differ more between users than tastes do.
+_LEVEL = 2.0
+
+
+class Part(NamedTuple):
+    """What a feature contributes to a prediction.
+
+    Attributes
+    ----------
+    feature : str
+        The name of the column, with the value where it is nominal.
+    contribution : float
+        What it adds to the score.
+
+    Examples
+    --------
+    >>> Part("kind=comedy", -0.5).feature
+    'kind=comedy'
+    """
+
+    feature: str
+    contribution: float
+
+
+class ContentRecommender(OneByOne):
+    """Learns from item features what each user likes; works for items that nobody rated.
+
+    The ratings must have `item_features`. Each user's model is trained when first asked for.
+
+    Parameters
+    ----------
+    learner : {"ridge", "boosted"}, default "ridge"
+        "ridge" predicts ratings: a linear model of all users, and for each user the deviation from
+        it that ridge regression finds in closed form. Numbers are brought to variance 1, categories
+        become a column of 0 and 1 each, and what is missing counts as the mean.
+        "boosted" predicts scores: RankBoost with thresholds for each user, as
+        :class:`RankBoostRecommender` without viewers.
+    regularization : float, default 20
+        How strongly ridge draws a user to the model of all users; as so many ratings.
+    n_rounds : int, default 30
+        Rounds of boosting.
+    learning_rate : float, default 0.5
+        The share of each boosting step that is taken.
+    n_jobs : int or None, default 1
+        Threads, which share users. -1 takes all cores.
+
+    Attributes
+    ----------
+    features_ : float64 array of shape (items, d)
+        What ridge sees of the items.
+    feature_names_ : list of str
+        The names of its columns.
+    weights_ : float64 array of shape (d,)
+        The model of all users.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import ContentRecommender
+    >>> films = (["Heat", "Ronin", "Fargo", "Clue"], [[1], [1], [0], [0]])
+    >>> ratings = Ratings.from_arrays(
+    ...     ["ann", "ann", "bob", "bob"], ["Heat", "Fargo", "Heat", "Fargo"], [5, 2, 1, 5],
+    ...     item_features=films)
+    >>> model = ContentRecommender(regularization=0.1).fit(ratings)
+    >>> model.recommend("ann", n=1).ids, model.recommend("bob", n=1).ids
+    (array(['Ronin'], dtype='<U5'), array(['Clue'], dtype='<U5'))
+    """
+
+    own_state = OneByOne.own_state | {"ranker_"}
+    shapes: ClassVar = {"features_": "items d", "weights_": "d"}
+
+    features_: Reals | None
+    feature_names_: list[str] | None
+    weights_: Reals | None
+
+    def __init__(
+        self,
+        learner: str = "ridge",
+        *,
+        regularization: float = 20.0,
+        n_rounds: int = 30,
+        learning_rate: float = 0.5,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.learner = learner
+        self.regularization = regularization
+        self.n_rounds = n_rounds
+        self.learning_rate = learning_rate
+        self.n_jobs = n_jobs
+
+    @property
+    def predicts(self) -> str:  # type: ignore[override]
+        """Whether scores are ratings: "score" for boosted models."""
+        return "rating" if self.learner == "ridge" else "score"
+
+    def _check_parameters(self) -> None:
+        one_of("learner", self.learner, LEARNERS)
+        positive("regularization", self.regularization)
+        integer("n_rounds", self.n_rounds, 1)
+        positive("learning_rate", self.learning_rate)
+        threads(self.n_jobs)
+
+    def _knows_items(self, ratings: Ratings) -> Mask:
+        """Return which items have a feature at all, rated or not."""
+        return has_features(_features_of(ratings))
+
+    def _fit(self, ratings: Ratings) -> None:
+        self.features_ = self.feature_names_ = self.weights_ = None
+        if self.learner == "ridge":
+            self.features_, self.feature_names_ = encoded(_features_of(ratings))
+            self.weights_ = self._shared(ratings, self.features_)
+
+    def _shared(self, ratings: Ratings, features: Reals) -> Reals:
+        """Return the ridge model of all users, whose own levels are taken off first."""
+        nothing = np.zeros(ratings.n_items)
+        levels = new_offsets(ratings, ratings.n_users, self.mean_, nothing, self.regularization)
+        rest = ratings.values - self.mean_ - levels[ratings.users]
+        weights = np.ones(len(rest)) if ratings.weights is None else ratings.weights
+        # Items with the same features add up: no matrix of all ratings is needed.
+        masses = np.bincount(ratings.items, weights, ratings.n_items)
+        totals = np.bincount(ratings.items, weights * rest, ratings.n_items)
+        return _ridge(features, np.asarray(masses), np.asarray(totals), self.regularization)
+
+    def _learn(self, user: int) -> Reals:
+        """Return a user's own level and weights, beside those of all users."""
+        view = self.ratings_.by_user
+        span = view.span(user)
+        features, shared = self._linear()
+        mine = features[view.others[span]]
+        rest = view.values[span] - self.mean_ - mine @ shared
+        masses = np.ones(len(rest)) if view.weights is None else view.weights[span]
+        with_level = np.hstack([np.full((len(rest), 1), _LEVEL), mine])
+        found = _ridge(with_level, masses, masses * rest, self.regularization)
+        found[0] *= _LEVEL
+        return found
+
+    def _row(self, learned: Reals) -> Reals:
+        features, shared = self._linear()
+        return np.asarray(self.mean_ + learned[0] + features @ (shared + learned[1:]))
+
+    def _linear(self) -> tuple[Reals, Reals]:
+        """Return what the linear models share: features, and the weights of all users."""
+        if self.features_ is None or self.weights_ is None:
+            raise ValueError(f"learner must be 'ridge' for this, got {self.learner!r}")
+        return self.features_, self.weights_
+
+    def _ranker(self) -> Any:
+        """Return the rankers of all users, which share one matrix; made when first needed."""
+        kept = vars(self).get("ranker_")
+        if kept is None:
+            from edgewise.recommend.rank_boosted import RankBoostRecommender
+
+            ranker = RankBoostRecommender(
+                self.n_rounds, learning_rate=self.learning_rate, start="zero", viewers=(),
+                n_jobs=self.n_jobs,
+            )  # fmt: skip
+            kept = self.__dict__["ranker_"] = ranker.fit(self.ratings_)
+        return kept
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        if self.learner == "boosted":
+            return np.asarray(self._ranker()._pair_scores(users, items))
+        return super()._pair_scores(users, items)
+
+    def _user_scores(self, users: Indices) -> Reals:
+        if self.learner == "boosted":
+            return np.asarray(self._ranker()._user_scores(users))
+        return super()._user_scores(users)
+
+    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
+        super()._fold_in(ratings, users)
+        if self.learner == "boosted":
+            # Rankers that are trained already stay: one depends on its own user's ratings only.
+            ranker = copy(self._ranker())
+            ranker.ratings_, ranker.known_users_ = ratings, self.known_users_
+            ranker._fold_in(ratings, users)
+            self.__dict__["ranker_"] = ranker
+
+    def _size(self) -> int:
+        return 1 + len(self._linear()[1])
+
+    def _item_vectors(self) -> Any:
+        if self.features_ is not None:
+            return self.features_
+        return encoded(_features_of(self.ratings_))[0]
+
+    def explain(self, user: Any, item: Any, n: int = 5) -> list[Part]:
+        """Return what the features of an item add to a user's score, the largest parts first.
+
+        Parameters
+        ----------
+        user, item : id
+            The pair.
+        n : int, default 5
+            How many features at most.
+
+        Returns
+        -------
+        list of Part
+            Of the deviation from the average item, where the learner is "ridge".
+
+        Raises
+        ------
+        ValueError
+            If the learner is not "ridge": rules have no single contribution of a feature.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> from edgewise.recommend import ContentRecommender
+        >>> films = (["Heat", "Fargo"], [[1, 1995], [0, 1996]])
+        >>> ratings = Ratings.from_arrays(["ann"] * 2, ["Heat", "Fargo"], [5, 2],
+        ...                               item_features=films)
+        >>> model = ContentRecommender(regularization=0.5).fit(ratings)
+        >>> [(part.feature, round(part.contribution, 2)) for part in model.explain("ann", "Heat")]
+        [('x0', 0.67), ('x1', 0.67)]
+        """
+        integer("n", n, 1)
+        ratings = self._trained()
+        features, shared = self._linear()
+        u = int(ratings.user_ids.require("users", [user])[0])
+        i = int(ratings.item_ids.require("items", [item])[0])
+        parts = features[i] * (shared + self._recall(u)[1:])
+        names = self.feature_names_ or []
+        order = np.argsort(-np.abs(parts), kind="stable")[:n]
+        return [Part(names[j], float(parts[j])) for j in order.tolist()]
+
+
+def _features_of(ratings: Ratings) -> Table:
+    if ratings.item_features is None:
+        raise ValueError(
+            "ratings must have item_features for a ContentRecommender, got none: give them to "
+            "Ratings.from_frame or Ratings.from_arrays"
+        )
+    return ratings.item_features
+
+
+def has_features(table: Table) -> NDArray[np.bool_]:
+    """Return which rows of a table have a value in any column."""
+    some = np.zeros(table.n_rows, dtype=bool)
+    for column in table.columns():
+        if isinstance(column, NominalColumn):
+            some |= column.codes != column.missing_code
+        else:
+            some |= ~np.isnan(column.reals())
+    return some
+
+
+def encoded(table: Table) -> tuple[Reals, list[str]]:
+    """Return a table as numbers, and the names of their columns.
+
+    Numbers have mean 0 and variance 1; a category is a column of its own, 0 or 1 less its mean,
+    and a column of two numbers is the same as one of two categories. What is missing is 0.
+
+    Examples
+    --------
+    >>> from edgewise.data import as_table
+    >>> encoded(as_table([[1.0], [3.0], [float("nan")]]))
+    (array([[-0.5], [ 0.5], [ 0. ]]), ['x0'])
+    """
+    columns: list[Reals] = []
+    names: list[str] = []
+    for j, column in enumerate(table.columns()):
+        if isinstance(column, NominalColumn):
+            present = column.codes != column.missing_code
+            for code, category in enumerate(column.categories):
+                chosen = (column.codes == code).astype(np.float64)
+                columns.append(_centred(chosen, present))
+                names.append(f"{table.name(j)}={category}")
+        else:
+            values = column.reals()
+            present = ~np.isnan(values)
+            scale = _scale(values[present])
+            columns.append(_centred(np.where(present, values, 0.0), present) / scale)
+            names.append(table.name(j))
+    return np.stack(columns, axis=1), names
+
+
+def _scale(values: Reals) -> float:
+    """Return the standard deviation; where there are two values, as yes and no, their distance."""
+    different = np.unique(values)
+    if len(different) < 2:
+        return 1.0
+    return float(np.ptp(different) if len(different) == 2 else values.std())
+
+
+def _centred(values: Reals, present: NDArray[np.bool_]) -> Reals:
+    """Return values less the mean of those that are present, and 0 for the others."""
+    mean = values[present].mean() if present.any() else 0.0
+    return np.where(present, values - mean, 0.0)
+
+
+def _ridge(features: Reals, masses: Reals, totals: Reals, regularization: float) -> Reals:
+    """Return the w that minimises ``sum of m (y - x w)^2 + regularization |w|^2``.
+
+    `totals` are the sums of m y. Solved on the shorter side.
+    """
+    used = masses > 0
+    n, d = int(used.sum()), features.shape[1]
+    if d <= n:
+        gram = (features * masses[:, None]).T @ features
+        gram[np.diag_indices(d)] += regularization
+        return np.asarray(np.linalg.solve(gram, features.T @ totals))
+    roots = np.sqrt(masses[used])
+    rows = features[used] * roots[:, None]
+    kernel = rows @ rows.T
+    kernel[np.diag_indices(n)] += regularization
+    return np.asarray(rows.T @ np.linalg.solve(kernel, totals[used] / roots))

@@ -1,0 +1,308 @@
+"""The loops of factorisation compiled by Numba; each has its twin in NumPy beside its caller.
+
+Arguments are read (IN) or written (OUT). All release the interpreter lock. A row depends on no
+other row of the same call, so that rows can be shared among threads in any way.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+# Sums of products may be taken in any order: without this no sum could use vector instructions.
+# The order is fixed when the code is compiled, so that a fit still always gives the same bits.
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "no_cfunc_wrapper": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+}
+_kernel = njit(cache=True, **_OPTIONS)
+_inner = njit(no_cpython_wrapper=True, **_OPTIONS)
+
+_BLOCK = 1024
+
+
+@_kernel
+def shuffle(order, state):  # type: ignore[no-untyped-def]
+    """Put the places in another order (Fisher and Yates), with Marsaglia's xorshift generator.
+
+    OUT order, state (one uint64, not 0).
+    """
+    x = state[0]
+    for last in range(len(order) - 1, 0, -1):
+        x ^= x << np.uint64(13)
+        x ^= x >> np.uint64(7)
+        x ^= x << np.uint64(17)
+        # The upper half of x as a fraction of all last + 1 places.
+        place = np.intp(((x >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
+        held = order[last]
+        order[last] = order[place]
+        order[place] = held
+    state[0] = x
+
+
+@_kernel
+def descend(  # type: ignore[no-untyped-def]
+    order, users, items, values, weights, mean, rate, bias_rate, penalty,
+    user_factors, item_factors, user_biases, item_biases,
+):  # fmt: skip
+    """Take a gradient step for every rating, one after the other.
+
+    IN order, users, items, values, weights (none: all 1), mean, rate, bias_rate (0 where there
+    are no biases), penalty. OUT the factors and biases.
+    """
+    # Ratings are fetched some at a time, before any is needed: a step that waits for its rating
+    # takes twice as long.
+    near_users, near_items = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
+    near_values, near_weights = np.empty(_BLOCK), np.ones(_BLOCK)
+    for start in range(0, len(order), _BLOCK):
+        size = min(_BLOCK, len(order) - start)
+        for at in range(size):
+            place = order[start + at]
+            near_users[at], near_items[at] = users[place], items[place]
+            near_values[at] = values[place] - mean
+            if len(weights):
+                near_weights[at] = weights[place]
+        for at in range(size):
+            i, j = near_users[at], near_items[at]
+            u, v = user_factors[i], item_factors[j]
+            product = 0.0
+            for f in range(len(u)):
+                product += u[f] * v[f]
+            error = near_values[at] - user_biases[i] - item_biases[j] - product
+            step, bias_step = rate * near_weights[at], bias_rate * near_weights[at]
+            user_biases[i] += bias_step * (error - penalty * user_biases[i])
+            item_biases[j] += bias_step * (error - penalty * item_biases[j])
+            for f in range(len(u)):
+                x, y = u[f], v[f]
+                u[f] = x + step * (error * y - penalty * x)
+                v[f] = y + step * (error * x - penalty * y)
+
+
+@_kernel
+def squared_error(  # type: ignore[no-untyped-def]
+    users, items, values, weights, mean, user_factors, item_factors, user_biases, item_biases
+):
+    """Return the weighted sum of the squared errors; all arguments IN, no weights: all 1."""
+    total = 0.0
+    for place in range(len(values)):
+        i, j = users[place], items[place]
+        product = 0.0
+        for f in range(user_factors.shape[1]):
+            product += user_factors[i, f] * item_factors[j, f]
+        error = values[place] - mean - user_biases[i] - item_biases[j] - product
+        total += error * error * (weights[place] if len(weights) else 1.0)
+    return total
+
+
+@_inner
+def _add_outer(matrix, design, others, weights):  # type: ignore[no-untyped-def]
+    """Add the weighted outer products of some rows to the upper triangle of a matrix."""
+    k = design.shape[1]
+    whole = len(others) - len(others) % 4
+    # Four rows at a time: the matrix passes through the core a quarter as often.
+    for e in range(0, whole, 4):
+        y0, y1, y2, y3 = (
+            design[others[e]],
+            design[others[e + 1]],
+            design[others[e + 2]],
+            design[others[e + 3]],
+        )
+        w0, w1, w2, w3 = weights[e], weights[e + 1], weights[e + 2], weights[e + 3]
+        for a in range(k):
+            q0, q1, q2, q3 = w0 * y0[a], w1 * y1[a], w2 * y2[a], w3 * y3[a]
+            for b in range(a, k):
+                matrix[a, b] += q0 * y0[b] + q1 * y1[b] + q2 * y2[b] + q3 * y3[b]
+    for e in range(whole, len(others)):
+        y = design[others[e]]
+        for a in range(k):
+            q = weights[e] * y[a]
+            for b in range(a, k):
+                matrix[a, b] += q * y[b]
+
+
+@_inner
+def _solve(matrix, right, tiny):  # type: ignore[no-untyped-def]
+    """Solve by Cholesky's method; OUT matrix (upper triangle, spoilt), right (the solution).
+
+    Where what is left of a diagonal entry is below `tiny` times the entry, the equations before it
+    say all that this one does: its unknown is 0.
+    """
+    k = len(right)
+    least = np.empty(k)
+    for j in range(k):
+        least[j] = tiny * matrix[j, j]
+    for j in range(k):
+        if not matrix[j, j] > least[j]:
+            matrix[j, j] = 0.0
+            continue
+        root = np.sqrt(matrix[j, j])
+        for b in range(j, k):
+            matrix[j, b] /= root
+        right[j] /= root
+        for a in range(j + 1, k):
+            q = matrix[j, a]
+            for b in range(a, k):
+                matrix[a, b] -= q * matrix[j, b]
+            right[a] -= q * right[j]
+    for j in range(k - 1, -1, -1):
+        if matrix[j, j] == 0.0:
+            right[j] = 0.0
+            continue
+        total = right[j]
+        for b in range(j + 1, k):
+            total -= matrix[j, b] * right[b]
+        right[j] = total / matrix[j, j]
+
+
+@_kernel
+def ridge_rows(  # type: ignore[no-untyped-def]
+    start, stop, starts, others, weights, targets, design, base, scales, penalties, tiny, solutions
+):
+    """Solve the regularised least squares of the rows from start to stop.
+
+    IN starts, others, weights, targets (of entries), design, base (added to every row's matrix),
+    scales (of rows) and penalties (of unknowns), whose products stand on the diagonal, tiny.
+    OUT solutions.
+    """
+    k = design.shape[1]
+    matrix, right = np.empty((k, k)), np.empty(k)
+    for i in range(start, stop):
+        first, last = starts[i], starts[i + 1]
+        matrix[:] = base
+        for f in range(k):
+            matrix[f, f] += scales[i] * penalties[f]
+        _add_outer(matrix, design, others[first:last], weights[first:last])
+        right[:] = 0.0
+        for e in range(first, last):
+            y, target = design[others[e]], targets[e]
+            for f in range(k):
+                right[f] += target * y[f]
+        _solve(matrix, right, tiny)
+        solutions[i] = right
+
+
+@_kernel
+def multiply_rows(  # type: ignore[no-untyped-def]
+    start, stop, starts, others, values, weights, design, scales, penalty, factors
+):
+    """Make one multiplicative update of the rows from start to stop.
+
+    IN starts, others, values, weights (of entries; none: all 1), design, scales (of rows), penalty.
+    OUT factors.
+    """
+    k = design.shape[1]
+    above, below = np.empty(k), np.empty(k)
+    for i in range(start, stop):
+        row = factors[i]
+        above[:] = 0.0
+        for f in range(k):
+            below[f] = penalty * scales[i] * row[f]
+        for e in range(starts[i], starts[i + 1]):
+            y = design[others[e]]
+            product = 0.0
+            for f in range(k):
+                product += row[f] * y[f]
+            weight = weights[e] if len(weights) else 1.0
+            wanted, had = weight * values[e], weight * product
+            for f in range(k):
+                above[f] += wanted * y[f]
+                below[f] += had * y[f]
+        for f in range(k):
+            if below[f] > 0.0:
+                row[f] *= above[f] / below[f]
+
+
+@_inner
+def _residual(gram, design, others, extra, targets, vector, out):  # type: ignore[no-untyped-def]
+    """Write (gram + sum of extra y y') vector - sum of targets y; IN all but out.
+
+    `targets` may be empty. Two rows at a time, and sums in an array made here, which overlaps
+    nothing: both let the compiler use vector instructions throughout.
+    """
+    k = len(vector)
+    p, total = vector.copy(), np.zeros(k, dtype=np.float32)
+    for j in range(0, k, 4):
+        p0, p1, p2, p3 = p[j], p[j + 1], p[j + 2], p[j + 3]
+        for f in range(k):
+            total[f] += (
+                p0 * gram[j, f] + p1 * gram[j + 1, f] + p2 * gram[j + 2, f] + p3 * gram[j + 3, f]
+            )
+    even = len(others) - len(others) % 2
+    for e in range(0, even, 2):
+        y0, y1 = design[others[e]], design[others[e + 1]]
+        d0, d1 = np.float32(0.0), np.float32(0.0)
+        for f in range(k):
+            d0 += p[f] * y0[f]
+            d1 += p[f] * y1[f]
+        d0, d1 = d0 * extra[e], d1 * extra[e + 1]
+        if len(targets):
+            d0, d1 = d0 - targets[e], d1 - targets[e + 1]
+        for f in range(k):
+            total[f] += d0 * y0[f] + d1 * y1[f]
+    if even < len(others):
+        y = design[others[even]]
+        d = np.float32(0.0)
+        for f in range(k):
+            d += p[f] * y[f]
+        d *= extra[even]
+        if len(targets):
+            d -= targets[even]
+        for f in range(k):
+            total[f] += d * y[f]
+    out[:] = total
+
+
+@_kernel
+def conjugate_rows(  # type: ignore[no-untyped-def]
+    start, stop, starts, others, extra, targets, design, gram, n_steps, factors
+):
+    """Take some steps of conjugate gradients for the rows from start to stop.
+
+    The system of a row is (gram + sum of extra y y') x = sum of targets y. IN starts, others,
+    extra, targets, design, gram, all float32 and of a width that is a multiple of 4. OUT factors.
+    """
+    k = design.shape[1]
+    x, p = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.float32)
+    r, image = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.float32)
+    for i in range(start, stop):
+        first, last = starts[i], starts[i + 1]
+        near, more = others[first:last], extra[first:last]
+        x[:] = factors[i]
+        _residual(gram, design, near, more, targets[first:last], x, r)
+        size = np.float32(0.0)
+        for f in range(k):
+            r[f] = -r[f]
+            p[f] = r[f]
+            size += r[f] * r[f]
+        for _ in range(n_steps):
+            if not size > np.float32(1e-20):
+                break
+            _residual(gram, design, near, more, targets[:0], p, image)
+            curve = np.float32(0.0)
+            for f in range(k):
+                curve += p[f] * image[f]
+            length, left = size / curve, np.float32(0.0)
+            for f in range(k):
+                x[f] += length * p[f]
+                r[f] -= length * image[f]
+                left += r[f] * r[f]
+            for f in range(k):
+                p[f] = r[f] + left / size * p[f]
+            size = left
+        factors[i] = x
+
+
+@_kernel
+def confident_error(rows, others, extra, targets, factors, design):  # type: ignore[no-untyped-def]
+    """Return the sum of extra s^2 - 2 targets s, with s the product of a pair; all IN."""
+    total = 0.0
+    for e in range(len(rows)):
+        x, y = factors[rows[e]], design[others[e]]
+        product = np.float32(0.0)
+        for f in range(len(x)):
+            product += x[f] * y[f]
+        s = np.float64(product)
+        total += extra[e] * s * s - 2.0 * targets[e] * s
+    return total

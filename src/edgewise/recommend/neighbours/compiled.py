@@ -1,0 +1,153 @@
+"""The neighbourhood kernels compiled by Numba: the same numbers as their NumPy twins, faster.
+
+Each function notes which arguments it reads (IN) and writes (OUT).
+"""
+
+import numpy as np
+
+from edgewise.kernels.vectors import inner, kernel
+
+
+@inner
+def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
+    """Restore a heap below `place`: the one that is last in order is on top."""
+    similarity, row = similarities[place], rows[place]
+    child = 2 * place + 1
+    while child < size:
+        if child + 1 < size:
+            one, other = similarities[child], similarities[child + 1]
+            child += other < one or (other == one and rows[child + 1] > rows[child])
+        below = similarities[child]
+        if similarity < below or (similarity == below and row > rows[child]):
+            break
+        similarities[place], rows[place] = below, rows[child]
+        place, child = child, 2 * child + 1
+    similarities[place], rows[place] = similarity, row
+
+
+@inner
+def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[no-untyped-def]
+    """Keep the most similar of the candidates, in order; the lower number wins a tie."""
+    size = min(count, len(rows))
+    similarities[:size], rows[:size] = near[:size], candidates[:size]
+    for place in range(size // 2 - 1, -1, -1):
+        _sift(similarities, rows, place, size)
+    for c in range(size, count):
+        last = similarities[0]
+        if near[c] > last or (near[c] == last and candidates[c] < rows[0]):
+            similarities[0], rows[0] = near[c], candidates[c]
+            _sift(similarities, rows, 0, size)
+    for end in range(size - 1, 0, -1):
+        similarities[0], similarities[end] = similarities[end], similarities[0]
+        rows[0], rows[end] = rows[end], rows[0]
+        _sift(similarities, rows, 0, end)
+
+
+@inner
+def _add_products(  # type: ignore[no-untyped-def]
+    first, last, others, values, column_starts, column_others, column_values, dots, common, touched
+):
+    """Add up the products of a row with all rows and the numbers of common columns.
+
+    OUT touched: the rows with common columns. Return how many they are.
+    """
+    work = 0
+    for e in range(first, last):
+        column, value = others[e], values[e]
+        start, stop = column_starts[column], column_starts[column + 1]
+        rows, factors = column_others[start:stop], column_values[start:stop]
+        for f in range(len(rows)):
+            # Unsigned, so that no place is checked for counting from the end: far faster.
+            place = np.uint64(rows[f])
+            dots[place] += value * factors[f]
+            common[place] += 1
+        work += len(rows)
+    count = 0
+    if work >= len(dots):
+        for row in range(len(dots)):
+            touched[count] = row
+            count += common[row] > 0
+        return count
+    for e in range(first, last):
+        column = others[e]
+        for f in range(column_starts[column], column_starts[column + 1]):
+            row = column_others[f]
+            if common[row] > 0:
+                # Negative: seen already.
+                common[row] = -common[row]
+                touched[count] = row
+                count += 1
+    for c in range(count):
+        common[touched[c]] = -common[touched[c]]
+    return count
+
+
+@kernel
+def nearest(  # type: ignore[no-untyped-def]
+    starts, others, values, column_starts, column_others, column_values, norms,
+    targets, shrinkage, min_support, limit, found, similarities,
+):  # fmt: skip
+    """Find the most similar rows of some rows; the lower number wins a tie.
+
+    IN a sparse matrix by rows and by columns and the lengths of its rows; targets: row numbers.
+    OUT found, similarities: for each target its nearest rows, most similar first; they come as
+    -1 and 0. Memory: some rows of sums.
+    """
+    n_rows = len(starts) - 1
+    dots, common = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int32)
+    touched, near = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1)
+    for t in range(len(targets)):
+        target = targets[t]
+        touched_count = _add_products(
+            starts[target], starts[target + 1], others, values, column_starts, column_others,
+            column_values, dots, common, touched,
+        )  # fmt: skip
+        count = 0
+        for c in range(touched_count):
+            row = touched[c]
+            dot, support, length = dots[row], common[row], norms[target] * norms[row]
+            dots[row], common[row] = 0.0, 0
+            if length > 0.0 and row < limit and row != target and support >= min_support:
+                similarity = dot / length
+                if shrinkage > 0.0:
+                    similarity *= support / (support + shrinkage)
+                near[count], touched[count] = similarity, row
+                count += similarity > 0.0
+        _keep_largest(near, touched, count, similarities[t], found[t])
+
+
+@kernel
+def averages(  # type: ignore[no-untyped-def]
+    near, similarities, starts, others, values, weights, targets, columns, k, totals, masses
+):
+    """Sum over the neighbours of a row that have a value in a column, for pairs of them.
+
+    IN near, similarities: the neighbours of each row; a matrix by columns, with weights; targets,
+    columns: the pairs, best ordered by column; k: how many neighbours count. OUT totals: the sums
+    of similarity times weight times value; masses: of similarity times weight.
+    """
+    n_rows = len(near)
+    if len(others) > 0:
+        n_rows = max(n_rows, others.max() + 1)
+    held = np.full(n_rows, -1, dtype=np.int64)
+    current = -1
+    for p in range(len(targets)):
+        if columns[p] != current:
+            if current >= 0:
+                for e in range(starts[current], starts[current + 1]):
+                    held[others[e]] = -1
+            current = columns[p]
+            for e in range(starts[current], starts[current + 1]):
+                held[others[e]] = e
+        row, count, total, mass = targets[p], 0, 0.0, 0.0
+        for i in range(near.shape[1]):
+            other = near[row, i]
+            if other < 0 or count == k:
+                break
+            e = held[other]
+            if e >= 0:
+                share = similarities[row, i] * weights[e]
+                total += share * values[e]
+                mass += share
+                count += 1
+        totals[p], masses[p] = total, mass

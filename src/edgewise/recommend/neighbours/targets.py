@@ -1,0 +1,114 @@
+"""Recommenders that learn about one user at a time, from the opinions of viewers, when asked."""
+
+from abc import abstractmethod
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from edgewise.dtypes import Reals
+from edgewise.ratings import Ratings
+from edgewise.recommend.answers import Indices
+from edgewise.recommend.base import Recommender
+from edgewise.validation import integer
+
+# So many numbers of what was learned about users are kept for the next question.
+_KEPT_NUMBERS = 1 << 24
+
+
+class OneByOne(Recommender):
+    """Base of models that are trained for a user when first asked about it.
+
+    What is learned of a user is kept in `learned_`, of which the oldest is forgotten first.
+    """
+
+    own_state = frozenset({"learned_"})
+
+    learned_: "OrderedDict[int, Any]"
+
+    @abstractmethod
+    def _learn(self, user: int) -> Any:
+        """Return what there is to learn about a user."""
+
+    @abstractmethod
+    def _row(self, learned: Any) -> Reals:
+        """Return the scores of all items, from what was learned about a user."""
+
+    def _size(self) -> int:
+        """Return how many numbers are learned about a user."""
+        return 1
+
+    def _recall(self, user: int) -> Any:
+        """Return what was learned about a user, now or earlier."""
+        learned = self.__dict__.setdefault("learned_", OrderedDict())
+        known = learned.get(user)
+        if known is None:
+            known = learned[user] = self._learn(user)
+            while len(learned) > max(16, _KEPT_NUMBERS // self._size()):
+                learned.popitem(last=False)
+        return known
+
+    def _rows(self, users: list[int]) -> Any:
+        """Return an iterator over the scores of all items for some users."""
+
+        def row(user: int) -> Reals:
+            return self._row(self._recall(user))
+
+        n_threads = self._threads()
+        if n_threads == 1 or len(users) < 2:
+            return map(row, users)
+        with ThreadPoolExecutor(n_threads) as pool:
+            return iter(list(pool.map(row, users)))
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        order = np.argsort(users, kind="stable")
+        different, starts = np.unique(users[order], return_index=True)
+        parts = np.split(order, starts[1:])
+        scores = np.empty(len(users))
+        # Some users at a time: a row has a score for every item.
+        for first in range(0, len(parts), 64):
+            some = slice(first, first + 64)
+            for part, row in zip(parts[some], self._rows(different[some].tolist()), strict=True):
+                scores[part] = row[items[part]]
+        return scores
+
+    def _user_scores(self, users: Indices) -> Reals:
+        return np.array(list(self._rows(users.tolist()))).reshape(len(users), self.n_items_)
+
+    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
+        self.learned_ = OrderedDict()
+
+
+def check_places(name: str, places: Any, size: int) -> None:
+    """Raise unless the places of a file are indices below a size, ascending."""
+    if places.dtype.kind != "i" or (np.diff(places) <= 0).any():
+        raise ValueError(f"{name} must be ascending indices")
+    if len(places) and not (places[0] >= 0 and places[-1] < size):
+        raise ValueError(f"{name} must be indices below {size}")
+
+
+def check_viewers(viewers: Any) -> None:
+    """Raise unless `viewers` is None, a number of users, or a sequence of ids."""
+    if viewers is None:
+        return
+    if isinstance(viewers, Integral):
+        integer("viewers", viewers, 1)
+    elif isinstance(viewers, str) or not hasattr(viewers, "__len__"):
+        raise TypeError(f"viewers must be None, an integer or a list of users, got {viewers!r}")
+
+
+def chosen_viewers(viewers: Any, ratings: Ratings, seed: int) -> Indices:
+    """Return the users whose opinions count, ascending: those asked for that have ratings."""
+    rated = ratings.by_user.sizes > 0
+    if viewers is None:
+        return np.flatnonzero(rated)
+    if isinstance(viewers, Integral):
+        known = np.flatnonzero(rated)
+        drawn = np.random.default_rng(seed).permutation(known)[: int(viewers)]
+        return np.sort(drawn).astype(np.intp)
+    if len(viewers) == 0:
+        return np.zeros(0, dtype=np.intp)
+    places = np.unique(ratings.user_ids.require("viewers", viewers))
+    return places[rated[places]].astype(np.intp)

@@ -1,0 +1,6 @@
+"""RankBoost for each user: others' ratings are the ranking features (seed 003 section 5.2)."""
+
+from edgewise.recommend.rank_boosted.recommender import RankBoostRecommender
+from edgewise.recommend.rank_boosted.wording import ItemVotes, Vote
+
+__all__ = ["ItemVotes", "RankBoostRecommender", "Vote"]

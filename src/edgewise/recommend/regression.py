@@ -1,0 +1,176 @@
+"""Regression of a user's ratings on those of other viewers (seed 003 section 5.2.3)."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Reals
+from edgewise.ratings import Ratings
+from edgewise.recommend.answers import Indices
+from edgewise.recommend.neighbours.checks import threads
+from edgewise.recommend.neighbours.matrix import row_means
+from edgewise.recommend.neighbours.targets import (
+    OneByOne,
+    check_places,
+    check_viewers,
+    chosen_viewers,
+)
+from edgewise.recommend.neighbours.twins import entries_of
+from edgewise.validation import flag
+
+
+class _Learned(NamedTuple):
+    """One user's regression: the weights of the viewers, and the scale of what they predict."""
+
+    weights: Reals
+    mean: float
+    scale: float
+
+
+class UserRegression(OneByOne):
+    """Predicts a user's ratings as a linear combination of the viewers' (seed 003, 5.2.3).
+
+    Of all weights w that make ``|| w C - a ||`` least, with the user's ratings a and the viewers'
+    ratings C of the same items, those of least length are taken. Where a viewer did not rate an
+    item its mean rating stands. Each user's weights are found when first asked for.
+
+    Parameters
+    ----------
+    normalise : bool, default False
+        Bring the ratings of each viewer, and of the user, to mean 0 and variance 1 first, as the
+        discussion of the seed (5.2.6) proposes; predictions are brought back to the user's scale.
+    viewers : int, sequence of ids or None, default None
+        Whose ratings are combined: all users', those of so many drawn at random, or of the users
+        named.
+    random_state : int, RandomState or None, default None
+        The same number draws the same viewers.
+    n_jobs : int or None, default 1
+        Threads, which share users. -1 takes all cores.
+
+    Attributes
+    ----------
+    viewers_ : intp array
+        The viewers' indices.
+    viewer_means_, viewer_scales_ : float64 arrays
+        What stands for a viewer's missing rating, and its standard deviation (1 if not
+        normalised).
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import UserRegression
+    >>> ratings = Ratings.from_dict({
+    ...     "ann": {"Heat": 4, "Fargo": 2}, "bob": {"Heat": 2, "Fargo": 1, "Jaws": 2},
+    ...     "cat": {"Jaws": 3}})
+    >>> model = UserRegression(viewers=["bob"]).fit(ratings)
+    >>> round(model.predict("ann", "Jaws"), 6)
+    4.0
+    """
+
+    shapes: ClassVar = {
+        "viewers_": "viewers",
+        "viewer_means_": "viewers",
+        "viewer_scales_": "viewers",
+    }
+
+    viewers_: Indices
+    viewer_means_: Reals
+    viewer_scales_: Reals
+
+    def __init__(
+        self,
+        *,
+        normalise: bool = False,
+        viewers: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = 1,
+    ) -> None:
+        self.normalise = normalise
+        self.viewers = viewers
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        flag("normalise", self.normalise)
+        check_viewers(self.viewers)
+        threads(self.n_jobs)
+
+    def _fit(self, ratings: Ratings) -> None:
+        self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
+        self.viewer_means_ = row_means(ratings.by_user)[self.viewers_]
+        scales = np.ones(len(self.viewers_))
+        if self.normalise:
+            view = ratings.by_user
+            scales = np.array([_spread(view.values[view.span(v)]) for v in self.viewers_.tolist()])
+        self.viewer_scales_ = scales
+
+    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+        check_places("viewers_", self.viewers_, self.n_users_)
+        if not (self.viewer_scales_ > 0).all():
+            raise ValueError("viewer_scales_ must be positive")
+
+    def _size(self) -> int:
+        return len(self.viewers_)
+
+    def _learn(self, user: int) -> _Learned:
+        ratings = self.ratings_
+        view = ratings.by_user
+        span = view.span(user)
+        values, items = view.values[span], view.others[span].astype(np.intp)
+        mean, scale = (float(values.mean()), _spread(values)) if self.normalise else (0.0, 1.0)
+        opinions = self._opinions(items)
+        opinions[:, self.viewers_ == user] = 0.0
+        wanted = (values - mean) / scale
+        if view.weights is not None:
+            roots = np.sqrt(view.weights[span])
+            opinions, wanted = opinions * roots[:, None], wanted * roots
+        return _Learned(least_length(opinions, wanted), mean, scale)
+
+    def _opinions(self, items: Indices) -> Reals:
+        """Return the viewers' ratings of some items, shape (items, viewers), gaps filled."""
+        view = self.ratings_.by_item
+        number = np.full(self.n_users_, -1, dtype=np.intp)
+        number[self.viewers_] = np.arange(len(self.viewers_))
+        entries = entries_of(view.starts, items)
+        columns = number[view.others[entries]]
+        kept = columns >= 0
+        rows = np.repeat(np.arange(len(items)), view.sizes[items])[kept]
+        columns = columns[kept]
+        fills = np.zeros(len(self.viewers_)) if self.normalise else self.viewer_means_
+        opinions = np.tile(fills, (len(items), 1))
+        values = view.values[entries[kept]]
+        if self.normalise:
+            values = (values - self.viewer_means_[columns]) / self.viewer_scales_[columns]
+        opinions[rows, columns] = values
+        return opinions
+
+    def _row(self, learned: _Learned) -> Reals:
+        view, n_items = self.ratings_.by_user, self.n_items_
+        entries = entries_of(view.starts, self.viewers_)
+        sizes = view.sizes[self.viewers_]
+        shares = learned.weights / self.viewer_scales_
+        moves = view.values[entries] - np.repeat(self.viewer_means_, sizes)
+        total = np.bincount(view.others[entries], moves * np.repeat(shares, sizes), n_items)
+        if self.normalise:
+            return np.asarray(learned.mean + learned.scale * total)
+        return np.asarray(total + float(learned.weights @ self.viewer_means_))
+
+
+def least_length(matrix: Reals, wanted: Reals) -> Reals:
+    """Return the shortest of the vectors w that make ``|| matrix w - wanted ||`` least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> least_length(np.array([[1.0, 1.0]]), np.array([4.0]))
+    array([2., 2.])
+    """
+    if matrix.size == 0:
+        return np.zeros(matrix.shape[1])
+    return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])
+
+
+def _spread(values: Reals) -> float:
+    """Return the standard deviation, or 1 where all values are the same."""
+    return float(values.std()) or 1.0

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from edgewise import Ratings
+from edgewise.plots import item_directions, item_factors
+from edgewise.recommend import BoostedFactorization, ItemKNN, MatrixFactorization, SVDRecommender
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    """Return ratings by two groups of users, each of which likes one half of the items."""
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((50, 20)) < 0.7)
+    values = np.where((users % 2 == 0) == (items < 10), 5, 1)
+    names = np.array([f"{'even' if item < 10 else 'odd'} {item}" for item in range(20)])
+    return Ratings.from_arrays(users, names[items], values)
+
+
+def written(figure):
+    return {text.get_text() for text in figure.axes[0].texts}
+
+
+def boxes(figure):
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    return [text.get_window_extent() for text in axes.texts], axes.get_window_extent()
+
+
+class TestItemDirections:
+    def test_equals_the_decomposition_of_the_centred_vectors(self, ratings):
+        model = MatrixFactorization(5, random_state=0).fit(ratings)
+        found = item_directions(model)
+        vectors = model.item_factors_[ratings.item_ids.find("items", found.ids)]
+        centred = vectors - vectors.mean(axis=0)
+        left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+        np.testing.assert_allclose(np.abs(found.positions), np.abs(left * sizes)[:, :2], atol=1e-9)
+        np.testing.assert_allclose(found.shares, (sizes**2 / (sizes**2).sum())[:2])
+        farthest = np.abs(found.positions).argmax(axis=0)
+        assert (found.positions[farthest, [0, 1]] > 0).all()
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            BoostedFactorization(60, regularization=5.0, random_state=0),
+            ItemKNN(),
+            MatrixFactorization(random_state=0),
+            SVDRecommender(3),
+        ],
+        ids=lambda model: type(model).__name__,
+    )
+    def test_tells_tastes_apart_for_any_model(self, ratings, model):
+        found = item_directions(model.fit(ratings))
+        even = np.array([one.startswith("even") for one in found.ids])
+        first = found.positions[:, 0]
+        assert first[even].max() < first[~even].min() or first[~even].max() < first[even].min()
+
+    def test_takes_the_most_rated(self, ratings):
+        found = item_directions(ItemKNN().fit(ratings), n=4)
+        sizes = ratings.by_item.sizes
+        best = np.argsort(-sizes, kind="stable")[:4]
+        assert found.ids.tolist() == ratings.item_ids.values[best].tolist()
+
+    def test_needs_items_that_differ(self):
+        two = Ratings.from_matrix([[5, 4], [4, 2]])
+        with pytest.raises(ValueError, match="at least 3 items"):
+            item_directions(ItemKNN().fit(two))
+        same = Ratings.from_matrix([[5, 5, 5], [4, 4, 4]])
+        with pytest.raises(ValueError, match="items that differ"):
+            item_directions(ItemKNN().fit(same))
+        with pytest.raises(ValueError, match="n must be"):
+            item_directions(ItemKNN().fit(same), n=2)
+
+    def test_needs_a_fitted_recommender(self, ratings):
+        with pytest.raises(TypeError, match="model must be a recommender, got Ratings"):
+            item_directions(ratings)
+        with pytest.raises(NotFittedError):
+            item_factors(ItemKNN())
+
+
+class TestItemFactors:
+    def test_names_cover_neither_each_other_nor_the_frame(self, ratings):
+        figure = item_factors(ItemKNN().fit(ratings), title="Items")
+        texts, frame = boxes(figure)
+        assert len(texts) > 5
+        for place, box in enumerate(texts):
+            assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
+            assert not any(box.overlaps(other) for other in texts[place + 1 :])
+
+    def test_every_item_is_a_dot_with_or_without_a_name(self, ratings):
+        axes = item_factors(ItemKNN().fit(ratings), n=12).axes[0]
+        named, others = (len(dots.get_offsets()) for dots in axes.collections)
+        assert (named, named + others) == (len(axes.texts), 12)
+
+    def test_names_are_given_or_ids_and_no_formulas(self, ratings):
+        model = SVDRecommender(3).fit(ratings)
+        names = {"even 0": "a name", "even 1": "$x$ and", "odd 19": "x" * 99}
+        words = written(item_factors(model, names))
+        assert "even 0" not in words
+        assert words <= {"a name", r"\$x\$ and", "x" * 31 + "…", *ratings.item_ids.values.tolist()}
+
+    def test_the_farthest_out_are_named_first(self, ratings):
+        model = MatrixFactorization(random_state=0).fit(ratings)
+        found = item_directions(model)
+        spread = ((found.positions / found.positions.std(axis=0)) ** 2).sum(axis=1)
+        assert found.ids[spread.argmax()] in written(item_factors(model))
+
+    def test_writes_a_file(self, ratings, tmp_path):
+        item_factors(ItemKNN().fit(ratings), path=tmp_path / "map")
+        assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")

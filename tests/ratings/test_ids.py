@@ -1,0 +1,199 @@
+"""Ids: integers or strings, from any container, never mixed and never converted."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.ratings import Ids
+from edgewise.ratings.ids import as_ids
+
+WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
+NUMBERS = st.integers(-(2**63), 2**63 - 1)
+IDS = st.lists(NUMBERS, min_size=1) | st.lists(WORDS, min_size=1)
+
+INTEGERS = {
+    "list": lambda ids: ids,
+    "tuple": tuple,
+    "int64": np.array,
+    "int8": lambda ids: np.array(ids, np.int8),
+    "uint64": lambda ids: np.array(ids, np.uint64),
+    "objects": lambda ids: np.array(ids, dtype=object),
+    "numpy scalars": lambda ids: [np.int32(one) for one in ids],
+    "pandas": pd.Series,
+    "pandas Int64": lambda ids: pd.Series(ids, dtype="Int64"),
+    "pandas categories": lambda ids: pd.Series(ids, dtype="category"),
+    "pandas index": pd.Index,
+    "pandas, rows named otherwise": lambda ids: pd.Series(ids, index=[7, 8, 9]),
+    "polars": pl.Series,
+    "arrow": pa.array,
+}
+STRINGS = {
+    "list": lambda ids: ids,
+    "array": np.array,
+    "objects": lambda ids: np.array(ids, dtype=object),
+    "numpy scalars": lambda ids: [np.str_(one) for one in ids],
+    "pandas": pd.Series,
+    "pandas string": lambda ids: pd.Series(ids, dtype="string"),
+    "pandas objects": lambda ids: pd.Series(ids, dtype=object),
+    "pandas categories": lambda ids: pd.Series(ids, dtype="category"),
+    "polars": pl.Series,
+    "polars categories": lambda ids: pl.Series(ids, dtype=pl.Categorical),
+    "polars enum": lambda ids: pl.Series(ids, dtype=pl.Enum(sorted(set(ids)))),
+    "arrow": pa.array,
+}
+
+
+@pytest.mark.parametrize("kind", INTEGERS)
+def test_integers_from_any_container(kind):
+    ids = as_ids("users", INTEGERS[kind]([3, 1, 3]))
+    assert ids.dtype == np.int64
+    assert ids.tolist() == [3, 1, 3]
+
+
+@pytest.mark.parametrize("kind", STRINGS)
+def test_strings_from_any_container(kind):
+    ids = as_ids("users", STRINGS[kind](["3", "ä b", "3"]))
+    assert ids.dtype.kind == "U"
+    assert ids.tolist() == ["3", "ä b", "3"]
+
+
+def test_one_id_is_an_array_of_one():
+    assert as_ids("users", "ann").tolist() == ["ann"]
+    assert as_ids("users", 7).tolist() == [7]
+    assert as_ids("users", np.int64(7)).tolist() == [7]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1, "1"],
+        np.array([1, "1"], dtype=object),
+        pd.Series([1, "1"]),
+        [1.0, 2.0],
+        [1.5],
+        np.array([1.0]),
+        pd.Series([1.0, 2.0]),
+        [True, False],
+        np.array([True]),
+        [1, True],
+        [b"ann"],
+        np.array([b"ann"]),
+        [(1, 2)],
+        {1, 2},
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        [1j],
+        3.0,
+        pytest.param(object(), id="object"),
+    ],
+    ids=repr,
+)
+def test_other_kinds_are_refused(ids):
+    with pytest.raises((TypeError, ValueError), match="users must be"):
+        as_ids("users", ids)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [1, None],
+        ["a", None],
+        ["a", np.nan],
+        ["a", pd.NA],
+        [None],
+        pd.Series(["a", None]),
+        pd.Series(["a", None], dtype="string"),
+        pd.Series([1, None], dtype="Int64"),
+        pl.Series([1, None]),
+        pl.Series(["a", None]),
+    ],
+    ids=repr,
+)
+def test_missing_ids_are_refused(ids):
+    with pytest.raises(ValueError, match="users must not be missing, but entry"):
+        as_ids("users", ids)
+
+
+@pytest.mark.parametrize("id", [2**63, 2**64, -(2**63) - 1, np.uint64(2**63)])
+def test_integers_of_more_than_64_bits_are_refused(id):
+    with pytest.raises(ValueError, match="users must fit in 64 bits"):
+        as_ids("users", [id])
+
+
+@pytest.mark.parametrize("id", [2**63 - 1, -(2**63), 2**53 + 1])
+def test_large_integers_are_kept_exactly(id):
+    assert Ids.of("users", [id, 0]).find("users", id).tolist() == [int(id > 0)]
+    assert as_ids("users", [id]).tolist() == [id]
+
+
+def test_two_dimensions_are_refused():
+    with pytest.raises(ValueError, match=r"users must be one-dimensional, got shape \(1, 2\)"):
+        as_ids("users", [[1, 2]])
+
+
+def test_no_ids_are_no_error():
+    for nothing in ([], np.zeros(0), pd.Series([], dtype=object)):
+        assert len(as_ids("users", nothing)) == 0
+
+
+@given(IDS)
+def test_indices_are_in_ascending_order(ids):
+    found = Ids.of("items", ids)
+    assert found.values.tolist() == sorted(set(ids))
+    assert len(found) == len(set(ids))
+
+
+@given(IDS, st.data())
+def test_every_id_is_found_in_its_place(ids, data):
+    order = data.draw(st.permutations(sorted(set(ids))))
+    known = Ids(as_ids("items", order))
+    assert known.find("items", ids).tolist() == [order.index(one) for one in ids]
+
+
+@given(st.sets(NUMBERS, min_size=2) | st.sets(WORDS, min_size=2))
+def test_other_ids_are_not_found(ids):
+    one, *others = ids
+    assert Ids.of("items", others).find("items", one).tolist() == [-1]
+
+
+def test_prefixes_and_cases_are_other_ids():
+    known = Ids.of("items", ["Heat", "heat ", ""])
+    assert known.find("items", ["Heat", "heat", "Hea", "Heats", ""]).tolist() == [1, -1, -1, -1, 0]
+
+
+@pytest.mark.parametrize(("known", "asked"), [([196], ["196"]), (["196"], [196]), (["196"], 196)])
+def test_196_and_its_string_are_different_things(known, asked):
+    with pytest.raises(TypeError, match=r"users must be (strings|integers).*got '?196'?"):
+        Ids.of("users", known).find("users", asked)
+
+
+def test_required_ids_must_be_there():
+    known = Ids.of("items", ["a", "b"])
+    assert known.require("items", ["b", "b"]).tolist() == [1, 1]
+    with pytest.raises(ValueError, match=r"items must be .*got 'p', 'q', 'r' and 1 more$"):
+        known.require("items", ["p", "a", "q", "p", "r", "s"])
+
+
+def test_further_ids_come_last():
+    known = Ids.of("users", ["b", "d"]).extended("users", Ids.of("users", ["a", "long name"]))
+    assert known.values.tolist() == ["b", "d", "a", "long name"]
+    assert known.find("users", ["long name", "b"]).tolist() == [3, 0]
+    with pytest.raises(ValueError, match="users must be new, but 'd' is known already"):
+        known.extended("users", Ids.of("users", ["c", "d"]))
+    with pytest.raises(TypeError, match="users must be strings"):
+        known.extended("users", Ids.of("users", [1]))
+
+
+def test_unions_are_in_ascending_order():
+    both = Ids.union("users", [Ids.of("users", [5, 1]), Ids.of("users", [3, 5])])
+    assert both.values.tolist() == [1, 3, 5]
+    with pytest.raises(TypeError, match="users must be integers everywhere or strings everywhere"):
+        Ids.union("users", [Ids.of("users", [5]), Ids.of("users", ["5"])])
+
+
+def test_what_ids_say_of_themselves():
+    assert repr(Ids.of("users", [5, 1])) == "Ids(2 integers)"
+    assert Ids.of("users", ["a"]).kind == "strings"

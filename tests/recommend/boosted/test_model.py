@@ -1,0 +1,276 @@
+import numpy as np
+import pytest
+from tests.recommend.boosted.conftest import drawn
+
+import edgewise
+from edgewise import AdaBoostMH, Indicator, Product, Ratings
+from edgewise.recommend import BoostedFactorization
+
+FAST = {"n_rounds": 25, "regularization": 5.0, "bias_regularization": 2.0, "random_state": 0}
+
+
+def scores_of(model):
+    """The scores of all pairs as the sum over rounds of user times item times votes."""
+    return np.einsum("tu,ti,tl->uil", model.user_values_, model.item_values_, model.round_votes_)
+
+
+def all_pairs(ratings):
+    users = np.repeat(ratings.user_ids.values, ratings.n_items)
+    return users, np.tile(ratings.item_ids.values, ratings.n_users)
+
+
+@pytest.mark.parametrize("target", ["ordered", "one_hot", "binary"])
+@pytest.mark.parametrize("values", ["real", "signs"])
+@pytest.mark.parametrize("votes", ["real", "discrete"])
+def test_the_score_is_the_sum_of_user_times_item_times_votes(ratings, target, values, votes):
+    model = BoostedFactorization(target=target, values=values, votes=votes, **FAST).fit(ratings)
+    factors = np.einsum("ut,it,tl->uil", model.user_factors_, model.item_factors_, model.votes_)
+    assert factors == pytest.approx(scores_of(model), abs=1e-10)
+    scores = model.predict(*all_pairs(ratings), output="score")
+    assert scores.reshape(factors.shape) == pytest.approx(factors, abs=1e-10)
+
+
+def test_of_one_score_column_the_votes_are_folded_into_the_factors(ratings):
+    model = BoostedFactorization(target="binary", values="signs", **FAST).fit(ratings)
+    assert (model.votes_ == 1).all()
+    scores = model.predict(*all_pairs(ratings), output="score")
+    product = model.user_factors_ @ model.item_factors_.T
+    assert scores == pytest.approx(product.ravel(), abs=1e-10)
+    # Each term is the root of its coefficient times a sign, at both sides.
+    sizes = np.abs(model.user_factors_[:, -1])
+    assert sizes == pytest.approx(np.full(len(sizes), sizes[0]))
+    assert np.abs(model.item_factors_[:, -1]) == pytest.approx(np.full(ratings.n_items, sizes[0]))
+
+
+def test_rounds_that_repeat_each_other_are_one_term(ratings):
+    model = BoostedFactorization(values="signs", loss="exponential", votes="discrete",
+                                 learning_rate=0.1, n_rounds=60, random_state=0)  # fmt: skip
+    model.fit(ratings)
+    products = [
+        (u * (1 if u[0] > 0 else -1), z * (1 if z[0] > 0 else -1))
+        for u, z, kind in zip(model.user_values_, model.item_values_, model.kinds_, strict=True)
+        if kind == 2
+    ]
+    different = len({(u.tobytes(), z.tobytes()) for u, z in products})
+    width = model.votes_.shape[1]
+    n_single = width * len({0, 1} & set(model.kinds_.tolist()))
+    assert different < len(products)
+    assert model.votes_.shape[0] == different + n_single
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("votes", ["real", "discrete"])
+def test_signs_are_adaboost_mh_with_products_of_indicators(ratings, loss, votes):
+    settings = {"n_rounds": 15, "loss": loss, "votes": votes, "learning_rate": 0.5}
+    model = BoostedFactorization(values="signs", random_state=3, **settings).fit(ratings)
+    rows = np.column_stack([ratings.users, ratings.items]).astype(float)
+    levels = (ratings.values[:, None] > ratings.levels[:-1]).astype(int)
+    peer = AdaBoostMH(Product(Indicator()), nominal=[0, 1], random_state=3,
+                      init_weights="uniform", **settings).fit(rows, levels)  # fmt: skip
+    users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
+    scores = model.predict(users, items, output="score")
+    assert scores == pytest.approx(peer.decision_function(rows), abs=1e-9)
+
+
+@pytest.mark.parametrize("target", ["ordered", "one_hot", "binary"])
+def test_the_bound_holds_for_signs_at_every_round(ratings, target):
+    settings = {"learning_rate": 1.0, "votes": "discrete", "n_rounds": 30, "random_state": 0}
+    model = BoostedFactorization(values="signs", loss="exponential", target=target, **settings)
+    history = model.fit(ratings).history_
+    assert (history["hamming_loss"] <= history["bound"] + 1e-12).all()
+    assert history["bound"] == pytest.approx(np.cumprod(history["energy"]))
+    assert (history["energy"] < 1).all()
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("votes", ["real", "discrete"])
+def test_the_ratings_of_a_user_under_a_new_name_give_the_same_values(weights, votes):
+    ratings = drawn(weights=weights)
+    model = BoostedFactorization(votes=votes, **FAST).fit(ratings)
+    rows = ratings.users == 4
+    again = Ratings.from_arrays(
+        np.full(rows.sum(), 999), ratings.item_ids.values[ratings.items[rows]],
+        ratings.values[rows], weights=None if not weights else ratings.weights[rows],
+    )  # fmt: skip
+    more = model.fold_in(again)
+    assert more.user_values_[:, -1] == pytest.approx(model.user_values_[:, 4], abs=1e-9)
+    items = ratings.item_ids.values
+    assert more.predict(999, items) == pytest.approx(model.predict(4, items), abs=1e-9)
+
+
+def test_features_of_a_new_user_count_too():
+    ratings = drawn(40, 20, features=True)
+    model = BoostedFactorization(**FAST).fit(ratings)
+    rows = ratings.users == 4
+    features = ratings.user_features
+    row = [[features.column(j).reals()[4] for j in range(2)]]
+    again = Ratings.from_arrays(
+        np.full(rows.sum(), 999), ratings.item_ids.values[ratings.items[rows]],
+        ratings.values[rows], user_features=([999], np.array(row)),
+    )  # fmt: skip
+    more = model.fold_in(again)
+    assert more.user_values_[:, -1] == pytest.approx(model.user_values_[:, 4], abs=1e-9)
+
+
+def test_users_and_items_without_ratings_are_known_by_their_features():
+    ratings = drawn(60, 30, features=True)
+    kinds = ratings.item_features.column(0).reals()
+    cold = 7
+    train = ratings.take(ratings.items != cold)
+    model = BoostedFactorization(n_rounds=100, regularization=50, random_state=0).fit(train)
+    users = ratings.user_ids.values
+    predicted = model.predict(users, cold)
+    like = model.predict(users, ratings.item_ids.values[kinds == kinds[cold]][0])
+    unlike = model.predict(users, ratings.item_ids.values[kinds != kinds[cold]][0])
+    assert np.corrcoef(predicted, like)[0, 1] > 0.5
+    assert np.corrcoef(predicted, unlike)[0, 1] < -0.5
+    plain = BoostedFactorization(side_features=False, **FAST).fit(train)
+    with pytest.raises(ValueError, match="items must be ids that training knows"):
+        plain.predict(users, cold)
+
+
+def test_products_of_users_and_features_of_items_predict_new_items():
+    ratings = drawn(60, 30, features=True)
+    kinds = ratings.item_features.column(0).reals()
+    cold = 7
+    train = ratings.take(ratings.items != cold)
+    model = BoostedFactorization(values="signs", columns=["user", "x0"], n_rounds=40,
+                                 learning_rate=0.3, random_state=0).fit(train)  # fmt: skip
+    same = ratings.item_ids.values[kinds == kinds[cold]]
+    users = ratings.user_ids.values
+    assert model.predict(users, cold) == pytest.approx(model.predict(users, same[0]))
+
+
+def test_rules_on_features_of_users_judge_new_users(tmp_path):
+    ratings = drawn(60, 30, features=True)
+    model = BoostedFactorization(values="signs", columns=["x0", "x1", "item"], n_rounds=30,
+                                 learning_rate=0.3, random_state=0).fit(ratings)  # fmt: skip
+    table = ratings.user_features
+    row = [[table.column(j).reals()[4] for j in range(2)]]
+    new = Ratings.from_arrays([999], [0], [3], user_features=([999], np.array(row)))
+    model.save(tmp_path / "model")
+    items = ratings.item_ids.values
+    for known in (model, edgewise.load(tmp_path / "model")):
+        more = known.fold_in(new)
+        assert np.array_equal(more.user_values_[:, -1], model.user_values_[:, 4])
+        assert more.predict(999, items) == pytest.approx(model.predict(4, items))
+
+
+def test_unknown_columns_are_named(ratings):
+    model = BoostedFactorization(values="signs", columns=["user", "colour"], n_rounds=1)
+    with pytest.raises(ValueError, match=r"columns must be among 'user', 'item', got 'colour'"):
+        model.fit(ratings)
+
+
+def test_the_parts_of_an_explanation_add_up(ratings):
+    ratings = drawn(40, 20, features=True)
+    model = BoostedFactorization(**FAST).fit(ratings)
+    for user, item in [(0, 0), (3, 7), (11, 2)]:
+        why = model.explain(user, item)
+        parts = why.mean + why.user_offset + why.item_offset + why.own
+        parts += sum(points for _, points in why.rated + why.features)
+        assert parts == pytest.approx(why.rating)
+        assert why.rating == pytest.approx(model.predict(user, item))
+        mine = ratings.items[ratings.users == user]
+        assert {item for item, _ in why.rated} == set(ratings.item_ids.values[mine].tolist())
+        assert str(why).startswith(f"{user} and {item}: {why.rating:.2f}")
+
+
+def test_the_training_error_falls_and_is_recorded(ratings):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    errors = model.history_["train_rmse"]
+    assert (np.diff(errors) < 1e-3).all()
+    users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
+    wrong = model.predict(users, items) - ratings.values
+    assert errors[-1] == pytest.approx(np.sqrt((wrong**2).mean()))
+
+
+def test_stages_end_in_the_model(ratings):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    users, items = [0, 1, 2], [3, 4, 5]
+    stages = list(model.staged_predict(users, items))
+    assert len(stages) == model.n_rounds_ + 1
+    assert stages[-1] == pytest.approx(model.predict(users, items))
+
+
+@pytest.mark.parametrize("values", ["real", "signs"])
+def test_validation_chooses_the_number_of_rounds(values):
+    ratings = drawn(60, 40, 0.3, seed=5)
+    model = BoostedFactorization(80, values=values, regularization=0.5, learning_rate=1.0,
+                                 validation_fraction=0.2, random_state=0).fit(ratings)  # fmt: skip
+    errors = model.history_["validation_rmse"]
+    assert model.n_rounds_ == len(errors) < 80
+    assert errors.argmin() == len(errors) - 1
+    patient = BoostedFactorization(80, values=values, regularization=0.5, learning_rate=1.0,
+                                   validation_fraction=0.2, patience=3, random_state=0)  # fmt: skip
+    assert patient.fit(ratings).n_rounds_ <= model.n_rounds_
+
+
+@pytest.mark.parametrize("values", ["real", "signs"])
+def test_the_model_is_the_same_for_any_number_of_threads(monkeypatch, values):
+    monkeypatch.setattr("edgewise.recommend.boosted.passes._PART", 60)
+    ratings = drawn()
+    one, two = (BoostedFactorization(values=values, n_jobs=n, **FAST).fit(ratings) for n in (1, 2))
+    assert np.array_equal(one.user_values_, two.user_values_)
+    assert np.array_equal(one.round_votes_, two.round_votes_)
+
+
+def test_the_model_is_the_same_compiled_or_not(monkeypatch, ratings):
+    models = []
+    for backend in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+        models.append(BoostedFactorization(**FAST).fit(ratings))
+    assert np.array_equal(models[0].user_values_, models[1].user_values_)
+    assert np.array_equal(models[0].item_values_, models[1].item_values_)
+
+
+def test_a_weight_of_two_for_all_changes_nothing(ratings):
+    doubled = Ratings.from_arrays(
+        ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items],
+        ratings.values, weights=np.full(len(ratings), 2.0),
+    )  # fmt: skip
+    one, two = (BoostedFactorization(**FAST).fit(data) for data in (ratings, doubled))
+    assert np.array_equal(one.user_values_, two.user_values_)
+
+
+def test_predictions_as_level_mode_and_expectation(ratings):
+    model = BoostedFactorization(**FAST).fit(ratings)
+    users, items = all_pairs(ratings)
+    assert set(model.predict(users, items, output="level")) <= set(ratings.levels)
+    assert set(model.predict(users, items, output="mode")) <= set(ratings.levels)
+    expected = model.predict(users, items)
+    assert expected.min() >= 1
+    assert expected.max() <= 5
+    with pytest.raises(ValueError, match="output must be one of"):
+        model.predict(users, items, output="rank")
+
+
+def test_a_file_keeps_everything(tmp_path):
+    ratings = drawn(features=True)
+    for values in ("real", "signs"):
+        model = BoostedFactorization(values=values, **FAST).fit(ratings)
+        model.save(tmp_path / "model.edgewise")
+        again = edgewise.load(tmp_path / "model.edgewise")
+        assert again.history_.keys() == model.history_.keys()
+        users, items = all_pairs(ratings)
+        assert np.array_equal(again.predict(users, items), model.predict(users, items))
+        if values == "real":
+            assert str(again.explain(1, 2)) == str(model.explain(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_rounds": 0}, "n_rounds must be"),
+        ({"target": "levels"}, "target must be one of"),
+        ({"values": "wide"}, "values must be one of"),
+        ({"terms": 3}, "terms must be"),
+        ({"loss": "exponential"}, "loss='exponential' goes with values='signs'"),
+        ({"regularization": 0}, "regularization must be"),
+        ({"patience": 5}, "patience needs"),
+        ({"columns": ["user"]}, "columns must be a list of names, with values='signs'"),
+    ],
+)
+def test_wrong_settings_are_named(ratings, settings, words):
+    with pytest.raises(ValueError, match=words):
+        BoostedFactorization(**settings).fit(ratings)

@@ -1,0 +1,186 @@
+"""Many models over folds: values, times, the best of outputs, and the printed table."""
+
+import numpy as np
+import pytest
+
+from edgewise import Ratings
+from edgewise.recommend import BiasBaseline, Comparison, Popularity, compare, evaluate
+from edgewise.recommend.base import Recommender
+
+ROWS = [(user, item, 1 + (user * 7 + item * 3) % 5) for user in range(12) for item in range(10)]
+
+
+class Constant(Recommender):
+    """Predicts one number, and a level of its own."""
+
+    def __init__(self, number=3.0, level=None):
+        self.number = number
+        self.level = level
+
+    def _fit(self, ratings):
+        pass
+
+    def _pair_scores(self, users, items):
+        return np.full(len(users), self.number)
+
+    def predict(self, users, items, unknown="raise", output="expected"):
+        said = super().predict(users, items, unknown)
+        own = self.level is not None and output == "level"
+        return np.full(len(said), float(self.level)) if own else said
+
+
+class Broken(Constant):
+    def _fit(self, ratings):
+        raise ZeroDivisionError("nothing to divide by")
+
+
+def ratings():
+    return Ratings.from_arrays(*zip(*ROWS, strict=True))
+
+
+def test_values_are_those_of_single_evaluations():
+    folds = list(ratings().folds(3, random_state=1))
+    found = compare({"bias": BiasBaseline()}, folds, ["rmse", "ndcg"], k=5)
+    for place, (train, test) in enumerate(folds):
+        alone = evaluate(BiasBaseline().fit(train), test, ["rmse", "ndcg"], k=5)
+        for name, value in alone.items():
+            assert found.folds_["bias"][name][place] == value
+    assert found.table[0]["rmse"] == pytest.approx(found.folds_["bias"]["rmse"].mean())
+    assert found.metrics == ("rmse", "ndcg@5")
+    assert found.n_folds == 3
+
+
+def test_ratings_are_folded_and_one_split_is_one_fold():
+    ours, theirs = (compare([BiasBaseline()], ratings(), "rmse", random_state=4) for _ in range(2))
+    assert ours.n_folds == 5
+    assert ours.folds_["BiasBaseline"]["rmse"].tolist() == (
+        theirs.folds_["BiasBaseline"]["rmse"].tolist()
+    )
+    one = compare(BiasBaseline(), ratings().split(random_state=0), "rmse")
+    assert one.n_folds == 1
+    assert compare(BiasBaseline(), ratings().folds(2), "rmse").n_folds == 2
+
+
+def test_the_model_that_was_given_stays_as_it_is():
+    model = BiasBaseline()
+    compare([model], ratings(), "rmse", folds=2)
+    assert not hasattr(model, "ratings_")
+
+
+def test_each_model_is_judged_by_its_best_output_over_all_folds():
+    data = Ratings.from_arrays([0] * 5 + [1] * 5, [*range(5)] * 2, [1, 2, 2, 2, 5, 5, 5, 5, 5, 5])
+    first = np.isin(np.arange(10), [1, 2, 4])
+    splits = [(data.take(~first), data.take(first)), (data.take(first), data.take(~first))]
+    models = {"rounds": Constant(4.6), "own": Constant(3.0, level=5)}
+    found = compare(models, splits, ["mae_best", "one_zero_best", "mae", "mae_level"])
+    for name in models:
+        values = found.folds_[name]
+        sums = values["mae"].sum(), values["mae_level"].sum()
+        taken = "mae_level" if sums[1] < sums[0] else "mae"
+        assert values["mae_best"].tolist() == values[taken].tolist()
+        assert found.outputs_[name]["mae_best"] == ("level" if "level" in taken else "expected")
+    # 3 is rounded to 2: wrong are 1 of 3 and 6 of 7; by its level of 5 it is 2 of 3 and 2 of 7.
+    assert found.outputs_["own"]["one_zero_best"] == "level"
+    assert found.folds_["own"]["one_zero_best"].tolist() == [2 / 3, 2 / 7]
+
+
+def test_the_best_model():
+    models = {"worse": Constant(1.0), "better": Constant(3.0), "scores": Popularity()}
+    found = compare(models, ratings(), ["rmse", "auc"], random_state=0)
+    assert found.best("rmse") == "better"
+    assert (
+        found.best("auc")
+        == found.models[int(np.argmax([found.value(name, "auc") for name in models]))]
+    )
+    assert found.best("fit_s") in models
+    assert np.isnan(found.value("scores", "rmse"))
+    with pytest.raises(ValueError, match="metric must be one of 'rmse', 'auc'"):
+        found.best("mae")
+    only = compare([Popularity()], ratings(), "rmse", folds=2)
+    with pytest.raises(ValueError, match="defined for none"):
+        only.best("rmse")
+
+
+def test_times_are_there():
+    found = compare([BiasBaseline()], ratings(), "rmse", folds=2)
+    for name in ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s"):
+        assert (found.folds_["BiasBaseline"][name] >= 0).all()
+        assert found.table[0][name] == np.median(found.folds_["BiasBaseline"][name])
+
+
+def test_one_table_is_printed():
+    folds = {
+        "first": {
+            "rmse": np.array([1.0, 0.9]),
+            "mae_best": np.array([0.7, 0.7]),
+            "ndcg@10": np.array([0.25, 0.5]),
+            "fit_s": np.array([12.0, 1.0]),
+        },
+        "the second": {
+            "rmse": np.array([np.nan, np.nan]),
+            "mae_best": np.array([0.8, 0.9]),
+            "ndcg@10": np.array([0.5, 0.5]),
+            "fit_s": np.array([0.25, 0.25]),
+        },
+    }
+    outputs = {"first": {"mae_best": "level"}, "the second": {"mae_best": "expected"}}
+    metrics = ("rmse", "mae_best", "ndcg@10")
+    printed = str(Comparison(("first", "the second"), metrics, folds, outputs))
+    assert printed.split("\n") == [
+        "                        mae      ndcg     fit",
+        "model         rmse     best       @10       s",
+        "first       0.9500*  0.7000l*  0.3750   6.500",
+        "the second       -   0.8500    0.5000*  0.250*",
+        "mean of 2 folds; seconds: median; * best; l judged by the predicted level",
+    ]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library):
+    pytest.importorskip(library)
+    found = compare([BiasBaseline(), Popularity()], ratings(), ["rmse", "auc"], folds=2)
+    frame = found.to_frame(library)
+    assert list(frame["model"]) == ["BiasBaseline", "Popularity"]
+    assert list(frame.columns)[:3] == ["model", "rmse", "auc"]
+
+
+def test_names_of_models():
+    listed = [Constant(2.0), ("named", Constant(3.0)), Constant(4.0)]
+    assert compare(listed, ratings(), "rmse", folds=2).models == (
+        "Constant",
+        "named",
+        "Constant 2",
+    )
+
+
+def test_a_model_that_fails_is_named():
+    with pytest.raises(RuntimeError, match="model 'odd' failed on fold 1: ZeroDivisionError: noth"):
+        compare({"fine": Constant(), "odd": Broken()}, ratings())
+
+
+def test_progress(capsys):
+    compare([Constant()], ratings(), "rmse", folds=2, verbose=1)
+    assert "2/2 fits" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"models": []}, "at least one recommender"),
+        ({"models": 3}, "models must be recommenders, got int"),
+        ({"models": ["bias"]}, "models must be recommenders, got str"),
+        ({"models": {1: Constant()}}, "models must have strings as names, got 1"),
+        ({"models": [("a", Constant()), ("a", Constant())]}, "'a' twice"),
+        ({"ratings": 3}, "ratings must be Ratings, or pairs"),
+        ({"ratings": []}, "ratings must be Ratings, or pairs"),
+        ({"ratings": [1, 2]}, "ratings must be Ratings, or pairs"),
+        ({"folds": 1}, "folds must be"),
+        ({"metrics": "best"}, "metrics must be among"),
+        ({"relevant": float("nan")}, "relevant must be"),
+        ({"unknown": None}, "unknown must be one of"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    settings = {"models": [Constant()], "ratings": ratings()} | arguments
+    with pytest.raises((TypeError, ValueError), match=message):
+        compare(**settings)

@@ -1,0 +1,90 @@
+"""The function that all solvers minimise: by hand, and its gradient by finite differences."""
+
+import numpy as np
+import pytest
+
+from edgewise import Ratings
+from edgewise.recommend.factorization.objective import Factors, Objective
+
+
+def flat(factors):
+    parts = (factors.users, factors.items, factors.user_biases, factors.item_biases)
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def unflat(vector, like):
+    parts, at = [], 0
+    for part in (like.users, like.items, like.user_biases, like.item_biases):
+        parts.append(vector[at : at + part.size].reshape(part.shape))
+        at += part.size
+    return Factors(*parts)
+
+
+def random_factors(ratings, k, seed=1):
+    factors = Factors.drawn(ratings.n_users, ratings.n_items, k, 1.0, np.random.default_rng(seed))
+    factors.user_biases[:] = np.linspace(-1, 1, ratings.n_users)
+    factors.item_biases[:] = np.linspace(1, -0.5, ratings.n_items)
+    return factors
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("biases", [False, True])
+def test_gradient_is_that_of_finite_differences(make_ratings, weighted, biases):
+    ratings = make_ratings(weighted=weighted)
+    objective = Objective.of(ratings, 0.3, biases)
+    factors = random_factors(ratings, 3)
+    if not biases:
+        factors.user_biases[:] = factors.item_biases[:] = 0.0
+    at, h = flat(factors), 1e-5
+    free = slice(None) if biases else slice(0, factors.users.size + factors.items.size)
+    slopes = np.zeros_like(at)
+    for place in range(len(at))[free]:
+        step = np.zeros_like(at)
+        step[place] = h
+        ahead, behind = (objective.loss(unflat(at + s * step, factors)) for s in (1, -1))
+        slopes[place] = (ahead - behind) / (2 * h)
+    np.testing.assert_allclose(flat(objective.gradient(factors)), slopes, rtol=1e-6, atol=1e-6)
+
+
+def test_loss_by_hand():
+    # A 4 x 4 matrix with six ratings; k = 1, lambda = 0.5.
+    ratings = Ratings.from_arrays([0, 0, 1, 2, 3, 3], [0, 1, 1, 2, 3, 0], [5.0, 3, 4, 1, 2, 3])
+    assert ratings.mean == 3.0
+    factors = Factors(
+        np.array([[1.0], [0.0], [2.0], [-1.0]]),
+        np.array([[1.0], [-1.0], [0.0], [0.5]]),
+        np.array([0.5, 0.0, -1.0, 0.0]),
+        np.array([0.0, 1.0, 0.0, -0.5]),
+    )
+    # R - mean - b - c - UV':  2-.5-0-1, 0-.5-1+1, 1-0-1-0, -2+1-0-0, -1-0+.5+.5, 0-0-0+1
+    errors = [0.5, -0.5, 0.0, -1.0, 0.0, 1.0]
+    # |U|^2 + |V|^2 + b^2 + c^2 of the user and the item of each rating.
+    sizes = [1 + 1 + 0.25, 1 + 1 + 0.25 + 1, 0 + 1 + 1, 4 + 0 + 1, 1 + 0.25 + 0.25, 1 + 1]
+    by_hand = 0.5 * sum(e**2 + 0.5 * s for e, s in zip(errors, sizes, strict=True))
+    objective = Objective.of(ratings, 0.5, True)
+    np.testing.assert_allclose(objective.errors(factors), [0.5, -0.5, 0, -1, 1, 0])
+    assert objective.loss(factors) == pytest.approx(by_hand)
+
+
+def test_a_weight_of_two_counts_as_two_ratings(make_ratings):
+    ratings = make_ratings(seed=3)
+    twice = Ratings.from_arrays(
+        ratings.users, ratings.items, ratings.values, weights=np.full(len(ratings), 2.0)
+    )
+    factors = random_factors(ratings, 2)
+    one, two = (Objective.of(data, 0.1, True) for data in (ratings, twice))
+    assert two.loss(factors) == pytest.approx(2 * one.loss(factors))
+    np.testing.assert_allclose(flat(two.gradient(factors)), 2 * flat(one.gradient(factors)))
+
+
+def test_a_weight_of_nought_is_no_rating(make_ratings):
+    ratings = make_ratings(seed=4)
+    weights = np.ones(len(ratings))
+    weights[::3] = 0.0
+    factors = random_factors(ratings, 2)
+    part = ratings.take(weights > 0)
+    muted = Objective(
+        ratings.users, ratings.items, ratings.values, weights, ratings.n_users, ratings.n_items,
+        part.mean, 0.1, True,
+    )  # fmt: skip
+    assert muted.loss(factors) == pytest.approx(Objective.of(part, 0.1, True).loss(factors))

@@ -1,0 +1,362 @@
+"""The recommender: whose ratings vote, and how."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgewise
+from edgewise import Ratings, metrics
+from edgewise.recommend import RankBoostRecommender
+from edgewise.recommend.rank_boosted import recommender as module
+
+from .worlds import world
+
+THESIS = {"start": "zero", "learning_rate": 1.0, "max_features": 1.0}
+
+
+def viewers_of(model, user):
+    """Return the ids of the users that a user's rules are about."""
+    texts = [rule.text for rule in model.rules(user, None) if "user " in rule.text]
+    return {text.split("user ")[1].split()[0] for text in texts}
+
+
+def without(ratings, users):
+    return ratings.take(~np.isin(ratings.users, users))
+
+
+# Whose ratings vote.
+
+
+@pytest.mark.parametrize("start", ["zero", "mean"])
+def test_ones_own_ratings_are_never_features(start):
+    model = RankBoostRecommender(30, start=start, learning_rate=0.5, monotone="none").fit(world(0))
+    for user in range(14):
+        assert str(user) not in viewers_of(model, user)
+        assert len(viewers_of(model, user)) > 1
+
+
+def test_a_ranker_depends_on_ones_own_ratings_only_as_grades():
+    # Another user with the same ratings, who is no viewer, has the same ranker.
+    ratings = world(1)
+    mine = ratings.users == 3
+    users = np.concatenate([ratings.users, np.full(mine.sum(), 99)])
+    items = np.concatenate([ratings.items, ratings.items[mine]])
+    values = np.concatenate([ratings.values, ratings.values[mine]])
+    both = Ratings.from_arrays(users, items, values)
+    some = [user for user in range(14) if user != 3]
+    model = RankBoostRecommender(20, viewers=some, start="mean").fit(both)
+    np.testing.assert_array_equal(
+        model.predict(3, ratings.item_ids.values), model.predict(99, ratings.item_ids.values)
+    )
+
+
+def test_a_new_user_gets_the_ranker_that_training_would_have_given():
+    ratings = world(2)
+    whole = RankBoostRecommender(20, **THESIS).fit(ratings)
+    new = ratings.users == 13
+    told = Ratings.from_arrays(["new"] * new.sum(), ratings.items[new], ratings.values[new])
+    rest = [str(user) for user in ratings.users[~new]]
+    others = Ratings.from_arrays(rest, ratings.items[~new], ratings.values[~new])
+    model = RankBoostRecommender(20, **THESIS).fit(others).fold_in(told)
+    items = ratings.item_ids.values
+    np.testing.assert_allclose(model.predict("new", items), whole.predict(13, items), rtol=1e-12)
+    assert sorted(rule.text for rule in model.rules("new", None)) == sorted(
+        rule.text for rule in whole.rules(13, None)
+    )
+
+
+def test_two_models_may_know_different_users_by_one_index():
+    ratings = world(2)
+    model = RankBoostRecommender(10, **THESIS).fit(ratings)
+    liked = {51: {0: 5.0, 1: 1.0, 2: 4.0}}
+    disliked = {52: {0: 1.0, 1: 5.0, 2: 2.0}}
+    one, two = model.fold_in(liked), model.fold_in(disliked)
+    assert one.predict(51, 0) > one.predict(51, 1)
+    assert two.predict(52, 0) < two.predict(52, 1)
+
+
+@pytest.mark.parametrize("viewers", [5, [3, 8, 11]])
+def test_viewers_may_be_some_users(viewers):
+    model = RankBoostRecommender(20, viewers=viewers, random_state=1).fit(world(3))
+    voices = set().union(*(viewers_of(model, user) for user in range(14)))
+    assert voices == {str(user) for user in model.viewers_}
+    assert len(model.viewers_) == (5 if viewers == 5 else 3)
+    if viewers == 5:
+        again = RankBoostRecommender(20, viewers=5, random_state=1).fit(world(3))
+        np.testing.assert_array_equal(again.viewers_, model.viewers_)
+
+
+def test_the_mean_is_that_of_viewers_only():
+    ratings = world(3)
+    model = RankBoostRecommender(viewers=[3, 8, 11]).fit(ratings)
+    some = without(ratings, [u for u in range(14) if u not in (3, 8, 11)])
+    np.testing.assert_array_equal(
+        model.item_counts_, np.bincount(some.items, minlength=ratings.n_items)
+    )
+    alone = RankBoostRecommender().fit(some)
+    assert model.start_weight_ == alone.start_weight_
+
+
+# What the rules say.
+
+
+def test_the_side_of_missing_ratings_is_learned():
+    # Ann likes what Bob did not rate, and Cat dislikes what Bob did not rate.
+    ratings = Ratings.from_dict({
+        "ann": {"a": 5, "b": 5, "c": 1, "d": 1},
+        "bob": {"c": 4, "d": 2, "e": 3},
+        "cat": {"a": 1, "b": 1, "c": 5, "d": 5},
+    })  # fmt: skip
+    model = RankBoostRecommender(1, viewers=["bob"], **THESIS).fit(ratings)
+    assert model.rules("ann")[0].text == "-3.45 where (user bob rated it)"
+    assert model.rules("cat")[0].text == "+3.45 where (user bob rated it)"
+    assert model.predict("ann", "a") > model.predict("ann", "e")
+    assert model.predict("cat", "a") < model.predict("cat", "e")
+
+
+def test_missing_ratings_go_with_the_better_side():
+    ratings = Ratings.from_dict({
+        "ann": {"a": 5, "b": 4, "c": 4, "d": 1},
+        "bob": {"a": 5, "b": 5, "d": 2, "e": 1},
+    })  # fmt: skip
+    model = RankBoostRecommender(1, viewers=["bob"], **THESIS).fit(ratings)
+    assert model.rules("ann")[0].text.endswith(
+        "where (user bob rated it >= 3.5 or did not rate it)"
+    )
+    low = RankBoostRecommender(1, viewers=["bob"], q_def=0, **THESIS).fit(ratings)
+    assert low.rules("ann")[0].text.endswith("where (user bob rated it >= 3.5)")
+    assert low.predict("ann", "c") == low.predict("ann", "d") == 0.0
+
+
+def test_rules_may_abstain_on_missing_ratings():
+    ratings = Ratings.from_dict({
+        "ann": {"a": 5, "b": 4, "c": 4, "d": 1},
+        "bob": {"a": 5, "b": 5, "d": 2, "e": 1},
+    })  # fmt: skip
+    model = RankBoostRecommender(1, viewers=["bob"], q_def=0.5, **THESIS).fit(ratings)
+    assert model.rules("ann")[0].text.endswith("(user bob rated it >= 3.5; half where unrated)")
+    high, half, low = model.predict("ann", ["a", "c", "d"])
+    assert low == 0.0
+    assert half == pytest.approx(high / 2)
+
+
+def test_where_nothing_was_missing_a_rule_is_of_two_minds():
+    ratings = Ratings.from_dict({"ann": {"a": 5, "b": 1}, "bob": {"a": 5, "b": 2}, "cat": {"c": 3}})
+    model = RankBoostRecommender(1, viewers=["bob", "cat"], **THESIS).fit(ratings)
+    assert model.rules("ann")[0].text == (
+        "+3.45 where (user bob rated it >= 3.5; half where unrated)"
+    )
+    high, half, low = model.predict("ann", ["a", "c", "b"])
+    assert half == pytest.approx((high + low) / 2)
+
+
+def test_higher_ratings_never_lower_the_score():
+    model = RankBoostRecommender(60, **THESIS).fit(world(4))
+    for user in range(14):
+        thresholds = [rule for rule in model.rules(user, None) if ">=" in rule.text]
+        assert thresholds
+        assert all(rule.text.startswith("+") for rule in thresholds)
+    free = RankBoostRecommender(60, monotone="none", **THESIS).fit(world(4))
+    texts = [
+        rule.text for user in range(14) for rule in free.rules(user, None) if ">=" in rule.text
+    ]
+    assert any(text.startswith("-") for text in texts)
+
+
+@pytest.mark.parametrize("start", ["zero", "mean"])
+def test_votes_sum_to_the_score(start):
+    model = RankBoostRecommender(30, start=start).fit(world(5))
+    for user in (0, 4):
+        for item in range(0, 40, 7):
+            why = model.explain(user, item)
+            assert (why.user, why.item) == (user, item)
+            assert why.score == model.predict(user, item)
+            assert sum(vote.amount for vote in why.votes) == pytest.approx(why.score)
+            sizes = [abs(vote.amount) for vote in why.votes]
+            assert sizes == sorted(sizes, reverse=True)
+            assert str(why).count("\n") == len(why.votes)
+
+
+def test_rules_are_the_strongest_first():
+    model = RankBoostRecommender(30).fit(world(5))
+    everything = model.rules(2, None)
+    sizes = [rule.alpha for rule in everything]
+    assert sizes == sorted(sizes, reverse=True)
+    assert model.rules(2, 3) == everything[:3]
+    assert {rule.round for rule in everything} == set(range(len(everything)))
+    assert next(rule for rule in everything if "mean rating of others" in rule.text).round == 0
+
+
+@pytest.mark.parametrize("q_def", [None, 0, 0.5, 1])
+def test_item_features_vote(q_def):
+    rng = np.random.default_rng(0)
+    genres = np.array(["crime", "drama", "farce"])[rng.integers(3, size=40)]
+    features = pd.DataFrame({"item": range(40), "genre": genres, "year": rng.integers(60, 99, 40)})
+    taste = np.where(genres == "farce", 5.0, 1.0)
+    noise = rng.integers(1, 6, size=(3, 40))
+    users = np.repeat(["fan", "b", "c", "d"], [30, 40, 40, 40])
+    items = np.concatenate([np.arange(30), *[np.arange(40)] * 3])
+    values = np.concatenate([taste[:30], *noise])
+    ratings = Ratings.from_arrays(users, items, values, item_features=features)
+    model = RankBoostRecommender(5, q_def=q_def, **THESIS).fit(ratings)
+    assert "genre = farce" in model.rules("fan")[0].text
+    best = set(model.recommend("fan", n=10).ids.tolist())
+    farces = {int(item) for item in np.flatnonzero(genres[30:] == "farce") + 30}
+    assert set(model.recommend("fan", n=len(farces)).ids.tolist()) == farces
+    assert best >= farces
+    assert "genre = farce: yes" in str(model.explain("fan", min(farces)))
+    blind = RankBoostRecommender(5, side_features=False, **THESIS).fit(ratings)
+    assert not any("genre" in rule.text for rule in blind.rules("fan", None))
+
+
+# Users of whom there is little to learn.
+
+
+@pytest.mark.parametrize("start", ["zero", "mean"])
+@pytest.mark.parametrize("said", [{0: 4.0}, {0: 4.0, 1: 4.0, 2: 4.0}])
+def test_without_pairs_items_are_ordered_by_their_means(start, said):
+    ratings = world(6)
+    model = RankBoostRecommender(start=start).fit(ratings).fold_in({77: said})
+    assert model.rules(77) == []
+    sums = np.bincount(ratings.items, ratings.values)
+    counts = np.bincount(ratings.items)
+    means = (sums + 5 * ratings.mean) / (counts + 5)
+    np.testing.assert_allclose(model.predict(77, ratings.item_ids.values), means)
+    assert "the average viewer" in str(model.explain(77, 5))
+
+
+def test_implicit_feedback_has_no_pairs():
+    ratings = world(6)
+    chosen = Ratings.from_arrays(ratings.users, ratings.items)
+    model = RankBoostRecommender().fit(chosen)
+    assert all(model.rules(user) == [] for user in range(14))
+    assert np.isfinite(model.recommend(0, n=5).scores).all()
+
+
+def test_unknown_sides_have_scores_by_mean():
+    ratings = world(6)
+    model = RankBoostRecommender(10).fit(ratings)
+    found = model.predict([1000, 1000], [3, 5], unknown="mean")
+    np.testing.assert_array_equal(found, model._item_means()[[3, 5]])
+    assert np.isfinite(model.predict(0, 1000, unknown="mean"))
+    assert model.predict(1000, 1000, unknown="mean") == model.mean_
+
+
+# Many users at once.
+
+
+def test_many_users_at_once_are_as_one_by_one(monkeypatch):
+    ratings = world(8)
+    lazy = RankBoostRecommender(15).fit(ratings)
+    alone = {user: lazy.predict(user, ratings.item_ids.values) for user in (9, 2, 13, 0, 5)}
+    for backend in ("numpy", "numba"):
+        for n_jobs in (1, 3):
+            monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+            model = RankBoostRecommender(15, n_jobs=n_jobs).fit(ratings).fit_users()
+            for user, scores in alone.items():
+                found = model.predict(user, ratings.item_ids.values)
+                np.testing.assert_array_equal(found, scores)
+
+
+def test_rankers_are_trained_once(monkeypatch):
+    model = RankBoostRecommender(5).fit(world(8)).fit_users([0, 1])
+    trained = []
+    train = RankBoostRecommender._train
+    monkeypatch.setattr(
+        RankBoostRecommender,
+        "_train",
+        lambda self, user, how: trained.append(user) or train(self, user, how),
+    )
+    model.recommend([0, 1, 2])
+    model.predict([1, 2], [3, 4])
+    model.fold_in({50: {0: 5.0, 1: 1.0}}).recommend([1, 2, 50])
+    assert trained == [2, 14]
+
+
+def test_compiled_code_is_for_many_users_only():
+    model = RankBoostRecommender().fit(world(8))
+    assert model._trainer([0]) is module.boost_in_numpy
+    assert model._trainer([0] * 10**5) is not module.boost_in_numpy
+
+
+def test_trained_rankers_are_in_the_file(tmp_path, monkeypatch):
+    model = RankBoostRecommender(10).fit(world(9)).fit_users([3, 1])
+    wanted = model.predict([1, 3], [5, 6])
+    model.save(tmp_path / "model.edgewise")
+    twin = edgewise.load(tmp_path / "model.edgewise")
+    assert twin.rules(3) == model.rules(3)
+
+    def refuse(*_):
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(RankBoostRecommender, "_train", refuse)
+    np.testing.assert_array_equal(twin.predict([1, 3], [5, 6]), wanted)
+    with pytest.raises(AssertionError, match="trained again"):
+        twin.predict(2, 5)
+
+
+def test_progress_is_shown_by_users(capsys):
+    RankBoostRecommender(2, verbose=1).fit(world(9)).fit_users()
+    assert "14/14 users" in capsys.readouterr().err
+
+
+# Wrong arguments.
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"n_rounds": 0}, ValueError, "n_rounds must be an integer of at least 1"),
+        ({"n_rounds": 2.5}, TypeError, "n_rounds must be an integer"),
+        ({"learning_rate": 0.0}, ValueError, "learning_rate must be"),
+        ({"learning_rate": 1.5}, ValueError, "learning_rate must be"),
+        ({"max_features": 0.0}, ValueError, "max_features must be"),
+        ({"start": "best"}, ValueError, "start must be one of 'mean', 'zero', got 'best'"),
+        ({"monotone": "up"}, ValueError, "monotone must be one of"),
+        ({"q_def": 2}, ValueError, "q_def must be None, 0, 0.5 or 1, got 2"),
+        ({"q_def": True}, ValueError, "q_def must be None, 0, 0.5 or 1"),
+        ({"pair_weight": "root"}, ValueError, "pair_weight must be one of"),
+        ({"viewers": 0}, ValueError, "viewers must be"),
+        ({"viewers": "ann"}, TypeError, "viewers must be"),
+        ({"viewers": [0, 99]}, ValueError, "viewers must be .*99"),
+        ({"side_features": "yes"}, TypeError, "side_features must be True or False"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
+    ],
+)
+def test_errors_name_the_parameter(settings, error, words):
+    with pytest.raises(error, match=words):
+        RankBoostRecommender(**settings).fit(world(0))
+
+
+def test_errors_name_the_argument():
+    model = RankBoostRecommender(2).fit(world(0))
+    for ask in (model.rules, model.fit_users, lambda user: model.explain(user, 0)):
+        with pytest.raises(ValueError, match=r"users must be ids that training knows, got .*99"):
+            ask(99)
+    with pytest.raises(ValueError, match="items must be"):
+        model.explain(0, 99)
+    with pytest.raises(ValueError, match="n must be"):
+        model.rules(0, 0)
+
+
+@pytest.mark.real_data
+def test_it_orders_movies_better_than_chance_and_than_the_thesis():
+    from edgewise import datasets
+
+    ratings = datasets.load_ratings("ml_100k").ratings
+    rng = np.random.default_rng(0)
+    users = rng.permutation(ratings.n_users)
+    viewers, targets = users[:100], users[100:160]
+    test = np.isin(ratings.users, targets) & (rng.random(len(ratings)) < 0.5)
+    train = ratings.take(
+        (np.isin(ratings.users, viewers) | np.isin(ratings.users, targets)) & ~test
+    )
+    asked = ratings.take(test)
+    ids = ratings.user_ids.values[asked.users], ratings.item_ids.values[asked.items]
+    losses = []
+    for settings in ({}, THESIS):
+        names = ratings.user_ids.values[viewers].tolist()
+        model = RankBoostRecommender(viewers=names, side_features=False, **settings).fit(train)
+        scores = model.predict(*ids, unknown="mean")
+        losses.append(metrics.disagreement(asked.values, scores, asked.users))
+    assert losses[0] < losses[1] < 0.42

@@ -1,0 +1,26 @@
+"""What every recommender must pass."""
+
+from edgewise.recommend import RankBoostRecommender
+
+from ..common import RecommenderTests
+
+
+class TestRankBoostRecommender(RecommenderTests):
+    # Of eight ratings each, rules also learn who did not rate what, which means nothing here.
+    knows_tastes = False
+
+    def make(self):
+        return RankBoostRecommender(n_rounds=10)
+
+
+class TestFromZero(RecommenderTests):
+    def make(self):
+        return RankBoostRecommender(5, start="zero", learning_rate=1.0, q_def=0.5)
+
+
+class TestWithItemFeatures(RecommenderTests):
+    needs_features = True
+    knows_cold_items = True
+
+    def make(self):
+        return RankBoostRecommender(n_rounds=30, learning_rate=0.1, q_def=0.5)

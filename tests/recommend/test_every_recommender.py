@@ -1,0 +1,202 @@
+"""Every recommender passes the shared tests, and none is left out."""
+
+import inspect
+
+import pytest
+
+from edgewise import recommend
+from edgewise.recommend import files
+
+from .common import RecommenderTests
+
+
+class TestRandomRecommender(RecommenderTests):
+    knows_tastes = False
+    knows_cold_users = True
+
+    def make(self):
+        return recommend.RandomRecommender(random_state=0)
+
+
+class TestPopularity(RecommenderTests):
+    knows_tastes = False
+    knows_cold_users = True
+
+    def make(self):
+        return recommend.Popularity()
+
+
+class TestPopularityByMean(TestPopularity):
+    def make(self):
+        return recommend.Popularity(by="mean")
+
+
+class TestBiasBaseline(RecommenderTests):
+    knows_tastes = False
+
+    def make(self):
+        return recommend.BiasBaseline()
+
+
+class TestItemKNN(RecommenderTests):
+    def make(self):
+        return recommend.ItemKNN(k=3, shrinkage=0.0)
+
+
+class TestItemKNNOfChoices(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.ItemKNN(k=3, implicit=True)
+
+
+class TestUserKNN(RecommenderTests):
+    def make(self):
+        return recommend.UserKNN(k=3, shrinkage=0.0)
+
+
+class TestUserKNNOfChoices(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.UserKNN(k=3, implicit=True)
+
+
+class TestRankingNeighbour(RecommenderTests):
+    def make(self):
+        return recommend.RankingNeighbour(k=5, random_state=0)
+
+
+class TestUserRegression(RecommenderTests):
+    def make(self):
+        return recommend.UserRegression(random_state=0)
+
+
+class TestNormalisedUserRegression(RecommenderTests):
+    def make(self):
+        return recommend.UserRegression(normalise=True, random_state=0)
+
+
+class TestContentRecommender(RecommenderTests):
+    needs_features = True
+    knows_cold_items = True
+
+    def make(self):
+        return recommend.ContentRecommender(regularization=0.1)
+
+
+class TestBoostedContentRecommender(TestContentRecommender):
+    def make(self):
+        return recommend.ContentRecommender("boosted", n_rounds=5)
+
+
+class TestStochasticFactorization(RecommenderTests):
+    takes_wide_scales = False
+
+    def make(self):
+        return recommend.MatrixFactorization(
+            2, "sgd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
+        )
+
+
+class TestAlternatingFactorization(RecommenderTests):
+    def make(self):
+        return recommend.MatrixFactorization(
+            2, "als", n_epochs=5, regularization=0.3, random_state=0
+        )
+
+
+class TestGradientFactorization(RecommenderTests):
+    def make(self):
+        return recommend.MatrixFactorization(
+            2, "gd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
+        )
+
+
+class TestSVDRecommender(RecommenderTests):
+    def make(self):
+        return recommend.SVDRecommender(2)
+
+
+class TestNonNegativeFactorization(RecommenderTests):
+    takes_negative = False
+
+    def make(self):
+        return recommend.NonNegativeFactorization(2, n_epochs=30, random_state=0)
+
+
+class TestImplicitFactorization(RecommenderTests):
+    implicit = True
+
+    def make(self):
+        return recommend.ImplicitFactorization(2, n_epochs=5, random_state=0)
+
+
+class TestRankBoostRecommender(RecommenderTests):
+    def make(self):
+        return recommend.RankBoostRecommender(10, learning_rate=0.5, q_def=1)
+
+
+class TestBlend(RecommenderTests):
+    def make(self):
+        models = [
+            ("bias", recommend.BiasBaseline()),
+            ("users", recommend.UserKNN(k=3, shrinkage=0.0)),
+            ("factors", recommend.SVDRecommender(1)),
+        ]
+        return recommend.Blend(models, validation_fraction=0.25, random_state=0)
+
+
+class TestBoostedFactorization(RecommenderTests):
+    def make(self):
+        return recommend.BoostedFactorization(40, regularization=1.0, random_state=0)
+
+
+class TestBoostedIndicators(RecommenderTests):
+    def make(self):
+        return recommend.BoostedFactorization(
+            10, values="signs", votes="discrete", learning_rate=0.5, random_state=0
+        )
+
+
+TESTED = [
+    TestRandomRecommender,
+    TestPopularity,
+    TestPopularityByMean,
+    TestBiasBaseline,
+    TestItemKNN,
+    TestItemKNNOfChoices,
+    TestUserKNN,
+    TestUserKNNOfChoices,
+    TestRankingNeighbour,
+    TestUserRegression,
+    TestNormalisedUserRegression,
+    TestContentRecommender,
+    TestBoostedContentRecommender,
+    TestStochasticFactorization,
+    TestAlternatingFactorization,
+    TestGradientFactorization,
+    TestSVDRecommender,
+    TestNonNegativeFactorization,
+    TestImplicitFactorization,
+    TestRankBoostRecommender,
+    TestBlend,
+    TestBoostedFactorization,
+    TestBoostedIndicators,
+]
+
+
+def test_none_is_left_out():
+    assert {type(case().make()).__name__ for case in TESTED} == set(files.KINDS)
+
+
+@pytest.mark.parametrize("name", files.KINDS)
+def test_making_a_model_only_stores_parameters(name):
+    kind = getattr(recommend, name)
+    parameters = list(inspect.signature(kind).parameters.values())
+    given = {one.name: object() for one in parameters}
+    model = kind(**given)
+    assert vars(model) == given
+    assert model.get_params(deep=False) == given
+    for one in parameters:
+        assert one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY), one.name

@@ -1,0 +1,120 @@
+"""Regression on viewers' ratings, against the normal equations and the pseudo-inverse."""
+
+import numpy as np
+import pytest
+
+from edgewise import Ratings
+from edgewise.recommend import UserRegression
+from edgewise.recommend.regression import least_length
+
+
+def random_table(seed, n_users=12, n_items=9, density=0.6):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(1, 6, (n_users, n_items)).astype(float)
+    table[rng.random(table.shape) > density] = np.nan
+    # No user without a rating.
+    table[np.arange(n_users), np.arange(n_users) % n_items] = 3.0
+    return table
+
+
+def by_hand(table, target, normalise=False):
+    """Return a user's predictions: seed 003, section 5.2.3, with a dense pseudo-inverse."""
+    rated = np.flatnonzero(~np.isnan(table[target]))
+    means = np.nanmean(table, axis=1)
+    scales = np.ones(len(table))
+    if normalise:
+        spread = np.nanstd(table, axis=1)
+        scales = np.where(spread > 0, spread, 1.0)
+        table = (table - means[:, None]) / scales[:, None]
+    fills = np.zeros(len(table)) if normalise else means
+    C = np.where(np.isnan(table), fills[:, None], table)
+    C = np.delete(C, target, axis=0)
+    w = table[target, rated] @ np.linalg.pinv(C[:, rated])
+    scores = w @ C
+    return means[target] + scales[target] * scores if normalise else scores
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+@pytest.mark.parametrize("shape", [(12, 9), (4, 30), (30, 6)])
+def test_against_the_pseudo_inverse(shape, normalise):
+    table = random_table(sum(shape), *shape)
+    model = UserRegression(normalise=normalise).fit(Ratings.from_matrix(table))
+    for user in range(shape[0]):
+        expected = np.clip(by_hand(table, user, normalise), np.nanmin(table), np.nanmax(table))
+        np.testing.assert_allclose(model.predict(user, np.arange(shape[1])), expected, atol=1e-8)
+
+
+def test_with_more_viewers_than_ratings_the_ratings_are_met():
+    table = random_table(1, 40, 8)
+    model = UserRegression().fit(Ratings.from_matrix(table))
+    rated = np.flatnonzero(~np.isnan(table[0]))
+    np.testing.assert_allclose(model.predict(0, rated), table[0, rated], atol=1e-8)
+
+
+def test_of_all_weights_the_shortest():
+    rng = np.random.default_rng(0)
+    for shape in ((3, 8), (8, 3), (5, 5)):
+        matrix, wanted = rng.normal(size=shape), rng.normal(size=shape[0])
+        matrix[:, -1] = matrix[:, 0]
+        found = least_length(matrix, wanted)
+        np.testing.assert_allclose(found, np.linalg.pinv(matrix) @ wanted, atol=1e-10)
+        assert found[0] == pytest.approx(found[-1])
+
+
+def test_scales_do_not_matter_when_normalised():
+    # A viewer who says the same on another scale is the same viewer.
+    table = random_table(2)
+    stretched = table.copy()
+    stretched[5] = 10 * table[5] - 7
+    one, two = (
+        UserRegression(normalise=True).fit(Ratings.from_matrix(values)).predict(0, np.arange(9))
+        for values in (table, stretched)
+    )
+    np.testing.assert_allclose(one, np.clip(two, 1, 5), atol=1e-8)
+
+
+def test_viewers_can_be_chosen():
+    table = random_table(3)
+    model = UserRegression(viewers=[2, 4, 5]).fit(Ratings.from_matrix(table))
+    expected = by_hand(table[[0, 2, 4, 5]], 0)
+    np.testing.assert_allclose(model.predict(0, np.arange(9)), np.clip(expected, 1, 5), atol=1e-8)
+
+
+def test_weights_of_ratings():
+    # One viewer, whom nothing can follow exactly: weighted least squares in one unknown.
+    ratings = Ratings.from_arrays(
+        ["a", "a", "v", "v"], [1, 2, 1, 2], [4, 1, 1, 2], weights=[3.0, 1.0, 1.0, 1.0]
+    )
+    model = UserRegression(viewers=["v"]).fit(ratings)
+    w = (3 * 4 * 1 + 1 * 1 * 2) / (3 * 1 * 1 + 1 * 2 * 2)
+    np.testing.assert_allclose(model.predict("a", [1, 2]), [w, 2 * w])
+
+
+def test_new_users_change_nothing_for_others():
+    table = random_table(4)
+    model = UserRegression().fit(Ratings.from_matrix(table))
+    more = model.fold_in({100: {0: 5.0, 3: 1.0, 4: 2.0}})
+    whole = np.vstack([table, np.full(9, np.nan)])
+    whole[-1, [0, 3, 4]] = 5, 1, 2
+    expected = np.clip(by_hand(whole, 12), 1, 5)
+    np.testing.assert_allclose(more.predict(100, np.arange(9)), expected, atol=1e-8)
+    np.testing.assert_array_equal(more.predict(1, np.arange(9)), model.predict(1, np.arange(9)))
+
+
+def test_only_so_much_is_kept(monkeypatch):
+    from edgewise.recommend.neighbours import targets
+
+    table = random_table(5, 40, 8)
+    expected = UserRegression().fit(Ratings.from_matrix(table)).recommend(n=3).scores
+    monkeypatch.setattr(targets, "_KEPT_NUMBERS", 1)
+    model = UserRegression().fit(Ratings.from_matrix(table))
+    np.testing.assert_array_equal(model.recommend(n=3).scores, expected)
+    assert len(model.learned_) == 16
+
+
+def test_errors_name_the_parameter():
+    ratings = Ratings.from_matrix(random_table(6))
+    with pytest.raises(TypeError, match="normalise must be True or False, got 'yes'"):
+        UserRegression(normalise="yes").fit(ratings)
+    with pytest.raises(ValueError, match="viewers must be ids that are known, got 99"):
+        UserRegression(viewers=[99]).fit(ratings)

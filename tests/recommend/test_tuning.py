@@ -1,0 +1,157 @@
+"""Search over folds: the right parameters are found, wrong ones are refused before any work."""
+
+import numpy as np
+import pytest
+from scipy.stats import uniform
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from edgewise import Ratings
+from edgewise.recommend import BiasBaseline, Blend, Popularity, RecommenderSearch, evaluate
+from edgewise.recommend.base import Recommender
+
+ROWS = [(user, item, 1 + (user + item) % 5) for user in range(12) for item in range(10)]
+
+
+class Constant(Recommender):
+    """Predicts one number, or fails."""
+
+    def __init__(self, number=3.0, other=None):
+        self.number = number
+        self.other = other
+
+    def _fit(self, ratings):
+        if self.number is None:
+            raise ZeroDivisionError("no number")
+        self.fitted_on_ = len(ratings)
+
+    def _pair_scores(self, users, items):
+        return np.full(len(users), float(self.number))
+
+
+def ratings():
+    return Ratings.from_arrays(*zip(*ROWS, strict=True))
+
+
+def test_the_best_of_a_grid():
+    grid = {"number": [1.0, 3.0, 5.0]}
+    search = RecommenderSearch(Constant(), grid, folds=4, metric="mae", random_state=0)
+    search.fit(ratings())
+    assert search.best_params_ == {"number": 3.0}
+    # Levels are equally frequent: the mean distance to 3 is 6/5, to 1 and to 5 it is 2.
+    assert search.best_score_ == pytest.approx(6 / 5)
+    assert [row["params"]["number"] for row in search.results_] == [1.0, 3.0, 5.0]
+    assert [row["score"] for row in search.results_] == pytest.approx([2.0, 6 / 5, 2.0])
+    assert [row["rank"] for row in search.results_][1] == 1
+    assert all(len(row["folds"]) == 4 for row in search.results_)
+    assert search.best_model_.fitted_on_ == len(ROWS)
+    assert search.predict(0, 0) == 3.0
+    assert len(search.recommend([0, 1], n=3)) == 2
+
+
+def test_larger_is_better_where_it_is():
+    # All choices count the same, so that means say nothing; counts do.
+    rows = [(user, item) for user in range(20) for item in range(30) if (user * item) % 7 < 3]
+    data = Ratings.from_arrays(*zip(*rows, strict=True))
+    grid = {"by": ["mean", "count"]}
+    search = RecommenderSearch(Popularity(), grid, metric="auc", random_state=0).fit(data)
+    scores = {row["params"]["by"]: row["score"] for row in search.results_}
+    assert scores["count"] > scores["mean"]
+    assert search.best_params_ == {"by": "count"}
+    assert search.best_score_ == max(scores.values())
+
+
+def test_scores_are_those_of_evaluate():
+    folds = list(ratings().folds(3, random_state=5))
+    grid = {"item_damping": [0.0, 20.0]}
+    search = RecommenderSearch(BiasBaseline(), grid, folds=folds).fit(ratings())
+    for row in search.results_:
+        expected = [
+            evaluate(BiasBaseline(**row["params"]).fit(train), test, "rmse")["rmse"]
+            for train, test in folds
+        ]
+        assert row["folds"] == expected
+        assert row["std"] == pytest.approx(np.std(expected))
+
+
+def test_a_random_search_draws_from_distributions():
+    grid = {"number": uniform(1, 4), "other": ["a", "b"]}
+    ours, theirs = (
+        RecommenderSearch(Constant(), grid, n_iter=6, folds=2, random_state=3).fit(ratings())
+        for _ in range(2)
+    )
+    assert len(ours.results_) == 6
+    assert ours.best_params_ == theirs.best_params_
+    numbers = [row["params"]["number"] for row in ours.results_]
+    assert len(set(numbers)) == 6
+    assert abs(ours.best_params_["number"] - 3) == min(abs(number - 3) for number in numbers)
+
+
+def test_several_grids():
+    grid = [{"number": [1.0]}, {"number": [3.0], "other": ["x"]}]
+    search = RecommenderSearch(Constant(), grid, folds=2).fit(ratings())
+    assert search.best_params_ == {"number": 3.0, "other": "x"}
+
+
+def test_the_models_of_a_blend_are_tuned():
+    blend = Blend([("a", Constant()), ("b", Constant())], "uniform")
+    search = RecommenderSearch(blend, {"a__number": [1.0, 3.0], "b__number": [3.0, 4.5]}, folds=2)
+    assert search.fit(ratings()).best_params_ == {"a__number": 3.0, "b__number": 3.0}
+    # Candidates do not share models with each other, nor with what was given.
+    assert blend.models[0][1].number == 3.0
+    assert not hasattr(blend.models[0][1], "fitted_on_")
+
+
+def test_equal_candidates_the_first_wins():
+    search = RecommenderSearch(Constant(), {"other": [1, 2]}, folds=2, random_state=0)
+    assert search.fit(ratings()).best_params_ == {"other": 1}
+
+
+def test_without_refit_there_is_no_model():
+    search = RecommenderSearch(Constant(), {"number": [2.0]}, folds=2).fit(ratings())
+    assert search.predict(0, 0) == 2.0
+    search.set_params(refit=False).fit(ratings())
+    with pytest.raises(NotFittedError, match="refit=True"):
+        search.predict(0, 0)
+    with pytest.raises(NotFittedError, match="call fit"):
+        clone(search).recommend(0)
+
+
+def test_a_candidate_that_fails_is_named():
+    search = RecommenderSearch(Constant(), {"number": [2.0, None]}, folds=2)
+    with pytest.raises(RuntimeError, match=r"\{'number': None\} failed on fold 1: ZeroDivision"):
+        search.fit(ratings())
+    assert not hasattr(search, "results_")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"grid": {"size": [1]}}, "grid must name parameters of Constant, got 'size'; it has num"),
+        ({"grid": [{"number": [1]}, {"size": [1]}]}, "got 'size'"),
+        ({"grid": "number"}, "grid must be a dict"),
+        ({"grid": []}, "grid must hold"),
+        ({"model": "bias"}, "model must be a recommender, got str"),
+        ({"metric": "speed"}, "metrics must be among"),
+        ({"metric": ["rmse", "mae"]}, "metric must be the name"),
+        ({"model": Popularity(), "grid": {"by": ["mean"]}}, "predicts scores and no ratings"),
+        ({"folds": 1}, "folds must be"),
+        ({"n_iter": 0}, "n_iter must be"),
+        ({"unknown": "skip"}, "unknown must be"),
+        ({"relevant": "most"}, "relevant must be"),
+        ({"refit": 2}, "refit must be"),
+    ],
+)
+def test_wrong_arguments_are_told_before_any_work(monkeypatch, arguments, message):
+    def fails(*_):
+        pytest.fail("a model was fitted")
+
+    monkeypatch.setattr(Recommender, "fit", fails)
+    settings = {"model": Constant(), "grid": {"number": [1.0]}} | arguments
+    with pytest.raises((TypeError, ValueError), match=message):
+        RecommenderSearch(**settings).fit(ratings())
+
+
+def test_only_ratings_are_taken():
+    with pytest.raises(TypeError, match="ratings must be Ratings, got list"):
+        RecommenderSearch(Constant(), {"number": [1.0]}).fit(ROWS)
