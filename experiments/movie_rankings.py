@@ -19,7 +19,7 @@ same score for all.
 
 The methods: "RankBoost, thesis" is WeakLearn.3.cum with 100 rounds of full steps; "RankBoost" has
 the defaults of RankBoostRecommender: it begins with the mean rating that the feature users gave a
-movie, and goes on with 100 small steps, for each of which a tenth of the feature users is looked
+movie, and goes on with 100 small steps, for each of which a twentieth of the feature users is looked
 at. "Nearest neighbour" and "regression" are those of the thesis, "25 neighbours" and "regression,
 normalised" what its discussion proposes. "Mean rating" is that beginning alone, which the thesis
 did not compare with: one list for everyone.

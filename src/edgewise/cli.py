@@ -82,12 +82,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help with room for the longest command, whose indent argparse does not count."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        self._action_max_length += 2
+        return super().format_help()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="edgewise",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"edgewise {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -52,7 +52,7 @@ class RankBoostRecommender(Recommender):
         The number of rounds for each user.
     learning_rate : float, default 0.05
         What every step is multiplied by, above 0 and at most 1.
-    max_features : float, default 0.1
+    max_features : float, default 0.05
         The share of the viewers and item features that a round looks at, drawn anew in every round:
         so more of them have a say. About ten are drawn at least. 1 is all, as in the thesis.
     start : {"mean", "zero"}, default "mean"
@@ -135,7 +135,7 @@ class RankBoostRecommender(Recommender):
         n_rounds: int = 100,
         *,
         learning_rate: float = 0.05,
-        max_features: float = 0.1,
+        max_features: float = 0.05,
         start: str = "mean",
         viewers: Any = None,
         side_features: bool = True,
