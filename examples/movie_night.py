@@ -22,6 +22,7 @@ from edgewise.recommend import (
     ImplicitFactorization,
     ItemKNN,
     MatrixFactorization,
+    RankBoostRecommender,
     Ranked,
     Recommender,
     compare,
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the whole evening."""
     options = parsed(arguments)
     movies = datasets.load_ml_100k()
+    if options.user not in movies.ratings.user_ids.values:
+        raise SystemExit(f"--user must be one of the users, from 1 to 943, got {options.user}")
     titles = {item: plain_title(title) for item, title in movies.item_titles.items()}
     print(f"MovieLens 100K. {movies.licence}.\n")
 
@@ -62,6 +65,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     say(
         f"Item neighbours say {knn.predict(user, first):.2f}, from the most similar movies:",
         neighbours(knn, user, first, titles),
+    )
+    ranker = RankBoostRecommender(random_state=0).fit(movies.ratings)
+    say(
+        f"RankBoost for user {user} counts what other users vote:",
+        votes(ranker, user, first),
     )
 
     likes = by_title(FRIENDS_RATINGS, titles)
@@ -135,6 +143,17 @@ def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator
     """Yield which rated items are most like an item."""
     for one in model.explain(user, item):
         yield f"  {one.rating:.0f} for {titles[one.id]} (similarity {one.similarity:.2f})"
+
+
+def votes(model: RankBoostRecommender, user: int, item: int, n: int = 5) -> Iterator[str]:
+    """Yield who votes for an item or against it; the votes add up to its score."""
+    told = model.explain(user, item)
+    for vote in told.votes[:n]:
+        yield f"  {vote}"
+    rest = told.votes[n:]
+    if rest:
+        yield f"  {sum(vote.amount for vote in rest):+.2f}  {len(rest)} others"
+    yield f"  {told.score:5.2f}  in all"
 
 
 def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean") -> Ranked:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings, datasets
-from edgewise.recommend import BoostedFactorization, ItemKNN
+from edgewise.recommend import BoostedFactorization, ItemKNN, RankBoostRecommender
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples"
@@ -65,6 +65,24 @@ def test_neighbours_are_movies_that_the_user_rated(night, ratings, titles):
     lines = list(night.neighbours(knn, 1, item, titles))
     assert lines
     assert all(int(line.split(" (")[0].rsplit(" ", 1)[1]) in mine for line in lines)
+
+
+def test_votes_add_up_to_the_score(night, ratings):
+    ranker = RankBoostRecommender(n_rounds=30).fit(ratings)
+    item = int(ranker.recommend(1).ids[0])
+    *parts, whole = [float(line.split()[0]) for line in night.votes(ranker, 1, item, n=3)]
+    assert len(parts) == 4
+    assert sum(parts) == pytest.approx(whole, abs=0.026)
+
+
+def test_a_user_that_is_not_there_is_told_before_any_work(night, monkeypatch, ratings, titles):
+    class Movies:
+        item_titles = titles
+
+    Movies.ratings = ratings
+    monkeypatch.setattr(night.datasets, "load_ml_100k", Movies)
+    with pytest.raises(SystemExit, match="--user must be one of the users"):
+        night.main(["--user", "5000"])
 
 
 @pytest.mark.parametrize("way", ["mean", "borda"])

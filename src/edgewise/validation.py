@@ -42,6 +42,46 @@ def positive(name: str, value: Any, below: float = math.inf) -> float:
     return number
 
 
+def not_negative(name: str, value: Any) -> float:
+    """Return `value` as a finite float of at least 0, or raise.
+
+    Examples
+    --------
+    >>> not_negative("regularization", 0)
+    0.0
+    >>> not_negative("regularization", -1)
+    Traceback (most recent call last):
+        ...
+    ValueError: regularization must be a number of at least 0, got -1
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number of at least 0, got {value!r}")
+    number = float(value)
+    if not 0 <= number < math.inf:
+        raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+    return number
+
+
+def threads(name: str, value: Any) -> int | None:
+    """Return `value` if it can be a number of threads, None or an integer other than 0, or raise.
+
+    Examples
+    --------
+    >>> threads("n_jobs", -1)
+    -1
+    >>> threads("n_jobs", 0)
+    Traceback (most recent call last):
+        ...
+    ValueError: n_jobs must not be 0: use 1 for one thread, -1 for all cores
+    """
+    if value is None:
+        return None
+    number = integer(name, value, -(10**6))
+    if number == 0:
+        raise ValueError(f"{name} must not be 0: use 1 for one thread, -1 for all cores")
+    return number
+
+
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`, or raise with the list of them."""
     if not isinstance(value, str) or value not in choices:

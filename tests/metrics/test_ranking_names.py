@@ -12,6 +12,7 @@ NAMES = {
     "map": metrics.average_precision,
     "mrr": metrics.reciprocal_rank,
     "ndcg": metrics.ndcg,
+    "auc": metrics.auc,
     "disagreement": metrics.disagreement,
     "prot": metrics.prot,
     "coverage": metrics.coverage,
@@ -59,7 +60,7 @@ def test_metrics_can_be_pickled():
         assert metric(y, scores, qid) == ranking_metric(name)(y, scores, qid)
 
 
-OTHERS = "auc ndcg@ ndcg@0 ndcg@-1 ndcg@2.5 ndcg@x ndcg@² precision recall@ map@ map@3 NDCG @3"
+OTHERS = "auc@5 ndcg@ ndcg@0 ndcg@-1 ndcg@2.5 ndcg@x ndcg@² precision recall@ map@ map@3 NDCG @3"
 
 
 @pytest.mark.parametrize("name", [*OTHERS.split(), "", None, 3])

@@ -73,6 +73,10 @@ class TestItemDirections:
         with pytest.raises(ValueError, match="n must be"):
             item_directions(ItemKNN().fit(same), n=2)
 
+    def test_names_are_a_mapping(self, ratings):
+        with pytest.raises(TypeError, match="names must map ids to names, got list"):
+            item_factors(ItemKNN().fit(ratings), ["Alien"])
+
     def test_needs_a_fitted_recommender(self, ratings):
         with pytest.raises(TypeError, match="model must be a recommender, got Ratings"):
             item_directions(ratings)

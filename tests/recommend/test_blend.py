@@ -18,7 +18,8 @@ from edgewise.recommend import (
     UserKNN,
 )
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.blend.evidence import against_others, set_aside, streamed
+from edgewise.recommend.blend.evidence import Evidence, against_others, set_aside, streamed
+from edgewise.recommend.blend.learning import LEARNERS, Settings
 
 from .common import RecommenderTests
 
@@ -172,6 +173,18 @@ def test_rankboost_orders_by_the_model_that_is_right():
     scores = blend.predict(0, ratings.item_ids.values)
     order = np.argsort(truth(0, ratings.item_ids.values), kind="stable")
     assert (np.diff(scores[order]) >= -1e-9).all()
+
+
+def test_where_rankboost_finds_no_edge_weights_are_equal_and_nothing_is_logged(caplog):
+    users, items = np.divmod(np.arange(40), 10)
+    pairs = streamed(Ratings.from_arrays(users, items, items + 1.0), seed=0)
+    # Right for two of the users, and just as wrong for the two others.
+    says = np.where(pairs.users % 2 == 0, 1.0, -1.0) * pairs.items
+    evidence = Evidence(pairs, np.column_stack([says, says]), np.arange(1.0, 11.0), seed=0)
+    learned = LEARNERS["rankboost"](evidence, Settings("auto", n_rounds=5))
+    assert learned.weights[0] == learned.weights[1] > 0
+    assert learned.loss is None
+    assert not caplog.records
 
 
 def test_rankboost_learns_from_choices_alone():

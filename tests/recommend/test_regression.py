@@ -118,3 +118,13 @@ def test_errors_name_the_parameter():
         UserRegression(normalise="yes").fit(ratings)
     with pytest.raises(ValueError, match="viewers must be ids that are known, got 99"):
         UserRegression(viewers=[99]).fit(ratings)
+
+
+@pytest.mark.parametrize("normalise", [False, True])
+def test_pairs_in_any_order_have_the_scores_of_the_lists(normalise):
+    table = random_table(7, 30, 12)
+    model = UserRegression(normalise=normalise, viewers=20, random_state=0)
+    model.fit(Ratings.from_matrix(table))
+    rows = model._user_scores(np.arange(30))
+    users, items = np.divmod(np.random.default_rng(0).permutation(360), 12)
+    np.testing.assert_array_equal(model._pair_scores(users, items), rows[users, items])

@@ -7,7 +7,15 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise import Ratings
-from edgewise.recommend import BiasBaseline, Blend, Popularity, RecommenderSearch, evaluate
+from edgewise.recommend import (
+    BiasBaseline,
+    Blend,
+    BoostedFactorization,
+    ItemKNN,
+    Popularity,
+    RecommenderSearch,
+    evaluate,
+)
 from edgewise.recommend.base import Recommender
 
 ROWS = [(user, item, 1 + (user + item) % 5) for user in range(12) for item in range(10)]
@@ -117,6 +125,25 @@ def test_without_refit_there_is_no_model():
         clone(search).recommend(0)
 
 
+def test_a_wrong_value_is_named_before_anything_is_fitted():
+    search = RecommenderSearch(ItemKNN(), {"k": [5, 0]}, folds=2)
+    with pytest.raises(ValueError, match=r"grid .* but of \{'k': 0\} k must be an integer"):
+        search.fit(ratings())
+
+
+def test_settings_of_predict_reach_the_best_model():
+    grid = {"n_rounds": [5, 10]}
+    search = RecommenderSearch(BoostedFactorization(random_state=0), grid, folds=2, random_state=0)
+    levels = search.fit(ratings()).predict([0, 1], [0, 0], output="level")
+    assert np.isin(levels, ratings().levels).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_more_draws_than_combinations_try_all():
+    search = RecommenderSearch(Constant(), {"number": [2.0, 3.0]}, folds=2, n_iter=9)
+    assert len(search.fit(ratings()).results_) == 2
+
+
 def test_a_candidate_that_fails_is_named():
     search = RecommenderSearch(Constant(), {"number": [2.0, None]}, folds=2)
     with pytest.raises(RuntimeError, match=r"\{'number': None\} failed on fold 1: ZeroDivision"):
@@ -132,7 +159,7 @@ def test_a_candidate_that_fails_is_named():
         ({"grid": "number"}, "grid must be a dict"),
         ({"grid": []}, "grid must hold"),
         ({"model": "bias"}, "model must be a recommender, got str"),
-        ({"metric": "speed"}, "metrics must be among"),
+        ({"metric": "speed"}, "metric must be among"),
         ({"metric": ["rmse", "mae"]}, "metric must be the name"),
         ({"model": Popularity(), "grid": {"by": ["mean"]}}, "predicts scores and no ratings"),
         ({"folds": 1}, "folds must be"),

@@ -158,8 +158,8 @@ def asked_of(options: argparse.Namespace, ratings: "Ratings", model: "Recommende
     new = []
     for text in options.new_user:
         items, numbers = zip(*pairs_of(text), strict=True)
+        values = [_on_scale(*pair, ratings) for pair in zip(items, numbers, strict=True)]
         found = ids_from("--new-user", items, *of_items).tolist()
-        values = [_on_scale(number, ratings) for number in numbers]
         if len(set(found)) < len(found):
             raise CommandError(f"--new-user {text!r} rates an item twice")
         new.append(dict(zip(found, values, strict=True)))
@@ -177,14 +177,17 @@ def _once(words: list[str]) -> list[str]:
     return list(dict.fromkeys(words))
 
 
-def _on_scale(number: float | None, ratings: "Ratings") -> float:
+def _on_scale(item: str, number: float | None, ratings: "Ratings") -> float:
     """Return a rating; it may be left out where all ratings are the same."""
     low, high = ratings.low, ratings.high
     if number is None and low == high:
         return low
-    if number is None or not low <= number <= high:
-        got = "an item without one" if number is None else f"{number:g}"
-        raise CommandError(f"--new-user: ratings must be from {low:g} to {high:g}, got {got}")
+    if number is None:
+        raise CommandError(
+            f"--new-user must be item=rating with commas between, got {item!r} without a rating"
+        )
+    if not low <= number <= high:
+        raise CommandError(f"--new-user: ratings must be from {low:g} to {high:g}, got {number:g}")
     return number
 
 

@@ -25,6 +25,7 @@ _AS_OPTIONS = (
     (re.compile(rf"\b({'|'.join(ROLES)})="), r"--\1-column "),
     (re.compile(r"\bduplicates='last', 'mean' or 'sum'"), "--duplicates last, mean or sum"),
 )
+_RATING = "--rating-column"
 _COLUMNS_HELP = "the names of the columns, with commas between, if the file has no header"
 
 
@@ -146,6 +147,9 @@ def read_ratings(path: str, reading: Reading) -> "Ratings":
         told = str(error)
         for pattern, option in _AS_OPTIONS:
             told = pattern.sub(option, told)
+        if reading.columns is None and "must be one of the columns" in told:
+            told += "; if this is no header, --columns says what stands where"
+            told += "; if nothing is rated, --no-ratings says so" * (_RATING in told)
         raise CommandError(told if told.startswith(path) else f"{path}: {told}") from error
 
 

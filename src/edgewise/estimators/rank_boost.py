@@ -88,8 +88,8 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         the best one.
     eval_metric : str or callable, default "map"
         What is measured on validation queries, and by `score`: "map", "ndcg", "ndcg@10", "mrr",
-        "precision@10", "recall@10", "disagreement", "prot" or "coverage", expected over ties. A
-        callable gets grades, scores and query ids, and larger is better.
+        "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", expected over
+        ties. A callable gets grades, scores and query ids, and larger is better.
     time_limit : float or None, default None
         Seconds after which training stops, reading and binning the data included.
     max_bins : int or None, default None

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
 from edgewise.dtypes import Reals
 from edgewise.validation import integer, numbers
@@ -122,6 +121,9 @@ def _generator(random_state: Any) -> np.random.Generator:
     """Return the source of random signs, or raise."""
     if isinstance(random_state, np.random.Generator):
         return random_state
+    # Imported late: scikit-learn is slow to load, and no metric needs it.
+    from sklearn.utils import check_random_state
+
     try:
         return np.random.default_rng(check_random_state(random_state).randint(2**31))
     except ValueError as error:

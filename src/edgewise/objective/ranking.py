@@ -37,14 +37,14 @@ STEPS = ("bound", "exact")
 
 # Either side counts as having at least this share of the pairs' weight in the logarithm of a step,
 # so that a rule that orders all pairs rightly gets a finite one.
-_SMOOTHING = 1e-3
-_LARGEST_STEP = 0.5 * math.log(1.0 / _SMOOTHING)
+SMOOTHING = 1e-3
+_LARGEST_STEP = 0.5 * math.log(1.0 / SMOOTHING)
 
 # With less than this left of the exponential loss, every pair is right by a wide margin.
-_LEAST_ENERGY = 1e-250
+LEAST_ENERGY = 1e-250
 
 # With scores so far apart within a query, exponentials of them leave the range of a double.
-_WIDEST = 1300.0
+WIDEST = 1300.0
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ class Ranking:
     @property
     def is_fitted(self) -> bool:
         """Whether the loss is 0 for all purposes, or scores lie too far apart to go on."""
-        if self.weighed.energy < _LEAST_ENERGY:
+        if self.weighed.energy < LEAST_ENERGY:
             return True
-        return self._reach > _WIDEST and self.feedback.span(self.scores) > _WIDEST
+        return self._reach > WIDEST and self.feedback.span(self.scores) > WIDEST
 
     def problem(self) -> Problem:
         """Return the round's problem: S is half the potentials, good until the next step."""
@@ -208,10 +208,10 @@ class Ranking:
         """Return the coefficient of phi that minimises Z, or its bound."""
         if phi.dtype == np.int8:
             if self.settings.step == "bound":
-                return 0.5 * half_log_odds((1 + edge) / 2, (1 - edge) / 2, _SMOOTHING)
+                return 0.5 * half_log_odds((1 + edge) / 2, (1 - edge) / 2, SMOOTHING)
             if _two_valued(phi):
                 low, high = self.feedback.sides(self.scores, phi > 0)
-                return 0.5 * half_log_odds(low, high, _SMOOTHING * max(low, high, 1e-300))
+                return 0.5 * half_log_odds(low, high, SMOOTHING * max(low, high, 1e-300))
         unit, span = _unit(phi)
         if span == 0.0:
             return 0.0

@@ -162,7 +162,7 @@ def item_factors(
     ImportError
         If Matplotlib is not installed.
     TypeError, ValueError
-        As :func:`item_directions` does.
+        If `names` is no mapping, or as :func:`item_directions` does.
 
     Examples
     --------
@@ -175,6 +175,8 @@ def item_factors(
     >>> sorted(text.get_text() for text in figure.axes[0].texts)
     ['Alien', 'Brazil', 'Clue', 'Diva']
     """
+    if names is not None and not isinstance(names, Mapping):
+        raise TypeError(f"names must map ids to names, got {type(names).__name__}")
     found = item_directions(model, n)
     figure = empty_figure(9.0, 7.0)
     axes = figure.subplots()

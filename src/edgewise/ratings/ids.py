@@ -33,7 +33,7 @@ class Ids:
         """Return the different ids among `ids`, in ascending order."""
         given = as_ids(name, ids)
         if given.dtype.kind == "i":
-            return Ids(np.unique(given))
+            return Ids(different(given))
         # Sorting the few different strings is much faster than sorting all.
         return Ids(np.array(sorted(set(given.tolist())), dtype=np.str_))
 
@@ -120,6 +120,22 @@ class Ids:
     def _ascending(self) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         order = np.argsort(self.values)
         return order, self.values[order]
+
+
+def different(values: NDArray[Any]) -> NDArray[Any]:
+    """Return the different values in ascending order.
+
+    By sorting: NumPy's own way, by hashing, takes many times as long where most values differ.
+
+    Examples
+    --------
+    >>> different(np.array([3, 1, 3]))
+    array([1, 3])
+    """
+    ascending = np.sort(values)
+    new = np.ones(len(ascending), dtype=bool)
+    new[1:] = ascending[1:] != ascending[:-1]
+    return ascending[new]
 
 
 def as_ids(name: str, ids: Any) -> NDArray[Any]:

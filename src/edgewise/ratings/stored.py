@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import Column, NominalColumn, NumericColumn
 from edgewise.dtypes import CATEGORY_CODE, ROW
-from edgewise.ratings.ids import Ids
+from edgewise.ratings.ids import Ids, different
 from edgewise.ratings.ratings import Ratings
 
 Header = dict[str, Any]
@@ -65,7 +65,7 @@ def _ids(name: str, header: Header, arrays: Arrays) -> Ids:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError(f"{name} must be a list of strings")
         values = np.array(words, dtype=np.str_)
-    if len(np.unique(values)) < len(values):
+    if len(different(values)) < len(values):
         raise ValueError(f"{name} must all be different")
     return Ids(values)
 

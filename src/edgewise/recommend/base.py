@@ -142,8 +142,7 @@ class Recommender(Answers, BaseEstimator):
         """
         if not isinstance(ratings, Ratings):
             raise TypeError(
-                f"ratings must be Ratings, got {type(ratings).__name__}: make them with "
-                "Ratings.from_frame, from_arrays, from_matrix, from_dict or from_file"
+                f"ratings must be Ratings, got {type(ratings).__name__}: {_instead_of(ratings)}"
             )
         if len(ratings) == 0:
             raise ValueError("ratings must hold at least one rating, got none")
@@ -313,8 +312,7 @@ class Recommender(Answers, BaseEstimator):
         model = copy(self)
         model.ratings_ = both
         users = np.arange(trained.n_users, both.n_users)
-        new = both.by_user.sizes[users] > 0
-        model.known_users_ = np.concatenate([self.known_users_, new])
+        model.known_users_ = np.concatenate([self.known_users_, self._knows_users(both)[users]])
         model._fold_in(both, users)
         return model
 
@@ -348,3 +346,10 @@ class Recommender(Answers, BaseEstimator):
     def _progress(self, total: int, what: str) -> AbstractContextManager[Step]:
         """Return a context that gives a function to call after each step."""
         return progress(bool(getattr(self, "verbose", 0)), total, what)
+
+
+def _instead_of(given: Any) -> str:
+    """Return what to give where ratings are wanted."""
+    if isinstance(getattr(given, "ratings", None), Ratings):
+        return "those of a data set are its .ratings"
+    return "make them with Ratings.from_frame, from_arrays, from_matrix, from_dict or from_file"

@@ -9,10 +9,9 @@ from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.factorization.checks import not_negative
 from edgewise.recommend.factorization.entries import row_mass
 from edgewise.recommend.factorization.offsets import new_offsets, offsets, shrunk
-from edgewise.validation import integer, one_of
+from edgewise.validation import integer, not_negative, one_of
 
 WAYS = ("count", "mean")
 

@@ -12,9 +12,8 @@ from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
 from edgewise.recommend.factorization.offsets import new_offsets
-from edgewise.recommend.neighbours.checks import threads
 from edgewise.recommend.neighbours.targets import OneByOne
-from edgewise.validation import integer, one_of, positive
+from edgewise.validation import integer, one_of, positive, threads
 
 LEARNERS = ("ridge", "boosted")
 
@@ -119,7 +118,7 @@ class ContentRecommender(OneByOne):
         positive("regularization", self.regularization)
         integer("n_rounds", self.n_rounds, 1)
         positive("learning_rate", self.learning_rate)
-        threads(self.n_jobs)
+        threads("n_jobs", self.n_jobs)
 
     def _knows_items(self, ratings: Ratings) -> Mask:
         """Return which items have a feature at all, rated or not."""

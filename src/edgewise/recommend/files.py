@@ -87,6 +87,7 @@ def rebuilt(header: Header, arrays: Arrays, ratings: Any) -> Recommender:
         mask = getattr(model, name)
         if mask.dtype != bool or mask.shape != (size,):
             raise ValueError(f"{name} does not match the ratings")
+    check_scale(model)
     check_shapes(model)
     model._restore_own(header["own"], arrays)
     return model
@@ -125,6 +126,15 @@ def restore_state(model: Recommender, plain: Header, arrays: Arrays) -> None:
         if prefix == "state" and "." not in name:
             _check_name(name)
             setattr(model, name, array)
+
+
+def check_scale(model: Recommender) -> None:
+    """Raise if the least, the largest or the mean rating is none."""
+    scale: list[Any] = [model.low_, model.mean_, model.high_]
+    if not all(type(value) in (int, float) and np.isfinite(value) for value in scale):
+        raise ValueError("the least, the largest and the mean rating must be finite numbers")
+    if model.low_ > model.high_:
+        raise ValueError("the least rating must not be above the largest")
 
 
 def check_shapes(model: Recommender) -> None:

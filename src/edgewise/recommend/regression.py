@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
-from edgewise.recommend.neighbours.checks import threads
 from edgewise.recommend.neighbours.matrix import row_means
 from edgewise.recommend.neighbours.targets import (
     OneByOne,
@@ -17,7 +16,7 @@ from edgewise.recommend.neighbours.targets import (
     chosen_viewers,
 )
 from edgewise.recommend.neighbours.twins import entries_of
-from edgewise.validation import flag
+from edgewise.validation import flag, threads
 
 
 class _Learned(NamedTuple):
@@ -94,7 +93,7 @@ class UserRegression(OneByOne):
     def _check_parameters(self) -> None:
         flag("normalise", self.normalise)
         check_viewers(self.viewers)
-        threads(self.n_jobs)
+        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
@@ -145,6 +144,18 @@ class UserRegression(OneByOne):
         opinions[rows, columns] = values
         return opinions
 
+    def _some(self, learned: _Learned, items: Indices) -> Reals:
+        view = self.ratings_.by_item
+        entries = entries_of(view.starts, items)
+        # A user who is no viewer is looked up behind the last of them, where weights are 0.
+        number = np.full(self.n_users_, len(self.viewers_), dtype=np.intp)
+        number[self.viewers_] = np.arange(len(self.viewers_))
+        whose = number[view.others[entries]]
+        shares = np.append(learned.weights / self.viewer_scales_, 0.0)
+        moves = view.values[entries] - np.append(self.viewer_means_, 0.0)[whose]
+        which = np.repeat(np.arange(len(items)), view.sizes[items])
+        return self._scores(learned, np.bincount(which, moves * shares[whose], len(items)))
+
     def _row(self, learned: _Learned) -> Reals:
         view, n_items = self.ratings_.by_user, self.n_items_
         entries = entries_of(view.starts, self.viewers_)
@@ -152,6 +163,10 @@ class UserRegression(OneByOne):
         shares = learned.weights / self.viewer_scales_
         moves = view.values[entries] - np.repeat(self.viewer_means_, sizes)
         total = np.bincount(view.others[entries], moves * np.repeat(shares, sizes), n_items)
+        return self._scores(learned, total)
+
+    def _scores(self, learned: _Learned, total: NDArray) -> Reals:
+        """Return scores from the weighted sums of what viewers rated beside their means."""
         if self.normalise:
             return np.asarray(learned.mean + learned.scale * total)
         return np.asarray(total + float(learned.weights @ self.viewer_means_))

@@ -1,5 +1,6 @@
 """The best parameters of a recommender, found over folds of the ratings."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -37,7 +38,7 @@ class RecommenderSearch(BaseEstimator):
     metric : str, default "rmse"
         What to choose by: a name of :func:`evaluate`. Whether less or more is better is known.
     n_iter : int or None, default None
-        How many combinations to draw; None tries all.
+        How many combinations to draw, all where there are fewer; None tries all.
     refit : bool, default True
         Whether to fit the best on all ratings.
     k, relevant, unknown
@@ -129,6 +130,7 @@ class RecommenderSearch(BaseEstimator):
         measure = self._checked()
         rng = generator(self.random_state)
         candidates = self._candidates(int(rng.integers(2**31)))
+        self._check_values(candidates)
         parts = self._parts(ratings, rng)
         runs = self._runs(candidates, parts, measure)
         results = _results(candidates, runs, measure)
@@ -142,9 +144,9 @@ class RecommenderSearch(BaseEstimator):
         self.results_, self.best_params_, self.best_score_ = results, best["params"], best["score"]
         return self
 
-    def predict(self, users: Any, items: Any, unknown: str = "raise") -> Any:
+    def predict(self, users: Any, items: Any, unknown: str = "raise", **settings: Any) -> Any:
         """Predict by the best model: see :meth:`Recommender.predict`."""
-        return self._best().predict(users, items, unknown=unknown)
+        return self._best().predict(users, items, unknown=unknown, **settings)
 
     def recommend(self, users: Any = None, n: int = 10, **settings: Any) -> Any:
         """Recommend by the best model: see :meth:`Recommender.recommend`."""
@@ -161,7 +163,7 @@ class RecommenderSearch(BaseEstimator):
             raise TypeError(f"model must be a recommender, got {type(self.model).__name__}")
         if not isinstance(self.metric, str):
             raise TypeError(f"metric must be the name of a measure, got {self.metric!r}")
-        (measure,) = chosen(self.metric, self.k)
+        (measure,) = chosen(self.metric, self.k, "metric")
         if measure.kind.looks_at == "ratings" and self.model.predicts != "rating":
             raise ValueError(
                 f"metric must not be {self.metric!r} for a {type(self.model).__name__}, which "
@@ -181,7 +183,20 @@ class RecommenderSearch(BaseEstimator):
 
         if self.n_iter is None:
             return list(ParameterGrid(self.grid))
-        return list(ParameterSampler(self.grid, self.n_iter, random_state=seed))
+        with warnings.catch_warnings():
+            # That there are fewer than `n_iter` combinations: then all are tried.
+            warnings.simplefilter("ignore", UserWarning)
+            return list(ParameterSampler(self.grid, self.n_iter, random_state=seed))
+
+    def _check_values(self, candidates: list[dict[str, Any]]) -> None:
+        """Raise if a candidate has a wrong parameter, before another is fitted for nothing."""
+        for params in candidates:
+            try:
+                self._made(params)._check_parameters()
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"grid must hold values that can be fitted, but of {params} {error}"
+                ) from error
 
     def _parts(self, ratings: Ratings, rng: np.random.Generator) -> Parts:
         if isinstance(self.folds, Iterable):

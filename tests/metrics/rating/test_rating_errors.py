@@ -48,6 +48,12 @@ def test_four_ratings_by_hand():
     assert one_zero_error(y, guess, levels=STARS, sample_weight=[3, 1, 0, 0]) == 0.75
 
 
+def test_many_levels_take_no_matrix_of_all_pairs():
+    n = 1_000_000
+    levels = np.arange(1.0, n + 1.0)
+    assert 1 / nmae([2], [1], levels=levels) == pytest.approx((n**2 - 1) / (3 * n))
+
+
 @pytest.mark.parametrize("k", range(2, 12))
 def test_the_normaliser_is_the_error_of_blind_guesses(k):
     levels = range(1, k + 1)

@@ -72,8 +72,8 @@ def test_a_product_finds_the_two_tastes():
 
 def test_discrete_votes_have_one_size():
     pulls, curves = np.array([[1.0, -2.0], [3.0, 0.5]]), np.ones((2, 2))
-    assert best_votes(pulls, curves, np.ones(2), real_votes=False).tolist() == [1, -1]
-    real = best_votes(pulls, curves, np.ones(2), real_votes=True)
+    assert best_votes(pulls, curves, np.ones(2), np.ones(2), real_votes=False).tolist() == [1, -1]
+    real = best_votes(pulls, curves, np.ones(2), np.ones(2), real_votes=True)
     assert (real**2).mean() == pytest.approx(1)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend import BiasBaseline, Comparison, Popularity, compare, evaluate
+from edgewise.recommend import BiasBaseline, Comparison, ItemKNN, Popularity, compare, evaluate
 from edgewise.recommend.base import Recommender
 
 ROWS = [(user, item, 1 + (user * 7 + item * 3) % 5) for user in range(12) for item in range(10)]
@@ -129,9 +129,9 @@ def test_one_table_is_printed():
     assert printed.split("\n") == [
         "                        mae      ndcg     fit",
         "model         rmse     best       @10       s",
-        "first       0.9500*  0.7000l*  0.3750   6.500",
+        "first       0.9500*  0.7000L*  0.3750   6.500",
         "the second       -   0.8500    0.5000*  0.250*",
-        "mean of 2 folds; seconds: median; * best; l judged by the predicted level",
+        "mean of 2 folds; seconds: median; * best; L judged by the predicted level",
     ]
 
 
@@ -156,6 +156,24 @@ def test_names_of_models():
 def test_a_model_that_fails_is_named():
     with pytest.raises(RuntimeError, match="model 'odd' failed on fold 1: ZeroDivisionError: noth"):
         compare({"fine": Constant(), "odd": Broken()}, ratings())
+
+
+def test_a_wrong_parameter_is_named_before_any_model_is_fitted():
+    class Never(Constant):
+        def _fit(self, ratings):
+            raise AssertionError("fitted")
+
+    models = {"first": Never(), "second": ItemKNN(k=0)}
+    with pytest.raises(ValueError, match="but of 'second' k must be an integer of at least 1"):
+        compare(models, ratings(), "rmse")
+
+
+def test_a_wide_table_goes_on_below():
+    models = {"one": Constant(), "two": Constant()}
+    lines = str(compare(models, ratings(), folds=2, random_state=0)).split("\n")
+    assert max(map(len, lines)) <= 120
+    assert sum(line.startswith("model ") for line in lines) == 2
+    assert " ".join(lines).count(" rmse ") == 1
 
 
 def test_progress(capsys):

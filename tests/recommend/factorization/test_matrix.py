@@ -213,3 +213,17 @@ def test_wrong_settings_are_named(make_ratings, setting, message):
 def test_settings_of_the_wrong_kind_are_named(make_ratings, setting):
     with pytest.raises(TypeError, match=next(iter(setting))):
         MatrixFactorization(**setting).fit(make_ratings())
+
+
+@pytest.mark.parametrize("compiled", ["numpy", "numba"])
+def test_the_scale_of_the_ratings_does_not_matter_to_descent(make_ratings, monkeypatch, compiled):
+    monkeypatch.setenv("EDGEWISE_BACKEND", compiled)
+    ratings = make_ratings(seed=3)
+    wide = Ratings.from_arrays(ratings.users, ratings.items, 256.0 * ratings.values)
+    usual, large = (
+        MatrixFactorization(2, n_epochs=20, regularization=0.0, random_state=0).fit(data)
+        for data in (ratings, wide)
+    )
+    # Powers of four: every number of one fit is that of the other but for its exponent.
+    np.testing.assert_array_equal(large.user_factors_, 16.0 * usual.user_factors_)
+    np.testing.assert_array_equal(large.item_biases_, 256.0 * usual.item_biases_)

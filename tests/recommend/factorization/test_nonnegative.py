@@ -107,3 +107,5 @@ def test_negative_ratings_are_refused():
 def test_wrong_settings_are_named(make_ratings):
     with pytest.raises(ValueError, match="entries must be one of 'observed', 'all'"):
         NonNegativeFactorization(entries="some").fit(make_ratings())
+    with pytest.raises(TypeError, match="n_epochs must be an integer of at least 1, got None"):
+        NonNegativeFactorization(n_epochs=None).fit(make_ratings())

@@ -93,3 +93,23 @@ def test_wrong_settings_are_named(make_ratings):
         SVDRecommender(fill="median").fit(make_ratings())
     with pytest.raises(ValueError, match="user_damping must be a number of at least 0"):
         SVDRecommender(user_damping=-1).fit(make_ratings())
+
+
+def test_nothing_left_of_many_choices_takes_no_memory():
+    rng = np.random.default_rng(0)
+    users, items = np.arange(200_000), rng.integers(0, 100_000, 200_000)
+    ratings = Ratings.from_arrays(users, items)
+    model = SVDRecommender(n_factors=3).fit(ratings)
+    np.testing.assert_array_equal(model.singular_values_, 0.0)
+    assert model.predict(0, int(items[1])) == 1.0
+
+
+def test_iteration_on_a_long_matrix_is_the_full_decomposition(make_ratings, monkeypatch):
+    from edgewise.recommend.factorization import svd
+
+    ratings = make_ratings(seed=4)
+    full = SVDRecommender(n_factors=2).fit(ratings)
+    monkeypatch.setattr(svd, "_DENSE_ENTRIES", 0)
+    iterated = SVDRecommender(n_factors=2).fit(ratings)
+    np.testing.assert_allclose(iterated.singular_values_, full.singular_values_, rtol=1e-9)
+    np.testing.assert_allclose(iterated.item_factors_, full.item_factors_, atol=1e-8)

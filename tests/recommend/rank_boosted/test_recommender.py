@@ -7,7 +7,8 @@ import pytest
 import edgewise
 from edgewise import Ratings, metrics
 from edgewise.recommend import RankBoostRecommender
-from edgewise.recommend.rank_boosted import recommender as module
+from edgewise.recommend.rank_boosted import compiled, rounds
+from edgewise.recommend.rank_boosted.training import trainer_for
 
 from .worlds import world
 
@@ -247,15 +248,25 @@ def test_unknown_sides_have_scores_by_mean():
 
 def test_many_users_at_once_are_as_one_by_one(monkeypatch):
     ratings = world(8)
-    lazy = RankBoostRecommender(15).fit(ratings)
+    lazy = RankBoostRecommender(15, random_state=0).fit(ratings)
     alone = {user: lazy.predict(user, ratings.item_ids.values) for user in (9, 2, 13, 0, 5)}
     for backend in ("numpy", "numba"):
         for n_jobs in (1, 3):
             monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-            model = RankBoostRecommender(15, n_jobs=n_jobs).fit(ratings).fit_users()
+            model = RankBoostRecommender(15, n_jobs=n_jobs, random_state=0).fit(ratings).fit_users()
             for user, scores in alone.items():
                 found = model.predict(user, ratings.item_ids.values)
                 np.testing.assert_array_equal(found, scores)
+
+
+def test_what_is_drawn_follows_the_random_state():
+    ratings = world(8, n_users=80)
+    said = [
+        RankBoostRecommender(15, random_state=seed).fit(ratings).predict(0, range(40))
+        for seed in (0, 0, 1)
+    ]
+    np.testing.assert_array_equal(said[0], said[1])
+    assert not np.array_equal(said[0], said[2])
 
 
 def test_rankers_are_trained_once(monkeypatch):
@@ -273,10 +284,11 @@ def test_rankers_are_trained_once(monkeypatch):
     assert trained == [2, 14]
 
 
-def test_compiled_code_is_for_many_users_only():
+def test_compiled_code_is_for_many_users_only(monkeypatch):
+    monkeypatch.delenv("EDGEWISE_BACKEND", raising=False)
     model = RankBoostRecommender().fit(world(8))
-    assert model._trainer([0]) is module.boost_in_numpy
-    assert model._trainer([0] * 10**5) is not module.boost_in_numpy
+    for users, expected in (([0], rounds.boost), ([0] * 10**5, compiled.boost)):
+        assert trainer_for(users, model.ratings_, model._matrix, 100) is expected
 
 
 def test_trained_rankers_are_in_the_file(tmp_path, monkeypatch):
@@ -343,7 +355,9 @@ def test_errors_name_the_argument():
 def test_it_orders_movies_better_than_chance_and_than_the_thesis():
     from edgewise import datasets
 
-    ratings = datasets.load_ratings("ml_100k").ratings
+    if not datasets.available("ml_100k"):
+        pytest.skip("no copy of ml_100k: set EDGEWISE_DATA to a folder that has it")
+    ratings = datasets.load_ratings("ml_100k", download=False).ratings
     rng = np.random.default_rng(0)
     users = rng.permutation(ratings.n_users)
     viewers, targets = users[:100], users[100:160]
@@ -356,7 +370,9 @@ def test_it_orders_movies_better_than_chance_and_than_the_thesis():
     losses = []
     for settings in ({}, THESIS):
         names = ratings.user_ids.values[viewers].tolist()
-        model = RankBoostRecommender(viewers=names, side_features=False, **settings).fit(train)
+        model = RankBoostRecommender(
+            viewers=names, side_features=False, random_state=0, **settings
+        ).fit(train)
         scores = model.predict(*ids, unknown="mean")
         losses.append(metrics.disagreement(asked.values, scores, asked.users))
     assert losses[0] < losses[1] < 0.42

@@ -10,12 +10,12 @@ class TestRankBoostRecommender(RecommenderTests):
     knows_tastes = False
 
     def make(self):
-        return RankBoostRecommender(n_rounds=10)
+        return RankBoostRecommender(n_rounds=10, random_state=0)
 
 
 class TestFromZero(RecommenderTests):
     def make(self):
-        return RankBoostRecommender(5, start="zero", learning_rate=1.0, q_def=0.5)
+        return RankBoostRecommender(5, start="zero", learning_rate=1.0, q_def=0.5, random_state=0)
 
 
 class TestWithItemFeatures(RecommenderTests):
@@ -23,4 +23,4 @@ class TestWithItemFeatures(RecommenderTests):
     knows_cold_items = True
 
     def make(self):
-        return RankBoostRecommender(n_rounds=30, learning_rate=0.1, q_def=0.5)
+        return RankBoostRecommender(n_rounds=30, learning_rate=0.1, q_def=0.5, random_state=0)

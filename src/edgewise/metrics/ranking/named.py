@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from edgewise.dtypes import Reals
+from edgewise.metrics.ranking.area import auc
 from edgewise.metrics.ranking.gain import ndcg
 from edgewise.metrics.ranking.lists import Lists
 from edgewise.metrics.ranking.order import disagreement
@@ -62,6 +63,7 @@ RANKING_METRICS: dict[str, _Entry] = {
     "ndcg": _Entry(ndcg, at="maybe"),
     "precision": _Entry(precision_at, at="always"),
     "recall": _Entry(recall_at, at="always"),
+    "auc": _Entry(auc),
     "disagreement": _Entry(disagreement, larger_is_better=False),
     "prot": _Entry(prot),
     "coverage": _Entry(coverage),
@@ -75,8 +77,8 @@ def ranking_metric(name: str) -> RankingMetric:
     Parameters
     ----------
     name : str
-        "map", "mrr", "ndcg", "ndcg@k", "precision@k", "recall@k", "disagreement", "prot" or
-        "coverage", with a number of 1 or more in place of k.
+        "map", "mrr", "ndcg", "ndcg@k", "precision@k", "recall@k", "auc", "disagreement",
+        "prot" or "coverage", with a number of 1 or more in place of k.
 
     Returns
     -------

@@ -1,6 +1,9 @@
 """How weights of models are learned from what they said of ratings that were set aside."""
 
-from collections.abc import Callable
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,12 +90,14 @@ def rank_boost(evidence: Evidence, settings: Settings) -> Learned:
         return Learned(_equal(evidence) / scale)
     pairs = evidence.pairs
     model = RankBoost("feature", n_rounds=settings.n_rounds, learning_rate=1.0)
-    model.fit(
-        evidence.said[rows][:, moving] / scale[moving],
-        pairs.values[rows],
-        qid=pairs.users[rows],
-        sample_weight=None if pairs.weights is None else pairs.weights[rows],
-    )
+    # Of what RankBoost warns, that there is nothing to learn, equal weights are the answer.
+    with _no_warnings():
+        model.fit(
+            evidence.said[rows][:, moving] / scale[moving],
+            pairs.values[rows],
+            qid=pairs.users[rows],
+            sample_weight=None if pairs.weights is None else pairs.weights[rows],
+        )
     alphas = model.terms_.coefficients[:, 0]
     weights = np.zeros(evidence.n_models)
     np.add.at(weights, moving[model.terms_.columns], alphas)
@@ -100,6 +105,21 @@ def rank_boost(evidence: Evidence, settings: Settings) -> Learned:
         return Learned(_equal(evidence) / scale)
     history = model.history_
     return Learned(weights / scale, history.last("ranking_loss"), None, history.last("bound"))
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Keep this thread from logging; what others log is none of our business."""
+    logger, own = logging.getLogger("edgewise"), threading.get_ident()
+
+    def of_others(record: logging.LogRecord) -> bool:
+        return record.thread != own
+
+    logger.addFilter(of_others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(of_others)
 
 
 def _with_pairs(evidence: Evidence) -> np.ndarray:

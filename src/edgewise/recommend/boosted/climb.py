@@ -52,10 +52,10 @@ def single(passes: Passes, side: str, own: Side, real_votes: bool) -> Found:
     ones = np.ones(passes.sizes[0]), np.ones(passes.sizes[1])
     at_users = side == "users"
     pulls, curves = passes.sums(side, ones[1 if at_users else 0])
-    votes = np.ones(pulls.shape[1])
+    direction = votes = passes.levels.direction()
     for _ in range(_SINGLE_SWEEPS):
         values, _ = own.values(*along(pulls, curves, votes))
-        votes = best_votes(pulls, curves, values, real_votes)
+        votes = best_votes(pulls, curves, values, direction, real_votes)
     pull, curve = along(pulls, curves, votes)
     values, _ = own.values(pull, curve)
     gain = float((pull * values).sum())
@@ -72,28 +72,32 @@ def pair(
     The users' values come last, from the final votes and values of items, so that those of a new
     user can be found in the same way.
     """
-    user_values, votes = users.normal(start), np.ones(passes.levels.n_columns)
+    direction = votes = passes.levels.direction()
+    user_values = users.normal(start)
     for sweep in range(sweeps):
         slopes = passes.sums("items", user_values)
         item_values, _ = items.values(*along(*slopes, votes))
-        votes = best_votes(*slopes, item_values, real_votes)
+        votes = best_votes(*slopes, item_values, direction, real_votes)
         item_values = items.normal(item_values)
         slopes = passes.sums("users", item_values)
         pull, curve = along(*slopes, votes)
         user_values, marks = users.values(pull, curve)
         if sweep < sweeps - 1:
             user_values = users.normal(user_values)
-            votes = best_votes(*slopes, user_values, real_votes)
+            votes = best_votes(*slopes, user_values, direction, real_votes)
     gain = float((pull * user_values).sum())
     return Found(BOTH, user_values, item_values, votes, gain, marks)
 
 
 def along(pulls: Reals, curves: Reals, votes: Reals) -> tuple[Reals, Reals]:
     """Return the slopes of each row along votes."""
-    return (pulls * votes).sum(axis=1), (curves * (votes * votes)).sum(axis=1)
+    # Row by row: the slopes of a user are the same bits however many users there are.
+    return np.einsum("rl,l->r", pulls, votes), np.einsum("rl,l->r", curves, votes * votes)
 
 
-def best_votes(pulls: Reals, curves: Reals, values: Reals, real_votes: bool) -> Reals:
+def best_votes(
+    pulls: Reals, curves: Reals, values: Reals, direction: Reals, real_votes: bool
+) -> Reals:
     """Return the best votes for given values, whose square is 1 on average."""
     pull = (pulls * values[:, None]).sum(axis=0)
     if not real_votes:
@@ -102,7 +106,8 @@ def best_votes(pulls: Reals, curves: Reals, values: Reals, real_votes: bool) -> 
     # Half of the way from a vote of its own to the vote that is best for all columns together: the
     # columns ask nearly the same, and some of them have few ratings on one side.
     mean = float(curve.mean())
-    common = float(pull.sum()) / (float(curve.sum()) + _TINY)
+    bend = float((curve * (direction * direction)).sum())
+    common = direction * (float((pull * direction).sum()) / (bend + _TINY))
     votes = (pull + mean * common) / (curve + mean + _TINY)
     size = np.sqrt((votes * votes).mean())
-    return votes / size if size > 0 else np.ones_like(votes)
+    return votes / size if size > 0 else direction

@@ -19,6 +19,7 @@ from edgewise.recommend.boosted.tangent import (
     B4,
     B6,
     FARTHEST,
+    LEAST_CHANCE,
 )
 
 # So many entries at a time, in buffers that stay in the nearest cache.
@@ -30,16 +31,16 @@ _kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True, error_model="numpy
 
 @_kernel
 def advance(  # type: ignore[no-untyped-def]
-    start, stop, users, items, user_values, item_values, move, labels, gaps, low, values, weights,
-    weighted, scores, pulls, curves, sums,
+    start, stop, users, items, user_values, item_values, move, labels, gaps, low, one_hot, values,
+    weights, weighted, scores, pulls, curves, sums,
 ):  # fmt: skip
     """Move the scores along a product, and compute from them what the next round needs.
 
     IN users, items, user_values, item_values and move (scores change by U Z times it), labels
-    (n, L), gaps and low (the expected rating is low plus the gaps times the chances), values (the
-    ratings), weights and weighted (whether some weight is not 1). OUT scores, pulls (minus the
-    gradient of the logistic loss), curves (its second derivative), and sums (of the squared errors
-    of the expected ratings).
+    (n, L), gaps and low (the expected rating is low plus the gaps times the chances), one_hot
+    (whether chances are made to add up to 1 first), values (the ratings), weights and weighted
+    (whether some weight is not 1). OUT scores, pulls (minus the gradient of the logistic loss),
+    curves (its second derivative), and sums (of the squared errors of the expected ratings).
     """
     width = scores.shape[1]
     size = max(1, _TILE // width)
@@ -73,6 +74,11 @@ def advance(  # type: ignore[no-untyped-def]
                 if weighted:
                     pulls[i, k] = np.float32(weight * np.float64(pulls[i, k]))
                     curves[i, k] = np.float32(weight * np.float64(curves[i, k]))
+            if one_hot:
+                total = 0.0
+                for k in range(width):
+                    total += np.float64(chances[(i - at) * width + k])
+                expected = expected / max(total, LEAST_CHANCE)
             squares += weight * ((expected - values[i]) * (expected - values[i]))
     sums[0] = squares
 

@@ -1,8 +1,7 @@
 """What a boosted factorisation can do once its rounds are there."""
 
-from collections.abc import Iterator
-from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,9 @@ from edgewise.validation import integer, one_of
 
 if TYPE_CHECKING:
     from edgewise.recommend.boosted.reasons import Reasons
+
+# Scores of all columns are made for as many users at a time as keep them below so many.
+_ENTRIES = 1 << 21
 
 OUTPUTS = ("expected", "level", "mode", "score")
 
@@ -56,6 +58,7 @@ class Factorized(Recommender):
     loss: str
     share: bool
     side_features: bool
+    columns: Sequence[str] | None
 
     def _settings(self, seed: int = 0) -> Settings:
         """Return how values are learned."""
@@ -95,6 +98,7 @@ class Factorized(Recommender):
     @property
     def n_rounds_(self) -> int:
         """The number of rounds, without the constant."""
+        self._trained()
         return max(0, len(self.kinds_) - 1)
 
     def predict(
@@ -122,24 +126,25 @@ class Factorized(Recommender):
         return self._predicted(users, items, unknown, scorers[output])
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
-        """Yield the expected ratings after each round.
+        """Yield the expected ratings from the constant alone, and then after each round.
 
         Parameters
         ----------
         users, items, unknown
             As in :meth:`predict`.
         """
-        for t in range(1, len(self.kinds_) + 1):
-            stage = self._at(t)
-            yield stage._predicted(users, items, unknown, stage._pair_scores)
+        self._found(users, items, unknown)
+        return self._stages(users, items, unknown)
 
-    def _at(self, n: int) -> Self:
-        """Return the model after some rounds."""
-        stage = copy(self)
-        for name in ("user_values_", "item_values_", "round_votes_", "kinds_", "marks_"):
-            setattr(stage, name, getattr(self, name)[:n])
-        stage._factors_kept = None
-        return stage
+    def _stages(self, users: Any, items: Any, unknown: str) -> Iterator[Reals]:
+        user_places, item_places, known = self._found(users, items, unknown)
+        pair = user_places[known], item_places[known]
+        scores = np.zeros((len(pair[0]), self._levels.n_columns))
+        rows = zip(self.user_values_, self.item_values_, self.round_votes_, strict=True)
+        for user_values, item_values, votes in rows:
+            scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
+            rated = self._rated(scores)
+            yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
 
     def _scores(self, users: Indices, items: Indices) -> Reals:
         return self._factors.pairs(users, items)
@@ -158,9 +163,14 @@ class Factorized(Recommender):
         return self._levels.likeliest(self._scores(users, items), self.loss == "logistic")
 
     def _user_scores(self, users: Indices) -> Reals:
+        found = np.full((len(users), self.n_items_), self.levels_[0])
         if len(self.levels_) < 2:
-            return np.full((len(users), self.n_items_), self.levels_[0])
-        return self._rated(self._factors.table(users))
+            return found
+        size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
+        for start in range(0, len(users), size):
+            part = slice(start, start + size)
+            found[part] = self._rated(self._factors.table(users[part]))
+        return found
 
     def _rated(self, scores: Reals) -> Reals:
         """Return expected ratings from scores."""
@@ -176,11 +186,18 @@ class Factorized(Recommender):
 
     def _knows_users(self, ratings: Ratings) -> Mask:
         known = super()._knows_users(ratings)
-        return known | _described(ratings.user_features) if self.side_features else known
+        return known | _described(ratings.user_features) if self._by_features("user") else known
 
     def _knows_items(self, ratings: Ratings) -> Mask:
         known = super()._knows_items(ratings)
-        return known | _described(ratings.item_features) if self.side_features else known
+        return known | _described(ratings.item_features) if self._by_features("item") else known
+
+    def _by_features(self, side: str) -> bool:
+        """Return whether users, or items, without ratings are known by their features."""
+        if self.values == "real":
+            return self.side_features
+        # Where rules may look at the users themselves they have no need to look at features.
+        return self.side_features and self.columns is not None and side not in self.columns
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         rounds = Rounds(
@@ -197,7 +214,8 @@ class Factorized(Recommender):
         else:
             from edgewise.recommend.boosted.newcomers import replayed
 
-            more = replayed(ratings, users, self._levels, self._settings(), rounds)
+            settings = self._settings()
+            more = replayed(ratings, users, self._levels, settings, rounds, self.n_trained_)
         self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
         self._factors_kept = None
 
@@ -250,10 +268,15 @@ class Factorized(Recommender):
             raise ValueError("the votes do not match the levels")
         if not np.isin(self.kinds_, (USERS, ITEMS, BOTH)).all():
             raise ValueError("a round is of an unknown kind")
-        if self.marks_.shape[1] not in (0, self._n_marks()):
+        n_trained: Any = self.n_trained_
+        if type(n_trained) is not int or not 0 <= n_trained <= self.n_users_:
+            raise ValueError("the number of users in training does not match the ratings")
+        if self.marks_.shape[1] != self._n_marks():
             raise ValueError("the marks do not match the ratings")
 
     def _n_marks(self) -> int:
+        if self.values == "signs" or len(self.kinds_) == 0:
+            return 0
         marks = user_marks(self.ratings_, self._settings(), self.n_trained_)
         return 0 if marks is None else marks.shape[1]
 

@@ -1,6 +1,7 @@
 """The rounds of a boosted factorisation, and the few factors that they come down to."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -118,13 +119,16 @@ def _columns(parts: list[tuple[Reals, Reals, Reals]]) -> Any:
 
 def _merged(users: Reals, items: Reals, votes: Reals) -> tuple[Reals, Reals, Reals]:
     """Return the products in columns, equal ones once with their votes added up."""
-    places: dict[tuple[bytes, bytes], int] = {}
+    places: dict[bytes, int] = {}
     first: list[int] = []
     added: list[Reals] = []
     for t, vote in enumerate(votes):
         signs = _sign(users[t]), _sign(items[t])
-        key = (users[t] * signs[0]).tobytes(), (items[t] * signs[1]).tobytes()
-        place = places.setdefault(key, len(first))
+        # A digest, and not the values themselves: of many rounds these would fill the memory. The 0
+        # that is added makes -0 and 0 the same.
+        content = sha256(users[t] * signs[0] + 0.0)
+        content.update(items[t] * signs[1] + 0.0)
+        place = places.setdefault(content.digest(), len(first))
         if place == len(first):
             first.append(t)
             added.append(vote.copy())

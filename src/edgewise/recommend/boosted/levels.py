@@ -12,6 +12,9 @@ TARGETS = ("ordered", "one_hot", "binary")
 # With more different ratings than this, neighbouring ones share a level.
 MOST_LEVELS = 20
 
+# Scores become chances so many at a time, which stay in the cache.
+_TILE = 1 << 14
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -65,6 +68,14 @@ class Levels:
         """Return what the chance of each column adds to the expected rating."""
         return self.values.copy() if self.target == "one_hot" else np.diff(self.values)
 
+    def direction(self) -> Reals:
+        """Return the votes of "a better rating", whose square is 1 on average."""
+        if self.target != "one_hot":
+            return np.ones(self.n_columns)
+        # Of one-hot columns all can never rise together: the high levels do, and the low ones fall.
+        places = np.arange(self.n_columns) - (self.n_columns - 1) / 2
+        return places / np.sqrt((places * places).mean())
+
     @property
     def low(self) -> float:
         """What the expected rating is before anything is added."""
@@ -76,6 +87,17 @@ class Levels:
 
     def expected(self, scores: Reals, logistic: bool) -> Reals:
         """Return the expected rating, from scores of shape (..., columns)."""
+        if scores.size == 0:
+            return np.full(scores.shape[:-1], self.low)
+        rows = scores.reshape(-1, scores.shape[-1])
+        found = np.empty(len(rows))
+        step = max(1, _TILE // rows.shape[1])
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            found[part] = self._expected(rows[part], logistic)
+        return found.reshape(scores.shape[:-1])
+
+    def _expected(self, scores: Reals, logistic: bool) -> Reals:
         chances = self.chances(scores, logistic)
         if self.target == "one_hot":
             chances = chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
@@ -111,11 +133,15 @@ def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
         What the score columns ask.
     threshold : float or None
         Of a binary target, what a rating must be above to count as yes; None takes the mean.
+
+    Raises
+    ------
+    ValueError
+        If all ratings are on one side of `threshold`.
     """
     distinct, counts = np.unique(ratings, return_counts=True)
     if target == "binary":
-        above = float(ratings.mean()) if threshold is None else threshold
-        starts = distinct[distinct > above][:1]
+        starts = distinct[distinct > _between(distinct, ratings, threshold)][:1]
     elif len(distinct) > MOST_LEVELS:
         # As many ratings in each level as can be.
         shares = np.cumsum(counts)[:-1] / counts.sum()
@@ -128,3 +154,17 @@ def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
     sums = np.bincount(codes, ratings, minlength=len(starts) + 1)
     values = distinct if len(starts) == len(distinct) - 1 else sums / np.maximum(sizes, 1)
     return Levels(target, values.astype(np.float64), starts.astype(np.float64))
+
+
+def _between(distinct: Reals, ratings: Reals, threshold: float | None) -> float:
+    """Return what a rating must be above to count as yes."""
+    low, high = float(distinct[0]), float(distinct[-1])
+    if threshold is None:
+        # The mean of equal numbers may come out below them.
+        return max(low, float(ratings.mean()))
+    if not low <= threshold < high:
+        raise ValueError(
+            f"threshold must have ratings on both sides: at least {low:g} and below {high:g}, got "
+            f"{threshold:g}"
+        )
+    return float(threshold)

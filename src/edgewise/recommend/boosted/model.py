@@ -1,6 +1,8 @@
 """Boosted factorisation: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Sequence
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,10 +43,11 @@ class BoostedFactorization(Factorized):
     Parameters
     ----------
     n_rounds : int, default 500
-        How many products there are to learn.
+        How many rounds there are at most. With real values the first 30 learn what is common to all
+        ratings of a user or of an item, and products come after these.
     target : {"ordered", "one_hot", "binary"}, default "ordered"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
-        `threshold`?". More than 20 different ratings are put into 20 levels.
+        `threshold`?". More than 20 different ratings are put into 20 levels or fewer.
     values : {"real", "signs"}, default "real"
         What values of users and items are; see above.
     votes : {"real", "discrete"}, default "real"
@@ -53,12 +56,15 @@ class BoostedFactorization(Factorized):
         The loss to lower; exponential with ``values="signs"`` only.
     learning_rate : float or None, default None
         What every product is multiplied by. None is 0.2 for real values and 0.05 for signs; the
-        paper's is 1.
+        paper's is 1. Real values of users alone and of items alone are always multiplied by 0.3.
     terms : int, default 2
         How many factors a product has: 1 learns users and items one by one. Past 2 there are
         products with features, of ``values="signs"`` only.
     regularization : float, default 200.0
-        How much the own part of a value in a product is shrunken: as by so many slopes of 0.
+        How much the own part of a real value in a product is shrunken: what is added to the second
+        derivative of the loss by which Newton's step divides. A rating adds at most a quarter to it
+        for each score column. This and what follows up to `share_regularization` are of no
+        consequence for signs.
     bias_regularization : float, default 25.0
         The same for values of users alone and of items alone.
     share : bool, default True
@@ -68,7 +74,7 @@ class BoostedFactorization(Factorized):
         How much the shared part is shrunken.
     side_features : bool, default True
         Whether features of users and items are used where there are any. Users and items without
-        ratings are known by them.
+        ratings are known by them; for signs, where `columns` leaves out "user" or "item".
     columns : list of str or None, default None
         With ``values="signs"``, what rules may look at: "user", "item", and names of features; None
         for all. A sign for each user fits the training ratings at least as well as any rule on
@@ -77,9 +83,11 @@ class BoostedFactorization(Factorized):
     threshold : float or None, default None
         With ``target="binary"``, what a rating is above to count as a yes; None is the mean.
     validation_fraction : float or None, default None
-        The share of the ratings to hold out, on which the number of rounds is chosen.
+        The share of the ratings to hold out, on which the number of rounds is chosen. The model
+        that is kept has not learned from these.
     patience : int or None, default None
-        After how many rounds without a lower validation error to stop; None runs all of them.
+        After how many rounds without a lower validation error to stop; None runs all of them. Signs
+        run all of them in any case, and those after the stop are dropped.
     random_state : int, Generator, RandomState or None, default None
         The seed of the values that products start from, and of the ratings held out.
     n_jobs : int or None, default 1
@@ -98,7 +106,8 @@ class BoostedFactorization(Factorized):
         The number of rounds that are kept, without the constant.
     history_ : dict of arrays
         What was recorded in each round: "train_rmse" and "gain", "validation_rmse" where ratings
-        were held out; for signs "edge", "alpha", "energy", "bound" and "train_error".
+        were held out; for signs "edge", "alpha", "energy", "bound", "train_error" and
+        "hamming_loss".
 
     Examples
     --------
@@ -173,7 +182,8 @@ class BoostedFactorization(Factorized):
             raise ValueError(
                 f"columns must be a list of names, with values='signs', got {self.columns!r}"
             )
-        if self.threshold is not None and not np.isfinite(self.threshold):
+        threshold: Any = self.threshold
+        if threshold is not None and not (isinstance(threshold, Real) and isfinite(threshold)):
             raise ValueError(f"threshold must be a finite number or None, got {self.threshold!r}")
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, 1.0)

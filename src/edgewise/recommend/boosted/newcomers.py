@@ -18,6 +18,7 @@ def replayed(
     levels: Levels,
     settings: Settings,
     rounds: Rounds,
+    n_trained: int,
 ) -> Reals:
     """Return the values of new users in each round, shape (rounds, users).
 
@@ -33,17 +34,19 @@ def replayed(
         The indices of the new users.
     levels, settings, rounds
         As in training.
+    n_trained : int
+        How many users there were in training: those that came later change nothing for others.
     """
     n_old = ratings.n_users - len(users)
     new = np.flatnonzero(ratings.users >= n_old)
     weights = np.ones(len(new))
     if ratings.weights is not None:
-        weights = ratings.weights[new] / ratings.weights[: new[0] if len(new) else None].mean()
+        weights = ratings.weights[new] / ratings.weights[ratings.users < n_trained].mean()
     passes = Passes(
         (ratings.users[new] - n_old).astype(np.int32), ratings.items[new], ratings.values[new],
-        weights, levels, (len(users), ratings.n_items), 1, 1,
+        weights, levels, (len(users), ratings.n_items), len(rounds.kinds), 1,
     )  # fmt: skip
-    marks = user_marks(ratings, settings, n_old)
+    marks = user_marks(ratings, settings, n_trained)
     own_marks = None if marks is None else marks[users]
     values = np.ones((len(rounds.kinds), len(users)))
     for t, kind in enumerate(rounds.kinds):

@@ -90,8 +90,9 @@ class Passes:
         def run(part: int) -> None:
             self._passes.advance(
                 *self._parts[part], self.users, self.items, user_values, item_values, move,
-                self.labels, self.gaps, self.levels.low, self.values, self.weights, self.weighted,
-                self.scores, self.pulls, self.curves, sums[part],
+                self.labels, self.gaps, self.levels.low, self.levels.target == "one_hot",
+                self.values, self.weights, self.weighted, self.scores, self.pulls, self.curves,
+                sums[part],
             )  # fmt: skip
 
         self._spread(run)

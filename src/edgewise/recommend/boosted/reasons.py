@@ -91,8 +91,10 @@ def reasons(model: "Factorized", user: int, item: int, shown: int) -> Reasons:
     moved = products[1:].sum(axis=0)
     logistic = model.loss == "logistic"
     start, end = levels.chances(constant, logistic), levels.chances(constant + moved, logistic)
-    moves = moved != 0
-    slope = levels.gaps() * np.divide(end - start, moved, out=np.zeros_like(moved), where=moves)
+    # Where parts cancel each other the quotient is noise, and the derivative there takes its place.
+    moves = np.abs(moved) > 1e-6
+    slope = start * (1.0 - start) * (1.0 if logistic else 2.0)
+    slope = levels.gaps() * np.divide(end - start, moved, out=slope, where=moves)
 
     def points(scores: Reals) -> Reals:
         return (scores * slope).sum(axis=-1)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from edgewise.data import Aligned, ArrayTable, NominalColumn
 from edgewise.dtypes import Reals
 from edgewise.estimators import AdaBoostMH
+from edgewise.kernels.exponential import exp
 from edgewise.learners import Best, Indicator, Product, Stump
 from edgewise.model import Test
 from edgewise.ratings import Ratings
@@ -143,6 +144,9 @@ def train_signs(
     rows = columns.of_ratings(ratings.users, ratings.items)
     # One column is a problem of two classes, which has one score.
     model.fit(rows, wanted[:, 0] if wanted.shape[1] == 1 else wanted, ratings.weights)
+    if model.stop_reason_ == "interrupted":
+        # A boosted model keeps the rounds it has then; a recommender stays as it was.
+        raise KeyboardInterrupt
     return _unfolded(model, columns, levels.n_columns, ratings)
 
 
@@ -209,12 +213,19 @@ def replayed_signs(
         if kind != ITEMS:
             margins = scores * labels
             # Of exponential weights only the ratios within a user count: none overflows.
-            sizes = 1 / (1 + np.exp(margins)) if logistic else np.exp(margins.min() - margins)
+            sizes = 1 / (1 + exp(margins)) if logistic else exp(_least(margins, places) - margins)
             pulls = (sizes * labels * rounds.votes[t]).sum(axis=1) * weights
             along = np.bincount(places, pulls * rounds.item_values[t][items], len(users))
             signs[t] = _by_features(rules[t], ratings, users) if t in rules else np.sign(along)
         scores += (signs[t][places] * rounds.item_values[t][items])[:, None] * rounds.votes[t]
     return signs
+
+
+def _least(margins: Reals, places: NDArray[np.integer]) -> Reals:
+    """Return for each rating the least margin of its user, as a column."""
+    least = np.full(int(places.max(initial=-1)) + 1, np.inf)
+    np.minimum.at(least, places, margins.min(axis=1))
+    return least[places][:, None]
 
 
 def _by_features(rules: list[FeatureRule], ratings: Ratings, users: NDArray[np.intp]) -> Reals:

@@ -13,6 +13,10 @@ Singles = NDArray[np.float32]
 # From here on the tangent is 1 in single precision.
 FARTHEST = np.float32(7.9)
 
+# What chances of one-hot columns add up to at least, before they are divided by it: they come from
+# single precision, in which all of them may be 0.
+LEAST_CHANCE = 1e-8
+
 # The coefficients of odd powers above the line, and of even powers below it.
 A1, A3, A5, A7, A9, A11, A13 = (
     np.float32(4.89352455891786e-03),

@@ -21,6 +21,9 @@ _SINGLES_EVERY = 4
 # nothing left to learn.
 _LEAST_GAIN = 1e-9
 
+# What the ratings on one side of a column weigh at least, of a mean of 1.
+_LEAST_MASS = 1e-6
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -161,10 +164,14 @@ class _Sides:
 
 def _constant(passes: Passes) -> Found:
     """Return the scores that fit best without users and items: the log odds of each column."""
-    yes = np.array([passes.weights[column > 0].sum() for column in passes.labels.T])
-    share = yes / passes.weights.sum()
+    yes, no = (
+        np.array([passes.weights[side].sum() for side in sides])
+        for sides in (passes.labels.T > 0, passes.labels.T < 0)
+    )
+    # Weights of very different sizes leave one side next to nothing.
+    odds = np.log(np.maximum(yes, _LEAST_MASS)) - np.log(np.maximum(no, _LEAST_MASS))
     ones = np.ones(passes.sizes[0]), np.ones(passes.sizes[1])
-    return Found(ITEMS, *ones, np.log(share / (1.0 - share)), 0.0)
+    return Found(ITEMS, *ones, odds, 0.0)
 
 
 def _find(passes: Passes, sides: _Sides, settings: Settings, t: int) -> Found:

@@ -6,15 +6,15 @@ Sums are added up in the order of the ratings, as in `compiled`, so that the bit
 import numpy as np
 
 from edgewise.dtypes import Reals, Rows
-from edgewise.recommend.boosted.tangent import Singles, tanh
+from edgewise.recommend.boosted.tangent import LEAST_CHANCE, Singles, tanh
 
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)
 
 
 def advance(
     start: int, stop: int, users: Rows, items: Rows, user_values: Reals, item_values: Reals,
-    move: Reals, labels: Singles, gaps: Reals, low: float, values: Reals, weights: Reals,
-    weighted: bool, scores: Reals, pulls: Singles, curves: Singles, sums: Reals,
+    move: Reals, labels: Singles, gaps: Reals, low: float, one_hot: bool, values: Reals,
+    weights: Reals, weighted: bool, scores: Reals, pulls: Singles, curves: Singles, sums: Reals,
 ) -> None:  # fmt: skip
     """Do as `compiled.advance`."""
     part = slice(start, stop)
@@ -32,6 +32,8 @@ def advance(
     expected = np.full(stop - start, low)
     for k, gap in enumerate(gaps):
         expected += gap * chances[:, k]
+    if one_hot:
+        expected /= np.maximum(np.add.accumulate(chances, axis=1)[:, -1], LEAST_CHANCE)
     errors = expected - values[part]
     sums[0] = _in_order(weights[part] * (errors * errors))
 

@@ -13,6 +13,9 @@ from edgewise.validation import one_of
 
 _SHOWN_TIMES = ("fit_s", "predict_s")
 
+# How wide a printed table may be before it goes on below.
+_WIDTH = 120
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
@@ -115,15 +118,14 @@ class Comparison:
         return frame_library(library).DataFrame(columns)
 
     def __repr__(self) -> str:
-        return (
-            f"Comparison({len(self.models)} models, {len(self.metrics)} metrics, "
-            f"{self.n_folds} folds)"
-        )
+        sizes = {"model": len(self.models), "metric": len(self.metrics), "fold": self.n_folds}
+        parts = [f"{size} {word}{'s' * (size != 1)}" for word, size in sizes.items()]
+        return f"Comparison({', '.join(parts)})"
 
     def __str__(self) -> str:
         shown = [*self.metrics, *(name for name in _SHOWN_TIMES if name in self._times)]
         columns = {name: [self._cell(model, name) for model in self.models] for name in shown}
-        return "\n".join([text_table(self.models, columns), self._note()])
+        return "\n".join([text_table(self.models, columns, _WIDTH), self._note()])
 
     def _cell(self, model: str, name: str) -> Cell:
         value = self.value(model, name)
@@ -131,7 +133,7 @@ class Comparison:
         top = np.nan
         if not np.isnan(values).all():
             top = np.nanmax(values) if larger_is_better(name) else np.nanmin(values)
-        marks = "l" if self.outputs_[model].get(name) == "level" else ""
+        marks = "L" if self.outputs_[model].get(name) == "level" else ""
         marks += "*" if value == top else ""
         return Cell(value, 3 if name in TIMES else 4, marks)
 
@@ -140,7 +142,7 @@ class Comparison:
         if self._times:
             parts += "; seconds: median" if self.n_folds > 1 else "; times in seconds"
         levels = any("level" in judged.values() for judged in self.outputs_.values())
-        return parts + "; * best" + ("; l judged by the predicted level" if levels else "")
+        return parts + "; * best" + ("; L judged by the predicted level" if levels else "")
 
 
 def larger_is_better(metric: str) -> bool:

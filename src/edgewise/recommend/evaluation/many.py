@@ -90,6 +90,7 @@ def compare(
     'BiasBaseline'
     """
     named = named_models(models)
+    _check_parameters(named)
     measures = chosen(metrics, k)
     needed = tuple(dict.fromkeys(one for measure in measures for one in measure.choices))
     trial = Trial(needed, check_relevant(relevant), one_of("unknown", unknown, UNKNOWN))
@@ -129,6 +130,17 @@ def named_models(models: Any) -> dict[str, Recommender]:
             raise ValueError(f"models must have different names, got {given!r} twice")
         named[_free(type(model).__name__, named) if given is None else given] = model
     return named
+
+
+def _check_parameters(models: Mapping[str, Recommender]) -> None:
+    """Raise if a parameter of a model is wrong, before another is fitted for nothing."""
+    for name, model in models.items():
+        try:
+            model._check_parameters()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"models must have parameters that can be fitted, but of {name!r} {error}"
+            ) from error
 
 
 def _pair(one: Any) -> tuple[Any, Any]:

@@ -82,8 +82,8 @@ class Measure:
         return Measure(stem), Measure(stem + LEVEL)
 
 
-def chosen(metrics: Any, k: Any) -> tuple[Measure, ...]:
-    """Return the measures of some names, each once, or raise.
+def chosen(metrics: Any, k: Any, called: str = "metrics") -> tuple[Measure, ...]:
+    """Return the measures of some names, each once, or raise; `called` is what errors call them.
 
     Examples
     --------
@@ -93,14 +93,14 @@ def chosen(metrics: Any, k: Any) -> tuple[Measure, ...]:
     integer("k", k, 1)
     names = [metrics] if isinstance(metrics, str) else metrics
     if not isinstance(names, Iterable):
-        raise TypeError(f"metrics must be names of measures, got {metrics!r}")
-    found = dict.fromkeys(_named(name, int(k)) for name in names)
+        raise TypeError(f"{called} must be names of measures, got {metrics!r}")
+    found = dict.fromkeys(_named(name, int(k), called) for name in names)
     if not found:
-        raise ValueError("metrics must name at least one measure, got none")
+        raise ValueError(f"{called} must name at least one measure, got none")
     return tuple(found)
 
 
-def _named(name: Any, k: int) -> Measure:
+def _named(name: Any, k: int, called: str) -> Measure:
     base, at, cut = name.partition("@") if isinstance(name, str) else ("", "", "")
     kind = MEASURES.get(base)
     if kind is not None and not at:
@@ -108,4 +108,4 @@ def _named(name: Any, k: int) -> Measure:
     if kind is not None and kind.cut and cut.isascii() and cut.isdigit() and int(cut) > 0:
         return Measure(base, int(cut))
     listed = ", ".join(one + ("[@k]" if kind.cut else "") for one, kind in MEASURES.items())
-    raise ValueError(f"metrics must be among {listed}, got {name!r}")
+    raise ValueError(f"{called} must be among {listed}, got {name!r}")

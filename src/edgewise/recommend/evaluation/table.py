@@ -21,8 +21,12 @@ class Cell:
         return "-" if isnan(self.value) else f"{self.value:.{self.digits}f}"
 
 
-def text_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> str:
+def text_table(
+    rows: Sequence[str], columns: Mapping[str, Sequence[Cell]], width: int | None = None
+) -> str:
     """Return a table with the names of rows at the left; long titles take several lines.
+
+    Where it would be wider than `width`, the columns that don't fit follow below.
 
     Examples
     --------
@@ -35,15 +39,30 @@ def text_table(rows: Sequence[str], columns: Mapping[str, Sequence[Cell]]) -> st
     """
     titles = {name: name.replace("@", "_@").split("_") for name in columns}
     height = max((len(words) for words in titles.values()), default=1)
-    width = max(map(len, ("model", *rows)))
-    lines = [[" " * width] for _ in range(height - 1)]
-    lines += [[f"{name:<{width}}"] for name in ("model", *rows)]
+    names = _aligned([*[""] * (height - 1), "model", *rows])
+    parts = [[names]]
     for name, cells in columns.items():
         words = [""] * (height - len(titles[name])) + titles[name]
-        marks = max(len(cell.marks) for cell in cells)
-        numbers = max(len(text) for text in (*words, *(cell.text for cell in cells)))
-        for line, word in zip(lines, words, strict=False):
-            line.append(f"{word:>{numbers}}{'':<{marks}}")
-        for line, cell in zip(lines[height:], cells, strict=True):
-            line.append(f"{cell.text:>{numbers}}{cell.marks:<{marks}}")
-    return "\n".join(_GAP.join(line).rstrip() for line in lines)
+        column = _column(words, cells)
+        taken = sum(len(one[0]) + len(_GAP) for one in parts[-1])
+        if width is not None and len(parts[-1]) > 1 and taken + len(column[0]) > width:
+            parts.append([names])
+        parts[-1].append(column)
+    return "\n\n".join(_joined(part) for part in parts)
+
+
+def _column(words: Sequence[str], cells: Sequence[Cell]) -> list[str]:
+    """Return the lines of a column, all of the same length: numbers end at the same place."""
+    texts = [*words, *(cell.text for cell in cells)]
+    numbers = max(map(len, texts))
+    marks = _aligned([*[""] * len(words), *(cell.marks for cell in cells)])
+    return [f"{text:>{numbers}}{mark}" for text, mark in zip(texts, marks, strict=True)]
+
+
+def _aligned(words: Sequence[str]) -> list[str]:
+    width = max(map(len, words))
+    return [f"{word:<{width}}" for word in words]
+
+
+def _joined(columns: Sequence[Sequence[str]]) -> str:
+    return "\n".join(_GAP.join(line).rstrip() for line in zip(*columns, strict=True))

@@ -5,17 +5,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.dtypes import Reals
-from edgewise.kernels import use_compiled
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.factorization.alternating import visits_of_rows
-from edgewise.recommend.factorization.checks import check_common, not_negative
+from edgewise.recommend.factorization.checks import check_common
+from edgewise.recommend.factorization.choice import worth_compiling
 from edgewise.recommend.factorization.confidence import Confident, padded
 from edgewise.recommend.factorization.entries import rows_from
 from edgewise.recommend.factorization.objective import pair_products
 from edgewise.recommend.factorization.threads import Team
-from edgewise.validation import integer, one_of
+from edgewise.validation import integer, not_negative, one_of
 
 SOLVERS = ("cg", "exact")
 
@@ -135,7 +135,7 @@ class ImplicitFactorization(Recommender):
         penalty, alpha = float(self.regularization), float(self.alpha)
         users = Confident.of(ratings.by_user, alpha, penalty)
         items = Confident.of(ratings.by_item, alpha, penalty)
-        compiled = use_compiled(self._visits(ratings))
+        compiled = worth_compiling(self._visits(ratings))
         if self.solver == "cg":
             X, Y = padded(X), padded(Y)
         losses = [users.loss(X, Y, compiled)]
@@ -169,7 +169,7 @@ class ImplicitFactorization(Recommender):
         equations = Confident.of(side, float(self.alpha), float(self.regularization))
         work = visits_of_rows(len(users), len(side.values), self.n_factors)
         with Team(self._threads()) as team:
-            factors = equations.exact(self.item_factors_, use_compiled(work), team)
+            factors = equations.exact(self.item_factors_, worth_compiling(work), team)
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
     def _item_vectors(self) -> Reals:

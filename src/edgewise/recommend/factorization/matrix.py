@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from edgewise.dtypes import Reals
-from edgewise.kernels import use_compiled
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
@@ -15,13 +14,14 @@ from edgewise.recommend.factorization.alternating import (
     solve_side,
     visits_of_rows,
 )
-from edgewise.recommend.factorization.checks import check_common, not_negative
+from edgewise.recommend.factorization.checks import check_common
+from edgewise.recommend.factorization.choice import worth_compiling
 from edgewise.recommend.factorization.entries import rows_from
 from edgewise.recommend.factorization.gradient import descend_together
 from edgewise.recommend.factorization.objective import Factors, Objective, pair_products
 from edgewise.recommend.factorization.stochastic import VISITS_A_STEP, descend
 from edgewise.recommend.factorization.threads import Team
-from edgewise.validation import flag, one_of, positive
+from edgewise.validation import flag, not_negative, one_of, positive
 
 SOLVERS = ("sgd", "als", "gd")
 EPOCHS = {"sgd": 60, "als": 15, "gd": 200}
@@ -51,9 +51,12 @@ class MatrixFactorization(Recommender):
     n_epochs : int or None, default None
         Passes over the ratings; None for 60 ("sgd"), 15 ("als") or 200 ("gd").
     regularization : float, default 0.1
-        The lambda of factors and biases.
+        The lambda of factors and biases. On a scale c times as wide, c times as large a lambda
+        draws factors to 0 as much.
     learning_rate : float, default 0.01
-        Length of the steps of "sgd", and the first that "gd" tries. "als" has none.
+        Length of the steps of "sgd", for ratings of five stars: those of factors are divided by
+        ``(s + lambda) / (1 + lambda)`` with s the standard deviation of the ratings over 1.125.
+        Also the first length that "gd" tries. "als" has none.
     biases : bool, default True
         Whether there are a mean and biases. Without them a rating is ``U_i V_j'`` alone.
     random_state : int, RandomState or None, default None
@@ -136,7 +139,7 @@ class MatrixFactorization(Recommender):
 
     def _check_parameters(self) -> None:
         one_of("solver", self.solver, SOLVERS)
-        check_common(self)
+        check_common(self, own_epochs=True)
         not_negative("regularization", self.regularization)
         positive("learning_rate", self.learning_rate)
         flag("biases", self.biases)
@@ -147,7 +150,7 @@ class MatrixFactorization(Recommender):
         rng = np.random.default_rng(self._seed())
         # Small for gradients, so that the factors which matter grow first; least squares need no
         # such care, and get going sooner.
-        scale = 1.0 if self.solver == "als" else 0.1
+        scale = (1.0 if self.solver == "als" else 0.1) * objective.spread**0.5
         factors = Factors.drawn(ratings.n_users, ratings.n_items, self.n_factors, scale, rng)
         rate = float(self.learning_rate)
         with self._progress(n_epochs, "epochs") as step:
@@ -165,7 +168,7 @@ class MatrixFactorization(Recommender):
         self.loss_history_ = np.array(losses)
 
     def _objective(self, ratings: Ratings, visits: float) -> Objective:
-        penalty, compiled = float(self.regularization), use_compiled(visits)
+        penalty, compiled = float(self.regularization), worth_compiling(visits)
         return Objective.of(ratings, penalty, bool(self.biases), compiled)
 
     def _visits(self, ratings: Ratings, n_epochs: int) -> float:

@@ -7,16 +7,16 @@ import numpy as np
 from scipy import sparse
 
 from edgewise.dtypes import Reals
-from edgewise.kernels import use_compiled
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.factorization.checks import check_common, not_negative
+from edgewise.recommend.factorization.checks import check_common
+from edgewise.recommend.factorization.choice import worth_compiling
 from edgewise.recommend.factorization.entries import row_mass, row_numbers, rows_from
 from edgewise.recommend.factorization.objective import pair_products
 from edgewise.recommend.factorization.threads import Team
-from edgewise.validation import one_of
+from edgewise.validation import not_negative, one_of
 
 ENTRIES = ("observed", "all")
 
@@ -222,7 +222,7 @@ class NonNegativeFactorization(Recommender):
         work = _VISITS_AN_ENTRY + _VISITS_A_FACTOR * self.n_factors
         work *= len(entries.values) * n_updates
         everything = self.entries == "all"
-        return Side(entries, float(self.regularization), everything, use_compiled(work))
+        return Side(entries, float(self.regularization), everything, worth_compiling(work))
 
     def _start(self, ratings: Ratings, users: Side) -> float:
         """Return the factor that makes all products the mean of what counts."""

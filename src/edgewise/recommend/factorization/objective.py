@@ -14,6 +14,10 @@ from edgewise.ratings import Ratings
 # Products of pairs are made for as many at a time as keep the factors of both below so many.
 _ENTRIES = 1 << 20
 
+# The standard deviation of ratings from one to five stars (1.126 on MovieLens 100K), for which
+# learning rates are usually given.
+_FIVE_STARS = 1.125
+
 
 @dataclass
 class Factors:
@@ -102,6 +106,17 @@ class Objective:
     def item_mass(self) -> Reals:
         """The sum of the weights of each item's ratings."""
         return np.bincount(self.items, self.weights, self.n_items).astype(float)
+
+    @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the ratings, with that of five stars as 1; 1 if it is 0.
+
+        Products of factors grow to about this size, and so each factor to its root: where factors
+        start and how long their steps can be goes with it.
+        """
+        mean = np.average(self.values, weights=self.weights)
+        square = float(np.average((self.values - mean) ** 2, weights=self.weights))
+        return square**0.5 / _FIVE_STARS or 1.0
 
     @cached_property
     def all_weights(self) -> Reals:

@@ -29,16 +29,20 @@ def descend(
     An epoch takes all ratings, in a new order. Steps follow each other on one thread, as each
     starts from where the one before it ended.
     """
+    # The curvature along a factor is about the products' size and the penalty, that along a bias
+    # is the same for all ratings.
+    shortened = (1.0 + objective.penalty) / (objective.spread + objective.penalty)
+    rates = rate * shortened, rate if objective.biases else 0.0
     order = np.arange(len(objective.values), dtype=np.int32)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     losses = [objective.loss(factors)]
     for _ in range(n_epochs):
         if objective.compiled:
-            _compiled_epoch(objective, factors, rate, order, state)
+            _compiled_epoch(objective, factors, rates, order, state)
         else:
             shuffle(order, state)
             with np.errstate(over="ignore", invalid="ignore"):
-                one_by_one(objective, factors, rate, order)
+                one_by_one(objective, factors, rates, order)
         with np.errstate(over="ignore", invalid="ignore"):
             losses.append(objective.loss(factors))
         if not math.isfinite(losses[-1]):
@@ -51,16 +55,19 @@ def descend(
 
 
 def _compiled_epoch(
-    objective: Objective, factors: Factors, rate: float, order: Places, state: NDArray[np.uint64]
+    objective: Objective,
+    factors: Factors,
+    rates: tuple[float, float],
+    order: Places,
+    state: NDArray[np.uint64],
 ) -> None:
     from edgewise.recommend.factorization import compiled
 
     compiled.shuffle(order, state)
     compiled.descend(
         order, objective.users, objective.items, objective.values, objective.all_weights,
-        objective.mean, rate, rate if objective.biases else 0.0, objective.penalty,
-        factors.users, factors.items, factors.user_biases,
-        factors.item_biases,
+        objective.mean, *rates, objective.penalty,
+        factors.users, factors.items, factors.user_biases, factors.item_biases,
     )  # fmt: skip
 
 
@@ -88,8 +95,13 @@ def shuffle(order: Places, state: NDArray[np.uint64]) -> None:
     state[0] = x
 
 
-def one_by_one(objective: Objective, factors: Factors, rate: float, order: Places) -> None:
-    """Take a gradient step for every rating, in this order: the twin of the compiled kernel."""
+def one_by_one(
+    objective: Objective, factors: Factors, rates: tuple[float, float], order: Places
+) -> None:
+    """Take a gradient step for every rating, in this order: the twin of the compiled kernel.
+
+    `rates` are the lengths of the steps of factors and of biases.
+    """
     weights = objective.weights
     penalty = objective.penalty
     b, c = factors.user_biases, factors.item_biases
@@ -97,10 +109,10 @@ def one_by_one(objective: Objective, factors: Factors, rate: float, order: Place
         i, j = int(objective.users[place]), int(objective.items[place])
         u, v = factors.users[i], factors.items[j]
         error = objective.values[place] - objective.mean - b[i] - c[j] - u @ v
-        length = rate if weights is None else rate * weights[place]
-        if objective.biases:
-            b[i] += length * (error - penalty * b[i])
-            c[j] += length * (error - penalty * c[j])
+        weight = 1.0 if weights is None else weights[place]
+        length, bias_length = rates[0] * weight, rates[1] * weight
+        b[i] += bias_length * (error - penalty * b[i])
+        c[j] += bias_length * (error - penalty * c[j])
         moved = u + length * (error * v - penalty * u)
         v += length * (error * u - penalty * v)
         u[:] = moved

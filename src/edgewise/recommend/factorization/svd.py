@@ -10,14 +10,17 @@ from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.factorization.checks import check_common, not_negative
+from edgewise.recommend.factorization.checks import check_common
 from edgewise.recommend.factorization.entries import rows_from
 from edgewise.recommend.factorization.objective import pair_products
 from edgewise.recommend.factorization.offsets import new_offsets, offsets
-from edgewise.validation import one_of
+from edgewise.validation import not_negative, one_of
 
 FILLS = ("bias", "mean", "zero")
 _BIAS_EPOCHS = 15
+
+# A matrix of so many entries may be written out.
+_DENSE_ENTRIES = 1 << 22
 
 
 class SVDRecommender(Recommender):
@@ -154,7 +157,10 @@ def _leading(matrix: Any, n_factors: int) -> tuple[Reals, Reals]:
     """Return the largest singular values and their right vectors."""
     smaller = min(matrix.shape)
     k = min(n_factors, smaller)
-    if smaller <= max(3 * k, 64) or not matrix.data.any():
+    if not matrix.data.any():
+        # Any orthogonal vectors will do; iteration would look for a start in vain.
+        values, vectors = np.zeros(k), np.eye(k, matrix.shape[1])
+    elif k == smaller or (smaller <= max(3 * k, 64) and np.prod(matrix.shape) <= _DENSE_ENTRIES):
         _, values, vectors = np.linalg.svd(matrix.toarray(), full_matrices=False)
     else:
         # A start drawn once and for all makes the iteration give the same bits every time.

@@ -187,14 +187,14 @@ class UserKNN(Neighbourhood):
         super()._fold_in(ratings, users)
         limit = len(self.neighbours_)
         near = self._nearest(ratings, users, limit, limit)
-        kept = max(self.neighbours_.shape[1], near.others.shape[1])
-        self.neighbours_ = np.vstack(
-            [_widened(self.neighbours_, kept, -1), _widened(near.others, kept, -1)]
-        )
-        self.similarities_ = np.vstack(
-            [_widened(self.similarities_, kept, 0), _widened(near.similarities, kept, 0)]
-        )
+        self.neighbours_ = _stacked(self.neighbours_, near.others, -1)
+        self.similarities_ = _stacked(self.similarities_, near.similarities, 0)
 
 
-def _widened(table: NDArray, width: int, fill: int) -> NDArray:
-    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=fill)
+def _stacked(upper: NDArray, lower: NDArray, fill: int) -> NDArray:
+    """Return the rows of two tables, the narrower one filled up, in one new table."""
+    shape = (len(upper) + len(lower), max(upper.shape[1], lower.shape[1]))
+    table = np.full(shape, fill, dtype=upper.dtype)
+    table[: len(upper), : upper.shape[1]] = upper
+    table[len(upper) :, : lower.shape[1]] = lower
+    return table

@@ -11,10 +11,9 @@ from edgewise.ratings.rows import Grouped
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.factorization.offsets import new_offsets, offsets
-from edgewise.recommend.neighbours.checks import non_negative, threads
 from edgewise.recommend.neighbours.matrix import Criteria, Nearest, matrix_of, row_means
 from edgewise.recommend.neighbours.search import averages, nearest
-from edgewise.validation import flag, integer, one_of
+from edgewise.validation import flag, integer, not_negative, one_of, threads
 
 # Ten turns bring biases within a thousandth of where they end on ml-100k.
 _SWEEPS = 10
@@ -78,13 +77,13 @@ class Neighbourhood(Recommender):
         integer("k", self.k, 1)
         if self.similarity is not None:
             one_of("similarity", self.similarity, SIMILARITIES)
-        non_negative("shrinkage", self.shrinkage)
+        not_negative("shrinkage", self.shrinkage)
         integer("min_support", self.min_support, 1)
         integer("n_neighbours", self.n_neighbours, 1)
-        non_negative("damping", self.damping)
-        non_negative("regularization", self.regularization)
+        not_negative("damping", self.damping)
+        not_negative("regularization", self.regularization)
         flag("implicit", self.implicit)
-        threads(self.n_jobs)
+        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)

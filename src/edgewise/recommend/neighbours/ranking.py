@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
-from edgewise.recommend.neighbours.checks import threads
 from edgewise.recommend.neighbours.losses import viewer_losses
 from edgewise.recommend.neighbours.matrix import row_means
 from edgewise.recommend.neighbours.targets import (
@@ -18,7 +17,7 @@ from edgewise.recommend.neighbours.targets import (
     chosen_viewers,
 )
 from edgewise.recommend.neighbours.twins import entries_of
-from edgewise.validation import integer
+from edgewise.validation import integer, threads
 
 # The counts of a viewer take memory for each pair of levels.
 _MOST_LEVELS = 256
@@ -103,7 +102,7 @@ class RankingNeighbour(OneByOne):
     def _check_parameters(self) -> None:
         integer("k", self.k, 1)
         check_viewers(self.viewers)
-        threads(self.n_jobs)
+        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         if len(ratings.levels) > _MOST_LEVELS:

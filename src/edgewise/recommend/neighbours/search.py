@@ -65,21 +65,23 @@ def averages(
     n_jobs: int = 1,
 ) -> tuple[Reals, Reals]:
     """Return the sums over neighbours that predictions are made of; see `twins.averages`."""
-    if not _worth_compiling(float(_VISITS_A_PAIR) * len(targets) * near.others.shape[1]):
-        return twins.averages(near, starts, others, values, weights, targets, columns, k)
-    from edgewise.recommend.neighbours import compiled
-
+    # By column: its values are looked up in a table of all rows, which is filled once for each.
     order = np.argsort(columns, kind="stable")
     ones, twos = targets[order], columns[order]
     totals, masses = np.empty(len(order)), np.empty(len(order))
+    tables = float(len(near.others)) * np.count_nonzero(np.diff(twos, prepend=-1))
+    if _worth_compiling(float(_VISITS_A_PAIR) * len(order) * near.others.shape[1] + tables):
+        from edgewise.recommend.neighbours import compiled
 
-    def run(part: slice) -> None:
-        compiled.averages(
-            near.others, near.similarities, starts, others, values, weights,
-            ones[part], twos[part], k, totals[part], masses[part],
-        )  # fmt: skip
+        def run(part: slice) -> None:
+            compiled.averages(
+                near.others, near.similarities, starts, others, values, weights,
+                ones[part], twos[part], k, totals[part], masses[part],
+            )  # fmt: skip
 
-    spread(run, len(order), n_jobs)
+        spread(run, len(order), n_jobs)
+    else:
+        totals, masses = twins.averages(near, starts, others, values, weights, ones, twos, k)
     back = np.empty_like(order)
     back[order] = np.arange(len(order))
     return totals[back], masses[back]

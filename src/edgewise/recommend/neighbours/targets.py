@@ -2,7 +2,9 @@
 
 from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from numbers import Integral
 from typing import Any
 
@@ -36,6 +38,10 @@ class OneByOne(Recommender):
     def _row(self, learned: Any) -> Reals:
         """Return the scores of all items, from what was learned about a user."""
 
+    def _some(self, learned: Any, items: Indices) -> Reals:
+        """Return the scores of some items, the same as in the row of all."""
+        return self._row(learned)[items]
+
     def _size(self) -> int:
         """Return how many numbers are learned about a user."""
         return 1
@@ -50,35 +56,51 @@ class OneByOne(Recommender):
                 learned.popitem(last=False)
         return known
 
-    def _rows(self, users: list[int]) -> Any:
-        """Return an iterator over the scores of all items for some users."""
-
-        def row(user: int) -> Reals:
-            return self._row(self._recall(user))
-
-        n_threads = self._threads()
-        if n_threads == 1 or len(users) < 2:
-            return map(row, users)
-        with ThreadPoolExecutor(n_threads) as pool:
-            return iter(list(pool.map(row, users)))
+    def _spread(self, run: Callable[[int], None], n_tasks: int) -> None:
+        """Run as many tasks, each about one user, on the threads of the model."""
+        n_threads = min(self._threads(), n_tasks)
+        # A user's equations are few: threads of the linear algebra, beside these or beside other
+        # processes, only wait for each other, and can take twenty times as long.
+        with _linear_algebra().limit(limits=1, user_api="blas"):
+            if n_threads < 2:
+                for task in range(n_tasks):
+                    run(task)
+                return
+            with ThreadPoolExecutor(n_threads) as pool:
+                list(pool.map(run, range(n_tasks)))
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         order = np.argsort(users, kind="stable")
         different, starts = np.unique(users[order], return_index=True)
         parts = np.split(order, starts[1:])
         scores = np.empty(len(users))
-        # Some users at a time: a row has a score for every item.
-        for first in range(0, len(parts), 64):
-            some = slice(first, first + 64)
-            for part, row in zip(parts[some], self._rows(different[some].tolist()), strict=True):
-                scores[part] = row[items[part]]
+
+        def run(task: int) -> None:
+            learned = self._recall(int(different[task]))
+            scores[parts[task]] = self._some(learned, items[parts[task]])
+
+        self._spread(run, len(different))
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
-        return np.array(list(self._rows(users.tolist()))).reshape(len(users), self.n_items_)
+        scores = np.empty((len(users), self.n_items_))
+
+        def run(task: int) -> None:
+            scores[task] = self._row(self._recall(int(users[task])))
+
+        self._spread(run, len(users))
+        return scores
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         self.learned_ = OrderedDict()
+
+
+@cache
+def _linear_algebra() -> Any:
+    """Return what sets the threads of the linear algebra; looking for its libraries takes time."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+    return ThreadpoolController()
 
 
 def check_places(name: str, places: Any, size: int) -> None:

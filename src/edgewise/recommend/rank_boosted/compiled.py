@@ -7,9 +7,7 @@ import numpy as np
 from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE
 from edgewise.kernels.rank_update import weigh
 from edgewise.kernels.vectors import inner, kernel
-from edgewise.objective.ranking import _LEAST_ENERGY as LEAST_ENERGY
-from edgewise.objective.ranking import _SMOOTHING as SMOOTHING
-from edgewise.objective.ranking import _WIDEST as WIDEST
+from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
 from edgewise.recommend.rank_boosted.problem import Settings, Target
 from edgewise.recommend.rank_boosted.rounds import Cuts, absent_of, directions_of, looked_at
 

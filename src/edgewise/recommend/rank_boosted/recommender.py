@@ -1,14 +1,14 @@
 """RankBoost for each user, on one matrix of all users' ratings (seed 003 section 5.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.dtypes import Reals
-from edgewise.kernels import use_compiled
 from edgewise.model.readable import ReadableRule
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
@@ -17,20 +17,13 @@ from edgewise.recommend.neighbours.checks import threads
 from edgewise.recommend.neighbours.targets import check_viewers, chosen_viewers
 from edgewise.recommend.rank_boosted.matrix import Matrix
 from edgewise.recommend.rank_boosted.parameters import check_settings
-from edgewise.recommend.rank_boosted.problem import Rated, Settings, Target, target_of
-from edgewise.recommend.rank_boosted.rounds import Cuts
-from edgewise.recommend.rank_boosted.rounds import boost as boost_in_numpy
+from edgewise.recommend.rank_boosted.problem import Rated, Settings, target_of
 from edgewise.recommend.rank_boosted.start import Averages, start_weight
-from edgewise.recommend.rank_boosted.stored import packed, unpacked
+from edgewise.recommend.rank_boosted.stored import check_fitted, packed, unpacked
 from edgewise.recommend.rank_boosted.terms import NO_TERMS, Terms, item_scores, terms_of
+from edgewise.recommend.rank_boosted.training import Trainer, trainer_for
 from edgewise.recommend.rank_boosted.wording import AVERAGE, ItemVotes, Vote, rule_text, votes_of
-from edgewise.recommend.similarity import centred
 from edgewise.validation import flag, integer
-
-# What NumPy does in a round with an entry of the matrix takes as long as so many of a histogram.
-_VISITS_AN_ENTRY = 20
-
-Trainer = Callable[[Target, Settings, int], Cuts]
 
 
 class RankBoostRecommender(Recommender):
@@ -289,10 +282,6 @@ class RankBoostRecommender(Recommender):
         described = self.side_features and ratings.item_features is not None
         return np.ones_like(rated) if described else rated
 
-    def _plain_rows(self, matrix: Any) -> Any:
-        # Scores are learned from ratings, of which a low one is no sign of likeness.
-        return centred(matrix, self.mean_)
-
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         different, place = np.unique(users, return_inverse=True)
         rankers = self._rankers_of(different.tolist())
@@ -329,10 +318,7 @@ class RankBoostRecommender(Recommender):
         return {"columns": self._matrix.n_columns}, packed(self._rankers)
 
     def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-        if not np.array_equal(self.viewers_, np.unique(self.viewers_)):
-            raise ValueError("viewers_ must ascend")
-        if len(self.viewers_) and not 0 <= self.viewers_[0] <= self.viewers_[-1] < self.n_users_:
-            raise ValueError("viewers_ must be users")
+        check_fitted(self.viewers_, self.n_users_, self.seed_, self.start_weight_)
         self._share(self.ratings_)
         if header["columns"] != self._matrix.n_columns:
             raise ValueError("viewers_ and item features do not make as many columns as there were")
@@ -376,7 +362,7 @@ class RankBoostRecommender(Recommender):
         """Return the rankers of users; those that are not there yet are trained."""
         new = sorted({user for user in users if user not in self._rankers})
         if new:
-            train = self._trainer(new)
+            train = trainer_for(new, self.ratings_, self._matrix, self.n_rounds)
             threads = min(self._threads(), len(new))
             with self._progress(len(new), "users") as step:
 
@@ -384,23 +370,10 @@ class RankBoostRecommender(Recommender):
                     self._rankers[user] = self._train(user, train)
                     step()
 
-                if threads == 1:
-                    for user in new:
-                        run(user)
-                else:
-                    with ThreadPoolExecutor(threads) as pool:
-                        list(pool.map(run, new))
+                # One thread alone makes no pool.
+                with ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
+                    list((map if pool is None else pool.map)(run, new))
         return [self._rankers[user] for user in users]
-
-    def _trainer(self, users: list[int]) -> Trainer:
-        """Return what trains rankers: compiled where there is enough to do."""
-        view, sizes = self.ratings_.by_user, np.diff(self._matrix.starts)
-        entries = sum(int(sizes[view.others[view.span(user)]].sum()) for user in users)
-        if use_compiled(float(_VISITS_AN_ENTRY) * self.n_rounds * entries):
-            from edgewise.recommend.rank_boosted.compiled import boost
-
-            return boost
-        return boost_in_numpy
 
     def _train(self, user: int, train: Trainer) -> Terms:
         rated = Rated.of(self.ratings_, user)

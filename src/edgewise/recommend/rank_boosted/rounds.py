@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 
 from edgewise.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.kernels import EXACT_SCALE, SEARCH_SCALE
-from edgewise.objective.ranking import _LEAST_ENERGY as LEAST_ENERGY
-from edgewise.objective.ranking import _SMOOTHING as SMOOTHING
-from edgewise.objective.ranking import _WIDEST as WIDEST
-from edgewise.objective.ranking import edge_limit
+from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST, edge_limit
 from edgewise.objective.votes import half_log_odds
 from edgewise.recommend.rank_boosted.problem import Part, Settings, Target
 

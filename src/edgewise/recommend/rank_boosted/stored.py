@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.recommend.rank_boosted.terms import KINDS, NO_TERMS, Terms
+from edgewise.validation import integer
 
 _NAMES = ("columns", "thresholds", "sides", "weights")
 
@@ -17,6 +18,15 @@ def packed(rankers: dict[int, Terms]) -> dict[str, NDArray]:
         parts = [NO_TERMS[k], *(rankers[user][k] for user in users)]
         arrays[f"own.{name}"] = np.concatenate(parts)
     return arrays
+
+
+def check_fitted(viewers: NDArray, n_users: int, seed: int, start_weight: float) -> None:
+    """Raise if fitted attributes of a file are not what a model can have."""
+    integer("seed_", seed, 0)
+    if not np.isfinite(start_weight):
+        raise ValueError("start_weight_ must be finite")
+    if not (np.array_equal(viewers, np.unique(viewers)) and _within(viewers, n_users)):
+        raise ValueError("viewers_ must be users, ascending")
 
 
 def unpacked(arrays: dict[str, NDArray], n_columns: int, n_users: int) -> dict[int, Terms]:
