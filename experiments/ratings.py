@@ -227,7 +227,7 @@ def measured(ratings: Ratings) -> list[float]:
         np.savez(path, users=ratings.users, items=ratings.items, ratings=ratings.values)
         command = [sys.executable, __file__, "--measure", str(path)]
         answer = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(answer.stdout)
+    return [float(number) for number in json.loads(answer.stdout)]
 
 
 def measure(path: str) -> None:

@@ -76,10 +76,11 @@ def threads(name: str, value: Any) -> int | None:
     """
     if value is None:
         return None
-    number = integer(name, value, -(10**6))
-    if number == 0:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be None or an integer other than 0, got {value!r}")
+    if value == 0:
         raise ValueError(f"{name} must not be 0: use 1 for one thread, -1 for all cores")
-    return number
+    return int(value)
 
 
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:

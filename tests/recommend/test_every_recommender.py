@@ -91,8 +91,6 @@ class TestBoostedContentRecommender(TestContentRecommender):
 
 
 class TestStochasticFactorization(RecommenderTests):
-    takes_wide_scales = False
-
     def make(self):
         return recommend.MatrixFactorization(
             2, "sgd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
@@ -134,7 +132,7 @@ class TestImplicitFactorization(RecommenderTests):
 
 class TestRankBoostRecommender(RecommenderTests):
     def make(self):
-        return recommend.RankBoostRecommender(10, learning_rate=0.5, q_def=1)
+        return recommend.RankBoostRecommender(10, learning_rate=0.5, q_def=1, random_state=0)
 
 
 class TestBlend(RecommenderTests):

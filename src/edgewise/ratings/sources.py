@@ -21,6 +21,7 @@ class Sources:
         ratings: Any = None,
         *,
         weights: Any = None,
+        sample_weight: Any = None,
         times: Any = None,
         user_features: Any = None,
         item_features: Any = None,
@@ -34,8 +35,9 @@ class Sources:
             The ids, of any numbers or strings; they need not be consecutive.
         ratings : array-like of float, default None
             The ratings; None where it only is known that the users chose the items.
-        weights : array-like of float, default None
-            How much each rating counts; positive.
+        weights, sample_weight : array-like of float, default None
+            How much each rating counts; positive. Two names of the same, the second that of
+            scikit-learn.
         times : array-like of float, default None
             When each rating was given.
         user_features, item_features : data frame or pair, default None
@@ -60,7 +62,10 @@ class Sources:
         """
         from edgewise.ratings.building import Columns, build
 
-        columns = Columns(users, items, ratings, weights, times)
+        if weights is not None and sample_weight is not None:
+            raise ValueError("weights and sample_weight are the same: give one of them")
+        counted = sample_weight if weights is None else weights
+        columns = Columns(users, items, ratings, counted, times)
         return build(columns, user_features, item_features, "user", "item", duplicates)
 
     @staticmethod

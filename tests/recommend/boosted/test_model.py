@@ -277,6 +277,27 @@ def test_wrong_settings_are_named(ratings, settings, words):
         BoostedFactorization(**settings).fit(ratings)
 
 
+@pytest.mark.parametrize("tuned", ["auto", True])
+def test_few_ratings_are_shrunken_less(tuned):
+    train, test = drawn(60, 40, 0.5, seed=2).split(0.2, random_state=0)
+    users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
+
+    def error(model):
+        wrong = model.fit(train).predict(users, items, unknown="mean") - test.values
+        return np.sqrt((wrong**2).mean())
+
+    model = BoostedFactorization(200, tuned=tuned, random_state=0)
+    usual = error(BoostedFactorization(200, tuned=False, random_state=0))
+    assert error(model) < 0.9 * usual
+    assert model.shrinkage_ < 1
+    assert model.n_rounds_ < 200
+    # A strength that is given is taken as it is.
+    given = BoostedFactorization(20, regularization=5.0, random_state=0).fit(train)
+    assert given.shrinkage_ == 1
+    assert given._settings().regularization == 5
+    assert given.n_rounds_ == 20
+
+
 @pytest.mark.real_data
 def test_movies_are_rated_better_than_by_a_tuned_factorisation():
     if not datasets.available("ml_100k"):

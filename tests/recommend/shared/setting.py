@@ -76,9 +76,6 @@ class Setting:
     takes_negative: ClassVar[bool] = True
     """Whether ratings may be below zero."""
 
-    takes_wide_scales: ClassVar[bool] = True
-    """Whether steps of the same length do for ratings up to 1000: not so by gradients."""
-
     free_sizes: ClassVar[frozenset[str]] = frozenset({"state.loss_history_"})
     """Stored arrays of any length."""
 

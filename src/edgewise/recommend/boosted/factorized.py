@@ -53,6 +53,7 @@ class Factorized(Recommender):
     history_: dict[str, Reals]
     _factors_kept: Factors | None
     n_trained_: int
+    shrinkage_: float
     target: str
     values: str
     loss: str
@@ -60,7 +61,7 @@ class Factorized(Recommender):
     side_features: bool
     columns: Sequence[str] | None
 
-    def _settings(self, seed: int = 0) -> Settings:
+    def _settings(self, seed: int = 0, shrinkage: float | None = None) -> Settings:
         """Return how values are learned."""
         raise NotImplementedError
 

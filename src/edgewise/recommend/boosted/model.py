@@ -1,6 +1,7 @@
 """Boosted factorisation: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
 from numbers import Real
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 
 from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
+from edgewise.recommend.boosted.choosing import chosen
 from edgewise.recommend.boosted.factorized import Factorized
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.training import Rounds, Settings, train
@@ -22,6 +24,8 @@ LOSSES = ("logistic", "exponential")
 # Chosen on ratings held out of the training parts of MovieLens 100K.
 _RATE, _BIAS_RATE = 0.2, 0.3
 _SIGN_RATE = 0.05
+_REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
+_TUNED_BELOW = 50_000
 _BIAS_ROUNDS, _SWEEPS = 30, 2
 
 
@@ -60,18 +64,23 @@ class BoostedFactorization(Factorized):
     terms : int, default 2
         How many factors a product has: 1 learns users and items one by one. Past 2 there are
         products with features, of ``values="signs"`` only.
-    regularization : float, default 200.0
+    regularization : float or None, default None
         How much the own part of a real value in a product is shrunken: what is added to the second
         derivative of the loss by which Newton's step divides. A rating adds at most a quarter to it
-        for each score column. This and what follows up to `share_regularization` are of no
-        consequence for signs.
-    bias_regularization : float, default 25.0
-        The same for values of users alone and of items alone.
+        for each score column. None is 200, times ``shrinkage_`` where that is chosen (see `tuned`).
+        This and what follows up to `tuned` are of no consequence for signs.
+    bias_regularization : float or None, default None
+        The same for values of users alone and of items alone; None is 25, times ``shrinkage_``.
     share : bool, default True
         Whether values are shared among users who rated the same items, and items rated by the same
         users.
-    share_regularization : float, default 25.0
-        How much the shared part is shrunken.
+    share_regularization : float or None, default None
+        How much the shared part is shrunken; None is 25, times ``shrinkage_``.
+    tuned : bool or "auto", default "auto"
+        Whether to choose ``shrinkage_`` and the number of rounds, up to `n_rounds`, on a tenth of
+        the ratings first, and then to train on all of them. "auto" does so for fewer than 50,000
+        ratings, where what is best differs most, if neither `regularization` nor
+        `validation_fraction` is given.
     side_features : bool, default True
         Whether features of users and items are used where there are any. Users and items without
         ratings are known by them; for signs, where `columns` leaves out "user" or "item".
@@ -100,6 +109,8 @@ class BoostedFactorization(Factorized):
     user_factors_, item_factors_, votes_ : arrays of shape (users, t), (items, t) and (t, L)
         The factors: the score of column l is the sum over terms of user, item and vote. Rounds
         that repeat each other are one term. With one score column votes are all 1.
+    shrinkage_ : float
+        What the usual strengths of shrinking were multiplied by; 1 where nothing was chosen.
     levels_ : array
         What the levels of ratings stand for.
     n_rounds_ : int
@@ -115,8 +126,7 @@ class BoostedFactorization(Factorized):
     >>> from edgewise.recommend import BoostedFactorization
     >>> likes = {"ann": {"Heat": 5, "Ran": 5, "Up": 1}, "bob": {"Heat": 5, "Up": 1},
     ...          "cat": {"Heat": 1, "Ran": 1, "Up": 5}, "dan": {"Ran": 1, "Up": 5}}
-    >>> model = BoostedFactorization(n_rounds=50, regularization=1, random_state=0)
-    >>> model = model.fit(Ratings.from_dict(likes))
+    >>> model = BoostedFactorization(n_rounds=50, random_state=0).fit(Ratings.from_dict(likes))
     >>> model.predict("bob", "Ran") > model.predict("dan", "Heat")
     True
     """
@@ -131,10 +141,11 @@ class BoostedFactorization(Factorized):
         loss: str = "logistic",
         learning_rate: float | None = None,
         terms: int = 2,
-        regularization: float = 200.0,
-        bias_regularization: float = 25.0,
+        regularization: float | None = None,
+        bias_regularization: float | None = None,
         share: bool = True,
-        share_regularization: float = 25.0,
+        share_regularization: float | None = None,
+        tuned: bool | str = "auto",
         side_features: bool = True,
         columns: Sequence[str] | None = None,
         threshold: float | None = None,
@@ -155,6 +166,7 @@ class BoostedFactorization(Factorized):
         self.bias_regularization = bias_regularization
         self.share = share
         self.share_regularization = share_regularization
+        self.tuned = tuned
         self.side_features = side_features
         self.columns = columns
         self.threshold = threshold
@@ -175,7 +187,10 @@ class BoostedFactorization(Factorized):
         if self.learning_rate is not None:
             positive("learning_rate", self.learning_rate)
         for name in ("regularization", "bias_regularization", "share_regularization"):
-            positive(name, getattr(self, name))
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
+        if self.tuned != "auto":
+            flag("tuned", self.tuned)
         flag("share", self.share)
         flag("side_features", self.side_features)
         if self.columns is not None and (real or isinstance(self.columns, str)):
@@ -194,7 +209,7 @@ class BoostedFactorization(Factorized):
 
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()
-        self.n_trained_ = ratings.n_users
+        self.n_trained_, self.shrinkage_ = ratings.n_users, 1.0
         self.rules_ = {}
         held_out = None
         if self.validation_fraction is not None:
@@ -223,7 +238,11 @@ class BoostedFactorization(Factorized):
         self, ratings: Ratings, levels: Levels, seed: int, held_out: Ratings | None
     ) -> None:
         rounds, settings = Rounds(), self._settings(seed)
-        with self._progress(self.n_rounds, "rounds") as step:
+        if self._tunes(ratings):
+            choice = chosen(ratings, levels, settings, lambda by: self._settings(seed, by))
+            self.shrinkage_ = choice.shrinkage
+            settings = replace(self._settings(seed), n_rounds=choice.n_rounds)
+        with self._progress(settings.n_rounds, "rounds") as step:
             watch = Watch(levels, held_out, self.patience, step)
             train(ratings, levels, settings, watch, rounds)
         rounds.truncate(watch.best + 1)
@@ -234,6 +253,13 @@ class BoostedFactorization(Factorized):
         }
         if held_out is not None:
             self.history_["validation_rmse"] = np.array(watch.errors[1 : watch.best + 1])
+
+    def _tunes(self, ratings: Ratings) -> bool:
+        """Return whether to choose how strongly to shrink."""
+        if self.tuned != "auto":
+            return bool(self.tuned)
+        given = self.regularization is not None or self.validation_fraction is not None
+        return not given and len(ratings) < _TUNED_BELOW
 
     def _fit_signs(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: Ratings | None
@@ -272,17 +298,26 @@ class BoostedFactorization(Factorized):
         self.kinds_ = np.array(rounds.kinds, dtype=np.int8)
         self._factors_kept = None
 
-    def _settings(self, seed: int = 0) -> Settings:
-        """Return how values are learned."""
+    def _settings(self, seed: int = 0, shrinkage: float | None = None) -> Settings:
+        """Return how values are learned; `shrinkage` takes the place of what was chosen."""
+        by = self.shrinkage_ if shrinkage is None else shrinkage
+        own, alone, shared = (
+            by * usual if given is None else float(given)
+            for given, usual in (
+                (self.regularization, _REGULARIZATION),
+                (self.bias_regularization, _BIAS_REGULARIZATION),
+                (self.share_regularization, _SHARE_REGULARIZATION),
+            )
+        )
         return Settings(
             self.n_rounds,
             _BIAS_ROUNDS,
             _SWEEPS,
             _RATE if self.learning_rate is None else float(self.learning_rate),
             _BIAS_RATE,
-            float(self.regularization),
-            float(self.bias_regularization),
-            float(self.share_regularization),
+            own,
+            alone,
+            shared,
             self.share,
             self.side_features,
             self.terms > 1,

@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise import validation
 from edgewise.dtypes import Reals
 from edgewise.model.readable import ReadableRule
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.neighbours.checks import threads
 from edgewise.recommend.neighbours.targets import check_viewers, chosen_viewers
 from edgewise.recommend.rank_boosted.matrix import Matrix
 from edgewise.recommend.rank_boosted.parameters import check_settings
@@ -249,7 +249,7 @@ class RankBoostRecommender(Recommender):
         check_settings(self._settings(), self.start)
         check_viewers(self.viewers)
         flag("side_features", self.side_features)
-        threads(self.n_jobs)
+        validation.threads("n_jobs", self.n_jobs)
 
     def _settings(self) -> Settings:
         return Settings(
