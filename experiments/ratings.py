@@ -94,9 +94,10 @@ SMALL: dict[str, Any] = {
     "signs, the paper": BoostedFactorization(2000, **PAPER),
     "signs, ordered levels": BoostedFactorization(1000, **{**PAPER, "target": "ordered"}),
     'BoostedFactorization(values="signs")': BoostedFactorization(1000, **SIGNS),
-    "BoostedFactorization()": BoostedFactorization(random_state=0),
+    "BoostedFactorization(tuned=False)": BoostedFactorization(tuned=False, random_state=0),
 }
 UNCHOSEN: dict[str, Any] = {
+    "BoostedFactorization()": BoostedFactorization(random_state=0),
     "BiasBaseline()": BiasBaseline(),
     "ItemKNN()": ItemKNN(),
     "MatrixFactorization()": MatrixFactorization(random_state=0),
