@@ -165,7 +165,7 @@ WRONG = {
     "callbacks": [3, "bar", [print]],
     "warm_start": [1, "yes", None],
     "q_def": [2, -1, "low", 0.5, True, False, [1]],
-    "eval_metric": ["auc", None, 3, "precision", "map@3", "ndcg@0"],
+    "eval_metric": ["accuracy", None, 3, "precision", "map@3", "ndcg@0"],
 }  # fmt: skip
 
 
