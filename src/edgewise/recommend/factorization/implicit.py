@@ -43,8 +43,8 @@ class ImplicitFactorization(Recommender):
     n_epochs : int, default 15
         How often all users, then all items are solved for.
     regularization : float or None, default None
-        The lambda of the factors. None is 30, or less where there are few choices: two fifths of the
-        largest singular value of the confidences.
+        The lambda of the factors. None is 30, or less where there are few choices: two fifths of
+        the largest singular value of the confidences.
     alpha : float, default 1.0
         How much a rating adds to the confidence. Weights of ratings multiply it.
     solver : {"cg", "exact"}, default "cg"
