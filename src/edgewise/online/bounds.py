@@ -6,10 +6,8 @@ Freund and Schapire, "A decision-theoretic generalization of on-line learning" (
 """
 
 import math
-from numbers import Real
-from typing import Any
 
-from edgewise.validation import flag, integer, positive
+from edgewise.validation import flag, integer, not_negative, positive
 
 
 def mistake_bound(
@@ -61,7 +59,7 @@ def mistake_bound(
     """
     n_experts = integer("n_experts", n_experts, 1)
     k = integer("k", k, 1, n_experts)
-    made = _not_negative("mistakes", mistakes)
+    made = not_negative("mistakes", mistakes)
     shrunk = -math.log(positive("beta", beta, below=1.0))
     if flag("total", total):
         made /= k
@@ -128,7 +126,7 @@ def loss_bound(
         share = positive("prior", prior)
         if share > 1.0:
             raise ValueError(f"prior must be a share of at most 1, got {prior!r}")
-    lost = _not_negative("loss", loss)
+    lost = not_negative("loss", loss)
     beta = positive("beta", beta, below=1.0)
     return (-lost * math.log(beta) - math.log(share)) / (1.0 - beta)
 
@@ -197,19 +195,9 @@ def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
     170.16
     """
     n_experts = integer("n_experts", n_experts, 1)
-    lost = _not_negative("loss", loss)
+    lost = not_negative("loss", loss)
     limit = positive("horizon", horizon)
     if lost > limit:
         raise ValueError(f"loss must be at most the horizon {limit:g}, got {loss!r}")
     spread = math.log(n_experts)
     return lost + math.sqrt(2.0 * limit * spread) + spread
-
-
-def _not_negative(name: str, value: Any) -> float:
-    """Return `value` as a finite float of at least 0, or raise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number of at least 0, got {value!r}")
-    number = float(value)
-    if not 0.0 <= number < math.inf:
-        raise ValueError(f"{name} must be a finite number of at least 0, got {value!r}")
-    return number

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from edgewise.dtypes import REAL, Reals
 from edgewise.online.pool import Pool
-from edgewise.online.randomness import generator
-from edgewise.validation import integer, numbers, one_of, positive
+from edgewise.validation import generator, integer, numbers, one_of, positive
 
 _BOUNDS = ("best", "pool", "weights", "horizon")
 

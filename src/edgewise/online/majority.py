@@ -10,8 +10,7 @@ from edgewise.dtypes import REAL, Exacts, Reals
 from edgewise.online.bounds import halving
 from edgewise.online.labels import Codes, checked_labels, coded
 from edgewise.online.pool import Pool
-from edgewise.online.randomness import generator
-from edgewise.validation import integer, one_of, positive
+from edgewise.validation import generator, integer, one_of, positive
 
 _PENALISE = ("mistakes", "always")
 _BOUNDS = ("best", "each", "total", "weights")

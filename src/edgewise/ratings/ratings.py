@@ -19,11 +19,10 @@ from edgewise.ratings.splits import (
     LEFT_OUT,
     WAYS,
     fold_numbers,
-    generator,
     held_out,
     one_each,
 )
-from edgewise.validation import integer, one_of, positive
+from edgewise.validation import generator, integer, one_of, positive
 
 
 class Split(NamedTuple):

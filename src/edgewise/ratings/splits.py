@@ -1,7 +1,5 @@
 """Which ratings to train on and which to test on."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,20 +11,6 @@ FOLD_WAYS = ("random", "user")
 LEFT_OUT = ("random", "last")
 
 Parts = NDArray[np.intp]
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return a generator from an int, None, or a generator."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31))
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state must be an int, a Generator, a RandomState or None: {error}"
-        ) from error
 
 
 def held_out(

@@ -19,12 +19,11 @@ from sklearn.exceptions import NotFittedError
 from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.ratings.ids import as_ids
-from edgewise.ratings.splits import generator
 from edgewise.recommend.answers import Answers, Indices, Mask, is_one, paired
 from edgewise.recommend.lists import RankedLists
 from edgewise.recommend.progress import Step, progress
 from edgewise.recommend.similarity import centred, cosines
-from edgewise.validation import flag, integer, one_of
+from edgewise.validation import flag, generator, integer, one_of
 
 UNKNOWN = ("raise", "mean", "nan")
 

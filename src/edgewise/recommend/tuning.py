@@ -9,13 +9,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise.ratings import Ratings
-from edgewise.ratings.splits import generator
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.measures import Measure, chosen
 from edgewise.recommend.evaluation.parts import Parts, Trial, parts_of
 from edgewise.recommend.evaluation.single import check_relevant
 from edgewise.recommend.progress import progress
-from edgewise.validation import flag, integer, one_of
+from edgewise.validation import flag, generator, integer, one_of
 
 
 class RecommenderSearch(BaseEstimator):
