@@ -234,7 +234,8 @@ class Store:
         """Download, once per address, and take the member out of an archive."""
         if source.url not in self._archives:
             if self._notice:
-                logger.info("Downloading %s", self._notice)
+                # A warning is shown without any set-up of logging, and terms of use must be seen.
+                logger.warning("Downloading %s", self._notice)
                 self._notice = ""
             self._archives[source.url] = _http(source.url)
         content = self._archives[source.url]
