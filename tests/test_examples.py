@@ -68,7 +68,7 @@ def test_neighbours_are_movies_that_the_user_rated(night, ratings, titles):
 
 
 def test_votes_add_up_to_the_score(night, ratings):
-    ranker = RankBoostRecommender(n_rounds=30).fit(ratings)
+    ranker = RankBoostRecommender(n_rounds=30, random_state=0).fit(ratings)
     item = int(ranker.recommend(1).ids[0])
     *parts, whole = [float(line.split()[0]) for line in night.votes(ranker, 1, item, n=3)]
     assert len(parts) == 4
