@@ -195,9 +195,9 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     if sparse.issparse(matrix):
         if matrix.ndim != 2:
             raise ValueError(f"matrix must have two dimensions, got shape {matrix.shape}")
-        entries = sparse.coo_array(matrix)
-        if not matrix.has_canonical_format if hasattr(matrix, "has_canonical_format") else True:
-            entries = sparse.csr_array(entries).tocoo()
+        rows_of = sparse.csr_array(matrix, copy=True)
+        rows_of.sum_duplicates()
+        entries = rows_of.tocoo()
     else:
         dense = _dense(matrix)
         if isinstance(missing, bool) or not isinstance(missing, (int, float)):

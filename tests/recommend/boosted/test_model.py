@@ -277,6 +277,14 @@ def test_wrong_settings_are_named(ratings, settings, words):
         BoostedFactorization(**settings).fit(ratings)
 
 
+def test_tastes_are_found_where_users_and_items_have_no_offsets():
+    users, items = (place.ravel() for place in np.indices((8, 8)))
+    values = np.where(users % 2 == items % 2, 5.0, 1.0)
+    model = BoostedFactorization(100, tuned=False, regularization=1.0, random_state=0)
+    model.fit(Ratings.from_arrays(users, items, values))
+    assert model.predict(users, items) == pytest.approx(values, abs=0.2)
+
+
 @pytest.mark.parametrize("tuned", ["auto", True])
 def test_few_ratings_are_shrunken_less(tuned):
     train, test = drawn(60, 40, 0.5, seed=2).split(0.2, random_state=0)

@@ -20,7 +20,7 @@ _HELD_OUT = 0.1
 # and differ less in what they want.
 _OF_FEW = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
 _OF_MANY = (4.0, 1.0, 1 / 4)
-_MANY = 50_000
+MANY = 50_000
 
 # Products come only after the rounds of users alone and items alone, which must not end the search.
 _PATIENCE = 60
@@ -65,5 +65,5 @@ def chosen(
         train(kept, levels, replace(scaled(shrinkage), n_threads=1), watch, Rounds())
         return Choice(shrinkage, max(1, watch.best), min(watch.errors))
 
-    strengths = _OF_FEW if len(ratings) < _MANY else _OF_MANY
+    strengths = _OF_FEW if len(ratings) < MANY else _OF_MANY
     return min((tried(strength) for strength in strengths), key=lambda choice: choice.error)

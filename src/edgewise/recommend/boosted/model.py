@@ -10,7 +10,7 @@ import numpy as np
 
 from edgewise.dtypes import Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.boosted.choosing import chosen
+from edgewise.recommend.boosted.choosing import MANY, chosen
 from edgewise.recommend.boosted.factorized import Factorized
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.training import Rounds, Settings, train
@@ -25,7 +25,6 @@ LOSSES = ("logistic", "exponential")
 _RATE, _BIAS_RATE = 0.2, 0.3
 _SIGN_RATE = 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
-_TUNED_BELOW = 50_000
 _BIAS_ROUNDS, _SWEEPS = 30, 2
 
 
@@ -259,7 +258,7 @@ class BoostedFactorization(Factorized):
         if self.tuned != "auto":
             return bool(self.tuned)
         given = self.regularization is not None or self.validation_fraction is not None
-        return not given and len(ratings) < _TUNED_BELOW
+        return not given and len(ratings) < MANY
 
     def _fit_signs(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: Ratings | None
@@ -310,18 +309,18 @@ class BoostedFactorization(Factorized):
             )
         )
         return Settings(
-            self.n_rounds,
-            _BIAS_ROUNDS,
-            _SWEEPS,
-            _RATE if self.learning_rate is None else float(self.learning_rate),
-            _BIAS_RATE,
-            own,
-            alone,
-            shared,
-            self.share,
-            self.side_features,
-            self.terms > 1,
-            self.votes == "real",
-            seed,
-            self._threads(),
+            n_rounds=self.n_rounds,
+            bias_rounds=_BIAS_ROUNDS,
+            sweeps=_SWEEPS,
+            learning_rate=_RATE if self.learning_rate is None else float(self.learning_rate),
+            bias_learning_rate=_BIAS_RATE,
+            regularization=own,
+            bias_regularization=alone,
+            share_regularization=shared,
+            share=self.share,
+            side_features=self.side_features,
+            products=self.terms > 1,
+            real_votes=self.votes == "real",
+            seed=seed,
+            n_threads=self._threads(),
         )

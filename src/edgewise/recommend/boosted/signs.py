@@ -18,7 +18,7 @@ from edgewise.kernels.exponential import exp
 from edgewise.learners import Best, Indicator, Product, Stump
 from edgewise.model import Test
 from edgewise.ratings import Ratings
-from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS
+from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS, Found
 from edgewise.recommend.boosted.feature_rules import FeatureRule
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.training import Rounds
@@ -182,11 +182,8 @@ def _unfolded(model: AdaBoostMH, columns: Columns, width: int, ratings: Ratings)
 
 
 def _add(rounds: Rounds, users: Reals, items: Reals, votes: Reals, kind: int) -> None:
-    rounds.user_values.append(users)
-    rounds.item_values.append(items)
-    rounds.votes.append(np.array(votes, dtype=np.float64))
-    rounds.kinds.append(kind)
-    rounds.marks.append(np.zeros(0))
+    found = Found(kind, users, items, np.array(votes, dtype=np.float64), gain=0.0)
+    rounds.add(found, found.votes, n_marks=0, error=float("nan"))
 
 
 def replayed_signs(

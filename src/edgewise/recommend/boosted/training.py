@@ -92,7 +92,7 @@ class Rounds:
             del rows[n_rounds:]
 
 
-Watch = Callable[[Found, Reals, float], bool]
+Onlooker = Callable[[Found, Reals, float], bool]
 
 
 def user_marks(ratings: Ratings, settings: Settings, n_trained: int) -> Any:
@@ -102,7 +102,7 @@ def user_marks(ratings: Ratings, settings: Settings, n_trained: int) -> Any:
 
 
 def train(
-    ratings: Ratings, levels: Levels, settings: Settings, watch: Watch, rounds: Rounds
+    ratings: Ratings, levels: Levels, settings: Settings, watch: Onlooker, rounds: Rounds
 ) -> None:
     """Add rounds until there are enough, nothing is left to learn, or `watch` says so.
 
@@ -121,17 +121,18 @@ def train(
 
 
 def _run(
-    ratings: Ratings, passes: Passes, settings: Settings, watch: Watch, rounds: Rounds
+    ratings: Ratings, passes: Passes, settings: Settings, watch: Onlooker, rounds: Rounds
 ) -> None:
     sides = _Sides(ratings, passes.weights, settings)
     found = _constant(passes)
     votes = found.votes
     n_marks = 0 if sides.users.marks is None else sides.users.marks.shape[1]
     total = float(passes.weights.sum())
+    least = _LEAST_GAIN * total
     for t in range(settings.n_rounds + 1):
         if t > 0:
-            found = _find(passes, sides, settings, t)
-            if found.gain < _LEAST_GAIN * total:
+            found = _find(passes, sides, settings, t, least)
+            if found.gain < least:
                 return
             product = found.kind == BOTH
             votes = found.votes * (
@@ -174,18 +175,32 @@ def _constant(passes: Passes) -> Found:
     return Found(ITEMS, *ones, odds, 0.0)
 
 
-def _find(passes: Passes, sides: _Sides, settings: Settings, t: int) -> Found:
+def _find(passes: Passes, sides: _Sides, settings: Settings, t: int, least: float) -> Found:
     """Return the product, or the values of one side, along which the loss falls most."""
-    found = []
-    products = settings.products and t > settings.bias_rounds
-    if not products or t % _SINGLES_EVERY == 0:
-        found = [
-            single(passes, "users", sides.single_users, settings.real_votes),
-            single(passes, "items", sides.single_items, settings.real_votes),
+    real_votes = settings.real_votes
+
+    def singles() -> list[Found]:
+        return [
+            single(passes, "users", sides.single_users, real_votes),
+            single(passes, "items", sides.single_items, real_votes),
         ]
-    if products:
+
+    def products() -> list[Found]:
         start = np.random.default_rng([settings.seed, t]).standard_normal(passes.sizes[0])
-        found.append(
-            pair(passes, sides.users, sides.items, start, settings.sweeps, settings.real_votes)
-        )
+        return [pair(passes, sides.users, sides.items, start, settings.sweeps, real_votes)]
+
+    if not settings.products:
+        return _best(singles())
+    if t <= settings.bias_rounds:
+        looked_at, left = singles(), products
+    elif t % _SINGLES_EVERY == 0:
+        return _best([*singles(), *products()])
+    else:
+        looked_at, left = products(), singles
+    # Where users and items have no offsets there may still be tastes, and the other way round.
+    found = _best(looked_at)
+    return found if found.gain >= least else _best([found, *left()])
+
+
+def _best(found: list[Found]) -> Found:
     return max(found, key=lambda one: one.gain)
