@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from edgewise.loading import load
     from edgewise.model import Curve, Explanation, Group, ModelFileError, ReadableRule
     from edgewise.ratings import Ratings
-    from edgewise.search import Exhaustive, Lazy
+    from edgewise.search import UCB, Exhaustive, Exp3P, Lazy, ThompsonSampling
 
 # One line for each public name: where it lives.
 _HOMES = {
@@ -45,7 +45,10 @@ _HOMES = {
     "Stump": "edgewise.learners",
     "Tree": "edgewise.learners",
     "Exhaustive": "edgewise.search",
+    "Exp3P": "edgewise.search",
     "Lazy": "edgewise.search",
+    "ThompsonSampling": "edgewise.search",
+    "UCB": "edgewise.search",
     "Callback": "edgewise.boosting",
     "Checkpoint": "edgewise.boosting",
     "EarlyStopping": "edgewise.boosting",
@@ -58,6 +61,7 @@ _HOMES = {
     "ModelFileError": "edgewise.model",
     "ReadableRule": "edgewise.model",
     "Ratings": "edgewise.ratings",
+    "Chunks": "edgewise.data",
     "datasets": "edgewise.datasets",
     "fusion": "edgewise.fusion",
     "io": "edgewise.io",
@@ -69,13 +73,16 @@ _HOMES = {
 }
 
 __all__ = [
+    "UCB",
     "AdaBoostMH",
     "Best",
     "Callback",
     "Checkpoint",
+    "Chunks",
     "Curve",
     "EarlyStopping",
     "Exhaustive",
+    "Exp3P",
     "Explanation",
     "Feature",
     "Group",
@@ -92,6 +99,7 @@ __all__ = [
     "ReadableRule",
     "Selector",
     "Stump",
+    "ThompsonSampling",
     "TimeLimit",
     "Tree",
     "__version__",

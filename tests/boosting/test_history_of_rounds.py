@@ -7,11 +7,18 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
 from edgewise import AdaBoostMH, History
+from edgewise.boosting import CLASSIFYING, RANKING
 
 VOTES = ["discrete", "real", "abstain"]
 # Learners, and whether the score columns share a rule.
 FORMS = [("stump", True), ("stump", False), ("product", True), ("tree", True)]
 NAMES = ["edge", "alpha", "energy", "bound", "train_error", "hamming_loss", "pseudo_weight"]
+# What the search did, recorded of every model.
+SEARCHED = ["columns", "saved"]
+
+
+def listed(history):
+    return [name for name in history if name not in SEARCHED]
 
 
 def random_problem(seed, n_classes, n_rows=60):
@@ -113,14 +120,14 @@ def test_discrete_steps_follow_from_the_edge(learner):
 def test_lengths_and_names():
     X, y, _ = random_problem(1, 3)
     model = AdaBoostMH("stump", n_rounds=9).fit(X, y)
-    assert list(model.history_) == NAMES
+    assert listed(model.history_) == NAMES
     assert model.history_.n_rounds == model.n_rounds_ == model.best_iteration_ == 9
     assert all(model.history_[name].shape == (9,) for name in NAMES)
     assert np.isnan(model.history_["validation"]).all()
     validated = AdaBoostMH("stump", n_rounds=9).fit(X, y, eval_set=(X, y))
-    assert list(validated.history_) == [*NAMES, "validation"]
+    assert listed(validated.history_) == [*NAMES, "validation"]
     logistic = AdaBoostMH("stump", n_rounds=9, loss="logistic").fit(X, y)
-    assert list(logistic.history_) == [*NAMES, "weight"]
+    assert listed(logistic.history_) == [*NAMES, "weight"]
     assert logistic.history_["weight"][0] == 0.5
     with pytest.raises(KeyError, match="speed"):
         model.history_["speed"]
@@ -138,6 +145,23 @@ def test_a_history_is_a_copy_away_from_its_array():
     twin.append(edge=0.6, alpha=0.7, energy=0.25)
     np.testing.assert_allclose(twin["bound"], [0.8, 0.2])
     assert np.isnan(twin["train_error"]).all()
+
+
+@pytest.mark.parametrize("fields", [CLASSIFYING, RANKING], ids=["classifier", "ranker"])
+def test_what_a_search_did_is_recorded_where_it_is_known(fields):
+    history = History(fields)
+    history.append(energy=0.9)
+    assert not {"columns", "saved"} & set(history)
+    assert "columns" not in repr(history)
+    assert np.isnan(history["columns"]).all()
+    history.append(energy=0.9, columns=30, saved=0.75)
+    np.testing.assert_array_equal(history["columns"], [np.nan, 30.0])
+    np.testing.assert_array_equal(history["saved"], [np.nan, 0.75])
+    assert repr(history).endswith(", columns, saved)")
+    twin = History.from_array(history.to_array(), fields)
+    np.testing.assert_array_equal(twin["saved"], history["saved"])
+    twin.truncate(1)
+    assert "saved" not in twin
 
 
 def test_a_bound_below_every_float_is_0():

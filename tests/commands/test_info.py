@@ -1,9 +1,14 @@
-"""``edgewise info`` on files of recommenders; other models are in ``test_cli.py``."""
+"""``edgewise info`` on files of recommenders, and what it tells of rounds and of two classes.
 
+Other models are in ``test_cli.py``.
+"""
+
+import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import Ratings
+from edgewise import AdaBoostMH, History, RankBoost, Ratings
+from edgewise.boosting import CLASSIFYING
 from edgewise.recommend import BiasBaseline, ItemKNN, MatrixFactorization, Popularity
 
 RATINGS = {"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4, "Alien": 1}, "cy": {"Heat": 4}}
@@ -56,3 +61,34 @@ def test_tells_of_features_and_of_what_is_unknown(path, success, capsys):
     facts = told(model, path, success, capsys)
     assert facts["items"] == "4, strings, 1 of them unknown"
     assert facts["item features"] == "1: year"
+
+
+def test_tells_how_two_classes_are_told_apart(path, success, capsys):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:, 0] + X[:, 1] > 0.5).astype(int)
+    model = AdaBoostMH("stump", n_rounds=4).fit(X[:40], y[:40])
+    facts = told(model, path, success, capsys)
+    assert facts["ROC AUC"] == f"{model.history_['roc_auc'][-1]:.4g} (training rows)"
+    value = f"{model.history_['balanced_accuracy'][-1]:.4g}"
+    assert facts["balanced acc."] == f"{value} (training rows)"
+    model = AdaBoostMH("stump", n_rounds=4, patience=2, eval_metric="roc_auc")
+    facts = told(model.fit(X[:40], y[:40], eval_set=(X[40:], y[40:])), path, success, capsys)
+    kept = model.history_["roc_auc"][model.n_rounds_ - 1]
+    assert facts["ROC AUC"] == f"{kept:.4g} (validation rows)"
+    assert facts["validation"] == f"{kept:.4g} (roc_auc)"
+    facts = told(RankBoost(n_rounds=2).fit(X, y), path, success, capsys)
+    assert "ROC AUC" not in facts
+
+
+def test_tells_how_much_a_round_looked_at(path, success, capsys):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = AdaBoostMH("stump", n_rounds=2).fit(X, X[:, 0] > 0)
+    searched = dict.fromkeys(CLASSIFYING, (np.nan, np.nan))
+    searched |= {"energy": [0.9, 0.9], "columns": [40, 20], "saved": [0.5, 1.0]}
+    rows = np.column_stack([searched[name] for name in CLASSIFYING])
+    model.history_ = History.from_array(rows)
+    facts = told(model, path, success, capsys)
+    assert facts["columns a round"] == "30.0 on average, 75.0% of the work saved"
+    searched |= {"columns": [np.nan, np.nan], "saved": [np.nan, np.nan]}
+    model.history_ = History.from_array(np.column_stack([searched[name] for name in CLASSIFYING]))
+    assert "columns a round" not in told(model, path, success, capsys)

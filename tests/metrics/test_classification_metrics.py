@@ -75,6 +75,49 @@ def test_ties_go_to_the_first_class_and_zero_is_no():
     assert metrics.hamming_loss(np.array([0, 1]), np.zeros((2, 1))) == 0.5
 
 
+@given(SEEDS, st.integers(2, 5), st.booleans())
+def test_balanced_accuracy_is_that_of_scikit_learn(seed, n_classes, weighted):
+    y, scores = problem(seed, n_classes)
+    y[:n_classes] = np.arange(n_classes)
+    weights = np.random.default_rng(seed).random(len(y)) + 0.1 if weighted else None
+    guess = metrics.predicted(scores)
+    expected = sklearn.metrics.balanced_accuracy_score(y, guess, sample_weight=weights)
+    assert metrics.balanced_accuracy(y, scores, weights) == pytest.approx(expected)
+
+
+@given(SEEDS)
+def test_balanced_accuracy_of_labels_is_the_mean_over_the_labels(seed):
+    rng = np.random.default_rng(seed)
+    Y, scores = rng.integers(0, 2, (15, 3)), rng.normal(size=(15, 3))
+    Y[:2] = [[0, 0, 0], [1, 1, 1]]
+    each = [sklearn.metrics.balanced_accuracy_score(Y[:, k], scores[:, k] > 0) for k in range(3)]
+    assert metrics.balanced_accuracy(Y, scores) == pytest.approx(np.mean(each))
+
+
+def test_balanced_accuracy_leaves_out_classes_without_rows():
+    scores = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    assert metrics.balanced_accuracy(np.array([0, 0, 2, 2]), scores) == 0.75
+
+
+def test_a_constant_prediction_has_the_balanced_accuracy_of_chance():
+    y = np.array([0] * 99 + [1])
+    assert metrics.balanced_accuracy(y, np.full((100, 1), -1.0)) == 0.5
+
+
 def test_the_tables_of_metrics_name_the_functions():
-    assert {"error": metrics.error, "hamming_loss": metrics.hamming_loss} == metrics.ON_SCORES
-    assert {"log_loss": metrics.log_loss} == metrics.ON_PROBABILITIES
+    assert {
+        "error": metrics.error,
+        "hamming_loss": metrics.hamming_loss,
+        "balanced_accuracy": metrics.balanced_accuracy,
+        "roc_auc": metrics.roc_auc,
+    } == metrics.ON_SCORES
+    assert {"log_loss": metrics.log_loss, "roc_auc": metrics.roc_auc} == metrics.ON_PROBABILITIES
+    assert set(metrics.CLASSIFICATION_METRICS) == {*metrics.ON_SCORES, *metrics.ON_PROBABILITIES}
+    assert len(set(metrics.CLASSIFICATION_METRICS)) == len(metrics.CLASSIFICATION_METRICS)
+
+
+def test_which_way_metrics_go():
+    rising = {name for name in metrics.CLASSIFICATION_METRICS if metrics.larger_is_better(name)}
+    assert rising == {"balanced_accuracy", "roc_auc"}
+    assert metrics.larger_is_better(metrics.roc_auc)
+    assert not metrics.larger_is_better(lambda y, scores: 0.0)

@@ -47,7 +47,7 @@ def no_binning(monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("binned again")
 
-    monkeypatch.setattr("edgewise.data.binned.find_bins", refuse)
+    monkeypatch.setattr("edgewise.data.coding.find_bins", refuse)
     monkeypatch.setattr("edgewise.data.bins.Bins.encode", refuse)
     return monkeypatch
 

@@ -62,6 +62,24 @@ class TestLearningCurve:
         assert above.get_ylim()[0] <= model.history_["validation"].min()
         assert labels(above)[-1] == "validation minus_mean"
 
+    @pytest.mark.parametrize(
+        ("eval_metric", "name"),
+        [
+            ("roc_auc", "validation ROC AUC"),
+            ("balanced_accuracy", "validation balanced accuracy"),
+        ],
+    )
+    def test_a_metric_that_should_rise_is_no_loss(self, rows, eval_metric, name):
+        model = AdaBoostMH(n_rounds=12, eval_metric=eval_metric).fit(*rows, eval_set=rows)
+        figure = learning_curve(model)
+        above, middle, below = figure.axes
+        assert labels(above) == ["bound", "Hamming loss", "training error"]
+        assert middle.get_ylabel().replace("\n", " ").replace("  ", " ") == name
+        np.testing.assert_array_equal(middle.lines[0].get_ydata(), model.history_["validation"])
+        best = model.history_["validation"].argmax() + 1
+        assert labels(middle)[0].endswith(f"(round {best})")
+        assert below.get_xlabel() == "boosting round"
+
     def test_unfactorised_training_has_no_pseudo_weights_to_draw(self, rows):
         _, below = learning_curve(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
         assert labels(below) == ["edge"]

@@ -1,10 +1,10 @@
 """The boosting loop, its history and what can watch it."""
 
+from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import (
     Callback,
     Checkpoint,
     EarlyStopping,
-    ProgressBar,
     Run,
     TimeLimit,
     check_callbacks,
@@ -12,6 +12,7 @@ from edgewise.boosting.callbacks import (
 from edgewise.boosting.history import CLASSIFYING, RANKING, History
 from edgewise.boosting.loop import Task, TermList, boost
 from edgewise.boosting.monitor import Metric, Monitor
+from edgewise.boosting.progress import ProgressBar
 
 __all__ = [
     "CLASSIFYING",
@@ -27,6 +28,7 @@ __all__ = [
     "Task",
     "TermList",
     "TimeLimit",
+    "binary_measures",
     "boost",
     "check_callbacks",
 ]

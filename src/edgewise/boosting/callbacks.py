@@ -1,12 +1,11 @@
 """What can watch a training run, and stop it."""
 
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -189,86 +188,6 @@ class Checkpoint(Callback):
     def on_end(self, run: Run) -> None:
         """Save the model as training leaves it."""
         run.save(self.path)
-
-
-class ProgressBar(Callback):
-    """Show rounds, speed, training error and its bound while training.
-
-    Parameters
-    ----------
-    stream : text stream or None
-        Where to write; standard error if None. On a terminal one line is kept up to date; elsewhere
-        a line is written every tenth of the way.
-
-    Examples
-    --------
-    >>> import io
-    >>> from edgewise import AdaBoostMH, ProgressBar
-    >>> shown = io.StringIO()
-    >>> model = AdaBoostMH(n_rounds=10, callbacks=[ProgressBar(shown)])
-    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
-    >>> shown.getvalue().split("  ")[0]
-    '[##......................] 1/10'
-    """
-
-    _WIDTH = 24
-    _REDRAW = 0.1
-
-    def __init__(self, stream: TextIO | None = None) -> None:
-        self.stream = stream
-
-    def on_start(self, run: Run) -> None:
-        """Remember where the run began."""
-        self._live = self._out().isatty()
-        self._first = run.history.n_rounds
-        self._drawn = -np.inf
-        self._shown = 0
-
-    def on_round(self, run: Run) -> str | None:
-        """Redraw if it is time."""
-        done = run.history.n_rounds
-        if self._live:
-            if run.seconds - self._drawn >= self._REDRAW:
-                self._drawn = run.seconds
-                self._out().write("\r" + self._line(run) + "\x1b[K")
-                self._out().flush()
-        elif 10 * done // run.n_rounds > self._shown:
-            self._shown = 10 * done // run.n_rounds
-            self._out().write(self._line(run) + "\n")
-        return None
-
-    def on_end(self, run: Run) -> None:
-        """Leave the last state on the screen."""
-        if self._live and run.history.n_rounds:
-            self._out().write("\r" + self._line(run) + "\x1b[K\n")
-            self._out().flush()
-
-    def _out(self) -> TextIO:
-        # Looked up each time: a stream that is kept cannot be cloned or pickled with the model.
-        return self.stream or sys.stderr
-
-    def _line(self, run: Run) -> str:
-        done, total = run.history.n_rounds, run.n_rounds
-        filled = self._WIDTH * done // total
-        rate = (done - self._first) / max(run.seconds, 1e-9)
-        parts = [
-            f"[{'#' * filled}{'.' * (self._WIDTH - filled)}] {done}/{total}",
-            f"{rate:,.0f} rounds/s",
-            _training_loss(run.history),
-            f"bound {run.history.last('bound'):.3g}",
-        ]
-        if not np.isnan(run.history.last("validation")):
-            parts.append(f"validation {run.history.last('validation'):.4f}")
-        if done < total:
-            parts.append(f"{(total - done) / max(rate, 1e-9):.0f} s left")
-        return "  ".join(parts)
-
-
-def _training_loss(history: History) -> str:
-    """Return the loss that a user knows, in words."""
-    if "ranking_loss" in history.fields:
-        return f"misordered {history.last('ranking_loss'):.4f}"
-    return f"error {history.last('train_error'):.4f}"
 
 
 def check_callbacks(callbacks: Any) -> Sequence[Callback]:

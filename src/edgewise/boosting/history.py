@@ -17,14 +17,18 @@ CLASSIFYING = (
     "pseudo_weight",
     "validation",
     "weight",
+    "roc_auc",
+    "balanced_accuracy",
+    "columns",
+    "saved",
 )
 """What is recorded of a classifier's rounds."""
 
-RANKING = ("edge", "alpha", "energy", "bound", "ranking_loss", "validation")
+RANKING = ("edge", "alpha", "energy", "bound", "ranking_loss", "validation", "columns", "saved")
 """What is recorded of a ranker's rounds."""
 
 # Shown only where there is something to show.
-_OPTIONAL = ("validation", "weight")
+_OPTIONAL = ("validation", "weight", "roc_auc", "balanced_accuracy", "columns", "saved")
 
 
 class History(Mapping[str, Reals]):
@@ -36,10 +40,21 @@ class History(Mapping[str, Reals]):
     of seed 001, where all classes share a cut; `validation`, the eval metric, where there are
     validation rows; and `weight`, the sum of the logistic weights before the step, with that loss.
 
+    Of a classifier of two classes also `roc_auc` and `balanced_accuracy`: of the validation rows
+    where there are any, which count alike, else of the training rows with their weights. The area
+    under the ROC curve takes a sort, so that of training rows is left out where they are more than
+    65,536, or more than 16,384 with unequal weights.
+
     Of a ranker: `edge`, r of seed 003 eq. 4.5; `alpha`, the coefficient of the rule, which says -1
     or +1 (half the thesis's alpha, whose rules say 0 or 1); `energy`; `bound`, which the ranking
     loss never exceeds; `ranking_loss`, the weighted share of misordered pairs, ties counted by
     half; and `validation`.
+
+    Of both: `columns`, how many columns the round looked at, those of all its decisions added up;
+    and `saved`, the share of the work of looking at every column and every row that was saved,
+    from 0 to 1.
+
+    What was not recorded is NaN, and not listed where it is so in every round.
 
     With the exponential loss `bound` is the running product of Z. The logistic loss falls by at
     least ``weight * (1 - energy)`` in a round, and `bound` is what is left of it in units of ln 2.
@@ -103,7 +118,7 @@ class History(Mapping[str, Reals]):
 
     def __contains__(self, name: object) -> bool:
         # Without validation rows there is nothing to show under that name; nor under "weight" with
-        # the exponential loss.
+        # the exponential loss, nor under "roc_auc" with many classes.
         if name in self.fields and name in _OPTIONAL:
             return not np.isnan(self[str(name)]).all()
         return name in self.fields

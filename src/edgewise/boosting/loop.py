@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import Callback, Run
 from edgewise.boosting.monitor import Monitor
 from edgewise.data import BinnedTable
@@ -94,29 +95,33 @@ def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) 
 
 def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
     """Train round by round, yielding after each."""
+    measure = binary_measures(task.objective, task.monitor)
     while len(terms) < run.n_rounds:
         if task.objective.is_fitted:
             run.stop_reason = "fitted"
             return
         _refresh(task.objective, len(terms))
+        task.objective.follow(len(terms))
         chosen = _choose(task, len(terms))
         if chosen is None:
             run.stop_reason = "no edge"
             if len(terms) == 0:
                 logger.warning("no rule has an edge on the training rows: the model has no rounds")
             return
-        rule, outputs, vote = chosen
+        rule, outputs, vote, fell_back = chosen
         progress = task.objective.advance(outputs, vote, rule)
         validation = _validate(task.monitor, rule, vote.coefficients)
         terms.append(rule, vote)
-        _record(run, vote, progress._asdict(), validation)
+        noted = {**progress._asdict(), **measure(), **_looked(task, fell_back)}
+        _record(run, vote, noted, validation)
         yield
 
 
-def _choose(task: Task, t: int) -> tuple[Rule, Signs | Reals, Vote] | None:
+def _choose(task: Task, t: int) -> tuple[Rule, Signs | Reals, Vote, bool] | None:
     """Return the round's rule, its outputs and votes, or None if no rule lowers the loss.
 
-    Where none does of the columns and rows that are looked at, all are looked at.
+    Where none does of the columns and rows that are looked at, all are looked at; whether that was
+    so comes last.
     """
     chosen = _try(task, task.learner, t, everything=False)
     if chosen is None and task.fallback is not None:
@@ -124,26 +129,43 @@ def _choose(task: Task, t: int) -> tuple[Rule, Signs | Reals, Vote] | None:
     return chosen
 
 
+def _looked(task: Task, fell_back: bool) -> dict[str, float]:
+    """Return how many columns the round looked at, and the share of the work that this saved."""
+    parts = list(task.learner.column_learners())
+    looked_at = sum(part.looked_at_ for part in parts)
+    offered = sum(part.offered_ for part in parts)
+    work = looked_at * task.objective.searched
+    if fell_back:
+        assert task.fallback is not None
+        again = sum(part.looked_at_ for part in task.fallback().column_learners())
+        looked_at, offered, work = looked_at + again, max(offered, again), work + again
+    return {"columns": looked_at, "saved": 1.0 - work / offered if offered else 0.0}
+
+
 def _try(
     task: Task, learner: Learner, t: int, everything: bool
-) -> tuple[Rule, Signs | Reals, Vote] | None:
+) -> tuple[Rule, Signs | Reals, Vote, bool] | None:
     found = task.objective.find(learner, t, everything)
     if found is None:
         return None
     outputs = found.rule.outputs(task.binned) if found.outputs is None else found.outputs
     vote = task.objective.vote(found, outputs)
-    return None if vote is None else (found.rule, outputs, vote)
+    return None if vote is None else (found.rule, outputs, vote, everything)
 
 
 def _replay(task: Task, terms: Terms) -> None:
     """Bring weights and scores to where the given terms left them."""
     monitor, rows = task.monitor, task.binned.aligned
     assert rows is not None
+    used = np.unique(terms.columns).tolist()
+    rows.read(used)
     watched = None
     if monitor is not None and monitor.binned.aligned is not None:
+        monitor.binned.aligned.read(used)
         watched = terms.outputs(monitor.binned.aligned)
     for t, outputs in enumerate(terms.outputs(rows)):
         _refresh(task.objective, t)
+        task.objective.follow(t)
         vote = task.objective.retake(outputs, float(terms.alphas[t]), terms.votes[t])
         task.objective.advance(outputs, vote, terms.rule(t))
         if monitor is not None and watched is not None:

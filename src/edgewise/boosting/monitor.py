@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable
 from edgewise.dtypes import Reals, Signs
@@ -28,6 +29,8 @@ class Monitor:
         K, the number of score columns.
     larger_is_better : bool
         Which way the metric goes.
+    positive : bool array of shape (n,) or None
+        Of two classes, which rows are of the second.
     """
 
     def __init__(
@@ -37,16 +40,18 @@ class Monitor:
         metric: Metric,
         n_scores: int,
         larger_is_better: bool = False,
+        positive: NDArray[np.bool_] | None = None,
     ) -> None:
         self.binned = binned
         self.larger_is_better = larger_is_better
+        self.positive = positive
         self._y = y
         self._metric = metric
-        self._scores = np.zeros((n_scores, binned.n_rows))
+        self.scores = np.zeros((n_scores, binned.n_rows))
 
     def advance(self, outputs: Signs | Reals, moves: Reals) -> None:
         """Move the scores by one term."""
-        self._scores += outputs * moves[:, None]
+        self.scores += outputs * moves[:, None]
 
     def value(self) -> float:
         """Return the metric of the scores so far.
@@ -56,7 +61,7 @@ class Monitor:
         ValueError
             If the metric is not a number, since no round would be the best then.
         """
-        value = float(self._metric(self._y, self._scores.T))
+        value = float(self._metric(self._y, self.scores.T))
         if math.isnan(value):
             raise ValueError("eval_metric gave NaN on the validation rows")
         return value

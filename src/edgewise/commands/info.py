@@ -1,6 +1,7 @@
 """``edgewise info``: what a model file holds."""
 
 import argparse
+import math
 from typing import TYPE_CHECKING, Any
 
 from edgewise.commands.errors import CommandError
@@ -80,7 +81,7 @@ def _classifier_facts(model: "AdaBoostMH") -> Facts:
             ("Hamming loss", f"{last['hamming_loss']:.4g}"),
             ("bound on it", f"{last['bound']:.4g}"),
         ]
-        facts += _validation(model, last)
+        facts += _validation(model, last) + _two_classes(last) + _searched(model)
     return facts
 
 
@@ -101,7 +102,7 @@ def _ranker_facts(model: "RankBoost") -> Facts:
             ("ranking loss", f"{last['ranking_loss']:.4g}"),
             ("bound on it", f"{last['bound']:.4g}"),
         ]
-        facts += _validation(model, last)
+        facts += _validation(model, last) + _searched(model)
     return facts
 
 
@@ -163,6 +164,29 @@ def _validation(model: "Model", last: dict[str, float]) -> Facts:
         return []
     metric = model.eval_metric if isinstance(model.eval_metric, str) else "own metric"
     return [("validation", f"{last['validation']:.4g} ({metric})")]
+
+
+def _two_classes(last: dict[str, float]) -> Facts:
+    """Return how well two classes are told apart, and on which rows that was measured."""
+    rows = "validation rows" if "validation" in last else "training rows"
+    names = {"roc_auc": "ROC AUC", "balanced_accuracy": "balanced acc."}
+    return [
+        (title, f"{last[name]:.4g} ({rows})")
+        for name, title in names.items()
+        if not math.isnan(last.get(name, math.nan))
+    ]
+
+
+def _searched(model: "Model") -> Facts:
+    """Return how many columns a round looked at, and the share of the work that was saved."""
+    recorded = [model.history_[name][: model.n_rounds_] for name in ("columns", "saved")]
+    columns, saved = (
+        [value for value in one.tolist() if not math.isnan(value)] for one in recorded
+    )
+    if not columns:
+        return []
+    share = f", {sum(saved) / len(saved):.1%} of the work saved" if saved else ""
+    return [("columns a round", f"{sum(columns) / len(columns):,.1f} on average{share}")]
 
 
 def _say_features(model: "Model") -> None:

@@ -1,9 +1,11 @@
 """Data in: any table as typed columns, and typed columns as bin codes."""
 
 from edgewise.data.aligned import CONSTANT, Aligned
-from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes, encode, fit_bins
+from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes
 from edgewise.data.bins import MAX_BINS, Bins, find_bins
 from edgewise.data.categories import Categories
+from edgewise.data.chunks import Chunks
+from edgewise.data.coding import encode, fit_bins, fit_encode
 from edgewise.data.columns import Column, NominalColumn, NumericColumn, SparseColumn
 from edgewise.data.table import ArrayTable, SparseTable, Table, as_table
 
@@ -15,6 +17,7 @@ __all__ = [
     "BinnedTable",
     "Bins",
     "Categories",
+    "Chunks",
     "Coding",
     "Column",
     "NominalColumn",
@@ -28,4 +31,5 @@ __all__ = [
     "encode",
     "find_bins",
     "fit_bins",
+    "fit_encode",
 ]

@@ -1,14 +1,17 @@
 """Rows as they came, read as training read its own: same kinds of columns, same categories."""
 
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data.columns import as_nominal
+from edgewise.data.blocks import BlockTable
+from edgewise.data.columns import Column, SparseColumn, as_nominal
 from edgewise.data.filters import Filters
 from edgewise.data.images import Images
+from edgewise.data.joining import owned
 from edgewise.data.table import ArrayTable, Table
 from edgewise.dtypes import Codes, Reals, Signs
 
@@ -38,7 +41,7 @@ class Aligned:
         self.table = table
         self.categories = categories or {}
         self.filters = filters
-        self._values: dict[int, Reals] = {}
+        self._values: dict[int, NDArray[np.number]] = {}
         self._codes: dict[int, Codes] = {}
 
     @property
@@ -61,20 +64,47 @@ class Aligned:
         """Return column `j`, or the responses of an image filter."""
         if j >= self.table.n_columns:
             return self.images.responses(j - self.table.n_columns)
+        return np.asarray(self._stored(j), dtype=np.float64)
+
+    def span(self, j: int, rows: slice) -> Reals:
+        """Return some rows of column `j`, or of the responses of an image filter."""
+        if j >= self.table.n_columns:
+            return self.numbers(j)[rows]
+        return np.asarray(self._stored(j)[rows], dtype=np.float64)
+
+    def _stored(self, j: int) -> NDArray[np.number]:
+        """Return column `j` in its own type, which may take less memory."""
         if j not in self._values:
-            self._values[j] = self.table.numbers(j).reals()
+            self._keep_numbers(j, self.table.column(j))
         return self._values[j]
 
     def codes(self, j: int) -> Codes:
         """Return the codes of nominal column `j` as training numbered its values."""
         if j not in self._codes:
-            column = as_nominal(self.table.column(j))
-            if column is None:
-                raise ValueError(
-                    f"X has numbers in column {self.table.name(j)!r}, where training had categories"
-                )
-            self._codes[j] = column.recode(self.categories[j]).codes
+            self._keep_codes(j, self.table.column(j))
         return self._codes[j]
+
+    def read(self, columns: Iterable[int]) -> None:
+        """Read all columns that will be asked for, in one pass over the table."""
+        # A view of one column would keep its whole block in memory.
+        own = owned if isinstance(self.table, BlockTable) else lambda column: column
+        there = range(self.table.n_columns)
+        wanted = sorted({j for j in columns if j in there} - {*self._values, *self._codes})
+        for j, column in self.table.chosen(wanted):
+            (self._keep_codes if j in self.categories else self._keep_numbers)(j, own(column))
+
+    def _keep_numbers(self, j: int, column: Column) -> None:
+        numbers = self.table.with_numbers(j, column)
+        sparse = isinstance(numbers, SparseColumn)
+        self._values[j] = numbers.reals() if sparse else numbers.values
+
+    def _keep_codes(self, j: int, column: Column) -> None:
+        nominal = as_nominal(column)
+        if nominal is None:
+            raise ValueError(
+                f"X has numbers in column {self.table.name(j)!r}, where training had categories"
+            )
+        self._codes[j] = nominal.recode(self.categories[j]).codes
 
     def part(self, start: int, stop: int) -> "AlignedPart":
         """Return some of the rows, which look at the same columns."""
@@ -105,7 +135,7 @@ class AlignedPart:
         """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
-        values = self._whole.numbers(j)[self._span]
+        values = self.numbers(j)
         signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
         signs[np.isnan(values)] = missing
         return signs
@@ -116,4 +146,4 @@ class AlignedPart:
 
     def numbers(self, j: int) -> Reals:
         """Return the values of numeric column `j`."""
-        return self._whole.numbers(j)[self._span]
+        return self._whole.span(j, self._span)

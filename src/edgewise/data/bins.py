@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.data.columns import NumericColumn, SparseColumn
-from edgewise.dtypes import Exacts, Reals
+from edgewise.dtypes import Codes, Exacts, Reals
 
 MAX_BINS = 65_535
 
@@ -20,6 +20,9 @@ _EXACT_INTEGERS = 2**53
 
 # Where there are fewer values to a bin than this, Python's lists are faster to look up than arrays.
 _LISTED = 50
+
+# The compiled search of bins multiplies masses by numbers of bins in 64 bits.
+_FITS = 2**61
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,35 @@ class Bins:
             codes[np.isnan(values)] = self.missing_code
         return codes
 
+    def counted(
+        self,
+        column: NumericColumn | SparseColumn,
+        dtype: type[np.unsignedinteger],
+        quick: bool = False,
+    ) -> tuple[Codes, NDArray[np.intp]]:
+        """Return the code of every stored value, and how many values have each code.
+
+        Parameters
+        ----------
+        column : NumericColumn or SparseColumn
+            The values.
+        dtype : type
+            The type of the codes.
+        quick : bool
+            Whether to take the compiled loop; it gives the same.
+        """
+        if not quick or column.values.dtype.kind != "f":
+            codes = self.encode(column)
+            return codes.astype(dtype), np.bincount(codes, minlength=self.missing_code + 1)
+        from edgewise.data.compiled import code
+
+        padded = np.full(255 if len(self.thresholds) <= 255 else 65_535, np.inf)
+        padded[: len(self.thresholds)] = self.thresholds
+        quickly = np.empty(len(column.values), dtype=dtype)
+        counts = np.zeros(self.missing_code + 1, dtype=np.intp)
+        code(column.values, padded, len(self.thresholds), quickly, counts)
+        return quickly, counts
+
 
 def find_bins(
     name: str,
@@ -82,6 +114,7 @@ def find_bins(
     mass: Exacts | None,
     max_bins: int,
     least_share: float = 0.0,
+    quick: bool = False,
 ) -> Bins:
     """Cut a column into at most `max_bins` bins of about equal mass.
 
@@ -101,6 +134,8 @@ def find_bins(
     least_share : float
         The share of the values' mass that must be on each side of a threshold; what would leave
         less is no threshold.
+    quick : bool
+        Whether to take the compiled loop, which large tables are worth; it gives the same.
 
     Examples
     --------
@@ -112,7 +147,9 @@ def find_bins(
     """
     values, counts, has_missing = _distinct(column, mass)
     limit = max_bins - has_missing
-    last = _last_of_bins(counts, limit) if len(values) > limit else np.arange(len(values) - 1)
+    last = np.arange(len(values) - 1)
+    if len(values) > limit:
+        last = _last_of_bins(counts, limit, quick)
     if least_share > 0 and len(last):
         below = np.cumsum(counts)[last] / counts.sum()
         last = last[(below >= least_share) & (1 - below >= least_share)]
@@ -141,7 +178,12 @@ def _distinct(
     if isinstance(column, SparseColumn) and mass is not None:
         stored_mass = mass[column.rows]
     has_missing = False
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" and mass is None:
+        # Missing values come last when sorted.
+        values = np.sort(values)
+        n_values = int(np.searchsorted(values, np.nan))
+        values, has_missing = values[:n_values], n_values < len(values)
+    elif values.dtype.kind == "f":
         missing = np.isnan(values)
         has_missing = bool(missing.any())
         if has_missing:
@@ -154,15 +196,22 @@ def _distinct(
 
 
 def _group(values: NDArray[np.number], mass: Exacts | None) -> tuple[Reals, Exacts]:
-    if mass is None:
-        distinct, counts = np.unique(values, return_counts=True)
-        return distinct.astype(np.float64), counts.astype(np.int64)
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-    if len(starts) == 0:
+    """Return the distinct values, ascending, and the mass of each; `values` may be sorted."""
+    if len(values) == 0:
         return np.empty(0), np.empty(0, np.int64)
-    return ordered[starts].astype(np.float64), np.add.reduceat(mass[order], starts)
+    if mass is None:
+        ordered = values if values.dtype.kind == "f" else np.sort(values)
+    else:
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+    new = np.empty(len(ordered), dtype=bool)
+    new[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    starts = np.flatnonzero(new)
+    distinct = ordered[starts].astype(np.float64)
+    if mass is None:
+        return distinct, np.diff(starts, append=len(ordered))
+    return distinct, np.add.reduceat(mass[order], starts)
 
 
 def _with_zeros(
@@ -181,7 +230,7 @@ def _with_zeros(
     return np.insert(distinct, place, 0.0), np.insert(counts, place, unstored)
 
 
-def _last_of_bins(counts: Exacts, n_bins: int) -> NDArray[np.intp]:
+def _last_of_bins(counts: Exacts, n_bins: int, quick: bool) -> NDArray[np.intp]:
     """Return the index of the last value of every bin but the last.
 
     A value that outweighs an average bin has a bin of its own; the others share what is left.
@@ -192,12 +241,12 @@ def _last_of_bins(counts: Exacts, n_bins: int) -> NDArray[np.intp]:
     segments = [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
     spare = n_bins - int(heavy.sum()) - len(segments)
     if not heavy.any() or spare < 0:
-        return np.array(_even(counts, 0, len(counts), n_bins), dtype=np.intp)
+        return np.array(_even(counts, 0, len(counts), n_bins, quick), dtype=np.intp)
     light = int(counts[~heavy].sum())
     lasts = set(np.flatnonzero(heavy).tolist())
     for start, stop in segments:
         mass = int(counts[start:stop].sum())
-        lasts.update(_even(counts, start, stop, 1 + spare * mass // light))
+        lasts.update(_even(counts, start, stop, 1 + spare * mass // light, quick))
         lasts.add(stop - 1)
     lasts.discard(len(counts) - 1)
     return np.array(sorted(lasts), dtype=np.intp)
@@ -214,14 +263,20 @@ def _heavy(counts: Exacts, n_bins: int) -> NDArray[np.bool_]:
         heavy |= more
 
 
-def _even(counts: Exacts, start: int, stop: int, n_bins: int) -> list[int]:
+def _even(counts: Exacts, start: int, stop: int, n_bins: int, quick: bool) -> list[int]:
     """Return the last value of every bin but the last, for the values from start to stop.
 
     Each bin in turn takes its share of what is left.
     """
-    running: Sequence[int] = np.cumsum(counts[start:stop])  # type: ignore[assignment]
+    sums = np.cumsum(counts[start:stop])
+    if quick and int(sums[-1]) * n_bins < _FITS:
+        from edgewise.data.compiled import even
+
+        found = np.empty(n_bins, dtype=np.intp)
+        return found[: even(sums, start, n_bins, found)].tolist()
+    running: Sequence[int] = sums  # type: ignore[assignment]
     if n_bins * _LISTED > len(running):
-        running = np.asarray(running).tolist()
+        running = sums.tolist()
     total, done, first = int(running[-1]), 0, 0
     lasts: list[int] = []
     for left in range(n_bins, 1, -1):

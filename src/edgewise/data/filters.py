@@ -27,8 +27,6 @@ CORNERS = {
 KINDS = tuple(CORNERS)
 """The kinds of filters, in the order of their numbers."""
 
-# The weights of a filter's corners sum to 16 in magnitude at most, so no sum on the way to a
-
 LARGEST_SIDE = 1024
 """The most rows and columns of an image: a larger one has more filters than could be numbered."""
 
@@ -145,6 +143,38 @@ class Filters:
         columns = np.arange(one.left, one.left + across * one.width)
         return (rows[:, None] * self.shape[1] + columns).ravel()
 
+    @property
+    def n_scales(self) -> int:
+        """The number of scales: of kinds of filters with fields of one height and width."""
+        return len(self._scales.sizes)
+
+    def scale(self, s: int) -> tuple[str, int, int]:
+        """Return the kind, height and width of scale `s`; they are numbered in this order."""
+        filter = self[int(self._scales.firsts[s])]
+        return filter.kind, filter.height, filter.width
+
+    def draw(self, scales: Columns, rng: np.random.Generator) -> Columns:
+        """Return the number of a filter of each of some scales, at a random place.
+
+        Examples
+        --------
+        >>> filters = Filters((28, 28))
+        >>> filters.scale(500)
+        ('two stripes down', 4, 25)
+        >>> j = filters.draw(np.array([500]), np.random.default_rng(0))[0]
+        >>> filters[int(j)]
+        Filter(kind='two stripes down', top=17, left=3, height=4, width=25)
+        """
+        known = self._scales
+        tops, lefts = divmod(rng.integers(known.sizes[scales]), known.n_lefts[scales])
+        return known.firsts[scales] + tops * known.strides[scales] + lefts
+
+    @cached_property
+    def _scales(self) -> "_Scales":
+        starts = [0, *self._ends[:-1]]
+        parts = [_scales(start, *place) for start, place in zip(starts, self._places, strict=True)]
+        return _Scales(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
     @cached_property
     def _places(self) -> list[tuple[Columns, Columns]]:
         """For each kind the (height, top) and the (width, left) that its fields can have."""
@@ -169,6 +199,32 @@ class Filters:
         return list(accumulate(counts))
 
 
+class _Scales(NamedTuple):
+    """The scales of all kinds: how many filters each has, its first, and how to get to the others.
+
+    A filter one column to the right has the next number; one row down is a stride away.
+    """
+
+    sizes: Columns
+    firsts: Columns
+    n_lefts: Columns
+    strides: Columns
+
+
+def _scales(start: int, vertical: Columns, horizontal: Columns) -> _Scales:
+    """Return the scales of one kind, whose filters are numbered from `start` on."""
+    _, tops, n_tops = np.unique(vertical[:, 0], return_index=True, return_counts=True)
+    _, lefts, n_lefts = np.unique(horizontal[:, 0], return_index=True, return_counts=True)
+    stride = len(horizontal)
+    sizes = n_tops[:, None] * n_lefts
+    return _Scales(
+        sizes.ravel(),
+        (start + tops[:, None] * stride + lefts).ravel(),
+        np.tile(n_lefts, len(n_tops)),
+        np.full(sizes.size, stride),
+    )
+
+
 def _stretches(length: int, fields: int, smallest: int) -> Columns:
     """Return every (size, start) of so many fields in a row that fit into the length."""
     sizes = np.arange(smallest, length // fields + 1)
@@ -188,6 +244,3 @@ def _count(length: int, fields: int, smallest: int) -> int:
 
 def _span(word: str, first: int, count: int) -> str:
     return f"{word} {first}" if count == 1 else f"{word}s {first}-{first + count - 1}"
-
-
-# Addition or subtraction of the corner that is `y` fields down and `x` fields across.

@@ -1,7 +1,10 @@
 """Any input as a table of typed columns: arrays, lists, CSR/CSC, pandas, polars and Arrow."""
 
+import mmap
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -15,13 +18,20 @@ from edgewise.data.columns import (
     SparseColumn,
     as_numbers,
 )
-from edgewise.dtypes import CATEGORY_CODE, ROW
+from edgewise.data.typed import numbers_as_values, typed
+from edgewise.dtypes import ROW
 
 INFINITE_CHOICES = ("raise", "missing", "value")
 
 # Columns of a row-major array are copied out this many at a time: one column alone would touch
 # every cache line of the array for eight bytes of it.
 _BLOCK = 64
+
+# Of an array that is a file, so many bytes: reading it takes as many passes as there are blocks.
+_FILE_BLOCK = 1 << 27
+
+# Bytes of an array that are looked at together.
+_RUN = 1 << 25
 
 
 class Table(ABC):
@@ -70,17 +80,40 @@ class Table(ABC):
 
     def numbers(self, j: int) -> NumericColumn | SparseColumn:
         """Return column `j`, which must hold numbers as it did in training."""
-        column = as_numbers(self.column(j))
-        if column is None:
+        return self.with_numbers(j, self.column(j))
+
+    def with_numbers(self, j: int, column: Column) -> NumericColumn | SparseColumn:
+        """Return `column`, which is column `j`, or raise if it holds no numbers."""
+        numbers = as_numbers(column)
+        if numbers is None:
             raise ValueError(
                 f"X has categories in column {self.name(j)!r}, where training had numbers"
             )
-        return column
+        return numbers
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return self.n_rows, self.n_columns
 
     def columns(self) -> Iterator[Column]:
-        """Yield every column in turn."""
+        """Yield every column in turn, its infinite values dealt with."""
+        for j, column in enumerate(self._raws()):
+            yield self._declared(j, self._settle(j, column))
+
+    def _raws(self) -> Iterator[Column]:
+        """Yield every column in turn as it came."""
         for j in range(self.n_columns):
-            yield self.column(j)
+            yield self._raw(j)
+
+    def parts(self) -> Iterator["Table"]:
+        """Yield the rows as tables of fewer rows, where they come like that; else this table."""
+        yield self
+
+    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+        """Yield the number and the column of some columns, ascending."""
+        for j in wanted:
+            yield j, self.column(j)
 
     def _settle(self, j: int, column: Column) -> Column:
         if isinstance(column, NominalColumn) or column.values.dtype.kind != "f":
@@ -123,19 +156,67 @@ class ArrayTable(Table):
     def _raw(self, j: int) -> NumericColumn:
         return NumericColumn(np.ascontiguousarray(self.values[:, j]))
 
-    def columns(self) -> Iterator[Column]:
+    def _raws(self) -> Iterator[Column]:
         """Yield every column in turn, copied out of a row-major array by blocks."""
+        for block in self._blocks():
+            for values in block:
+                yield NumericColumn(values)
+
+    def _blocks(self) -> Iterator[NDArray[np.number]]:
+        """Yield some columns at a time, each a row of what is yielded."""
+        file = mapped_file(self.values)
+        if file is not None:
+            yield from self._file_blocks(file)
+            return
         for start in range(0, self.n_columns, _BLOCK):
-            block = np.ascontiguousarray(self.values[:, start : start + _BLOCK].T)
-            for offset, values in enumerate(block):
-                j = start + offset
-                yield self._declared(j, self._settle(j, NumericColumn(values)))
+            yield np.ascontiguousarray(self.values[:, start : start + _BLOCK].T)
+
+    def _file_blocks(self, file: mmap.mmap) -> Iterator[NDArray[np.number]]:
+        """Yield the columns of a file by larger blocks: reading it takes a pass for each."""
+        width = self._file_width()
+        for start in range(0, self.n_columns, width):
+            stop = min(start + width, self.n_columns)
+            block = np.empty((stop - start, self.n_rows), dtype=self.values.dtype)
+            for rows in self._runs(file):
+                block[:, rows] = self.values[rows, start:stop].T
+            yield block
+
+    def _file_width(self) -> int:
+        return max(_BLOCK, _FILE_BLOCK // max(1, self.n_rows * self.values.itemsize))
+
+    def _runs(self, file: mmap.mmap | None) -> Iterator[slice]:
+        """Yield runs of rows of a few megabytes; what is read of a file is let go after each."""
+        size = max(1, _RUN // max(1, self.n_columns * self.values.itemsize))
+        # By columns, a run of rows would be small pieces all over the file.
+        size = self.n_rows if file is not None and self.values.flags.f_contiguous else size
+        for start in range(0, self.n_rows, size):
+            yield slice(start, start + size)
+            if file is not None:
+                # It stays in the system's cache but is no longer ours.
+                file.madvise(mmap.MADV_DONTNEED)
+
+    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+        """Yield the number and the column of some columns, copied out by blocks."""
+        file = mapped_file(self.values)
+        width = _BLOCK if file is None else self._file_width()
+        for start in range(0, len(wanted), width):
+            numbers = wanted[start : start + width]
+            span = range(numbers[0], numbers[-1] + 1)
+            # Columns side by side are copied at once; a list of numbers takes each value apart.
+            which = slice(span.start, span.stop) if len(span) == len(numbers) else list(numbers)
+            block = np.ascontiguousarray(self.values[:, which].T)
+            if file is not None:
+                file.madvise(mmap.MADV_DONTNEED)
+            for j, values in zip(numbers, block, strict=True):
+                yield j, self._declared(j, self._settle(j, NumericColumn(values)))
 
     def is_settled(self) -> bool:
         """Return whether the values can be used as they are: no infinite ones to deal with."""
         if self.infinite == "value" or self.values.dtype.kind != "f":
             return True
-        return not np.isinf(self.values).any()
+        if mapped_file(self.values) is not None:
+            return not any(np.isinf(block).any() for block in self._blocks())
+        return not any(np.isinf(self.values[rows]).any() for rows in self._runs(None))
 
     def _take(self, rows: NDArray[np.intp]) -> "ArrayTable":
         return ArrayTable(self.values[rows], self.names, self.infinite)
@@ -167,12 +248,14 @@ class FrameTable(Table):
     """A pandas, polars or Arrow table, read through narwhals."""
 
     def __init__(self, frame: Any, infinite: str = "raise") -> None:
-        super().__init__([str(name) for name in frame.columns], infinite)
+        # By its own name a column is found at once; by number some libraries copy the list of all.
+        self._own_names = list(frame.columns)
+        super().__init__([str(name) for name in self._own_names], infinite)
         self.frame = frame
         self.n_rows, self.n_columns = frame.shape
 
     def _raw(self, j: int) -> Column:
-        return _typed(self.frame[:, j], self.name(j))
+        return typed(self.frame.get_column(self._own_names[j]), self.name(j))
 
     def _take(self, rows: NDArray[np.intp]) -> "FrameTable":
         return FrameTable(self.frame[rows.tolist(), :], self.infinite)
@@ -183,8 +266,9 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
 
     Parameters
     ----------
-    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
-        A NumPy array, a list of rows, a SciPy sparse matrix, or a pandas, polars or Arrow table.
+    X : array-like, sparse matrix, data frame or Table of shape (n_samples, n_features)
+        A NumPy array, a list of rows, a SciPy sparse matrix, or a pandas, polars or Arrow table. A
+        `Table`, such as `Chunks`, is taken as it is.
     infinite : {"raise", "missing", "value"}, default "raise"
         What an infinite number means.
 
@@ -199,10 +283,14 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     >>> table.n_rows, table.n_columns, table.column(1).values
     (2, 2, array([2., 4.]))
     """
-    if is_frame(X):
+    if isinstance(X, Table):
+        # A copy, because it will be told what infinite values mean and which columns are nominal.
+        table = copy(X)
+        table.infinite = infinite
+    elif is_frame(X):
         import narwhals.stable.v1 as nw
 
-        table: Table = FrameTable(_frame(X, nw), infinite)
+        table = FrameTable(_frame(X, nw), infinite)
     else:
         from sklearn.utils.validation import check_array
 
@@ -234,9 +322,10 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
 
 
 def _frame(X: Any, nw: Any) -> Any:
-    names = [str(name) for name in getattr(X, "columns", [])]
-    if type(X).__module__.startswith("pandas") and len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+    arrow = type(X).__module__.startswith("pyarrow")
+    names = [str(name) for name in (X.schema.names if arrow else X.columns)]
+    if len(set(names)) < len(names):
+        twice = [name for name, count in sorted(Counter(names).items()) if count > 1]
         raise ValueError(f"X has several columns of the same name: {twice[0]!r}")
     try:
         return nw.from_native(X, eager_only=True)
@@ -261,126 +350,21 @@ def _naming_the_column(X: Any, error: ValueError) -> ValueError:
     return error
 
 
+def mapped_file(values: Any) -> mmap.mmap | None:
+    """Return the file that an array is a read-only view of, None for any other array."""
+    if not hasattr(mmap, "MADV_DONTNEED"):
+        return None
+    while values is not None:
+        # Pages of a "copy on write" array may have been changed: they must stay.
+        if isinstance(values, np.memmap) and values.mode != "r":
+            return None
+        if isinstance(values, mmap.mmap):
+            return values
+        values = getattr(values, "base", None)
+    return None
+
+
 def is_frame(X: Any) -> bool:
     """Return whether `X` is a data frame that narwhals reads, without importing its library."""
     home = type(X).__module__.split(".")[0]
     return home in ("pandas", "polars", "pyarrow", "modin", "cudf") and hasattr(X, "columns")
-
-
-def _typed(series: Any, name: str) -> Column:
-    """Return a narwhals series as a typed column."""
-    import narwhals.stable.v1 as nw
-
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
-        # its value, and every learner for numbers can use it.
-        return NumericColumn(_numbers(series, nw))
-    coded = _native_codes(series, dtype, nw)
-    if coded is not None:
-        return coded
-    if dtype in (nw.Categorical, nw.Enum, nw.String):
-        # Missing values are asked for before the cast, which may turn them into words.
-        missing = series.is_null().to_list()
-        words = series.cast(nw.String).to_list()
-        return _nominal([None if gone else word for word, gone in zip(words, missing, strict=True)])
-    if dtype == nw.Unknown and series.is_null().all():
-        return NumericColumn(np.full(len(series), np.nan))
-    if dtype == nw.Object:
-        return _from_objects(series.to_list(), name)
-    raise ValueError(
-        f"X has column {name!r} of type {dtype}; columns must hold numbers, booleans or categories"
-    )
-
-
-def _native_codes(series: Any, dtype: Any, nw: Any) -> NominalColumn | None:
-    """Return a column of pandas or polars by the library's own codes; None for other columns.
-
-    That is some fifty times faster than a loop over the values.
-    """
-    native, home = series.to_native(), type(series.to_native()).__module__.split(".")[0]
-    if home == "pandas" and dtype in (nw.Categorical, nw.String):
-        import pandas
-
-        places, found = pandas.factorize(native)
-        words = [_word(value) for value in found]
-    elif home == "polars" and dtype in (nw.Categorical, nw.Enum, nw.String):
-        import polars
-
-        words = native.drop_nulls().unique().cast(polars.String).to_list()
-        order = polars.Series(words, dtype=polars.String)
-        code = polars.Series(range(len(words)), dtype=polars.Int64)
-        given = native.cast(polars.String)
-        places = given.replace_strict(order, code, default=None).fill_null(-1).to_numpy()
-    else:
-        return None
-    categories = sorted(set(words))
-    rank = {word: place for place, word in enumerate(categories)}
-    table = np.array([*(rank[word] for word in words), len(categories)], dtype=CATEGORY_CODE)
-    return NominalColumn(table[places], tuple(categories))
-
-
-def _word(value: Any) -> str:
-    """Return the name of a category; 3 and 3.0 are the same.
-
-    A column of whole numbers becomes one of floats as soon as one of them is missing.
-    """
-    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
-    return str(int(value)) if whole else str(value)
-
-
-def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
-    plain = series.dtype.is_integer() or series.dtype.is_float()
-    if plain and not series.is_null().any():
-        values = series.to_numpy()
-        if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:
-            return np.asarray(values)
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-
-
-def _from_objects(values: list[Any], name: str) -> Column:
-    """Type a column of Python objects by what it really holds."""
-    present = [value for value in values if not _is_missing(value)]
-    if not present:
-        return NumericColumn(np.full(len(values), np.nan))
-    if all(isinstance(value, str) for value in present):
-        return _nominal(values)
-    if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
-        numbers = [np.nan if _is_missing(value) else float(value) for value in values]
-        return NumericColumn(np.array(numbers))
-    kinds = sorted({type(value).__name__ for value in present})
-    raise ValueError(
-        f"X has column {name!r} of mixed types ({', '.join(kinds)}); "
-        "a column must hold numbers only or strings only"
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
-
-
-def numbers_as_values(values: NDArray[np.float64]) -> NominalColumn:
-    """Return numbers as a nominal column: each different number is a value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> numbers_as_values(np.array([7.0, 3.0, np.nan, 7.0]))
-    NominalColumn(codes=array([1, 0, 2, 1], dtype=uint32), categories=(3.0, 7.0))
-    """
-    missing = np.isnan(values)
-    distinct, places = np.unique(values[~missing], return_inverse=True)
-    codes = np.full(len(values), len(distinct), dtype=CATEGORY_CODE)
-    codes[~missing] = places
-    return NominalColumn(codes, tuple(distinct.tolist()))
-
-
-def _nominal(given: list[Any]) -> NominalColumn:
-    values = [None if _is_missing(value) else value for value in given]
-    categories = tuple(sorted({value for value in values if value is not None}))
-    place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
-    place[None] = len(categories)
-    codes = np.fromiter((place[value] for value in values), CATEGORY_CODE, len(values))
-    return NominalColumn(codes, categories)

@@ -50,6 +50,7 @@ from edgewise.datasets.uci_sets import (
     load_votes84,
     load_waveform,
 )
+from edgewise.datasets.wide import WideTask, make_wide
 
 __all__ = [
     "Dataset",
@@ -61,6 +62,7 @@ __all__ = [
     "RankingInfo",
     "RatingsDataset",
     "RatingsInfo",
+    "WideTask",
     "available",
     "info",
     "load",
@@ -93,6 +95,7 @@ __all__ = [
     "load_votes84",
     "load_waveform",
     "load_yeast",
+    "make_wide",
     "names",
     "ranking_info",
     "ranking_names",

@@ -24,6 +24,7 @@ from edgewise.estimators.stored_parts import (
     settings_from,
     strings,
 )
+from edgewise.estimators.stored_searches import read_searches, search_parts
 from edgewise.estimators.stored_terms import kind_of, read_terms
 from edgewise.learners import LEARNERS, learner_named
 from edgewise.model import ModelFileError, write
@@ -101,6 +102,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
     names = getattr(model, "feature_names_in_", None)
     parameters = parameters_of(model)
     own, own_arrays = _KINDS[name].own_parts(model)
+    searches, search_arrays = search_parts(getattr(model, "_search_states", []))
     header = {
         "estimator": name,
         "parameters": parameters,
@@ -115,10 +117,11 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         "nominal": model._nominal,
         "terms": kind_of(model.terms_),
         "history": list(model.history_.fields),
+        "searches": searches,
         **own,
     }
     arrays = {field.name: getattr(model.terms_, field.name) for field in fields(model.terms_)}
-    arrays |= {"history": model.history_.to_array(), **own_arrays}
+    arrays |= {"history": model.history_.to_array(), **own_arrays, **search_arrays}
     unsaved = set(model.get_params(deep=False)) - set(parameters) - set(own_arrays)
     write(path, {**header, "unsaved": sorted(unsaved)}, arrays)
 
@@ -156,6 +159,7 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> Model:
     model.history_ = History.from_array(records, kind.fields)
     if model.history_.n_rounds < model.n_rounds_:
         raise ValueError("the history is shorter than the model")
+    model._search_states = read_searches(header["searches"], arrays)
     model.best_iteration_ = count(header["best_iteration"])
     model.stop_reason_ = str(header["stop_reason"])
     if not np.isfinite(model.terms_.total_vote):

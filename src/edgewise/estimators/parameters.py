@@ -6,8 +6,8 @@ from edgewise.boosting import check_callbacks
 from edgewise.data import MAX_BINS, Table
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.learners import Stump, learner_named
-from edgewise.metrics import ON_PROBABILITIES, ON_SCORES
-from edgewise.objective import LOSSES, VOTE_RULES
+from edgewise.metrics import CLASSIFICATION_METRICS
+from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES
 from edgewise.search import search_named
 from edgewise.validation import flag, integer, one_of, positive
 
@@ -27,12 +27,17 @@ def check_parameters(model: "AdaBoostMH", eval_set: Any) -> None:
         one_of("loss", model.loss, LOSSES)
     if model.learning_rate is not None:
         up_to_one("learning_rate", model.learning_rate)
+    one_of("sampling", model.sampling, SAMPLINGS)
+    if model.trim is not None:
+        positive("trim", model.trim, below=1.0)
+        if model.subsample != 1:
+            raise ValueError("give trim or subsample, not both")
     if not flag("factorized", model.factorized):
         check_per_class(model.learner)
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
     if not callable(model.eval_metric):
-        one_of("eval_metric", model.eval_metric, [*ON_SCORES, *ON_PROBABILITIES])
+        one_of("eval_metric", model.eval_metric, CLASSIFICATION_METRICS)
 
 
 def check_training(model: "AdaBoostMH | RankBoost", eval_set: Any) -> None:

@@ -31,6 +31,8 @@ def settings_of(model: "AdaBoostMH", seed: int, multilabel: bool) -> Settings:
         loss if model.loss is None else model.loss,
         float(rate if model.learning_rate is None else model.learning_rate),
         float(model.subsample),
+        str(model.sampling),
+        None if model.trim is None else float(model.trim),
         seed,
     )
 
@@ -100,13 +102,13 @@ def no_terms(kind: type[Terms], n_cuts: int, n_scores: int) -> Terms:
 
 
 def with_all_columns(
-    learner: Learner, search: Search, subsample: float, table: BinnedTable, seed: int
+    learner: Learner, search: Search, all_rows: bool, table: BinnedTable, seed: int
 ) -> Callable[[], Learner] | None:
     """Return a function that gives the learner with a search of all columns, made when needed.
 
     None where every round looks at all columns and rows anyway.
     """
-    if isinstance(search, Exhaustive) and subsample == 1:
+    if isinstance(search, Exhaustive) and all_rows:
         return None
 
     @cache

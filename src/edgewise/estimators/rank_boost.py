@@ -6,7 +6,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from edgewise.boosting import RANKING, History, Task, TermList
-from edgewise.data import BinnedTable, categories_of, encode, fit_bins
+from edgewise.data import BinnedTable, categories_of, fit_encode
 from edgewise.data.filters import Filters
 from edgewise.estimators.judgements import (
     HeldOutLists,
@@ -292,11 +292,11 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         started: float,
     ) -> None:
         mass = bin_mass(judged.weights) if isinstance(judged, JudgedRows) else None
-        bins = fit_bins(judged.table, mass, most_bins(self.max_bins, judged.table.n_rows))
-        filters = rank_filters(self.learner)
-        binned = encode(judged.table, bins, filters=filters)
+        filters, n_jobs = rank_filters(self.learner), self._n_threads()
+        most = most_bins(self.max_bins, judged.table.n_rows)
+        binned = fit_encode(judged.table, mass, most, filters=filters, n_jobs=n_jobs)
         learner = rank_learner(self, binned)
-        categories = categories_of(bins)
+        categories = categories_of(binned.bins)
         if going_on:
             self._check_going_on(categories, filters)
         before, history = self._before(going_on, rank_terms(learner))
@@ -304,7 +304,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         monitor = rank_monitor(held_out, binned, self.eval_metric)
         layout = judged.layout(self.pair_weight) if isinstance(judged, JudgedRows) else None
         work, by_energy = self.n_rounds * learner.cost, self.criterion == "energy"
-        kernels = kernels_for(binned, 1, work, self._n_threads(), layout, by_energy)
+        kernels = kernels_for(binned, 1, work, n_jobs, layout, by_energy)
         try:
             pairs: Feedback
             if isinstance(judged, JudgedRows):
@@ -312,12 +312,14 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
                 pairs = judged.feedback(layout, kernels, self.query_weight)
             else:
                 pairs = judged.feedback()
-            task = self._task(kernels, pairs, learner, monitor)
+            task = self._task(kernels, pairs, learner, monitor, going_on)
             self._train(task, TermList(before), history, started)
         finally:
             kernels.close()
 
-    def _task(self, kernels: Kernels, pairs: Feedback, learner: Learner, monitor: Any) -> Task:
+    def _task(
+        self, kernels: Kernels, pairs: Feedback, learner: Learner, monitor: Any, going_on: bool
+    ) -> Task:
         binned: BinnedTable = kernels.table
         step = self.step or ("bound" if self.criterion == "edge" else "exact")
         settings = RankSettings(
@@ -326,8 +328,9 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         cumulative = cumulative_of(self, learner, binned)
         objective = Ranking(kernels, pairs, settings, cumulative, learner.needs_mass)
         search = search_named(self.search)
-        fallback = with_all_columns(learner, search, self.subsample, binned, self._seed)
-        return Task(binned, objective, learner.ready(binned, search, self._seed), fallback, monitor)
+        fallback = with_all_columns(learner, search, self.subsample == 1, binned, self._seed)
+        ready = self._ready(learner, binned, search, going_on)
+        return Task(binned, objective, ready, fallback, monitor)
 
     def _going_on(self) -> bool:
         return self.warm_start and hasattr(self, "terms_")

@@ -42,18 +42,29 @@ def _plain(value: Any) -> Any:
 
 def part_of(known: dict[str, Any], value: Any) -> Any:
     """Return a learner or search, or a list of them, as JSON can hold it; None if it cannot."""
+    try:
+        return _stored(known, value)
+    except _UnknownPartError:
+        return None
+
+
+class _UnknownPartError(Exception):
+    """A file cannot hold it. No value says so, since a setting may be None."""
+
+
+def _stored(known: dict[str, Any], value: Any) -> Any:
     if isinstance(value, (list, tuple)):
-        parts = [part_of(known, one) for one in value]
-        return None if any(part is None for part in parts) else parts
+        return [_stored(known, one) for one in value]
     if not isinstance(value, BaseEstimator):
         plain = _plain(value)
-        return plain if isinstance(plain, (str, int, float, bool)) else None
+        if plain is None or isinstance(plain, (str, int, float, bool)):
+            return plain
+        raise _UnknownPartError
     for name, kind in known.items():
         if type(value) is kind:
-            chosen = value.get_params(deep=False)
-            settings = {key: part_of(known, setting) for key, setting in chosen.items()}
-            return None if None in settings.values() else {"name": name, "parameters": settings}
-    return None
+            chosen = value.get_params(deep=False).items()
+            return {"name": name, "parameters": {key: _stored(known, one) for key, one in chosen}}
+    raise _UnknownPartError
 
 
 def settings_from(saved: dict[str, Any]) -> dict[str, Any]:

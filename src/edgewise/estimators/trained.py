@@ -102,7 +102,18 @@ class TrainedModel:
             self._nominal = nominal_columns(self.nominal, table)
         table.declare(self._nominal)
         validate_data(self, X, reset=reset, skip_check_array=True)
+        if isinstance(X, Table) and table.names is not None:
+            self._check_names(table.names, reset)
         return table
+
+    def _check_names(self, names: list[str], reset: bool) -> None:
+        """Keep or compare the names of a table of our own, which scikit-learn does not know."""
+        known = getattr(self, "feature_names_in_", None)
+        if reset:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif known is not None and list(known) != names:
+            other = next(pair for pair in zip(known, names, strict=False) if pair[0] != pair[1])
+            raise ValueError(f"X has the column {other[1]!r} where training had {other[0]!r}")
 
     def _n_threads(self) -> int:
         from joblib import effective_n_jobs

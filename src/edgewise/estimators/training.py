@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from edgewise.boosting import (
@@ -20,8 +21,36 @@ from edgewise.boosting import (
     boost,
     check_callbacks,
 )
+from edgewise.data import BinnedTable
 from edgewise.estimators.trained import TrainedModel
+from edgewise.learners import Learner
 from edgewise.model import Terms
+from edgewise.search import Search
+
+
+class _Searches(Callback):
+    """Keeps what searches knew when the best round so far was complete.
+
+    Early stopping ends a model there, and training may go on from there.
+    """
+
+    def __init__(self, learner: Learner) -> None:
+        self._parts = list(learner.column_learners())
+        self._best: tuple[int, list[dict[str, NDArray]]] = (-1, [])
+
+    def on_round(self, run: Run) -> None:
+        """Keep the states of a round that is the best."""
+        n_rounds = run.history.n_rounds
+        if run.best_round == n_rounds:
+            self._best = (n_rounds, self._now(n_rounds))
+
+    def states(self, n_rounds: int) -> list[dict[str, NDArray]]:
+        """Return the states after so many rounds: the best one, or the last that is complete."""
+        best, states = self._best
+        return states if n_rounds == best else self._now(n_rounds)
+
+    def _now(self, n_rounds: int) -> list[dict[str, NDArray]]:
+        return [part.search_.state(n_rounds) for part in self._parts]
 
 
 class Trainable(TrainedModel):
@@ -36,14 +65,18 @@ class Trainable(TrainedModel):
     n_rounds_: int
     best_iteration_: int
     stop_reason_: str
+    _seed: int
+    _search_states: list[dict[str, NDArray]]
 
     def _train(self, task: Task, terms: TermList, history: History, started: float) -> None:
         """Run the loop and keep what it leaves, whatever ended it."""
+        searches = _Searches(task.learner)
 
         def save(path: Any) -> None:
             partly = copy(self)
             kept = run.best_round if run.finished else None
             partly._keep(terms.pack(), copy(history), kept, larger)
+            partly._search_states = searches.states(partly.n_rounds_)
             partly.stop_reason_ = run.stop_reason if run.finished else "checkpoint"
             partly.save(path)
 
@@ -55,9 +88,27 @@ class Trainable(TrainedModel):
             callbacks.append(EarlyStopping(self.patience))
         if self.time_limit is not None:
             callbacks.append(TimeLimit(self.time_limit))
-        boost(task, terms, run, [*callbacks, *check_callbacks(self.callbacks)])
+        watching = [*callbacks, *check_callbacks(self.callbacks)]
+        # Before those that may save the model, after the one that may call the round the best.
+        watching.insert(len(callbacks), searches)
+        boost(task, terms, run, watching)
         self._keep(terms.pack(), history, run.best_round, larger)
+        self._search_states = searches.states(self.n_rounds_)
         self.stop_reason_ = run.stop_reason
+
+    def _ready(self, learner: Learner, table: BinnedTable, search: Search, going_on: bool) -> Any:
+        """Return the learner, ready for a run; going on, with what its searches have learned."""
+        ready = learner.ready(table, search, self._seed)
+        if going_on and search.learns:
+            try:
+                known = zip(ready.column_learners(), self._search_states, strict=True)
+                for part, state in known:
+                    part.search_.restore(state)
+            except ValueError as error:
+                raise ValueError(
+                    f"warm_start: search must be as in the last fit: {error}"
+                ) from error
+        return ready
 
     def _keep(
         self, terms: Terms, history: History, best_round: int | None, larger_is_better: bool

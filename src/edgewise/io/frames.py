@@ -4,6 +4,7 @@ import csv
 import io
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -19,6 +20,8 @@ from edgewise.validation import one_of
 _LIBRARIES: Final = ("pandas", "polars")
 _SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
 _INSTALL: Final = 'pip install "edgewise[frames]"'
+# The most columns that an error lists.
+_LISTED: Final = 100
 MISSING: Final = ("", "NA", "NaN", "nan", "NULL", "null")
 """What stands for a missing value in a CSV file, whichever library reads it."""
 
@@ -187,13 +190,14 @@ def _header(path: PathLike) -> list[str]:
 def _check(path: PathLike, columns: Sequence[str], roles: dict[str, str | None]) -> None:
     if not columns:
         raise ValueError(f"{path} is empty: it has no header")
-    twice = sorted({name for name in columns if list(columns).count(name) > 1})
+    twice = [name for name, count in sorted(Counter(columns).items()) if count > 1]
     if twice:
         raise ValueError(f"{path} has several columns of the same name: {twice[0]!r}")
     for role, name in roles.items():
         if name is not None and name not in columns:
-            listed = ", ".join(repr(column) for column in columns)
-            raise ValueError(f"{role}={name!r} must be a column of {path}: {listed}")
+            listed = ", ".join(repr(column) for column in columns[:_LISTED])
+            more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
+            raise ValueError(f"{role}={name!r} must be a column of {path}: {listed}{more}")
     if len(columns) == sum(name is not None for name in roles.values()):
         raise ValueError(f"{path} has no column left for X")
 

@@ -13,6 +13,7 @@ from edgewise.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
 from edgewise.kernels.fixed_point import (
     EXACT_SCALE,
+    GAIN_SCALE,
     SEARCH_SCALE,
     WIDE_SEARCH_LIMIT,
     exact_sum,
@@ -21,6 +22,7 @@ from edgewise.kernels.fixed_point import (
 from edgewise.kernels.layout import Layout
 from edgewise.kernels.lists import GradedLists
 from edgewise.kernels.pairs import PairList
+from edgewise.kernels.parts import Part, RowsWithin
 from edgewise.kernels.state import (
     LEARN,
     Bounds,
@@ -40,6 +42,7 @@ from edgewise.validation import one_of
 
 __all__ = [
     "EXACT_SCALE",
+    "GAIN_SCALE",
     "LEARN",
     "SEARCH_SCALE",
     "SIDE_SCALE",
@@ -54,8 +57,10 @@ __all__ = [
     "Layout",
     "Moments",
     "PairList",
+    "Part",
     "Problem",
     "RealStep",
+    "RowsWithin",
     "Sides",
     "State",
     "Step",
@@ -127,6 +132,18 @@ class Kernels(Protocol):
 
     def over(self, table: BinnedTable) -> "Kernels":
         """Return the kernels of another table with the same rows."""
+
+    def row_masses(self, problem: Problem) -> Exacts:
+        """Return the sum of the sizes of each row's signed weights."""
+
+    def mass_from(self, problem: Problem, least: int) -> int:
+        """Return the sum of the sizes of the signed weights that are at least so large."""
+
+    def part_of_rows(self, rows: Rows) -> Part:
+        """Return the part of some rows; of those returned before, only the last can be used."""
+
+    def part_of_entries(self, problem: Problem, least: int) -> Part:
+        """Return the part of the entries whose signed weights are at least so large."""
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut."""

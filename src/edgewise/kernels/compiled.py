@@ -14,18 +14,30 @@ from edgewise.kernels.search import (
     sum_codes,
     sum_rows,
 )
+from edgewise.kernels.search_entries import (
+    mass_from,
+    pick_rows,
+    row_masses,
+    search_entries,
+    sum_code_entries,
+)
 from edgewise.kernels.update import advance, reweigh, sum_edges, sum_energy
 
 __all__ = [
     "advance",
     "flip",
+    "mass_from",
+    "pick_rows",
     "reweigh",
+    "row_masses",
     "score",
     "score_rules",
     "search_dense",
+    "search_entries",
     "search_rest",
     "search_rows",
     "search_sparse",
+    "sum_code_entries",
     "sum_codes",
     "sum_edges",
     "sum_energy",

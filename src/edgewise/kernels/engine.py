@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable
+from edgewise.data.part import PartStore
 from edgewise.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.kernels import compiled
+from edgewise.kernels.compiled_parts import (
+    RowPart,
+    entries_within,
+    flip_entries,
+    heavy_entries,
+)
 from edgewise.kernels.fixed_point import ENERGY_SCALE
+from edgewise.kernels.parts import Part
 from edgewise.kernels.state import (
     LEARN,
     Bounds,
@@ -55,6 +63,8 @@ class CompiledKernels:
         self._plans: dict[tuple[Any, ...], _Plan] = {}
         self._spare: dict[int, list[Integers]] = {}
         self._flipped: list[Integers] = []
+        self._histograms: list[Integers] = []
+        self._stores: dict[bool, PartStore] = {}
 
     def search(
         self,
@@ -68,6 +78,7 @@ class CompiledKernels:
         bounds: Bounds | None = None,
     ) -> Candidates:
         """Return the best cut of each column."""
+        self.table.ready(columns)
         plan = self._plan(columns, problem, per_score, score_edges)
         kept, other = self._kept(problem, plan)
         mass = int(problem.signed_masses.sum()) if gain else -int(problem.mass_column)
@@ -77,17 +88,19 @@ class CompiledKernels:
         def run(batch: "_Batch") -> None:
             memory = plan.histograms.get() if kept is None else kept[batch.start :]
             histogram = memory[: batch.size]
-            chunks, n, _ = problem.signed.shape
+            chunks, n, _ = problem.shape
             shape = (batch.bases, batch.n_codes, batch.has_missing, batch.where, asked, bounds)
             sums = (chunks, problem.signed_totals, problem.width, per_score, histogram, *found)
             if other is not None:
                 part = other[batch.start : batch.start + batch.size]
                 compiled.search_rest(part, *shape, *sums)
+            elif problem.entries is not None:
+                stored = (*batch.codes, batch.places)
+                compiled.search_entries(*stored, *shape, problem.entries.arrays, *sums)
             elif batch.sparse:
-                signed = problem.masked.flat_signed
-                compiled.search_sparse(
-                    *batch.codes, problem.column_totals, batch.places, *shape, signed, n, *sums
-                )
+                stored = (*batch.codes, problem.column_totals, batch.places)
+                signed = (problem.flat_signed, n, problem.member)
+                compiled.search_sparse(*stored, *shape, *signed, *sums)
             elif problem.rows is not None:
                 stored = (*batch.codes, batch.places)
                 compiled.search_rows(*stored, *shape, problem.flat_signed, n, problem.rows, *sums)
@@ -98,7 +111,7 @@ class CompiledKernels:
                 plan.histograms.put(memory)
 
         if any(batch.sparse for batch in plan.batches) and other is None:
-            _ = problem.masked  # made once, before the threads ask for it
+            _ = problem.member  # made once, before the threads ask for it
         self.spread(run, plan.batches)
         return plan.candidates
 
@@ -137,7 +150,8 @@ class CompiledKernels:
         Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
         other.
         """
-        chunks, n, lanes = problem.signed.shape
+        self.table.ready(columns)
+        chunks, n, lanes = problem.shape
         rows = problem.rows if problem.rows is not None else _ALL_ROWS
         sizes = [self.table.bins[j].n_codes for j in columns]
         flat = [np.zeros(chunks * size * lanes, dtype=problem.signed.dtype) for size in sizes]
@@ -147,6 +161,10 @@ class CompiledKernels:
             if problem.rows is not None and len(problem.rows) == 0:
                 return
             codes = self.table.nominal.codes[places[q]]
+            if problem.entries is not None:
+                entries = problem.entries.arrays
+                compiled.sum_code_entries(codes, entries, chunks, problem.width, sizes[q], flat[q])
+                return
             compiled.sum_codes(
                 codes, rows, problem.flat_signed, n, chunks, problem.width, sizes[q], flat[q]
             )
@@ -158,6 +176,8 @@ class CompiledKernels:
 
     def flip(self, problem: Problem, signs: Signs) -> Problem:
         """Return the problem with each row's weights multiplied by its sign: virtual labels."""
+        if problem.entries is not None:
+            return flip_entries(problem, signs)
         chunks, n, lanes = problem.signed.shape
         out = (
             self._flipped.pop()
@@ -184,6 +204,8 @@ class CompiledKernels:
 
     def within(self, problem: Problem, rows: Rows) -> Problem:
         """Return the problem on some of the rows."""
+        if problem.entries is not None:
+            return entries_within(problem, rows)
         chunks, n, lanes = problem.signed.shape
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
         compiled.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
@@ -191,10 +213,39 @@ class CompiledKernels:
         return Problem(problem.signed, totals, masses, rows, mass_column=problem.mass_column)
 
     def over(self, table: BinnedTable) -> "CompiledKernels":
-        """Return the kernels of another table with the same rows, on the same threads."""
+        """Return the kernels of another table, on the same threads."""
         other = CompiledKernels(table, 1)
         other.n_jobs, other._pool = self.n_jobs, self._pool
+        other._histograms = self._histograms
         return other
+
+    def restricted(self, rows: Rows, all_dense: bool = False) -> "CompiledKernels":
+        """Return the kernels of some rows; those that were returned before are gone."""
+        if all_dense not in self._stores:
+            self._stores = {all_dense: PartStore(self.table, compiled.pick_rows, all_dense)}
+        return self.over(self._stores[all_dense].take(rows))
+
+    def row_masses(self, problem: Problem) -> Exacts:
+        """Return the sum of the sizes of each row's signed weights."""
+        chunks, n, _ = problem.shape
+        masses = np.zeros(n, dtype=np.int64)
+        compiled.row_masses(problem.flat_signed, n, chunks, problem.width, problem.n_scores, masses)
+        return masses
+
+    def mass_from(self, problem: Problem, least: int) -> int:
+        """Return the sum of the sizes of the signed weights that are at least so large."""
+        _, n, _ = problem.shape
+        return int(
+            compiled.mass_from(problem.flat_signed, least, n, problem.width, problem.n_scores)
+        )
+
+    def part_of_rows(self, rows: Rows) -> Part:
+        """Return the part of some rows."""
+        return RowPart(self.restricted(rows), rows)
+
+    def part_of_entries(self, problem: Problem, least: int) -> Part:
+        """Return the part of the entries whose signed weights are at least so large."""
+        return heavy_entries(self, problem, least)
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
@@ -284,21 +335,30 @@ class CompiledKernels:
     def _plan(
         self, columns: Columns, problem: Problem, per_score: bool, score_edges: bool
     ) -> "_Plan":
-        key = (columns.tobytes(), problem.signed.shape[::2], per_score, score_edges)
+        key = (columns.tobytes(), problem.shape[::2], per_score, score_edges)
         if key not in self._plans:
             self._plans.clear()
             batches = self._batches(columns, problem)
+            largest = max(batch.size for batch in batches)
             histograms: SimpleQueue[Integers] = SimpleQueue()
-            for _ in range(min(self.n_jobs, len(batches))):
-                largest = max(batch.size for batch in batches)
-                histograms.put(aligned_zeros((largest,), problem.signed.dtype.type))
+            for memory in self._scratch(largest, min(self.n_jobs, len(batches)), problem):
+                histograms.put(memory)
             self._plans[key] = _Plan(
                 key, columns, problem.n_scores, per_score, score_edges, batches, histograms
             )
         return self._plans[key]
 
+    def _scratch(self, size: int, count: int, problem: Problem) -> list[Integers]:
+        """Return memory for histograms, one for each thread; the same for every plan."""
+        held, dtype = self._histograms, problem.signed.dtype
+        if held and (held[0].dtype != dtype or len(held[0]) < size):
+            held.clear()
+        while len(held) < count:
+            held.append(aligned_zeros((size,), dtype.type))
+        return held[:count]
+
     def _batches(self, columns: Columns, problem: Problem) -> list["_Batch"]:
-        chunks, _, lanes = problem.signed.shape
+        chunks, _, lanes = problem.shape
         bin_bytes = chunks * lanes * problem.signed.itemsize
         place = self.table.place[columns]
         batches = []
@@ -343,14 +403,14 @@ class _Batch:
         has_missing: NDArray[np.bool_],
         problem: Problem,
     ) -> None:
-        chunks, _, lanes = problem.signed.shape
+        chunks, _, lanes = problem.shape
         self.start = 0
         self.where = where
         self.sparse = bool(places[0] < 0)
         self.places = -1 - places if self.sparse else places
         stored = table.sparse
         self.codes: tuple[NDArray, ...] = (
-            (stored.starts, stored.rows, stored.codes, stored.common)
+            (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
             if self.sparse
             else (table.dense.codes,)
         )

@@ -92,8 +92,9 @@ def _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, his
 
 @inner
 def _sum_sparse(  # type: ignore[no-untyped-def]
-    starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width, histogram
-):
+    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width,
+    histogram,
+):  # fmt: skip
     """Add the signed weights of the stored rows to their bins; the common bin is what is left."""
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
@@ -106,21 +107,51 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
         for stop in range(block, n + block, block):
             for q in range(n_columns):
                 base = (bases[q] + chunk * n_codes[q]) * lanes
-                at, end = cursor[q], starts[places[q] + 1]
+                at, end = cursor[q], ends[places[q]]
                 while at < end and rows[at] < stop:
                     to = base + np.intp(codes[at]) * lanes
                     add(histogram, signed, (origin + np.intp(rows[at])) * lanes, to, width)
                     at += 1
                 cursor[q] = at
-        for q in range(n_columns):
+    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
+
+
+@inner
+def _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram):  # type: ignore[no-untyped-def]
+    """Give the commonest bin of each column what is left of the totals."""
+    lanes = 1 << (width.ndim - 1)
+    rest = np.empty(lanes, dtype=np.int64)
+    for chunk in range(chunks):
+        for q in range(len(places)):
             base = bases[q] + chunk * n_codes[q]
-            left = (base + common[places[q]]) * lanes
-            for k in range(1 << (width.ndim - 1)):
+            for k in range(lanes):
                 score = chunk * lanes + k
-                rest = totals[score] if score < len(totals) else np.int64(0)
-                for code in range(n_codes[q]):
-                    rest -= histogram[(base + code) * lanes + k]
-                histogram[left + k] = rest
+                rest[k] = totals[score] if score < len(totals) else np.int64(0)
+            for code in range(n_codes[q]):
+                for k in range(lanes):
+                    rest[k] -= histogram[(base + code) * lanes + k]
+            left = (base + common[places[q]]) * lanes
+            for k in range(lanes):
+                histogram[left + k] = rest[k]
+
+
+@inner
+def _sum_sparse_rows(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks, totals,
+    width, histogram,
+):  # fmt: skip
+    """Add the signed weights of stored rows that are members; the common bin is what is left."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        origin = chunk * n
+        for q in range(len(places)):
+            base = (bases[q] + chunk * n_codes[q]) * lanes
+            for at in range(starts[places[q]], ends[places[q]]):
+                row = np.intp(rows[at])
+                if member[row]:
+                    to = base + np.intp(codes[at]) * lanes
+                    add(histogram, signed, (origin + row) * lanes, to, width)
+    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
 
 
 @kernel
@@ -157,19 +188,26 @@ def search_rows(  # type: ignore[no-untyped-def]
 
 @kernel
 def search_sparse(  # type: ignore[no-untyped-def]
-    starts, rows, codes, common, column_totals, places, bases, n_codes, has_missing, where,
-    asked, bounds, signed, n, chunks, totals, width, per_score, histogram, best, first,
+    starts, ends, rows, codes, common, column_totals, places, bases, n_codes, has_missing, where,
+    asked, bounds, signed, n, member, chunks, totals, width, per_score, histogram, best, first,
     missing, score_edges,
 ):  # fmt: skip
     """Find the best cuts of a batch of sparse columns; arguments as in search_dense.
 
-    IN column_totals: the sums of all columns of S, the mass column included.
+    IN column_totals: the sums of all columns of S, the mass column included; member (whether each
+    row counts, None where all do).
     """
     histogram[:] = 0
-    _sum_sparse(
-        starts, rows, codes, common, places, bases, n_codes, signed, n, chunks, column_totals,
-        width, histogram,
-    )  # fmt: skip
+    if member is None:
+        _sum_sparse(
+            starts, ends, rows, codes, common, places, bases, n_codes, signed, n, chunks,
+            column_totals, width, histogram,
+        )  # fmt: skip
+    else:
+        _sum_sparse_rows(
+            starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks,
+            column_totals, width, histogram,
+        )  # fmt: skip
     scan_all(
         histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
         width, per_score, best, first, missing, score_edges,

@@ -1,6 +1,6 @@
 """What the kernels read and write in a round: weights, scores and their fixed-point images."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.kernels.entries import Entries
 from edgewise.kernels.fixed_point import GAIN_SCALE, WIDE_SEARCH_LIMIT
 
 # Score columns travel through the search in vectors of this many lanes.
@@ -82,6 +83,8 @@ class Problem:
         Whether `signed` is memory that the kernels lend, to be given back by ``release``.
     mass_column : bool
         Whether S has a mass column.
+    entries : Entries or None
+        The entries that count, where only some do; `signed` has their values then.
     """
 
     signed: Integers
@@ -92,6 +95,7 @@ class Problem:
     split_from: tuple["Problem", "Problem"] | None = None
     borrowed: bool = False
     mass_column: bool = False
+    entries: Entries | None = None
 
     @property
     def n_scores(self) -> int:
@@ -99,9 +103,17 @@ class Problem:
         return len(self.signed_totals)
 
     @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of S: (chunks, n, lanes)."""
+        if self.entries is not None:
+            return self.entries.shape
+        chunks, n, lanes = self.signed.shape
+        return chunks, n, lanes
+
+    @property
     def n_rows(self) -> int:
         """The number of rows that S has, those that do not count included."""
-        return self.signed.shape[1]
+        return self.shape[1]
 
     @property
     def edge(self) -> int:
@@ -116,7 +128,7 @@ class Problem:
     @property
     def width(self) -> NDArray[np.int8]:
         """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
-        return _width(self.signed.shape[2])
+        return _width(self.shape[2])
 
     @cached_property
     def flat_signed(self) -> Integers:
@@ -124,13 +136,13 @@ class Problem:
         return self.signed.reshape(-1)
 
     @cached_property
-    def masked(self) -> "Problem":
-        """The same problem with zeros in place of the rows that do not count."""
+    def member(self) -> NDArray[np.bool_] | None:
+        """Whether each row counts; None where all do."""
         if self.rows is None:
-            return self
-        signed = np.zeros_like(self.signed)
-        signed[:, self.rows] = self.signed[:, self.rows]
-        return replace(self, signed=signed, rows=None, kept=None, split_from=None)
+            return None
+        member = np.zeros(self.n_rows, dtype=bool)
+        member[self.rows] = True
+        return member
 
     @property
     def column_totals(self) -> Exacts:

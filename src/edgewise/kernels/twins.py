@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.data import BinnedTable
+from edgewise.data.part import PartStore
 from edgewise.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
 from edgewise.kernels.exponential import exp
 from edgewise.kernels.fixed_point import ENERGY_SCALE, SEARCH_SCALE, fixed
+from edgewise.kernels.parts import Part, TwinPart, heavy_entries, row_sizes
 from edgewise.kernels.state import (
     LEARN,
     Bounds,
@@ -116,6 +118,31 @@ class TwinKernels:
     def over(self, table: BinnedTable) -> "TwinKernels":
         """Return the kernels of another table with the same rows."""
         return TwinKernels(table)
+
+    def restricted(self, rows: Rows) -> "TwinKernels":
+        """Return the kernels of some rows."""
+        part = TwinKernels(PartStore(self.table).take(rows))
+        part.__dict__["_members"] = self._members[:, rows]
+        return part
+
+    def row_masses(self, problem: Problem) -> Exacts:
+        """Return the sum of the sizes of each row's signed weights."""
+        return row_sizes(problem)
+
+    def mass_from(self, problem: Problem, least: int) -> int:
+        """Return the sum of the sizes of the signed weights that are at least so large."""
+        heavy = problem.signed[heavy_entries(problem, least)]
+        return int(np.abs(heavy.astype(np.int64)).sum())
+
+    def part_of_rows(self, rows: Rows) -> Part:
+        """Return the part of some rows."""
+        return TwinPart(self.restricted(rows), rows)
+
+    def part_of_entries(self, problem: Problem, least: int) -> Part:
+        """Return the part of the entries whose signed weights are at least so large."""
+        heavy = heavy_entries(problem, least)
+        rows = np.flatnonzero(heavy.any(axis=(0, 2))).astype(ROW)
+        return TwinPart(self.restricted(rows), rows, heavy[:, rows])
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 
 from edgewise.data import BinnedTable
 from edgewise.dtypes import Columns, Exacts, Reals, Signs
-from edgewise.kernels import Bounds, Candidates, Kernels, Problem
+from edgewise.kernels import GAIN_SCALE, Bounds, Candidates, Kernels, Problem
 from edgewise.model import Rule, Test
 from edgewise.search import Search
 
@@ -74,6 +74,10 @@ class Round:
         that search itself.
     fall : function or None
         From real outputs of all rows to how far the loss falls along them, to second order.
+    also : tuple of int
+        Columns to look at besides those that the search asks for.
+    had : int
+        The edge without the decision: of the terms, or of the leaf, that there are already.
     rng : function
         Returns the round's random stream.
     """
@@ -88,6 +92,8 @@ class Round:
     bounds: Callable[[Columns], Bounds] | None = None
     cuts: Callable[..., Candidates] | None = None
     fall: Callable[[Reals], float] | None = None
+    also: tuple[int, ...] = ()
+    had: int = 0
 
     @property
     def table(self) -> BinnedTable:
@@ -105,6 +111,17 @@ class Round:
         assert score_edges is not None
         given = self.energies(score_edges, self.problem.signed_masses)
         return np.where(edges > 0, given, np.inf)
+
+    def shares(self, edges: Exacts) -> Reals:
+        """Return edges as shares of the weight; of gains, the edges that would gain as much.
+
+        Inside a product or a tree it is what the decision adds to the edge that counts.
+        """
+        mass = max(int(self.problem.signed_masses.sum()), 1)
+        if self.gain:
+            gained = np.maximum(edges - self.problem.gain, 0) / (GAIN_SCALE * mass)
+            return np.sqrt(np.minimum(gained, 1.0))
+        return np.maximum(edges - self.had, 0) / mass
 
 
 class Learner(BaseEstimator):
@@ -135,6 +152,10 @@ class Learner(BaseEstimator):
     def find(self, round: Round) -> Found | None:
         """Return the best base function for the round's signed weights, or None without an edge."""
 
+    def settled(self, found: Found, round: Round) -> Found:
+        """Return what was found on some of the weights, as it stands on all: `round` has those."""
+        return found._replace(outputs=None)
+
     def find_per_score(self, round: Round) -> Rule | None:
         """Return the best base function of each score column by itself."""
         raise ValueError(
@@ -147,6 +168,10 @@ class Learner(BaseEstimator):
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
+
+    def column_learners(self) -> Iterator["ColumnLearner"]:
+        """Yield the learners that look at columns themselves, of a learner that is ready."""
+        raise NotImplementedError
 
     def simple_parts(self) -> Iterator["Learner"]:
         """Yield the learners that look at columns themselves: this one, or those it is made of."""
@@ -182,6 +207,7 @@ class ColumnLearner(Learner):
         started = clone(self)
         started.columns_ = started._columns(table)
         started.search_ = clone(search).start(started.columns_, seed)
+        started.begin(0)
         return started
 
     @abstractmethod
@@ -191,6 +217,25 @@ class ColumnLearner(Learner):
     def begin(self, t: int) -> None:
         """Begin round `t`."""
         self.search_.begin(t)
+        self.looked_at_ = self.offered_ = 0
+
+    def _pull(self, round: Round) -> Columns:
+        """Return the columns to look at for one decision, and count them."""
+        columns = self.search_.pull()
+        if round.also and len(columns) < len(self.columns_):
+            columns = np.union1d(columns, np.intersect1d(round.also, self.columns_))
+        self.looked_at_ += len(columns)
+        self.offered_ += len(self.columns_)
+        return columns
+
+    def _learn(self, round: Round, columns: Columns, edges: Exacts) -> None:
+        """Tell the search what the best rules of the columns were worth."""
+        if self.search_.learns:
+            self.search_.update(columns, self.search_.rewards(round.shares(edges)))
+
+    def column_learners(self) -> Iterator["ColumnLearner"]:
+        """Yield itself."""
+        yield self
 
     def kinds(self) -> set[str]:
         """Return the kinds of columns that the learner can use."""

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import Found, Learner, Round
+from edgewise.learners.base import ColumnLearner, Found, Learner, Round
 from edgewise.model import Test
 from edgewise.search import Search
 
@@ -67,6 +67,11 @@ class Best(Learner):
         order = rng.permutation(len(self.parts_)).tolist()
         drawn = (self.parts_[place].draw(table, rng) for place in order)
         return next((rule for rule in drawn if rule is not None), None)
+
+    def column_learners(self) -> Iterator[ColumnLearner]:
+        """Yield those of the learners."""
+        for part in self.parts_:
+            yield from part.column_learners()
 
     def simple_parts(self) -> Iterator[Learner]:
         """Yield the learners."""

@@ -1,17 +1,19 @@
 """Haar filters: stumps on differences of rectangles of an image (seed 000, footnote 5)."""
 
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.filters import Filters
-from edgewise.dtypes import Columns
+from edgewise.dtypes import Columns, Exacts
 from edgewise.kernels import Candidates
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.stump import constant_found
 from edgewise.model import EVERYWHERE, Cut, Test
+from edgewise.search import Search
 from edgewise.validation import flag, integer
 
 _MAX_BINS = 256
@@ -26,9 +28,11 @@ class Haar(ColumnLearner):
     A filter adds the pixels of some rectangles and subtracts those of others: two or three stripes
     side by side or one above the other, or four fields like a checkerboard, at any place and of
     any size. There are some 10**5 of them on small images, so ``search=Lazy(100)``, which looks at
-    100 random ones, is the natural search. Filters are computed when the search asks for them, with
-    up to 256 evenly spaced thresholds each, whatever `max_bins` and `min_weight_fraction_leaf`
-    say.
+    100 random ones, is the natural search. A search that learns learns which scales are worth
+    looking at (the kind of filter with the height and width of its fields): each scale that it asks
+    for gives one filter, at a random place. Filters are computed when the search asks for them,
+    with up to 256 evenly spaced thresholds each, whatever `max_bins` and
+    `min_weight_fraction_leaf` say.
 
     Parameters
     ----------
@@ -79,17 +83,42 @@ class Haar(ColumnLearner):
             )
         return np.arange(len(self.filters))
 
+    def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
+        """Return a copy that is ready for a run; a search that learns is over the scales."""
+        started = super().ready(table, search, seed)
+        n_filters = len(started.columns_)
+        started.scales_ = None
+        if search.learns and not search.takes_all(n_filters):
+            started.scales_ = started.filters
+            started.search_.start(np.arange(started.scales_.n_scales), seed)
+        return started
+
     def find(self, round: Round) -> Found | None:
         """Return the best threshold on the filters that the search asks for."""
-        numbers = self.search_.pull()
+        asked = self.search_.pull()
+        drawn = asked if self.scales_ is None else self.scales_.draw(asked, self.search_.rng_)
+        numbers = self._with_own(round, drawn)
+        self.looked_at_ += len(numbers)
+        self.offered_ += len(self.columns_)
         best = constant_found(round) if self.constant and not round.gain else None
+        edges = np.empty(len(numbers), dtype=np.int64)
         for start in range(0, len(numbers), _BLOCK):
-            found = self._find_in(round, numbers[start : start + _BLOCK])
+            block = slice(start, start + _BLOCK)
+            found, edges[block] = self._find_in(round, numbers[block])
             if found is not None and (best is None or found.loss < best.loss):
                 best = found
+        self._learn(round, asked, edges[np.searchsorted(numbers, drawn)])
         return best
 
-    def _find_in(self, round: Round, numbers: Columns) -> Found | None:
+    def _with_own(self, round: Round, drawn: Columns) -> Columns:
+        """Return the filters drawn and those of the term that is fitted again, ascending."""
+        if len(drawn) == len(self.columns_):
+            return drawn
+        own = np.array(round.also, dtype=np.intp) - round.table.n_columns
+        return np.union1d(drawn, own[own >= 0])
+
+    def _find_in(self, round: Round, numbers: Columns) -> tuple[Found | None, Exacts]:
+        """Return the best threshold on some filters, and the edge of each filter."""
         assert round.table.aligned is not None
         bins, codes = round.table.aligned.images.coded(numbers, _MAX_BINS)
         kernels = round.kernels.over(dense_table(bins, codes))
@@ -105,11 +134,12 @@ class Haar(ColumnLearner):
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())
         if found.edges[best] <= 0:
-            return None
+            return None, found.edges
         threshold = float(bins[best].thresholds[int(found.first[best]) - 1])
         rule = Cut(round.table.n_columns + int(numbers[best]), threshold, 0)
         score_edges = None if found.score_edges is None else found.score_edges[best].copy()
-        return Found(rule, int(found.edges[best]), float(losses[best]), score_edges)
+        whole = Found(rule, int(found.edges[best]), float(losses[best]), score_edges)
+        return whole, found.edges
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         """Return a random threshold on a random filter."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Reals, Signs
+from edgewise.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.kernels import Problem
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.real_indicator import real_values
@@ -87,7 +87,7 @@ class Indicator(ColumnLearner):
 
     def find(self, round: Round) -> Found | None:
         """Return the subset with the largest edge, or the least energy across columns."""
-        columns = self.search_.pull()
+        columns = self._pull(round)
         if len(columns) == 0:
             return constant_found(round)
         matrix = _ValueMatrix(round, columns)
@@ -98,6 +98,7 @@ class Indicator(ColumnLearner):
         else:
             outputs, score_edges = matrix.climb(np.stack(list(self._starts(matrix, round))))
         edges = np.abs(score_edges).sum(axis=1)
+        self._learn(round, columns, edges)
         losses = round.losses(edges, score_edges)
         chosen = int(losses.argmin())
         if edges[chosen] <= 0:
@@ -116,7 +117,9 @@ class Indicator(ColumnLearner):
 
         With one score column that is the best of all subsets (Breiman et al. 1984).
         """
-        gain, chosen, inside = matrix.best_prefix(round.problem)
+        gains, chosen, inside = matrix.best_prefix(round.problem)
+        self._learn(round, columns, gains)
+        gain = int(gains[chosen])
         if gain <= 0:
             return None
         part = matrix.part(chosen)
@@ -200,8 +203,8 @@ class _ValueMatrix:
         places = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
         return np.minimum.reduceat(places, self.starts)
 
-    def best_prefix(self, problem: Problem) -> tuple[int, int, NDArray[np.bool_]]:
-        """Return the largest gain, its column, and which of all values are inside."""
+    def best_prefix(self, problem: Problem) -> tuple[Exacts, int, NDArray[np.bool_]]:
+        """Return each column's largest gain, the best column, and which values are inside."""
         assert self.masses is not None
         along = self.values[:, 0]
         if self.values.shape[1] > 1:
@@ -216,7 +219,7 @@ class _ValueMatrix:
         chosen = int(self.owner[best])
         members = np.zeros(len(order), dtype=bool)
         members[order[self.starts[chosen] : best + 1]] = True
-        return int(gains[best]), chosen, members
+        return np.maximum.reduceat(gains, self.starts), chosen, members
 
     def best(self) -> tuple[Reals, NDArray[np.int64]]:
         """Return the outputs of all values and the edges of each column's best subset.

@@ -1,6 +1,7 @@
 """Products of base functions (seed 000, section 2.3)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -77,7 +78,10 @@ class Product(Wrapper):
         best: Found | None = None
         j = len(first)
         while True:
-            found = self._fit_term(round, signs[:j] + signs[j + 1 :])
+            # The term's own column is among those looked at, so that the edge cannot fall.
+            own = tuple(factor.column for factor in terms[j].factors)
+            step = replace(round, also=own, had=0 if best is None else best.edge)
+            found = self._fit_term(step, signs[:j] + signs[j + 1 :])
             if found is None or (best is not None and found.loss >= best.loss):
                 break
             assert isinstance(found.rule, Test)

@@ -34,7 +34,7 @@ class Selector(ColumnLearner):
 
     def find(self, round: Round) -> Found | None:
         """Return the value with the largest edge, or the least energy."""
-        columns = self.search_.pull()
+        columns = self._pull(round)
         if len(columns) == 0:
             return constant_found(round)
         histogram = round.kernels.histograms(columns, round.problem, round.gain)
@@ -44,6 +44,10 @@ class Selector(ColumnLearner):
         score_edges = 2 * histogram - round.problem.signed_totals
         if not round.gain:
             edges = np.abs(score_edges).sum(axis=1)
+        if self.search_.learns:
+            sizes = [round.table.bins[j].n_codes for j in columns]
+            starts = np.cumsum(sizes) - sizes
+            self._learn(round, columns, np.maximum.reduceat(edges, starts))
         losses = round.losses(edges, score_edges)
         best = int(losses.argmin())
         if edges[best] <= 0:

@@ -55,7 +55,7 @@ class Stump(ColumnLearner):
 
     def find(self, round: Round) -> Found | None:
         """Return the stump with the largest edge, or the least energy across columns."""
-        columns = self.search_.pull()
+        columns = self._pull(round)
         if len(columns) == 0:
             return self._fallback(round)
         search = round.kernels.search if round.cuts is None else round.cuts
@@ -68,6 +68,7 @@ class Stump(ColumnLearner):
             gain=round.gain,
             bounds=None if round.bounds is None else round.bounds(columns),
         )
+        self._learn(round, columns, found.edges)
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())
         if self.constant and self.missing in ("abstain", "low"):
@@ -87,7 +88,7 @@ class Stump(ColumnLearner):
 
     def find_per_score(self, round: Round) -> Rule | None:
         """Return the stump with the largest edge for each score column (seed 001 remark 2)."""
-        columns = self.search_.pull()
+        columns = self._pull(round)
         n_scores = round.problem.n_scores
         if len(columns) == 0:
             return PerScore((EVERYWHERE,) * n_scores) if self._fallback(round) else None
@@ -98,6 +99,7 @@ class Stump(ColumnLearner):
             constant=self.constant,
             absent=MISSING_SIDES[self.missing],
         )
+        self._learn(round, columns, found.edges.sum(axis=1))
         best = found.edges.argmax(axis=0)
         scores = np.arange(n_scores)
         edges = found.edges[best, scores]

@@ -121,6 +121,21 @@ class Tree(Wrapper):
         masses = round.problem.signed_masses
         return found._replace(loss=float(round.energies(found.score_edges[None], masses)[0]))
 
+    def settled(self, found: Found, round: Round) -> Found:
+        """Return a tree that was grown on some of the weights, with its leaves' votes on all."""
+        rule = found.rule
+        assert isinstance(rule, TreeRule)
+        leaf_of = rule.leaf_of(round.table)
+        leaves = rule.leaves
+        if self.leaf_votes == "free":
+            leaves = leaves.copy()
+            order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
+            ends = np.cumsum(np.bincount(leaf_of, minlength=len(leaves)))
+            for leaf, rows in enumerate(np.split(order, ends[: len(rule.nodes) + 1])[:-1]):
+                here = round.kernels.within(round.problem, rows)
+                leaves[leaf] = sized(here.signed_totals, here.signed_masses, round.real_votes)
+        return found._replace(rule=replace(rule, leaves=leaves), outputs=by_leaf(leaves, leaf_of))
+
     def _grown(self, round: Round, first: Test | None) -> tuple["_Grower", Found | None]:
         """Return a grown tree, None if it has no edge; `first` is the test to begin with."""
         grower = _Grower(round, self)
@@ -219,7 +234,8 @@ class _Grower:
         for leaf in sorted(new, key=lambda leaf: leaf.problem.split_from is not None):
             leaf.searched = True
             if len(leaf.problem.rows) > 1:  # type: ignore[arg-type]
-                leaf.found = self.settings.base_.find(self.round.on(leaf.problem))
+                step = self.round.on(leaf.problem, had=leaf.problem.edge)
+                leaf.found = self.settings.base_.find(step)
 
     def _split(self, leaf: _Leaf) -> None:
         found, node = leaf.found, len(self.tests)
@@ -256,8 +272,11 @@ class _Grower:
         small = self._within(problem, sides[smaller])
         if len(low) + len(high) == len(rows):
             # Nothing abstains: the larger part is what is left of the whole.
+            of_rows = (
+                problem if problem.entries is None else self._within(problem, sides[1 - smaller])
+            )
             large = replace(
-                problem,
+                of_rows,
                 signed_totals=problem.signed_totals - small.signed_totals,
                 signed_masses=problem.signed_masses - small.signed_masses,
                 rows=sides[1 - smaller],
@@ -275,20 +294,12 @@ class _Grower:
     def _votes(self, found: Found, problem: Problem) -> Reals:
         """Return the votes that go with a test on the rows of its node."""
         assert found.score_edges is not None
-        return self._sized(found.score_edges, problem.signed_masses)
+        return sized(found.score_edges, problem.signed_masses, self.round.real_votes)
 
     def _outputs(self, problem: Problem, inherited: Reals) -> Reals:
         if self.settings.leaf_votes == "inherit":
             return inherited
-        return self._sized(problem.signed_totals, problem.signed_masses)
-
-    def _sized(self, edges: Exacts, masses: Exacts) -> Reals:
-        """Return votes: signs of the edges, or half the logarithm of the odds."""
-        if not self.round.real_votes:
-            return np.where(edges > 0, 1.0, -1.0)
-        floor = _SMOOTHING * SEARCH_SCALE / len(edges)
-        plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
-        return 0.5 * np.log(plus / minus)
+        return sized(problem.signed_totals, problem.signed_masses, self.round.real_votes)
 
     def _finished(self) -> Found:
         for number, leaf in enumerate(self.leaves):
@@ -339,6 +350,15 @@ class _Grower:
         for leaf in self.leaves:
             leaf_of[leaf.problem.rows] = leaf.number
         return by_leaf(leaves, leaf_of)
+
+
+def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
+    """Return votes: signs of the edges, or half the logarithm of the odds."""
+    if not real_votes:
+        return np.where(edges > 0, 1.0, -1.0)
+    floor = _SMOOTHING * SEARCH_SCALE / len(edges)
+    plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
+    return 0.5 * np.log(plus / minus)
 
 
 def _keeping(problem: Problem) -> Problem:

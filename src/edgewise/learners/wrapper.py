@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import clone
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import Learner
+from edgewise.learners.base import ColumnLearner, Learner
 from edgewise.model import Test
 from edgewise.search import Search
 
@@ -43,6 +43,10 @@ class Wrapper(Learner):
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         """Return a random rule of the base learner."""
         return self.base_.draw(table, rng)
+
+    def column_learners(self) -> Iterator[ColumnLearner]:
+        """Yield those of the base learner."""
+        yield from self.base_.column_learners()
 
     def simple_parts(self) -> Iterator[Learner]:
         """Yield the learners inside."""

@@ -1,10 +1,13 @@
 """Metrics: how wrong predictions and ratings are, and how good ranked lists are."""
 
 from edgewise.metrics.classification import (
+    CLASSIFICATION_METRICS,
     ON_PROBABILITIES,
     ON_SCORES,
+    balanced_accuracy,
     error,
     hamming_loss,
+    larger_is_better,
     log_loss,
     predicted,
 )
@@ -37,9 +40,11 @@ from edgewise.metrics.rating import (
     one_zero_error,
     rmse,
 )
+from edgewise.metrics.roc import roc_auc
 from edgewise.metrics.significance import RandomisationResult, randomisation_test
 
 __all__ = [
+    "CLASSIFICATION_METRICS",
     "ON_PROBABILITIES",
     "ON_SCORES",
     "RANKING_METRICS",
@@ -50,6 +55,7 @@ __all__ = [
     "auc",
     "average_precision",
     "average_rank",
+    "balanced_accuracy",
     "catalogue_coverage",
     "coverage",
     "disagreement",
@@ -57,6 +63,7 @@ __all__ = [
     "error",
     "gini",
     "hamming_loss",
+    "larger_is_better",
     "log_loss",
     "mae",
     "ndcg",
@@ -72,5 +79,6 @@ __all__ = [
     "recall_at",
     "reciprocal_rank",
     "rmse",
+    "roc_auc",
     "top_counts",
 ]

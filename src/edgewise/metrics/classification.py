@@ -1,4 +1,4 @@
-"""How wrong predictions are: lower is better in all of these."""
+"""How wrong or right predictions are; a function says by an attribute where larger is better."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.dtypes import Reals
+from edgewise.metrics.roc import roc_auc
 
 # True targets come as the estimator codes them: class indices of shape (n,) with K score columns,
 # 0/1 of shape (n,) with one, or a 0/1 matrix of shape (n, K).
@@ -76,9 +77,71 @@ def log_loss(y: Any, probabilities: Reals) -> float:
     return float(-np.where(y > 0, np.log(p), np.log(rest)).sum(axis=1).mean())
 
 
+def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float:
+    """Return the mean over the classes of the share of their rows that is predicted rightly.
+
+    Chance and a constant prediction have one over the number of classes, however rare a class is.
+    Classes without rows are left out. Of labels it is the mean over the labels, each taken as two
+    classes. Larger is better.
+
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, K)
+        Class numbers, 0/1 with one column of scores, or a 0/1 matrix of labels.
+    scores : array of shape (n, K)
+        The scores.
+    sample_weight : array of shape (n,) or None, default None
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> balanced_accuracy(np.array([1, 0, 0, 0]), np.array([[-0.5], [-0.5], [-0.1], [0.1]]))
+    0.333...
+    """
+    y = np.asarray(y)
+    guessed = predicted(scores, y.ndim == 2)
+    if y.ndim == 2:
+        labels = range(y.shape[1])
+        return float(np.mean([_mean_recall(y[:, k], guessed[:, k], sample_weight) for k in labels]))
+    return _mean_recall(y, guessed, sample_weight)
+
+
+def _mean_recall(y: np.ndarray, guessed: np.ndarray, weights: Any) -> float:
+    codes = y.astype(np.intp)
+    totals = np.bincount(codes, weights)
+    rights = np.bincount(codes, (guessed == y) if weights is None else (guessed == y) * weights)
+    return float((rights[totals > 0] / totals[totals > 0]).mean())
+
+
+balanced_accuracy.larger_is_better = True  # type: ignore[attr-defined]
+
 ON_SCORES: dict[str, Callable[[Any, Reals], float]] = {
     "error": error,
     "hamming_loss": hamming_loss,
+    "balanced_accuracy": balanced_accuracy,
+    "roc_auc": roc_auc,
 }
 
-ON_PROBABILITIES: dict[str, Callable[[Any, Reals], float]] = {"log_loss": log_loss}
+# What stands in both tables is measured on scores, which never saturate, unless rows have to be
+# compared by the probabilities of one class among several.
+ON_PROBABILITIES: dict[str, Callable[[Any, Reals], float]] = {
+    "log_loss": log_loss,
+    "roc_auc": roc_auc,
+}
+
+CLASSIFICATION_METRICS = tuple(dict.fromkeys([*ON_SCORES, *ON_PROBABILITIES]))
+"""The names that ``eval_metric`` of a classifier takes."""
+
+
+def larger_is_better(metric: Any) -> bool:
+    """Return which way a classifier's `eval_metric` goes; of a function, its attribute says so.
+
+    Examples
+    --------
+    >>> larger_is_better("roc_auc"), larger_is_better("error")
+    (True, False)
+    """
+    if isinstance(metric, str):
+        metric = ON_SCORES.get(metric, ON_PROBABILITIES.get(metric))
+    return bool(getattr(metric, "larger_is_better", False))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """The version of the file format.
 
 To change the format: raise this number, keep reading the older ones (`_UPGRADES` maps a version to
@@ -66,7 +66,25 @@ def _from_2(
     return header, arrays
 
 
-_UPGRADES: dict[int, Any] = {1: _from_1, 2: _from_2}
+def _from_3(
+    header: dict[str, Any], arrays: dict[str, NDArray]
+) -> tuple[dict[str, Any], dict[str, NDArray]]:
+    """Format 3 recorded less of each round, and nothing of what searches learn."""
+    if "history" not in header:
+        # Recommenders have no rounds that are recorded.
+        return header, arrays
+    later = ["columns", "saved"]
+    if "train_error" in header["history"]:
+        later = ["roc_auc", "balanced_accuracy", *later]
+    header["history"] = [*header["history"], *later]
+    header["searches"] = []
+    if "history" in arrays and arrays["history"].ndim == 2:
+        unknown = np.full((len(arrays["history"]), len(later)), np.nan)
+        arrays["history"] = np.hstack([arrays["history"], unknown])
+    return header, arrays
+
+
+_UPGRADES: dict[int, Any] = {1: _from_1, 2: _from_2, 3: _from_3}
 _HEADER = "model.json"
 _KINDS = frozenset("fiub")
 _DATE = (1980, 1, 1, 0, 0, 0)

@@ -57,6 +57,10 @@ class Predictor:
 
     def scores(self, table: Table, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
+        parts = [self._part_scores(part, n_jobs) for part in table.parts()]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _part_scores(self, table: Table, n_jobs: int) -> Reals:
         if isinstance(self.terms, StumpTerms):
             return self.tables.scores(table, n_jobs)
         return self.terms.scores(self.rows(table), n_jobs)
@@ -67,7 +71,9 @@ class Predictor:
 
     def rows(self, table: Table) -> Aligned:
         """Return rows as training read its own."""
-        return Aligned(table, self.categories, self.filters)
+        rows = Aligned(table, self.categories, self.filters)
+        rows.read(np.unique(self.terms.columns).tolist())
+        return rows
 
     def importances(self, falls: Reals) -> Reals:
         """Return each column's share in the fall of the loss, shape (n_columns,).

@@ -52,12 +52,17 @@ class ScoreTables:
         """Return the scores of every row, shape (n, K)."""
         out = np.tile(self.bias, (table.n_rows, 1))
         visits = 30.0 * table.n_rows * len(self.columns)
-        if isinstance(table, ArrayTable) and use_compiled(visits) and table.is_settled():
+        if isinstance(table, ArrayTable) and use_compiled(visits) and self._uses_most(table):
             self._compiled_scores(table, out, n_jobs)
             return out
-        for f, j in enumerate(self.columns.tolist()):
-            score(table.numbers(j).reals(), *self.of(f), out)
+        for f, (j, column) in enumerate(table.chosen(self.columns.tolist())):
+            score(table.with_numbers(j, column).reals(), *self.of(f), out)
         return out
+
+    def _uses_most(self, table: ArrayTable) -> bool:
+        """Return whether an array can be passed over as it is, without reading much in vain."""
+        few = table.n_columns > 4 * len(self.columns)
+        return not few and table.values.flags.c_contiguous and table.is_settled()
 
     def _compiled_scores(self, table: ArrayTable, out: Reals, n_jobs: int) -> None:
         from edgewise.kernels import compiled

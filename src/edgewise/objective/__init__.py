@@ -2,7 +2,14 @@
 
 from edgewise.objective.base import Objective, Progress
 from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.hamming import LOSSES, REFRESH_EVERY, Hamming, Settings, Targets
+from edgewise.objective.hamming import (
+    LOSSES,
+    REFRESH_EVERY,
+    SAMPLINGS,
+    Hamming,
+    Settings,
+    Targets,
+)
 from edgewise.objective.ranking import CRITERIA, STEPS, Ranking, RankSettings, edge_limit
 from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule
 
@@ -10,6 +17,7 @@ __all__ = [
     "CRITERIA",
     "LOSSES",
     "REFRESH_EVERY",
+    "SAMPLINGS",
     "STEPS",
     "VOTE_RULES",
     "Cumulative",

@@ -34,5 +34,12 @@ class Objective(Protocol):
     def advance(self, outputs: Signs | Reals, vote: Vote, rule: Rule) -> Progress:
         """Take the step."""
 
+    def follow(self, t: int) -> None:
+        """Take note of the weights at the beginning of round `t`, of a replayed one too."""
+
+    @property
+    def searched(self) -> float:
+        """The share of the weights' work that the last search took, of what all would take."""
+
     def refresh(self) -> None:
         """Compute the weights from the scores, where they are otherwise multiplied."""

@@ -1,7 +1,7 @@
 """The Hamming losses of AdaBoost.MH, exponential and logistic: weights and steps."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, cast
 
@@ -25,6 +25,7 @@ from edgewise.kernels import (
 from edgewise.learners import Energies, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
 from edgewise.objective.streams import stream
+from edgewise.objective.trimming import Everything, Heaviest, Look, Sampled
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
 # The weights are multiplied round by round; now and then they are computed from the scores, so
@@ -76,6 +77,7 @@ class Targets:
         return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
 
+SAMPLINGS = ("uniform", "weight")
 LOSSES = ("exponential", "logistic")
 
 
@@ -116,6 +118,10 @@ class Settings:
         What every step is multiplied by.
     subsample : float
         The share of the rows, drawn anew in every round, that base functions are looked for on.
+    sampling : {"uniform", "weight"}
+        How these rows are drawn: all alike, or by their weight with replacement.
+    trim : float or None
+        The share of the weight that base functions are looked for on at least; None is all.
     seed : int
         The seed of these draws.
     """
@@ -125,6 +131,8 @@ class Settings:
     loss: str = "exponential"
     learning_rate: float = 1.0
     subsample: float = 1.0
+    sampling: str = "uniform"
+    trim: float | None = None
     seed: int = 0
 
 
@@ -162,7 +170,16 @@ class Hamming:
         self._weight = 0.5 if self.logistic else float("nan")
         self._shift = 0.0
         self.state = State(targets.labels, targets.target, row_mass, weights, mass_column)
+        self._look = self._looking()
         self.refresh()
+
+    def _looking(self) -> Look:
+        settings = self.settings
+        if settings.trim is not None:
+            return Heaviest(self.kernels, settings.trim)
+        if settings.subsample < 1.0 and settings.sampling == "weight":
+            return Sampled(self.kernels, settings.subsample, settings.seed)
+        return Everything(self.kernels)
 
     @property
     def is_fitted(self) -> bool:
@@ -175,26 +192,43 @@ class Hamming:
         It is looked for on a sample of the rows where the settings say so, unless `everything`.
         """
         learner.begin(t)
+        kernels, problem = self._looked_at(t, everything)
         round = Round(
-            self.kernels,
-            self._problem(t, everything),
+            kernels,
+            problem,
             stream(self.settings.seed, t),
             self._energies() if self.rule.compares_energies else None,
             self.settings.votes == "real",
         )
-        if self.settings.factorized:
-            return learner.find(round)
-        rule = learner.find_per_score(round)
-        return None if rule is None else Found(rule, 0, 0.0, None)
+        if not self.settings.factorized:
+            rule = learner.find_per_score(round)
+            return None if rule is None else Found(rule, 0, 0.0, None)
+        found = learner.find(round)
+        if found is None or kernels is self.kernels:
+            return found
+        whole = replace(round, kernels=self.kernels, problem=self.state.problem())
+        return learner.settled(found, whole)
 
-    def _problem(self, t: int, everything: bool) -> Problem:
+    def follow(self, t: int) -> None:
+        """Take note of the weights at the beginning of round `t`, of a replayed one too."""
+        self._look.follow(self.state.problem(), t)
+
+    @property
+    def searched(self) -> float:
+        """The share of the weights' work that the last search took."""
+        return self._look.share
+
+    def _looked_at(self, t: int, everything: bool) -> tuple[Kernels, Problem]:
+        """Return what a round's search looks at."""
         problem, share = self.state.problem(), self.settings.subsample
-        if everything or share == 1.0:
-            return problem
+        if everything:
+            return self.kernels, problem
+        if share == 1.0 or self.settings.sampling == "weight":
+            return self._look.part(problem, t)
         n_rows = self.state.n_rows
         rng = np.random.default_rng([self.settings.seed, t, 1])
         chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)
-        return self.kernels.within(problem, np.sort(chosen).astype(np.int32))
+        return self.kernels, self.kernels.within(problem, np.sort(chosen).astype(np.int32))
 
     def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
         """Return the votes on what was found, or None where no step lowers the loss."""

@@ -195,6 +195,14 @@ class Ranking:
         moved = phi > 0 if _two_valued(phi) else None
         return RankProgress(self.feedback.misordered(self.scores, moved))
 
+    def follow(self, t: int) -> None:
+        """Nothing to take note of: searches look at all rows, or at a new sample of them."""
+
+    @property
+    def searched(self) -> float:
+        """The share of the rows that the last search looked at."""
+        return self.settings.subsample
+
     def refresh(self) -> None:
         """Nothing to do: the weights are computed from the scores in every round."""
 

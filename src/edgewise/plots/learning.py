@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.dtypes import Reals
+from edgewise.metrics import larger_is_better
 from edgewise.plots.drawing import (
     BESIDE,
     BLUE,
@@ -39,6 +40,8 @@ _VALIDATION_NAMES = {
     "error": "validation error",
     "hamming_loss": "validation Hamming loss",
     "log_loss": "validation log loss",
+    "balanced_accuracy": "validation balanced accuracy",
+    "roc_auc": "validation ROC AUC",
 }
 
 
@@ -50,7 +53,8 @@ def learning_curve(
     """Draw what each round of a training did.
 
     Of a classifier, above: training error, Hamming loss, the bound on it, and the validation
-    metric if there is one. Below: edge and w'_Sigma.
+    metric if there is one. Below: edge and w'_Sigma. A validation metric of which larger is better
+    is no loss: it is in the middle, with its best round.
 
     Of a ranker, above: ranking loss and the bound on it. In the middle, if there is one: the
     validation metric with its best round; it is seldom a loss, and so has an axis of its own.
@@ -111,10 +115,11 @@ def learning_curve(
 
 
 def _draw_classifier(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
-    """Draw losses above, shares of weight below."""
+    """Draw losses above, shares of weight below, and in the middle a metric that is no loss."""
     history = model.history_
-    figure = empty_figure(7.0, 5.4)
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1.25))
+    validated = "validation" in history
+    rising = validated and larger_is_better(model.eval_metric)
+    figure, (above, *middle, below) = _panels(rising)
     bound, losses = history["bound"], [history["hamming_loss"], history["train_error"]]
     # With the logistic loss the bound is a sum of steps and no product.
     name = "bound" if "weight" in history else "bound (product of Z)"
@@ -122,11 +127,13 @@ def _draw_classifier(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure"
     # Of two classes these are one line: the wide one shows from below the narrow one.
     _draw_rounds(above, rounds, losses[0], "Hamming loss", GREEN, linewidth=2.8)
     _draw_rounds(above, rounds, losses[1], "training error", BLUE)
-    if "validation" in history:
+    if validated and not rising:
         losses.append(history["validation"])
         _draw_rounds(above, rounds, losses[2], _validation_name(model.eval_metric), RED)
     _scale_losses(above, bound, np.concatenate(losses))
     above.set_ylabel("loss")
+    for axes in middle:
+        _draw_validation(axes, rounds, model)
 
     _draw_rounds(below, rounds, history["edge"], "edge", ORANGE)
     if not np.isnan(history["pseudo_weight"]).all():
@@ -136,13 +143,17 @@ def _draw_classifier(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure"
     return figure
 
 
+def _panels(with_middle: bool) -> tuple["Figure", list["Axes"]]:
+    """Return a new figure and its panels: above, in the middle where asked for, below."""
+    figure = empty_figure(7.0, 6.8 if with_middle else 5.4)
+    ratios = (3, 1.6, 1.25) if with_middle else (3, 1.25)
+    return figure, list(figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios))
+
+
 def _draw_ranker(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
     """Draw losses above, the validation metric, if there is one, in the middle, edges below."""
     history = model.history_
-    validated = "validation" in history
-    figure = empty_figure(7.0, 6.8 if validated else 5.4)
-    ratios = (3, 1.6, 1.25) if validated else (3, 1.25)
-    above, *middle, below = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
+    figure, (above, *middle, below) = _panels("validation" in history)
     _draw_rounds(above, rounds, history["bound"], "bound (product of Z)", INK, linestyle="--")
     _draw_rounds(above, rounds, history["ranking_loss"], "ranking loss", BLUE)
     _scale_losses(above, history["bound"], history["ranking_loss"])

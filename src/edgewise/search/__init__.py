@@ -2,14 +2,34 @@
 
 from typing import Any
 
+from edgewise.search.bandit import Bandit
 from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
+from edgewise.search.exp3p import Exp3P
 from edgewise.search.lazy import Lazy
+from edgewise.search.thompson import ThompsonSampling
+from edgewise.search.ucb import UCB
 from edgewise.validation import one_of
 
-__all__ = ["SEARCHES", "Exhaustive", "Lazy", "Search", "search_named"]
+__all__ = [
+    "SEARCHES",
+    "UCB",
+    "Bandit",
+    "Exhaustive",
+    "Exp3P",
+    "Lazy",
+    "Search",
+    "ThompsonSampling",
+    "search_named",
+]
 
-SEARCHES: dict[str, type[Search]] = {"exhaustive": Exhaustive, "lazy": Lazy}
+SEARCHES: dict[str, type[Search]] = {
+    "exhaustive": Exhaustive,
+    "lazy": Lazy,
+    "ucb": UCB,
+    "exp3p": Exp3P,
+    "thompson": ThompsonSampling,
+}
 
 
 def search_named(search: Any) -> Search:

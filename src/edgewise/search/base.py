@@ -2,20 +2,26 @@
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from edgewise.dtypes import Columns
+from edgewise.dtypes import Columns, Reals
+from edgewise.search.worth import root
 
 
 class Search(BaseEstimator):
     """Which columns a learner looks at.
 
     A search object holds settings; `start` readies it for one training run, `begin` for one round.
-    Then each decision is one `pull`.
+    Then each decision is one `pull`, and, where the search learns, one `update` with what the
+    columns were worth.
     """
+
+    learns = False
+    """Whether the search wants to know what the columns were worth."""
 
     def start(self, columns: Columns, seed: int) -> Self:
         """Begin a run over the given columns."""
@@ -35,8 +41,37 @@ class Search(BaseEstimator):
         return np.random.default_rng([self.seed_, self.round_])
 
     @abstractmethod
-    def pull(self) -> Columns:
-        """Return the numbers of the columns to look at, ascending."""
+    def pull(self, n: int | None = None) -> Columns:
+        """Return the numbers of `n` columns to look at, ascending; None is the search's own k."""
+
+    def takes_all(self, n_columns: int) -> bool:
+        """Return whether a pull takes all of so many columns."""
+        return False
+
+    def rewards(self, shares: Reals) -> Reals:
+        """Return what columns are worth, from their edges as shares of the weight.
+
+        It is by how much the step lowers the bound on the error, 1 - sqrt(1 - edge^2).
+        """
+        return root(shares)
+
+    def update(self, columns: Columns, rewards: Reals) -> None:
+        """Learn what columns that were pulled were worth."""
+
+    def state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
+        """Return what the search has learned in so many rounds, as arrays."""
+        return {}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Take up what `state` returned, after `start` on the same columns.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of another search.
+        """
+        if state:
+            raise ValueError(f"{type(self).__name__} learns nothing that could be taken up")
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""

@@ -15,6 +15,10 @@ class Exhaustive(Search):
     array([0, 1, 2])
     """
 
-    def pull(self) -> Columns:
-        """Return all columns."""
+    def pull(self, n: int | None = None) -> Columns:
+        """Return all columns, however many are asked for."""
         return self.columns_
+
+    def takes_all(self, n_columns: int) -> bool:
+        """Return True."""
+        return True

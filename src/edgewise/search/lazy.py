@@ -30,8 +30,13 @@ class Lazy(Search):
         """Raise if `k` is not a positive integer."""
         integer("k", self.k, 1)
 
-    def pull(self) -> Columns:
-        """Return `k` columns drawn without replacement, ascending."""
-        if self.k >= len(self.columns_):
+    def takes_all(self, n_columns: int) -> bool:
+        """Return whether a pull takes all of so many columns."""
+        return self.k >= n_columns
+
+    def pull(self, n: int | None = None) -> Columns:
+        """Return `n` columns, or `k`, drawn without replacement, ascending."""
+        size = self.k if n is None else n
+        if size >= len(self.columns_):
             return self.columns_
-        return np.sort(self.rng_.choice(self.columns_, size=self.k, replace=False))
+        return np.sort(self.rng_.choice(self.columns_, size=size, replace=False))

@@ -1,0 +1,101 @@
+"""Curves of error against CPU time as pictures and as tables."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from _curves import Record, Results, matching, time_to
+from edgewise.plots.drawing import COLOURS, GREY, INK, PALE, empty_figure, finished, tidy
+
+PEER = "LightGBM"
+# A panel shows errors up to so many times the least: what comes before is no news.
+SHOWN = 4.0
+PEER_LINES = (("-", INK), ("--", INK), (":", GREY), ("-.", GREY), ("-", PALE))
+OUR_LINES = ("-", "--", ":", "-.")
+
+
+def read(paths: list[Path], methods: list[str] | None) -> Results:
+    """Return the records of several files together; the last of a data set and method counts."""
+    together = Results(None)
+    known = {
+        (record["data"], record["method"]): record
+        for path in paths
+        for record in Results(path).records
+        if matching([record["method"]], methods)
+    }
+    together.records = list(known.values())
+    return together
+
+
+def asked(results: Results, names: list[str]) -> list[str]:
+    """Return the data sets with results, in the order asked for, those of validation last."""
+    found = results.names()
+    parts = [*names, *(f"{name}/validation" for name in names)]
+    return [name for name in parts if name in found]
+
+
+def styles(methods: list[str]) -> dict[str, dict[str, Any]]:
+    """Return how each method is drawn: peers in black and grey, ours in colours."""
+    peers = [method for method in methods if method.startswith(PEER)]
+    ours = [method for method in methods if not method.startswith(PEER)]
+    drawn: dict[str, dict[str, Any]] = {}
+    for place, method in enumerate(ours):
+        line = OUR_LINES[place // len(COLOURS) % len(OUR_LINES)]
+        drawn[method] = {"color": COLOURS[place % len(COLOURS)], "ls": line, "lw": 1.8, "zorder": 3}
+    for place, method in enumerate(peers):
+        line, colour = PEER_LINES[place % len(PEER_LINES)]
+        drawn[method] = {"color": colour, "ls": line, "lw": 1.5, "zorder": 2}
+    return drawn
+
+
+def draw(
+    panels: dict[str, dict[str, Record]],
+    picture: Path,
+    measure: Callable[[str], str] = lambda title: "test error, %",
+    across: int = 3,
+) -> None:
+    """Draw panels, each with a title and labelled curves, and one legend.
+
+    `measure` says for a title what is on the vertical axis.
+    """
+    drawn = styles(list(dict.fromkeys(label for curves in panels.values() for label in curves)))
+    across = min(across, len(panels) + 1)
+    down = -(-len(panels) // across)
+    figure = empty_figure(3.9 * across, 3.1 * down)
+    frames = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for axes, (title, curves) in zip(frames, panels.items(), strict=False):
+        panel(axes, curves, drawn, title)
+        axes.set_ylabel(measure(title), fontsize=9)
+    for axes in frames[len(panels) :]:
+        axes.axis("off")
+    lines = [frames[0].plot([], [], label=label, **style)[0] for label, style in drawn.items()]
+    look: dict[str, Any] = {"handles": lines, "frameon": False, "fontsize": 9, "labelcolor": INK}
+    if len(frames) > len(panels):
+        frames[len(panels)].legend(loc="center left", **look)
+    else:
+        figure.legend(loc="outside lower center", ncols=across, **look)
+    finished(figure, picture)
+
+
+def panel(axes: Any, curves: dict[str, Record], drawn: dict[str, Any], title: str) -> None:
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    least = min(min(record["errors"]) for record in curves.values())
+    top = SHOWN * least
+    for label, record in curves.items():
+        axes.plot(record["seconds"], record["errors"], **drawn[label])
+    seen = [s for s in (time_to(record, top) for record in curves.values()) if s < float("inf")]
+    last = max(record["seconds"][-1] for record in curves.values())
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(max(0.8 * min(seen), 1e-3 * last), 1.1 * last)
+    axes.set_ylim(0.95 * least, top)
+    steps = [step * ten for ten in (0.1, 1, 10) for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)]
+    ticks = [tick for tick in steps if 0.95 * least <= tick <= top]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("CPU seconds", fontsize=9)
+    axes.set_title(title, fontsize=10, color=INK, loc="left")
+    tidy(axes)

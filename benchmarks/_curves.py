@@ -1,0 +1,270 @@
+"""What the benchmarks of error against CPU time share: timed runs, their curves, files of results.
+
+The time of a run is the CPU time of the process in `fit`, on one thread: reading and binning the
+rows, and all rounds. A callback writes down the time of every round; the test rows are scored
+afterwards, at rounds that grow by some per cent, so that scoring is no part of it. Kernels are
+loaded or compiled before, on a few rows of the same set: a package that is used twice has them in
+its cache.
+
+Settings are text, as one would write them between the brackets of the class: files of results can
+be read, and settings be given on the command line.
+"""
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("EDGEWISE_BACKEND", "numba")
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+
+import edgewise
+import edgewise.search
+from edgewise import AdaBoostMH, Callback, datasets
+from edgewise.boosting import loop
+
+warnings.filterwarnings("ignore", message="X does not have valid feature names")
+
+STEP = 1.06  # a point of a curve has so many times the rounds of the one before
+WARM_UP_ROWS, WARM_UP_ROUNDS = 2000, 40
+# Fixed, so that one run is like another. By rows LightGBM is faster where columns are few or dense.
+PEER = {"n_jobs": 1, "deterministic": True, "random_state": 0, "verbosity": -1}
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to train on and rows to measure on; targets are numbers from 0."""
+
+    name: str
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+
+    @property
+    def n_classes(self) -> int:
+        return int(self.y.max()) + 1
+
+    def measure(self, scores: Any) -> float:
+        """Return the error in per cent, for two classes 100 (1 - AUC)."""
+        if self.n_classes == 2:
+            return 100 * (1 - float(roc_auc_score(self.y_test, scores)))
+        return 100 * float(np.mean(scores.argmax(axis=1) != self.y_test))
+
+    def validation(self) -> "Rows":
+        """Return five sixths of the training rows to train on, a sixth to measure on."""
+        X, X_held, y, y_held = train_test_split(
+            self.X, self.y, test_size=1 / 6, random_state=0, stratify=self.y
+        )
+        return Rows(f"{self.name}/validation", X, y, X_held, y_held)
+
+    def few(self) -> "Rows":
+        """Return rows for a warm-up: all classes, some rows of each."""
+        order = np.random.default_rng(0).permutation(len(self.y))[:WARM_UP_ROWS]
+        first = np.unique(self.y, return_index=True)[1]
+        chosen = np.unique(np.concatenate([order, first]))
+        X = self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
+        return Rows(self.name, X, self.y[chosen], None, None)
+
+
+def load(name: str) -> Rows | None:
+    """Return a data set, or None, said on the screen, where there is no copy of it."""
+    if not datasets.available(name):
+        print(f"{name:10} skipped: not in $EDGEWISE_DATA nor in the cache")
+        return None
+    data = datasets.load(name, download=False)
+    classes, y = np.unique(data.y_train, return_inverse=True)
+    return Rows(name, data.X_train, y, data.X_test, np.searchsorted(classes, data.y_test))
+
+
+class Watch(Callback):
+    """The CPU time at the end of every round since `start`; ends a run at its budget."""
+
+    def __init__(self, budget: float) -> None:
+        self.budget = budget
+        self.marks: list[float] = []
+
+    def start(self) -> None:
+        """Begin to count."""
+        self.began = time.process_time()
+
+    def mark(self) -> bool:
+        """Note a round; return whether the budget is spent."""
+        self.marks.append(time.process_time() - self.began)
+        return self.marks[-1] >= self.budget
+
+    def on_start(self, run: Any) -> None:
+        self.ready = time.process_time() - self.began
+
+    def on_round(self, run: Any) -> str | None:
+        return "budget" if self.mark() else None
+
+
+def rounds_shown(n_rounds: int) -> list[int]:
+    """Return the rounds at which a curve has points, the last one included."""
+    shown, at = [], 1.0
+    while round(at) < n_rounds:
+        shown.append(round(at))
+        at = max(at * STEP, round(at) + 1.0)
+    return [*shown, n_rounds]
+
+
+def boosted(settings: str, rows: Rows, budget: float, most: int = 1_000_000) -> Record:
+    """Return the curve of ``AdaBoostMH(settings)`` with so many CPU seconds to train in."""
+    warm_up(settings, rows)
+    watch = Watch(budget)
+    model = made(settings, n_rounds=most, callbacks=[watch])
+    watch.start()
+    model.fit(rows.X, rows.y)
+    shown, errors = rounds_shown(model.n_rounds_), []
+    wanted = set(shown)
+    for t, scores in enumerate(model.staged_decision_function(rows.X_test), start=1):
+        if t in wanted:
+            errors.append(rows.measure(scores))
+    return record(rows, f"AdaBoostMH({settings})", watch, shown, errors)
+
+
+def made(settings: str, **more: Any) -> AdaBoostMH:
+    """Return the classifier that the text describes.
+
+    The names in it are those of edgewise, its learners and its searches.
+    """
+    known: dict[str, Any] = {}
+    for module in (edgewise.learners, edgewise.search, edgewise):
+        known |= {name: getattr(module, name) for name in module.__all__}
+    known |= {kind.__name__: kind for kind in edgewise.search.SEARCHES.values()}
+    model = eval(f"AdaBoostMH({settings})", known)  # the benchmark's own text or the caller's
+    model.set_params(n_jobs=1, **more)
+    if model.random_state is None:
+        model.set_params(random_state=0)
+    return model
+
+
+def warm_up(settings: str, rows: Rows) -> None:
+    """Train on a few rows, with weights computed anew as they are in long runs only."""
+    few, usual = rows.few(), loop.REFRESH_EVERY
+    loop.REFRESH_EVERY = WARM_UP_ROUNDS // 2
+    try:
+        made(settings, n_rounds=WARM_UP_ROUNDS).fit(few.X, few.y)
+    finally:
+        loop.REFRESH_EVERY = usual
+
+
+def lightgbm(settings: str, rows: Rows, trees: int, budget: float = np.inf) -> Record:
+    """Return the curve of ``LGBMClassifier(settings)`` with so many trees for each class."""
+    from lightgbm import LGBMClassifier
+    from lightgbm.callback import EarlyStopException
+
+    chosen = eval(f"dict({settings})")
+    nominal = chosen.pop("categorical_feature", "auto")
+    watch = Watch(budget)
+
+    def on_start(run: Any) -> None:
+        if run.iteration == 0:
+            watch.on_start(run)
+
+    on_start.before_iteration = True  # type: ignore[attr-defined]
+
+    def on_tree(run: Any) -> None:
+        if watch.mark():
+            raise EarlyStopException(run.iteration, [])
+
+    model = LGBMClassifier(n_estimators=trees, **(PEER | chosen))
+    watch.start()
+    model.fit(rows.X, rows.y, categorical_feature=nominal, callbacks=[on_start, on_tree])
+    shown, errors, scores = rounds_shown(len(watch.marks)), [], 0.0
+    for before, t in zip([0, *shown], shown, strict=False):
+        # The trees in between alone, so that every tree is visited once.
+        span = {"start_iteration": before, "num_iteration": t - before}
+        scores = scores + model.booster_.predict(rows.X_test, raw_score=True, **span)
+        errors.append(rows.measure(scores))
+    return record(rows, f"LGBMClassifier({settings})", watch, shown, errors)
+
+
+def record(rows: Rows, settings: str, watch: Watch, shown: list[int], errors: Any) -> Record:
+    marks = np.array(watch.marks)
+    taken = np.diff(marks, prepend=0.0)
+    return {
+        "data": rows.name,
+        "settings": settings,
+        "rounds": shown,
+        "seconds": [round(float(marks[t - 1]), 4) for t in shown],
+        "errors": [round(error, 4) for error in errors],
+        "reading": round(watch.ready, 4),
+        # A round much slower than the median would have been compiled in.
+        "slowest": round(float(taken[1:].max(initial=0.0)), 4),
+        "median": round(float(np.median(taken)), 6),
+    }
+
+
+class Results:
+    """A file of records, one in a line; what is in it is not run again."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.records: list[Record] = []
+        if path is not None and path.exists():
+            self.records = [json.loads(line) for line in path.read_text().splitlines() if line]
+
+    def add(self, data: str, method: str, run: Callable[[], Record]) -> Record:
+        """Return the record of a method on a data set, run where there is none."""
+        for known in self.records:
+            if (known["data"], known["method"]) == (data, method):
+                print(f"... {shown_end(known)} (from {self.path})", flush=True)
+                return known
+        new = {"method": method} | run()
+        self.records.append(new)
+        if self.path is not None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as out:
+                out.write(json.dumps(new) + "\n")
+        print(f"... {shown_end(new)}", flush=True)
+        return new
+
+    def of(self, data: str) -> list[Record]:
+        return [known for known in self.records if known["data"] == data]
+
+    def names(self) -> list[str]:
+        return list(dict.fromkeys(known["data"] for known in self.records))
+
+
+def shown_end(known: Record) -> str:
+    """Return how a curve ends, in words."""
+    return (
+        f"{known['data']}, {known['method']}: {known['errors'][-1]:.2f} % (least "
+        f"{min(known['errors']):.2f}) after {known['rounds'][-1]:,} rounds in "
+        f"{known['seconds'][-1]:.1f} s; {1e3 * known['median']:.2f} ms a round, "
+        f"slowest {1e3 * known['slowest']:.0f}, reading {known['reading']:.2f} s"
+    )
+
+
+def error_at(known: Record, seconds: float) -> float:
+    """Return the error of the last point before a time; NaN where there is none."""
+    before = [e for s, e in zip(known["seconds"], known["errors"], strict=True) if s <= seconds]
+    return before[-1] if before else float("nan")
+
+
+def time_to(known: Record, error: float) -> float:
+    """Return when a curve first reaches an error; infinity where it never does."""
+    points = zip(known["seconds"], known["errors"], strict=True)
+    return next((s for s, e in points if e <= error + 1e-9), float("inf"))
+
+
+def seconds_in_words(seconds: float) -> str:
+    return "-" if np.isinf(seconds) else format(seconds, ".1f" if seconds < 100 else ".0f")
+
+
+def matching(names: Iterable[str], parts: list[str] | None) -> list[str]:
+    """Return the names that contain one of the given parts; all of them without any."""
+    return [name for name in names if not parts or any(part in name for part in parts)]

@@ -1,0 +1,279 @@
+"""Test error against CPU time, one thread, beside LightGBM's whole curve: the headline picture.
+
+Run with
+    python benchmarks/curves.py [mnist usps isolet letter pendigits] --out results.jsonl
+    python benchmarks/curves.py --table results.jsonl
+    python benchmarks/curves.py --plot results.jsonl picture.png
+It needs LightGBM (`pip install lightgbm`). What is in the file of results is not run again;
+`--methods ours`, `--methods "LightGBM, tuned"` runs some of the methods. How time is measured is
+said in `_curves.py`.
+
+Settings, ours and those of the tuned LightGBM, were chosen on a sixth of the training rows that
+were set aside, with as much CPU time as the curves have here:
+    python benchmarks/curves.py mnist --validate --budget 100 --ours "Product(), search=Lazy(50)"
+    python benchmarks/curves.py mnist --validate --budget 100 --peer "learning_rate=0.2"
+    python benchmarks/curves.py mnist --tune --budget 100
+Without `--ours` and `--peer` all candidates of this file are tried; `--tune` is how LightGBM's
+settings were found. `--ours` without `--validate` draws the curve on the test rows.
+"""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from _curve_plots import asked, draw, read
+from _curves import (
+    Record,
+    Results,
+    Rows,
+    boosted,
+    error_at,
+    lightgbm,
+    load,
+    matching,
+    seconds_in_words,
+    time_to,
+)
+
+DEFAULTS = "LightGBM, defaults"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is run on a data set.
+
+    `trees` of LightGBM are as many as it needs to become flat, or as long as we can wait; by rows
+    or by columns is what took it less time there. `budget` is our CPU seconds: about what its
+    defaults take for all those trees.
+    """
+
+    trees: int
+    budget: float
+    ours: dict[str, str]
+    tuned: tuple[str, int]
+    wise: str = "force_row_wise=True"
+    more: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def peers(self) -> dict[str, tuple[str, int]]:
+        """Return settings and the number of trees of each run of LightGBM."""
+        runs = {DEFAULTS: ("", self.trees), "LightGBM, tuned": self.tuned, **self.more}
+        return {name: (self.full(text), trees) for name, (text, trees) in runs.items()}
+
+    def full(self, settings: str) -> str:
+        return f"{settings}, {self.wise}" if settings else self.wise
+
+
+def fraction(share: float, trees: int) -> dict[str, tuple[str, int]]:
+    return {f"LightGBM, feature_fraction={share}": (f"feature_fraction={share}", trees)}
+
+
+PRODUCTS = {"ours, products of 3": "Product(Stump(), 3), search=Lazy(50)"}
+TREES = {"ours, defaults": ""}
+
+PLANS = {
+    "mnist": Plan(
+        150,
+        120,
+        PRODUCTS | TREES,
+        ("learning_rate=0.2, feature_fraction=0.3", 150),
+        more=fraction(0.1, 250),
+    ),
+    "usps": Plan(
+        200,
+        40,
+        PRODUCTS | TREES,
+        ("feature_fraction=0.3, learning_rate=0.2, num_leaves=15", 400),
+        more=fraction(0.1, 400),
+    ),
+    "isolet": Plan(
+        80,
+        120,
+        PRODUCTS | TREES,
+        ("learning_rate=0.2, feature_fraction=0.3", 80),
+        wise="force_col_wise=True",
+        more=fraction(0.1, 400),
+    ),
+    "letter": Plan(
+        600,
+        25,
+        PRODUCTS | TREES,
+        ("num_leaves=15", 600),
+        more=fraction(0.3, 600),
+    ),
+    "pendigits": Plan(
+        600,
+        6,
+        PRODUCTS | TREES,
+        ("learning_rate=0.05", 600),
+        more=fraction(0.3, 600),
+    ),
+}
+
+# The points whose mean validation error counts: about the last quarter of the rounds.
+LAST = 5
+
+# LightGBM is tuned one setting after the other, with the others at the best so far.
+GRID = {
+    "feature_fraction": ("1.0", "0.3", "0.1"),
+    "learning_rate": ("0.1", "0.05", "0.2", "0.3"),
+    "num_leaves": ("31", "15", "63"),
+    "bagging_freq": ("0", "1, bagging_fraction=0.5"),
+}
+
+OUR_CANDIDATES = [
+    f"Product(Stump(), {m}), search=Lazy({k})" for m, k in product((2, 3, 4), (10, 30, 100))
+]
+
+Run = Callable[[], Record]
+
+
+def runs(rows: Rows, plan: Plan, given: list[str], budget: float) -> dict[str, Run]:
+    """Return the methods of a data set, each a function that runs it."""
+    ours = {f"ours, {text}": text for text in given} or plan.ours
+    found: dict[str, Run] = {
+        name: lambda text=text: boosted(text, rows, budget) for name, text in ours.items()
+    }
+    for name, (text, trees) in plan.peers().items():
+        found[name] = lambda text=text, trees=trees: lightgbm(text, rows, trees)
+    return found
+
+
+def validated(
+    rows: Rows, plan: Plan, ours: list[str], peers: list[str], budget: float
+) -> dict[str, Run]:
+    """Return the candidates of a data set, each a function that runs it on validation rows."""
+    held = rows.validation()
+    if not ours and not peers:
+        ours = OUR_CANDIDATES
+    found: dict[str, Run] = {
+        f"ours, {text} in {budget:g} s": lambda text=text: boosted(text, held, budget)
+        for text in ours
+    }
+    for text in peers:
+        found[f"LightGBM, {text} in {budget:g} s"] = lambda text=text: lightgbm(
+            plan.full(text), held, 100_000, budget
+        )
+    return found
+
+
+def print_table(results: Results, names: list[str]) -> None:
+    """Print for each method how low it is at LightGBM's times and when it is as low."""
+    for name in asked(results, names):
+        records = results.of(name)
+        print(name)
+        known = next((record for record in records if record["method"] == DEFAULTS), None)
+        peers = [record for record in records if record["method"].startswith("LightGBM")]
+        print_rows(records, known, peers)
+        print()
+
+
+def print_rows(records: list[Record], known: Record | None, peers: list[Record]) -> None:
+    """Print the rows of one data set.
+
+    The times are those of LightGBM's defaults after 100 trees, its default number, and after all.
+    """
+    times = [] if known is None else [seconds_at(known, 100), known["seconds"][-1]]
+    goals = [] if known is None else [min(known["errors"])]
+    goals += [min(min(record["errors"]) for record in peers)] if peers else []
+    head = "".join(f"{f'at {time:.0f} s':>10}" for time in times)
+    head += "".join(f"{f's to {goal:.2f}':>12}" for goal in goals)
+    width = max(len(record["method"]) for record in records)
+    print(f"  {'':{width}}  rounds   CPU s    end  least{head}")
+    for record in records:
+        row = f"  {record['method']:{width}} {record['rounds'][-1]:7,} "
+        row += f"{record['seconds'][-1]:7.1f} {record['errors'][-1]:6.2f} "
+        row += f"{min(record['errors']):6.2f}"
+        row += "".join(f"{error_at(record, time):10.2f}" for time in times)
+        row += "".join(f"{seconds_in_words(time_to(record, goal)):>12}" for goal in goals)
+        print(row)
+
+
+def seconds_at(record: Record, rounds: int) -> float:
+    """Return the time at a number of rounds, between points by a straight line."""
+    return float(np.interp(rounds, record["rounds"], record["seconds"]))
+
+
+def tune(name: str, rows: Rows, plan: Plan, budget: float, results: Results) -> None:
+    """Choose LightGBM's settings by the mean validation error of the last points of the budget."""
+    held = rows.validation()
+    best = {setting: values[0] for setting, values in GRID.items()}
+    errors: dict[str, float] = {}
+    for setting, values in GRID.items():
+        for value in values:
+            text = ", ".join(f"{key}={given}" for key, given in (best | {setting: value}).items())
+            known = results.add(
+                held.name,
+                f"LightGBM, {text} in {budget:g} s",
+                lambda text=text: lightgbm(plan.full(text), held, 100_000, budget),
+            )
+            errors[value] = late(known)
+        best[setting] = min(values, key=lambda value: errors[value])
+    print(f"{name}: LightGBM, tuned: {best}")
+
+
+def late(record: Record) -> float:
+    """Return the mean error of the last points of a curve: what settings are chosen by."""
+    return float(np.mean(record["errors"][-LAST:]))
+
+
+def print_order(records: list[Record]) -> None:
+    """Print candidates, the best first."""
+    for record in sorted(records, key=late):
+        print(f"{late(record):7.3f} %  {record['method']}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", default=list(PLANS))
+    parser.add_argument("--out", type=Path, help="the file of results")
+    parser.add_argument("--methods", nargs="+", help="only those whose names contain this")
+    parser.add_argument("--budget", type=float, help="our CPU seconds")
+    parser.add_argument("--validate", action="store_true", help="on a sixth of the training rows")
+    parser.add_argument("--tune", action="store_true", help="choose LightGBM's settings")
+    parser.add_argument("--ours", nargs="+", default=[], help="settings of AdaBoostMH")
+    parser.add_argument("--peer", nargs="+", default=[], help="settings of LightGBM")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS")
+    parser.add_argument("--plot", type=Path, nargs="+", metavar="FILE", help="RESULTS... PICTURE")
+    options = parser.parse_args()
+    if options.table:
+        print_table(read(options.table, options.methods), options.names)
+    if options.plot:
+        *paths, picture = options.plot
+        results = read(paths, options.methods)
+        panels = {
+            name: {record["method"]: record for record in results.of(name)}
+            for name in asked(results, options.names)
+        }
+        draw(panels, picture)
+    if options.table or options.plot:
+        return
+    print("one thread, CPU seconds of fit; kernels were loaded or compiled before")
+    results = Results(options.out)
+    for name in options.names:
+        rows, plan = load(name), PLANS[name]
+        if rows is None:
+            continue
+        budget = options.budget or plan.budget
+        if options.tune:
+            tune(name, rows, plan, budget, results)
+            continue
+        if options.validate:
+            found = validated(rows, plan, options.ours, options.peer, budget)
+            data = f"{name}/validation"
+        else:
+            found, data = runs(rows, plan, options.ours, budget), name
+        records = [
+            results.add(data, method, found[method]) for method in matching(found, options.methods)
+        ]
+        if options.validate:
+            print_order(records)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""From typed columns to bins and codes, a column at a time and on several threads."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+from edgewise.data.aligned import Aligned
+from edgewise.data.binned import BinnedTable, Coding, categories_of
+from edgewise.data.bins import Bins, find_bins
+from edgewise.data.categories import Categories
+from edgewise.data.columns import (
+    Column,
+    NominalColumn,
+    NumericColumn,
+    SparseColumn,
+    as_nominal,
+    as_numbers,
+)
+from edgewise.data.filters import Filters
+from edgewise.data.storage import Coded, NominalCodes, Store, is_sparse, stored
+from edgewise.data.table import Table
+from edgewise.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
+
+T = TypeVar("T")
+
+# From so many values on, compiled loops and threads save more time than they take to start.
+_MANY_VALUES = 2e7
+
+# Columns that each thread may be given before it is done with the first.
+_AHEAD = 4
+
+
+def fit_bins(
+    table: Table, mass: Exacts | None, max_bins: int, least_share: float = 0.0, n_jobs: int = 1
+) -> list[Coding]:
+    """Find the bins, or the categories, of every column of a training table.
+
+    Parameters
+    ----------
+    table : Table
+        The training rows.
+    mass : array of int64 or None
+        The rows' weights in fixed point; None counts every row once.
+    max_bins : int
+        The most bins of a numeric column.
+    least_share : float
+        The share of the rows' weight that each side of a threshold must have.
+    n_jobs : int
+        Threads, which share the columns of a large table.
+    """
+    quick = _is_large(table)
+
+    def fit(j: int, column: Column) -> Coding:
+        return _fitted(table.name(j), column, mass, max_bins, least_share, quick)
+
+    return list(_each(table, fit, n_jobs if quick else 1))
+
+
+def encode(
+    table: Table,
+    bins: Sequence[Coding],
+    storage: str = "auto",
+    training: bool = True,
+    filters: Filters | None = None,
+    n_jobs: int = 1,
+) -> BinnedTable:
+    """Return the table's codes in the given bins and categories.
+
+    Parameters
+    ----------
+    table : Table
+        The rows to encode.
+    bins : sequence of Bins and Categories
+        The coding of every column.
+    storage : {"auto", "dense", "sparse"}
+        How numeric columns are stored; "auto" takes sparse storage where one bin holds most rows.
+    training : bool
+        Whether the bins were found on this very table. Other tables may have missing values
+        where the training table had none, and one code more.
+    filters : Filters or None
+        Image filters, which are columns that are computed when asked for.
+    n_jobs : int
+        Threads, which share the columns of a large table.
+    """
+    numeric = [b for b in bins if isinstance(b, Bins)]
+    widest = max([b.n_codes if training else b.missing_code + 1 for b in numeric], default=1)
+    dtype = NARROW_CODE if widest <= 256 else WIDE_CODE
+    quick = _is_large(table)
+
+    def code(j: int, column: Column) -> Coded | Codes:
+        return _coded(column, bins[j], dtype, storage, quick)
+
+    store, nominal = Store(len(numeric), table.n_rows, dtype), dict[int, Codes]()
+    for j, coded in enumerate(_each(table, code, n_jobs if quick else 1)):
+        _keep(j, coded, store, nominal)
+    return _finished(table, bins, store, nominal, filters, widest <= 256)
+
+
+def fit_encode(
+    table: Table,
+    mass: Exacts | None,
+    max_bins: int,
+    least_share: float = 0.0,
+    filters: Filters | None = None,
+    n_jobs: int = 1,
+) -> BinnedTable:
+    """Find bins and return codes of a training table, reading each column once.
+
+    The same as `encode` with the bins of `fit_bins`, in one pass: what counts where columns are
+    read from files or made on the way.
+
+    Examples
+    --------
+    >>> from edgewise.data import as_table
+    >>> binned = fit_encode(as_table([[1.0], [4.0], [2.0]]), None, 256)
+    >>> binned.thresholds(0), binned.codes(0)
+    (array([1.5, 3. ]), array([0, 2, 1], dtype=uint8))
+    """
+    dtype = NARROW_CODE if max_bins <= 256 else WIDE_CODE
+    quick = _is_large(table)
+
+    def both(j: int, column: Column) -> tuple[Coding, Coded | Codes]:
+        found = _fitted(table.name(j), column, mass, max_bins, least_share, quick)
+        return found, _coded(column, found, dtype, "auto", quick)
+
+    store, nominal = Store(table.n_columns, table.n_rows, dtype), dict[int, Codes]()
+    bins: list[Coding] = []
+    for j, (found, coded) in enumerate(_each(table, both, n_jobs if quick else 1)):
+        bins.append(found)
+        _keep(j, coded, store, nominal)
+    widest = max([b.n_codes for b in bins if isinstance(b, Bins)], default=1)
+    return _finished(table, bins, store, nominal, filters, widest <= 256)
+
+
+def _is_large(table: Table) -> bool:
+    """Return whether a table is worth compiled loops; EDGEWISE_BACKEND overrides the choice."""
+    choice = os.environ.get("EDGEWISE_BACKEND", "auto")
+    large = table.n_rows * table.n_columns >= _MANY_VALUES
+    return choice == "numba" or (choice != "numpy" and large)
+
+
+def _each(table: Table, work: Callable[[int, Column], T], n_jobs: int) -> Iterator[T]:
+    """Yield what `work` makes of every column, in their order.
+
+    The columns are read by one thread, which is only a few ahead of those that work on them.
+    """
+    if n_jobs == 1:
+        for j, column in enumerate(table.columns()):
+            yield work(j, column)
+        return
+    with ThreadPoolExecutor(n_jobs) as pool:
+        waiting: deque[Future[T]] = deque()
+        for j, column in enumerate(table.columns()):
+            waiting.append(pool.submit(work, j, column))
+            if len(waiting) > _AHEAD * n_jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _fitted(
+    name: str,
+    column: Column,
+    mass: Exacts | None,
+    max_bins: int,
+    least_share: float,
+    quick: bool,
+) -> Coding:
+    if isinstance(column, NominalColumn):
+        return Categories.of(name, column)
+    return find_bins(name, column, mass, max_bins, least_share, quick)
+
+
+def _coded(
+    column: Column, bins: Coding, dtype: type[np.unsignedinteger], storage: str, quick: bool
+) -> Coded | Codes:
+    """Return the codes of a column: as they are to be kept, or of all rows of a nominal one."""
+    if isinstance(bins, Categories):
+        named = as_nominal(column)
+        if named is None:
+            raise ValueError(f"X has categories in column {bins.name!r} in training, numbers now")
+        narrow = WIDE_CODE if bins.missing_code < 2**16 else CATEGORY_CODE
+        return bins.encode(named).astype(narrow)
+    numbers = as_numbers(column)
+    if numbers is None:
+        raise ValueError(f"X has numbers in column {bins.name!r} in training, categories now")
+    codes, counts = bins.counted(numbers, dtype, quick)
+    if isinstance(numbers, NumericColumn):
+        return stored(codes, counts, storage)
+    return _stored_sparse(numbers, bins, codes, counts, storage)
+
+
+def _stored_sparse(
+    column: SparseColumn, bins: Bins, codes: Codes, counts: np.ndarray, storage: str
+) -> Coded:
+    zero = int(np.searchsorted(bins.thresholds, 0.0, side="right"))
+    counts[zero] += column.n_rows - len(column.values)
+    common = int(counts.argmax())
+    if common == zero and is_sparse(int(counts[zero]), column.n_rows, storage):
+        other = codes != common
+        return Coded(column.rows[other], codes[other], common)
+    full = np.full(column.n_rows, zero, dtype=codes.dtype)
+    full[column.rows] = codes
+    return stored(full, counts, storage)
+
+
+def _keep(j: int, coded: Coded | Codes, store: Store, nominal: dict[int, Codes]) -> None:
+    if isinstance(coded, Coded):
+        store.add(j, coded)
+    else:
+        nominal[j] = coded
+
+
+def _finished(
+    table: Table,
+    bins: Sequence[Coding],
+    store: Store,
+    nominal: dict[int, Codes],
+    filters: Filters | None,
+    narrow: bool,
+) -> BinnedTable:
+    dense, sparse = store.finish(narrow)
+    values = NominalCodes(np.array(list(nominal), dtype=np.intp), list(nominal.values()))
+    rows = Aligned(table, categories_of(bins), filters)
+    return BinnedTable(list(bins), table.n_rows, dense, sparse, values, rows)

@@ -1,0 +1,68 @@
+"""The two loops of binning that NumPy has no fast form of, compiled by Numba.
+
+Each has a twin in `edgewise.data.bins` that gives the same integers; large tables take these. All
+release the interpreter lock, so that threads share the columns of a table.
+"""
+
+import numpy as np
+from numba import njit
+
+_compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compiled
+def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untyped-def]
+    """Find the bin of every value: the number of thresholds at or below it.
+
+    A search by halves without branches: values come in no order, and a branch would be guessed
+    wrong every other time.
+
+    IN values; padded, the thresholds followed by infinities up to 255, or to 65,535.
+    OUT codes, with the code after the last bin for NaN; counts, how many rows have each.
+    """
+    # With constant steps, and nothing else in the loop, the compiler takes many values at once.
+    if len(padded) == 255:
+        for i in range(len(values)):
+            value, found, step = values[i], 0, 128
+            for _ in range(8):
+                found += step * (padded[found + step - 1] <= value)
+                step >>= 1
+            codes[i] = min(found, n_thresholds) if value == value else n_thresholds + 1
+    else:
+        for i in range(len(values)):
+            value, found, step = values[i], 0, 32768
+            for _ in range(16):
+                found += step * (padded[found + step - 1] <= value)
+                step >>= 1
+            codes[i] = min(found, n_thresholds) if value == value else n_thresholds + 1
+    for i in range(len(codes)):
+        counts[codes[i]] += 1
+
+
+@_compiled
+def even(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
+    """Cut values into bins of about equal mass; see `edgewise.data.bins._even`.
+
+    IN running, the running sums of the masses. OUT lasts, the last value of every bin but the last.
+    Returns how many there are. Twice the total times the bins must fit into 64 bits.
+    """
+    total, done, first, n_lasts = running[-1], np.int64(0), 0, 0
+    for left in range(n_bins, 1, -1):
+        target = done + (total - done + left - 1) // left
+        low, high = first, len(running)
+        while low < high:
+            middle = (low + high) // 2
+            if running[middle] < target:
+                low = middle + 1
+            else:
+                high = middle
+        last = low
+        around = running[last] + running[last - 1]
+        if last > first and around * left > 2 * (done * left + total - done):
+            last -= 1
+        if last >= len(running) - 1:
+            break
+        lasts[n_lasts] = start + last
+        n_lasts += 1
+        first, done = last + 1, running[last]
+    return n_lasts

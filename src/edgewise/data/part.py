@@ -1,0 +1,108 @@
+"""Some rows of a binned table, copied column by column when they are asked for."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from edgewise.data.binned import BinnedTable
+from edgewise.data.categories import Categories
+from edgewise.data.storage import DenseCodes, NominalCodes, SparseCodes
+from edgewise.dtypes import ROW, Codes, Columns, Rows
+
+Pick = Callable[[Rows, Codes, Rows, Rows, Codes], int]
+"""Copies the stored entries of a sparse column that are among some rows: see `pick_rows`."""
+
+
+def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes: Codes) -> int:
+    """Copy the entries of a sparse column whose row has a number; return how many there are.
+
+    IN rows, codes (of the column), number (of each row of the table, -1 where it is left out). OUT
+    out_rows (the numbers), out_codes.
+    """
+    numbers = number[rows]
+    kept = np.flatnonzero(numbers >= 0)
+    out_rows[: len(kept)], out_codes[: len(kept)] = numbers[kept], codes[kept]
+    return len(kept)
+
+
+class PartStore:
+    """Memory for some rows of a table; `take` fills it, and what was taken before is gone.
+
+    Parameters
+    ----------
+    whole : BinnedTable
+        The table.
+    pick : Pick
+        What copies sparse columns.
+    all_dense : bool
+        Whether columns that are stored sparsely become dense ones.
+    """
+
+    def __init__(self, whole: BinnedTable, pick: Pick = pick_rows, all_dense: bool = False) -> None:
+        self.whole = whole
+        self._pick = pick
+        self._all_dense = all_dense
+        self._columns, self._place = whole.dense.columns, whole.place
+        if all_dense:
+            self._columns = np.sort(np.concatenate([whole.dense.columns, whole.sparse.columns]))
+            self._place = np.zeros(whole.n_columns, dtype=np.intp)
+            self._place[self._columns] = np.arange(len(self._columns))
+        # Pages of these arrays that no column is copied to are never touched.
+        self._dense = np.empty(len(self._columns) * whole.n_rows, whole.dense.codes.dtype)
+        n_stored = len(whole.sparse.rows)
+        self._rows = np.empty(n_stored, dtype=ROW)
+        self._codes = np.empty(n_stored, dtype=whole.sparse.codes.dtype)
+
+    def take(self, rows: Rows) -> BinnedTable:
+        """Return the table of some rows, ascending."""
+        whole, n_rows, stored = self.whole, len(rows), self.whole.sparse
+        self._taken = rows.astype(np.intp)
+        self._number = np.full(whole.n_rows, -1, dtype=ROW)
+        self._number[rows] = np.arange(n_rows, dtype=ROW)
+        self._copied = np.zeros(whole.n_columns, dtype=bool)
+        dense = self._dense[: len(self._columns) * n_rows].reshape(-1, n_rows)
+        self._stops = stored.starts[:-1].copy()
+        self._part = BinnedTable(
+            whole.bins,
+            n_rows,
+            DenseCodes(self._columns, dense),
+            SparseCodes(
+                stored.columns, stored.starts, self._rows, self._codes, stored.common, self._stops
+            ),
+            NominalCodes(
+                whole.nominal.columns, [np.empty(n_rows, c.dtype) for c in whole.nominal.codes]
+            ),
+            fill=self._fill,
+        )
+        self._part.__dict__["place"] = self._place
+        return self._part
+
+    def _fill(self, columns: Columns) -> None:
+        """Copy the codes of columns that are about to be read."""
+        for j in columns[~self._copied[columns]].tolist():
+            self._copy(j)
+            self._copied[j] = True
+
+    def _copy(self, j: int) -> None:
+        whole, part = self.whole, self._part
+        if isinstance(whole.bins[j], Categories):
+            p = whole.nominal.place(np.array([j]))[0]
+            whole.nominal.codes[p].take(self._taken, out=part.nominal.codes[p], mode="clip")
+            return
+        p = int(whole.place[j])
+        if p >= 0:
+            out = part.dense.codes[self._place[j]]
+            whole.dense.codes[p].take(self._taken, out=out, mode="clip")
+            return
+        p = -1 - p
+        start, end = int(whole.sparse.starts[p]), int(whole.sparse.ends[p])
+        rows, codes = self._rows[start:end], self._codes[start:end]
+        stored = whole.sparse
+        count = self._pick(
+            stored.rows[start:end], stored.codes[start:end], self._number, rows, codes
+        )
+        self._stops[p] = start + count
+        if self._all_dense:
+            out = part.dense.codes[self._place[j]]
+            out[:] = stored.common[p]
+            out[rows[:count]] = codes[:count]

@@ -1,0 +1,176 @@
+"""The area under the ROC curve: how often a row of a class stands above one of another."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Reals
+
+# All bits but the sign: flipping them makes the bits of negative numbers ascend with the numbers.
+_BELOW_SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
+# Larger scores than this are not scaled, lest the least of them should underflow.
+_LARGEST = 2.0**64
+
+
+def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
+    """Return the area under the ROC curve: larger is better, 1/2 is chance.
+
+    It is the share of pairs of a row with the label and one without in which the former has the
+    larger score, ties counted by half. The same as scikit-learn's ``roc_auc_score``, and fast
+    enough for every round of a training.
+
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, K)
+        0 or 1 with one column of scores; classes from 0 to K - 1 with K columns; or a 0/1 matrix
+        of labels.
+    scores : array of shape (n,) or (n, K)
+        What is larger where the label is likelier. With more than two classes these should be
+        probabilities, since the rows of a class are ranked by its column. Several columns give
+        the mean over them, each against the rest ("macro", "ovr").
+    sample_weight : array of shape (n,) or None, default None
+        Weights of the rows; a pair has the product of two.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If `y` and `scores` do not fit together, if scores are not finite, or if there are no rows
+        with a label, or none without, so that no pair can be ranked.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import roc_auc
+    >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    0.75
+    >>> roc_auc([0, 1], [0.5, 0.5])
+    0.5
+    """
+    y, scores = _fitting(np.asarray(y), np.asarray(scores, dtype=np.float64))
+    mass = None if sample_weight is None else _mass(sample_weight, len(y))
+    n_scores = scores.shape[1]
+    if n_scores == 1:
+        return _area(_labelled(y.reshape(len(y))), scores[:, 0], mass, 0)
+    areas = []
+    for k in range(n_scores):
+        positive = _labelled(y[:, k]) if y.ndim == 2 else y == k
+        areas.append(_area(positive, scores[:, k], mass, k))
+    return float(np.mean(areas))
+
+
+def _fitting(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
+    """Return targets and scores, the latter of shape (n, K), or raise if they do not fit."""
+    if scores.ndim == 1:
+        scores = scores[:, None]
+    if scores.ndim != 2 or y.ndim not in (1, 2) or len(y) != len(scores):
+        raise ValueError(
+            f"y and scores must have a row for each other, got shapes {y.shape} and {scores.shape}"
+        )
+    if y.ndim == 2 and y.shape != scores.shape:
+        raise ValueError(
+            f"scores must have a column for each of the {y.shape[1]} labels, got {scores.shape[1]}"
+        )
+    if len(y) == 0:
+        raise ValueError("roc_auc needs at least two rows, got none")
+    if y.ndim == 1 and scores.shape[1] > 1 and not np.isin(y, np.arange(scores.shape[1])).all():
+        raise ValueError(f"y must hold classes from 0 to {scores.shape[1] - 1}, a column each")
+    return y, scores
+
+
+def _labelled(y: NDArray) -> NDArray[np.bool_]:
+    """Return which rows have the label, or raise if `y` holds more than 0 and 1."""
+    if y.dtype == bool:
+        return y
+    positive = y == 1
+    if not (positive | (y == 0)).all():
+        raise ValueError("y must be 0 or 1 in every row where there is one column of scores")
+    return positive
+
+
+def _mass(sample_weight: Any, n_rows: int) -> NDArray:
+    mass = np.asarray(sample_weight)
+    # Integers are kept as they are: their sums are exact.
+    mass = mass if mass.dtype == np.int64 else mass.astype(np.float64)
+    if mass.shape != (n_rows,) or not (np.isfinite(mass).all() and (mass >= 0).all()):
+        raise ValueError(f"sample_weight must have {n_rows} finite numbers, none of them negative")
+    return mass
+
+
+def _area(positive: NDArray[np.bool_], scores: Reals, mass: NDArray | None, k: int) -> float:
+    low, high = float(scores.min()), float(scores.max())
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError("scores must be finite numbers")
+    counted = positive if mass is None else positive[mass > 0]
+    if not counted.any() or counted.all():
+        raise ValueError(
+            f"roc_auc is not defined where all rows are of one kind: column {k} of the scores "
+            f"needs rows with its label and rows without, got {len(counted)} rows "
+            f"{'with' if len(counted) and counted[0] else 'without'} it"
+        )
+    largest = max(high, -low)
+    if mass is None and largest < _LARGEST:
+        return _area_of_rows(positive, scores, largest)
+    every = np.ones(len(positive), dtype=np.int64)
+    return _area_of_masses(positive, scores, every if mass is None else mass)
+
+
+def _area_of_rows(positive: NDArray[np.bool_], scores: Reals, largest: float) -> float:
+    """Return the area where all rows count alike.
+
+    A sort of plain integers is many times faster than one that has to carry labels along. A number
+    below 2 leaves one of its 64 bits free, so scores are scaled to that by a power of two, which
+    changes no order, and the label takes the bit.
+    """
+    scale = 2.0 ** (1 - int(np.frexp(largest)[1])) if largest >= 2.0 else 1.0
+    scaled = scores * scale
+    scaled += 0.0  # makes -0.0 the same as 0.0
+    keys = scaled.view(np.int64)
+    # Memory is taken once and used again: pages that are new cost more than the arithmetic.
+    spare = keys >> 63
+    spare &= _BELOW_SIGN
+    keys ^= spare
+    keys <<= 1
+    keys |= positive
+    keys.sort()
+    np.bitwise_and(keys, 1, out=spare)
+    below = np.cumsum(spare, out=spare)
+    n_rows, n_positive = len(keys), int(below[-1])
+    # Pairs in order, ties counted as such: the labelled rows come last among equal scores.
+    places = n_rows * n_positive - int(below.sum())
+    twice = 2 * (places - n_positive * (n_positive - 1) // 2) - _tied_pairs(keys, spare)
+    return twice / (2 * n_positive * (n_rows - n_positive))
+
+
+def _tied_pairs(keys: NDArray[np.int64], spare: NDArray[np.int64]) -> int:
+    """Return how many pairs of a row with the label and one without have the same score."""
+    changes = np.bitwise_xor(keys[1:], keys[:-1], out=spare[1:])
+    if not (changes == 1).any():
+        return 0
+    # Where runs of equal keys end. Two runs that differ in the label alone have tied scores.
+    ends = np.append(np.flatnonzero(changes != 0), len(keys) - 1)
+    tied = np.flatnonzero(changes[ends[:-1]] == 1)
+    here = ends[tied]
+    before = np.where(tied > 0, ends[tied - 1], -1)
+    return int(((here - before) * (ends[tied + 1] - here)).sum())
+
+
+def _area_of_masses(positive: NDArray[np.bool_], scores: Reals, mass: NDArray) -> float:
+    """Return the area where a pair of rows has the product of their masses."""
+    order = np.argsort(scores)
+    ascending, masses = scores[order], mass[order]
+    last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True))
+    up_to = np.cumsum(masses)[last]
+    having = np.cumsum(np.where(positive[order], masses, 0))[last]
+    without = (up_to - having).astype(np.float64)
+    # Of equal scores only the sums count, so that the order of rows does not matter.
+    steps = np.diff(having, prepend=having.dtype.type(0)).astype(np.float64)
+    middles = without - 0.5 * np.diff(without, prepend=0.0)
+    return float((steps * middles).sum() / (float(having[-1]) * without[-1]))
+
+
+roc_auc.larger_is_better = True  # type: ignore[attr-defined]

@@ -1,0 +1,203 @@
+"""Which weights a round's search looks at: all, the heaviest, or a random sample of the rows."""
+
+from typing import Protocol
+
+import numpy as np
+
+from edgewise.dtypes import ROW, Exacts, Rows
+from edgewise.kernels import SEARCH_SCALE, Kernels, Part, Problem, RowsWithin
+
+# A part that would cost more than this share of the whole is not worth its copies.
+_WORTH = 0.7
+
+# While the whole is looked at, a part is considered every so many rounds.
+_TRY_EVERY = 16
+
+# How long a search takes for a row of S and for a single entry of it: a row's vector of so many
+# lanes, measured in entries.
+_ROW_COST, _LANE_COST = 0.4, 0.04
+
+# Entries are considered from so many lanes on; below, rows are always as fast.
+_ENTRIES_FROM = 32
+
+# The least weight of a part is found to within this factor.
+_STEP = 1.06
+
+
+class Look(Protocol):
+    """What a search looks at, round by round."""
+
+    def follow(self, problem: Problem, t: int) -> None:
+        """Take note of the weights at the beginning of round `t`, of a replayed one too."""
+
+    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
+        """Return the kernels and the problem to search in round `t`."""
+
+    @property
+    def share(self) -> float:
+        """The share of the work of looking at everything that the last part takes."""
+
+
+class Everything:
+    """All weights."""
+
+    share = 1.0
+
+    def __init__(self, kernels: Kernels) -> None:
+        self._kernels = kernels
+
+    def follow(self, problem: Problem, t: int) -> None:
+        """Nothing to note."""
+
+    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
+        """Return the whole problem."""
+        return self._kernels, problem
+
+
+class Heaviest:
+    """The rows, or the (row, score column) entries, that hold most of the weight.
+
+    They are chosen to hold more than the least share by half of what is left, and kept until
+    they hold less than the least share. Which are chosen depends on the weights alone: all that
+    are at least as heavy as the lightest one.
+
+    Parameters
+    ----------
+    kernels : Kernels
+        Those of the training table.
+    least : float
+        The least share of the weight to look at.
+    """
+
+    def __init__(self, kernels: Kernels, least: float) -> None:
+        self._kernels = kernels
+        self._least = least
+        self._target = (1.0 + least) / 2
+        # Responses of image filters are computed of all rows.
+        aligned = kernels.table.aligned
+        self._can_copy = aligned is None or aligned.filters is None
+        self._part: Part | None = None
+        self._gathered: Problem | None = None
+        self.share = 1.0
+
+    def follow(self, problem: Problem, t: int) -> None:
+        """Gather the part's weights; choose anew where they have become too light."""
+        if self._part is not None:
+            self._gathered = self._part.gather(problem)
+            if _mass(self._gathered) >= self._least * _mass(problem):
+                return
+        elif t % _TRY_EVERY != 0:
+            return
+        self._choose(problem)
+
+    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
+        """Return the kernels and the problem of the part."""
+        if self._part is None or self._gathered is None:
+            return self._kernels, problem
+        return self._part.kernels, self._gathered
+
+    def _choose(self, problem: Problem) -> None:
+        self._part = self._gathered = None
+        self.share = 1.0
+        wanted = self._target * _mass(problem)
+        chunks, n, lanes = problem.shape
+        row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
+        rows = heaviest_rows(self._kernels.row_masses(problem), wanted)
+        costs = {"rows": len(rows) * row_cost}
+        if self._can_copy and chunks * lanes >= _ENTRIES_FROM:
+            least = self._least_entry(problem, wanted)
+            entries = self._kernels.part_of_entries(problem, least)
+            costs["entries"] = float(entries.size)
+        cheapest = min(costs, key=lambda name: costs[name])
+        self.share = costs[cheapest] / (n * row_cost)
+        if self.share > _WORTH:
+            self.share = 1.0
+            return
+        if cheapest == "entries":
+            self._part = entries
+        elif self._can_copy:
+            self._part = self._kernels.part_of_rows(rows)
+        else:
+            self._part = RowsWithin(self._kernels, rows)
+        self._gathered = self._part.gather(problem)
+
+    def _least_entry(self, problem: Problem, wanted: float) -> int:
+        """Return how heavy entries must be at least so that these hold enough of the weight."""
+        low, high = 1, 1 << 62
+        while high > max(low + 1, int(low * _STEP)):
+            middle = max(low + 1, int(np.sqrt(float(low) * float(high))))
+            if self._kernels.mass_from(problem, middle) >= wanted:
+                low = middle
+            else:
+                high = middle
+        return low
+
+
+class Sampled:
+    """Rows drawn by their weight with replacement, each draw of the same weight (seed 004).
+
+    Parameters
+    ----------
+    kernels : Kernels
+        Those of the training table.
+    share : float
+        How many draws there are, as a share of the rows.
+    seed : int
+        The seed of the draws.
+    """
+
+    def __init__(self, kernels: Kernels, share: float, seed: int) -> None:
+        self._kernels = kernels
+        self._seed = seed
+        self.share = share
+
+    def follow(self, problem: Problem, t: int) -> None:
+        """Nothing to note."""
+
+    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
+        """Return the kernels and the problem of the rows drawn."""
+        masses = self._kernels.row_masses(problem)
+        ends = np.cumsum(masses)
+        n_draws = max(1, round(self.share * len(masses)))
+        rng = np.random.default_rng([self._seed, t, 1])
+        drawn = np.searchsorted(ends, rng.integers(int(ends[-1]), size=n_draws), side="right")
+        counts = np.bincount(drawn, minlength=len(masses))
+        rows = np.flatnonzero(counts).astype(ROW)
+        part = self._kernels.part_of_rows(rows)
+        gathered = part.gather(problem)
+        factors = counts[rows] * (SEARCH_SCALE / n_draws) / masses[rows]
+        return part.kernels, _scaled(gathered, factors)
+
+
+def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
+    """Return the heaviest rows, which together have at least the weight wanted, ascending.
+
+    Examples
+    --------
+    >>> heaviest_rows(np.array([5, 1, 3, 1]), 8).tolist()
+    [0, 2]
+    """
+    order = np.sort(masses)[::-1]
+    enough = min(int(np.searchsorted(np.cumsum(order), wanted)), len(order) - 1)
+    return np.flatnonzero(masses >= order[enough]).astype(ROW)
+
+
+def _mass(problem: Problem) -> int:
+    return int(problem.signed_masses.sum())
+
+
+def _scaled(problem: Problem, factors: np.ndarray) -> Problem:
+    """Return the problem with each row's weights multiplied by a factor, rounded."""
+    scaled = np.rint(problem.signed * factors[None, :, None]).astype(problem.signed.dtype)
+    chunks, n, lanes = scaled.shape
+    by_row = scaled.transpose(1, 0, 2).reshape(n, chunks * lanes)[:, : problem.n_scores]
+    sizes = np.abs(by_row)
+    if problem.mass_column:
+        chunk, lane = divmod(problem.n_scores, lanes)
+        scaled[chunk, :, lane] = sizes.sum(axis=1)
+    return Problem(
+        scaled,
+        by_row.sum(axis=0, dtype=np.int64),
+        sizes.sum(axis=0, dtype=np.int64),
+        mass_column=problem.mass_column,
+    )

@@ -1,0 +1,137 @@
+"""What searches that learn have in common: columns are the arms of a bandit."""
+
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.dtypes import Columns, Reals
+from edgewise.search.base import Search
+from edgewise.search.worth import REWARDS
+from edgewise.validation import integer, one_of
+
+Memory = dict[str, NDArray[Any]]
+"""What a search has learned, as arrays by their names."""
+
+
+class Bandit(Search):
+    """A search that learns which columns are worth looking at (seed 004).
+
+    A policy says what it knows before the first pull (`_nothing`), which arms it wants
+    (`_choose`) and what it makes of their rewards (`_learn`). All that it learns is in `memory_`;
+    a round that is begun keeps a copy, so that a round that does not end can be forgotten.
+    """
+
+    learns = True
+
+    k: int
+    reward: str
+
+    @abstractmethod
+    def _nothing(self, n_arms: int) -> Memory:
+        """Return what is known of so many arms before the first pull."""
+
+    @abstractmethod
+    def _choose(self, n: int) -> Columns:
+        """Return the places of `n` arms, fewer than there are, ascending."""
+
+    @abstractmethod
+    def _learn(self, places: Columns, rewards: Reals) -> None:
+        """Learn from rewards between 0 and 1; no place comes twice."""
+
+    def start(self, columns: Columns, seed: int) -> Self:
+        """Begin a run over the given columns, knowing nothing of them."""
+        self.memory_ = self._nothing(len(columns))
+        self.kept_ = _copy(self.memory_)
+        return super().start(columns, seed)
+
+    def begin(self, t: int) -> Self:
+        """Begin round `t`; a round that is begun again forgets what it learned before."""
+        if t == self.__dict__.get("round_"):
+            self.memory_ = _copy(self.kept_)
+        else:
+            self.kept_ = _copy(self.memory_)
+        return super().begin(t)
+
+    def takes_all(self, n_columns: int) -> bool:
+        """Return whether a pull takes all of so many columns."""
+        return self.k >= n_columns
+
+    def pull(self, n: int | None = None) -> Columns:
+        """Return the `n` columns (None: `k`) that the policy wants, ascending."""
+        size = self.k if n is None else n
+        if size >= len(self.columns_):
+            return self.columns_
+        return self.columns_[self._choose(size)]
+
+    def rewards(self, shares: Reals) -> Reals:
+        """Return what columns are worth, from their edges as shares of the weight."""
+        return REWARDS[self.reward](shares)
+
+    def update(self, columns: Columns, rewards: Reals) -> None:
+        """Learn what the columns of a pull were worth; what is not a number counts as nothing."""
+        if len(columns):
+            worth = np.nan_to_num(np.asarray(rewards, dtype=np.float64), nan=0.0)
+            self._learn(np.searchsorted(self.columns_, columns), np.clip(worth, 0.0, 1.0))
+
+    def state(self, n_rounds: int) -> Memory:
+        """Return what the search had learned when so many rounds were complete.
+
+        Of rounds before the last one that was begun nothing is kept; for them, what was known at
+        its beginning is returned.
+        """
+        return _copy(self.memory_ if n_rounds > self.round_ else self.kept_)
+
+    def restore(self, state: Memory) -> None:
+        """Take up what `state` returned, after `start` on the same columns.
+
+        Raises
+        ------
+        ValueError
+            If it is the state of another search, or of other columns.
+        """
+        name = type(self).__name__
+        if set(state) != set(self.memory_):
+            wanted = ", ".join(sorted(self.memory_))
+            raise ValueError(f"the state of {name} has {wanted}, got {', '.join(sorted(state))}")
+        for key, known in self.memory_.items():
+            given = np.asarray(state[key])
+            if given.shape != known.shape or given.dtype.kind not in "iuf":
+                raise ValueError(
+                    f"{key} in the state of {name} must be numbers of shape {known.shape}, got "
+                    f"{given.dtype} of shape {given.shape}"
+                )
+            if not np.isfinite(given).all():
+                raise ValueError(f"{key} in the state of {name} must be finite")
+        self.memory_ = {
+            key: np.array(state[key], dtype=known.dtype) for key, known in self.memory_.items()
+        }
+        self.kept_ = _copy(self.memory_)
+
+    def validate(self) -> None:
+        """Raise if a setting is wrong."""
+        integer("k", self.k, 1)
+        one_of("reward", self.reward, REWARDS)
+
+
+def largest(values: Reals, n: int) -> Columns:
+    """Return the places of the `n` largest values, ascending; ties go to the lowest place.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> largest(np.array([0.3, 0.1, 0.3, 0.7, 0.3]), 3)
+    array([0, 2, 3])
+    """
+    if n <= 0:
+        return np.empty(0, dtype=np.intp)
+    last = np.partition(values, len(values) - n)[len(values) - n]
+    above = np.flatnonzero(values > last)
+    # How a partition orders equal values is the library's affair, so they are chosen here.
+    level = np.flatnonzero(values == last)[: n - len(above)]
+    return np.sort(np.concatenate((above, level)))
+
+
+def _copy(memory: Memory) -> Memory:
+    return {key: values.copy() for key, values in memory.items()}

@@ -1,0 +1,62 @@
+"""What a column is worth to a search that learns: rewards between 0 and 1 from edges."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from edgewise.dtypes import Reals
+
+
+def root(shares: Reals) -> Reals:
+    """Return ``1 - sqrt(1 - edge^2)``: how far a step lowers the bound on the error (seed 004).
+
+    Parameters
+    ----------
+    shares : float64 array
+        Edges as shares of the weight, 0 to 1; what is below counts as 0, what is above as 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> root(np.array([0.0, 0.6, 1.0]))
+    array([0. , 0.2, 1. ])
+    """
+    return 1.0 - np.sqrt(1.0 - _within(shares) ** 2)
+
+
+def log(shares: Reals) -> Reals:
+    """Return ``-1/2 ln(1 - edge^2)``, at most 1: how far a step lowers the bound's logarithm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log(np.array([0.0, 0.6, 1.0])).round(4)
+    array([0.    , 0.2231, 1.    ])
+    """
+    with np.errstate(divide="ignore"):
+        return np.minimum(-0.5 * np.log1p(-(_within(shares) ** 2)), 1.0) + 0.0
+
+
+def relative(shares: Reals) -> Reals:
+    """Return `root` as a share of the best of the pull, which is worth 1.
+
+    Edges shrink as boosting goes on, and all columns of a pull share the difficulty of its
+    weights. What is left after division is how columns compare.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> relative(np.array([0.0, 0.28, 0.6]))
+    array([0. , 0.2, 1. ])
+    """
+    worth = np.nan_to_num(root(shares))
+    best = worth.max(initial=0.0)
+    return worth / best if best > 0.0 else worth
+
+
+def _within(shares: Reals) -> Reals:
+    return np.clip(shares, 0.0, 1.0)
+
+
+REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log, "relative": relative}
+"""The rewards by their names."""

@@ -1,0 +1,147 @@
+"""What searches have learned, and their settings, in model files."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from edgewise import AdaBoostMH, Lazy, ModelFileError, RankBoost, load
+from edgewise.estimators.stored_parts import part_of, rebuilt_part
+from edgewise.model import read, write
+from edgewise.search import SEARCHES, Search
+
+X = np.random.default_rng(0).normal(size=(30, 4))
+Y = (X[:, 0] + X[:, 1] > 0).astype(int)
+
+STATES = [
+    {"sums": np.array([0.5, 0.25, 0.0]), "counts": np.array([1, 2, 3])},
+    {},
+    {"rounds": np.array([7])},
+]
+
+
+@pytest.fixture(params=[AdaBoostMH, RankBoost], ids=lambda kind: kind.__name__)
+def model(request):
+    learned = request.param(n_rounds=3).fit(X, Y)
+    learned._search_states = [dict(state) for state in STATES]
+    return learned
+
+
+def test_what_searches_learned_comes_back(model, tmp_path):
+    model.save(tmp_path / "model")
+    twin = load(tmp_path / "model")
+    assert [list(state) for state in twin._search_states] == [["counts", "sums"], [], ["rounds"]]
+    for state, saved in zip(twin._search_states, STATES, strict=True):
+        for name, values in state.items():
+            assert values.dtype == saved[name].dtype
+            np.testing.assert_array_equal(values, saved[name])
+    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+    twin.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_model_without_states(model, tmp_path):
+    model._search_states = []
+    model.save(tmp_path / "none")
+    assert load(tmp_path / "none")._search_states == []
+    del model._search_states
+    model.save(tmp_path / "older")
+    assert load(tmp_path / "older")._search_states == []
+
+
+def test_other_numbers_are_stored_as_the_widest_of_their_kind(model, tmp_path):
+    model._search_states = [{"a": np.array([1, 0], dtype=bool), "b": np.float32(0.5), "c": 3}]
+    model.save(tmp_path / "model")
+    state = load(tmp_path / "model")._search_states[0]
+    assert [state[name].dtype for name in "abc"] == [np.int64, np.float64, np.int64]
+    assert [state[name].tolist() for name in "abc"] == [[1, 0], [0.5], [3]]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([0.5, np.nan]),
+        np.array([np.inf]),
+        np.ones((2, 2)),
+        np.array(1.0),
+        np.ones(3, dtype=np.float32),
+        np.ones(3, dtype=np.int32),
+        np.ones(3, dtype=bool),
+    ],
+    ids=["nan", "infinite", "matrix", "scalar", "float32", "int32", "bool"],
+)
+def test_a_damaged_state(model, tmp_path, values):
+    model.save(tmp_path / "model")
+    header, arrays = read(tmp_path / "model")
+    write(tmp_path / "bad", header, {**arrays, "search_0_sums": values})
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    "searches",
+    [None, 3, "sums", {"0": ["sums"]}, [None], [3], ["sums"], [[3]], [["../x"]], [[], ["sums"]]],
+    ids=str,
+)
+def test_a_damaged_list_of_states(model, tmp_path, searches):
+    model.save(tmp_path / "model")
+    header, arrays = read(tmp_path / "model")
+    write(tmp_path / "bad", {**header, "searches": searches}, arrays)
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "bad")
+
+
+def test_a_missing_state(model, tmp_path):
+    model.save(tmp_path / "model")
+    header, arrays = read(tmp_path / "model")
+    for name in [name for name in arrays if name.startswith("search_")]:
+        rest = {other: array for other, array in arrays.items() if other != name}
+        write(tmp_path / "bad", header, rest)
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "bad")
+    write(tmp_path / "bad", {k: v for k, v in header.items() if k != "searches"}, arrays)
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "bad")
+
+
+# Settings.
+
+
+class Picky(Search):
+    def __init__(self, k=2, horizon=None, rates=(0.1, None)):
+        self.k = k
+        self.horizon = horizon
+        self.rates = rates
+
+    def pull(self, n=None):
+        return self.columns_[: self.k]
+
+
+def test_a_setting_that_is_none_is_stored():
+    stored = part_of({"picky": Picky}, Picky(k=3))
+    assert stored == {
+        "name": "picky",
+        "parameters": {"k": 3, "horizon": None, "rates": [0.1, None]},
+    }
+    again = rebuilt_part({"picky": Picky}, json.loads(json.dumps(stored)))
+    assert (type(again), again.k, again.horizon) == (Picky, 3, None)
+    assert again.rates == [0.1, None]
+
+
+def test_what_no_file_can_hold_is_none():
+    assert part_of({"lazy": Lazy}, Picky()) is None
+    assert part_of({"picky": Picky}, Picky(horizon=len)) is None
+    assert part_of({"picky": Picky}, [Picky(), Picky(horizon=np.arange(2))]) is None
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHES))
+def test_every_search_comes_back_with_its_settings(name, tmp_path):
+    search = SEARCHES[name]()
+    AdaBoostMH("stump", search=search, n_rounds=3, random_state=0).fit(X, Y).save(tmp_path / "m")
+    twin = load(tmp_path / "m")
+    assert type(twin.search) is type(search)
+    assert twin.search.get_params() == search.get_params()
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        saved = json.loads(archive.read("model.json"))
+    assert "search" not in saved["unsaved"]

@@ -1,0 +1,176 @@
+"""Searches that learn which scales of Haar filters are worth looking at."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgewise import AdaBoostMH
+from edgewise.data import as_table, encode, fit_bins
+from edgewise.data.filters import Filters
+from edgewise.learners import Haar, Product, Tree
+from edgewise.model import Cut
+from edgewise.search import UCB, Exhaustive, Exp3P, ThompsonSampling
+
+SHAPE = (4, 5)
+
+
+def scale_of(one):
+    return one.kind, one.height, one.width
+
+
+@pytest.fixture(scope="module")
+def problem(random_small):
+    """Random small images with random labels and weights."""
+    images = np.random.default_rng(3).integers(8, size=(20, SHAPE[0] * SHAPE[1]))
+    small = random_small(3, n=20, n_scores=2)
+    table = as_table(images)
+    binned = encode(table, fit_bins(table, None, 256), filters=Filters(SHAPE))
+    return type(small)(table.values, (), binned, small.labels, small.weights)
+
+
+# Scales of filters
+
+
+@given(st.integers(1, 9), st.integers(2, 9), st.integers(1, 3))
+def test_the_scales_are_all_that_filters_have_in_the_order_of_kind_height_and_width(
+    rows, columns, smallest
+):
+    if columns < 2 * smallest or rows < smallest:
+        return
+    filters = Filters((rows, columns), smallest)
+    all_scales = list(dict.fromkeys(scale_of(filters[j]) for j in range(len(filters))))
+    kinds = list(dict.fromkeys(kind for kind, _, _ in all_scales))
+    ordered = sorted(all_scales, key=lambda scale: (kinds.index(scale[0]), *scale[1:]))
+    assert [filters.scale(s) for s in range(filters.n_scales)] == ordered
+
+
+@given(st.integers(0, 10**6))
+def test_a_filter_is_drawn_of_each_scale(seed):
+    filters = Filters((7, 6))
+    rng = np.random.default_rng(seed)
+    scales = np.sort(rng.choice(filters.n_scales, size=20, replace=False))
+    numbers = filters.draw(scales, rng)
+    assert [scale_of(filters[j]) for j in numbers] == [filters.scale(s) for s in scales.tolist()]
+
+
+def test_every_place_is_drawn_about_as_often_as_any_other():
+    filters = Filters((4, 5))
+    s = [filters.scale(s) for s in range(filters.n_scales)].index(("checkerboard", 1, 2))
+    drawn = filters.draw(np.full(6000, s), np.random.default_rng(0))
+    places = Counter((filters[j].top, filters[j].left) for j in drawn)
+    assert set(places) == {(top, left) for top in range(3) for left in range(2)}
+    # Five standard deviations of 6,000 draws from six places.
+    assert all(abs(count - 1000) < 150 for count in places.values())
+
+
+# Searches
+
+
+def expected_rewards(learner, problem, numbers):
+    """Return the rewards of filters looked at one at a time."""
+    ready = learner.ready(problem.binned, Exhaustive(), 0)
+    round = problem.round()
+    mass = int(round.problem.signed_masses.sum())
+    edges = [int(ready._find_in(round, np.array([j]))[1][0]) for j in numbers]
+    return UCB().rewards(np.maximum(edges, 0) / mass)
+
+
+def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
+    learner, k = Haar(SHAPE), 7
+    ready = learner.ready(problem.binned, UCB(k), 5)
+    scales = Filters(SHAPE)
+    plain = UCB(k).start(np.arange(scales.n_scales), 5)
+    for t in range(8):
+        ready.begin(t)
+        plain.begin(t)
+        asked = plain.pull()
+        numbers = scales.draw(asked, plain.rng_)
+        found = ready.find(problem.round())
+        rewards = expected_rewards(learner, problem, numbers)
+        plain.update(asked, rewards)
+        assert found.rule is not None
+        if found.rule.columns:
+            assert found.rule.column - problem.binned.n_columns in numbers
+        state = ready.search_.state(t + 1)
+        assert all(np.array_equal(state[key], kept) for key, kept in plain.state(t + 1).items())
+        assert ready.looked_at_ == k
+        assert ready.offered_ == len(scales)
+
+
+@pytest.mark.parametrize("policy", [UCB, Exp3P, ThompsonSampling])
+@pytest.mark.parametrize(
+    "learner", [Haar(SHAPE), Product(Haar(SHAPE), 2), Tree(Haar(SHAPE), 3)],
+    ids=["alone", "product", "tree"],
+)  # fmt: skip
+def test_a_pull_of_all_filters_is_an_exhaustive_search(learner, policy):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(16, size=(50, 20)), rng.integers(3, size=50)
+    every = AdaBoostMH(learner, search=Exhaustive(), n_rounds=4, random_state=0).fit(X, y)
+    learned = AdaBoostMH(
+        learner, search=policy(len(Filters(SHAPE))), n_rounds=4, random_state=0
+    ).fit(X, y)
+    assert [str(rule) for rule in learned.rules()] == [str(rule) for rule in every.rules()]
+    assert np.array_equal(learned.decision_function(X), every.decision_function(X))
+
+
+@pytest.mark.parametrize("policy", [UCB, Exp3P, ThompsonSampling])
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Haar(SHAPE),
+        Product(Haar(SHAPE), 2),
+        Tree(Haar(SHAPE), 3),
+        Tree(Haar(SHAPE), 3, "free", "gain"),
+    ],
+    ids=["alone", "product", "tree", "tree by gain"],
+)
+def test_the_same_seed_gives_the_same_model(learner, policy):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(16, size=(50, 20)), rng.integers(3, size=50)
+    models = [
+        AdaBoostMH(learner, search=policy(5), n_rounds=6, random_state=seed).fit(X, y)
+        for seed in (1, 1, 2)
+    ]
+    scores = [model.decision_function(X) for model in models]
+    assert np.array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])
+
+
+def test_a_scale_that_tells_classes_apart_is_looked_at_more_often():
+    """A bright half of the image, left or right: wide and high stripes see it best."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=120)
+    images = rng.integers(12, size=(120, 6, 6))
+    images[y == 0, :, :3] += 3
+    images[y == 1, :, 3:] += 3
+    model = AdaBoostMH(Haar((6, 6)), search=UCB(4), n_rounds=60, random_state=0)
+    counts = Counter()
+    draw = Filters.draw
+
+    def counted(self, scales, stream):
+        counts.update(self.scale(s) for s in scales.tolist())
+        return draw(self, scales, stream)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Filters, "draw", counted)
+        model.fit(images.reshape(120, -1), y)
+    assert counts["two stripes across", 6, 3] > counts["two stripes down", 1, 6]
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 200))
+def test_a_term_that_is_fitted_again_looks_at_its_own_filter(problem, own):
+    filters = Filters(SHAPE)
+    own %= len(filters)
+    ready = Haar(SHAPE, constant=False).ready(problem.binned, UCB(1), 0)
+    column = problem.binned.n_columns + own
+    alone = problem.round(also=(column,))
+    found = ready.find(alone)
+    own_edge = int(ready._find_in(alone, np.array([own]))[1][0])
+    assert found.edge >= own_edge
+    assert isinstance(found.rule, Cut)
+    # The search learns of the filter that it asked for, and of no other.
+    assert ready.search_.state(1)["counts"].sum() == 1
