@@ -115,9 +115,13 @@ class BinnedTable:
             return self.aligned.threshold_signs(j, threshold, missing)
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
+        return self.cut(j, self.first(j, threshold), missing)
+
+    def first(self, j: int, threshold: float) -> int:
+        """Return the first bin of numeric column `j` that is at or above one of its thresholds."""
         bins = self.bins[j]
         assert isinstance(bins, Bins)
-        return self.cut(j, bins.first(threshold), missing)
+        return bins.first(threshold)
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
         """Return for each row what `values` says of its category; the last entry is for missing."""

@@ -60,7 +60,7 @@ class PartStore:
         self._number = np.full(whole.n_rows, -1, dtype=ROW)
         self._number[rows] = np.arange(n_rows, dtype=ROW)
         self._copied = np.zeros(whole.n_columns, dtype=bool)
-        dense = self._dense[: len(self._columns) * n_rows].reshape(-1, n_rows)
+        dense = self._dense[: len(self._columns) * n_rows].reshape(len(self._columns), n_rows)
         self._stops = stored.starts[:-1].copy()
         self._part = BinnedTable(
             whole.bins,

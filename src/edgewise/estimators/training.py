@@ -36,18 +36,27 @@ class _Searches(Callback):
 
     def __init__(self, learner: Learner) -> None:
         self._parts = list(learner.column_learners())
-        self._best: tuple[int, list[dict[str, NDArray]]] = (-1, [])
+        self._learns = any(part.search_.learns for part in self._parts)
+        self._known: dict[int, list[dict[str, NDArray]]] = {}
+
+    def on_start(self, run: Run) -> None:
+        """Keep what was known before the first round."""
+        self._known = {run.history.n_rounds: self._now(run.history.n_rounds)}
 
     def on_round(self, run: Run) -> None:
-        """Keep the states of a round that is the best."""
+        """Keep the states of this round, and of the best one so far."""
+        # Which round is the best may be said by a callback that comes after this one, and so is
+        # known in the next round.
         n_rounds = run.history.n_rounds
-        if run.best_round == n_rounds:
-            self._best = (n_rounds, self._now(n_rounds))
+        if self._learns:
+            self._known = {n: known for n, known in self._known.items() if n == run.best_round}
+            self._known[n_rounds] = self._now(n_rounds)
 
     def states(self, n_rounds: int) -> list[dict[str, NDArray]]:
-        """Return the states after so many rounds: the best one, or the last that is complete."""
-        best, states = self._best
-        return states if n_rounds == best else self._now(n_rounds)
+        """Return the states after so many rounds; nothing, where they are not known any more."""
+        if n_rounds in self._known:
+            return self._known[n_rounds]
+        return [{} for _ in self._parts]
 
     def _now(self, n_rounds: int) -> list[dict[str, NDArray]]:
         return [part.search_.state(n_rounds) for part in self._parts]
@@ -88,9 +97,8 @@ class Trainable(TrainedModel):
             callbacks.append(EarlyStopping(self.patience))
         if self.time_limit is not None:
             callbacks.append(TimeLimit(self.time_limit))
-        watching = [*callbacks, *check_callbacks(self.callbacks)]
-        # Before those that may save the model, after the one that may call the round the best.
-        watching.insert(len(callbacks), searches)
+        # Before those that may save the model.
+        watching = [searches, *callbacks, *check_callbacks(self.callbacks)]
         boost(task, terms, run, watching)
         self._keep(terms.pack(), history, run.best_round, larger)
         self._search_states = searches.states(self.n_rounds_)
@@ -99,10 +107,12 @@ class Trainable(TrainedModel):
     def _ready(self, learner: Learner, table: BinnedTable, search: Search, going_on: bool) -> Any:
         """Return the learner, ready for a run; going on, with what its searches have learned."""
         ready = learner.ready(table, search, self._seed)
-        if going_on and search.learns:
+        if going_on and search.learns and any(self._search_states):
+            parts = list(ready.column_learners())
+            if len(parts) != len(self._search_states):
+                raise ValueError("warm_start: learner must be as in the last fit")
             try:
-                known = zip(ready.column_learners(), self._search_states, strict=True)
-                for part, state in known:
+                for part, state in zip(parts, self._search_states, strict=True):
                     part.search_.restore(state)
             except ValueError as error:
                 raise ValueError(

@@ -127,6 +127,14 @@ class Kernels(Protocol):
     def within(self, problem: Problem, rows: Rows) -> Problem:
         """Return the problem on some of the rows."""
 
+    def cut_rows(
+        self, rows: Rows | None, j: int, first: int, missing: int
+    ) -> tuple[Rows, Rows] | None:
+        """Return those of some rows that are below a cut of column `j`, and those above.
+
+        None where there is no quicker way than to look at the cut of all rows.
+        """
+
     def release(self, problem: Problem) -> None:
         """Take back the memory of a problem that is no longer needed."""
 

@@ -6,6 +6,7 @@ lock, so that threads share the columns of a search and the rows of an update.
 
 from edgewise.kernels.score import score, score_rules
 from edgewise.kernels.search import (
+    cut_rows,
     flip,
     search_dense,
     search_rest,
@@ -25,6 +26,7 @@ from edgewise.kernels.update import advance, reweigh, sum_edges, sum_energy
 
 __all__ = [
     "advance",
+    "cut_rows",
     "flip",
     "mass_from",
     "pick_rows",

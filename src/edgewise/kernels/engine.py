@@ -7,7 +7,6 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
@@ -21,6 +20,7 @@ from edgewise.kernels.compiled_parts import (
 )
 from edgewise.kernels.fixed_point import ENERGY_SCALE
 from edgewise.kernels.parts import Part
+from edgewise.kernels.plans import Batch, Plan, Shapes
 from edgewise.kernels.state import (
     LEARN,
     Bounds,
@@ -34,9 +34,6 @@ from edgewise.kernels.state import (
     Tally,
     aligned_zeros,
 )
-
-# A batch's histograms stay in a core's own cache beside a block of signed weights.
-_BATCH_BYTES = 1 << 20
 
 # Fewer rows than this a thread are not worth handing over.
 _ROWS_A_THREAD = 4096
@@ -53,14 +50,13 @@ class CompiledKernels:
 
     name = "numba"
 
-    def __init__(self, table: BinnedTable, n_jobs: int = 1) -> None:
+    def __init__(self, table: BinnedTable, n_jobs: int = 1, shapes: Shapes | None = None) -> None:
         self.table = table
         self.n_jobs = n_jobs
         self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
-        self._n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
-        self._has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
+        self._shapes = Shapes(table) if shapes is None else shapes.of(table)
         self._parts: dict[int, list[tuple[int, int]]] = {}
-        self._plans: dict[tuple[Any, ...], _Plan] = {}
+        self._plans: dict[tuple[Any, ...], Plan] = {}
         self._spare: dict[int, list[Integers]] = {}
         self._flipped: list[Integers] = []
         self._histograms: list[Integers] = []
@@ -85,7 +81,7 @@ class CompiledKernels:
         asked = (constant, absent, mass)
         found = (plan.best, plan.first, plan.missing, plan.score_edges)
 
-        def run(batch: "_Batch") -> None:
+        def run(batch: Batch) -> None:
             memory = plan.histograms.get() if kept is None else kept[batch.start :]
             histogram = memory[: batch.size]
             chunks, n, _ = problem.shape
@@ -115,7 +111,7 @@ class CompiledKernels:
         self.spread(run, plan.batches)
         return plan.candidates
 
-    def _kept(self, problem: Problem, plan: "_Plan") -> tuple[Integers | None, Integers | None]:
+    def _kept(self, problem: Problem, plan: Plan) -> tuple[Integers | None, Integers | None]:
         """Return the memory for histograms to keep, and the histograms to subtract from it.
 
         Where the other part's are known, the memory is that of the whole, which is used up.
@@ -212,9 +208,9 @@ class CompiledKernels:
         totals, masses = sums[:, : problem.n_scores]
         return Problem(problem.signed, totals, masses, rows, mass_column=problem.mass_column)
 
-    def over(self, table: BinnedTable) -> "CompiledKernels":
+    def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "CompiledKernels":
         """Return the kernels of another table, on the same threads."""
-        other = CompiledKernels(table, 1)
+        other = CompiledKernels(table, 1, shapes)
         other.n_jobs, other._pool = self.n_jobs, self._pool
         other._histograms = self._histograms
         return other
@@ -223,7 +219,7 @@ class CompiledKernels:
         """Return the kernels of some rows; those that were returned before are gone."""
         if all_dense not in self._stores:
             self._stores = {all_dense: PartStore(self.table, compiled.pick_rows, all_dense)}
-        return self.over(self._stores[all_dense].take(rows))
+        return self.over(self._stores[all_dense].take(rows), self._shapes)
 
     def row_masses(self, problem: Problem) -> Exacts:
         """Return the sum of the sizes of each row's signed weights."""
@@ -246,6 +242,21 @@ class CompiledKernels:
     def part_of_entries(self, problem: Problem, least: int) -> Part:
         """Return the part of the entries whose signed weights are at least so large."""
         return heavy_entries(self, problem, least)
+
+    def cut_rows(
+        self, rows: Rows | None, j: int, first: int, missing: int
+    ) -> tuple[Rows, Rows] | None:
+        """Return those of some rows that are below a cut of column `j`, and those above."""
+        self.table.ready(np.array([j]))
+        place = int(self.table.place[j])
+        if place < 0:
+            return None
+        if rows is None:
+            rows = np.arange(self.table.n_rows, dtype=ROW)
+        codes, gone = self.table.dense.codes[place], self.table.bins[j].missing_code
+        low, high = np.empty_like(rows), np.empty_like(rows)
+        n_low, n_high = compiled.cut_rows(codes, rows, first, missing, gone, low, high)
+        return low[:n_low], high[:n_high]
 
     def edges(self, state: State, signs: Signs) -> Edges:
         """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
@@ -332,18 +343,16 @@ class CompiledKernels:
             return [run(part) for part in parts]
         return list(self._pool.map(run, parts))
 
-    def _plan(
-        self, columns: Columns, problem: Problem, per_score: bool, score_edges: bool
-    ) -> "_Plan":
+    def _plan(self, columns: Columns, problem: Problem, per_score: bool, score_edges: bool) -> Plan:
         key = (columns.tobytes(), problem.shape[::2], per_score, score_edges)
         if key not in self._plans:
             self._plans.clear()
-            batches = self._batches(columns, problem)
+            batches = self._shapes.batches(columns, problem, self.n_jobs)
             largest = max(batch.size for batch in batches)
             histograms: SimpleQueue[Integers] = SimpleQueue()
             for memory in self._scratch(largest, min(self.n_jobs, len(batches)), problem):
                 histograms.put(memory)
-            self._plans[key] = _Plan(
+            self._plans[key] = Plan(
                 key, columns, problem.n_scores, per_score, score_edges, batches, histograms
             )
         return self._plans[key]
@@ -356,103 +365,6 @@ class CompiledKernels:
         while len(held) < count:
             held.append(aligned_zeros((size,), dtype.type))
         return held[:count]
-
-    def _batches(self, columns: Columns, problem: Problem) -> list["_Batch"]:
-        chunks, _, lanes = problem.shape
-        bin_bytes = chunks * lanes * problem.signed.itemsize
-        place = self.table.place[columns]
-        batches = []
-        for is_sparse in (False, True):
-            stored = np.flatnonzero((place < 0) == is_sparse)
-            if len(stored) == 0:
-                continue
-            # Whole fours of columns, work for every thread, and histograms that stay in cache.
-            share = -(-len(stored) // (4 * self.n_jobs)) * 4
-            largest = int(self._n_codes[columns[stored]].max()) * bin_bytes
-            fitting = _BATCH_BYTES // largest
-            size = 1 if fitting == 0 else min(share, max(4, fitting // 4 * 4))
-            for start in range(0, len(stored), size):
-                where = stored[start : start + size]
-                numbers = columns[where]
-                batches.append(
-                    _Batch(
-                        self.table,
-                        where,
-                        place[where],
-                        self._n_codes[numbers],
-                        self._has_missing[numbers],
-                        problem,
-                    )
-                )
-        at = 0
-        for batch in batches:
-            batch.start = at
-            at += -(-batch.size // lanes) * lanes
-        return batches
-
-
-class _Batch:
-    """Some columns of one storage, and how their histograms are laid out."""
-
-    def __init__(
-        self,
-        table: BinnedTable,
-        where: Columns,
-        places: Columns,
-        n_codes: Columns,
-        has_missing: NDArray[np.bool_],
-        problem: Problem,
-    ) -> None:
-        chunks, _, lanes = problem.shape
-        self.start = 0
-        self.where = where
-        self.sparse = bool(places[0] < 0)
-        self.places = -1 - places if self.sparse else places
-        stored = table.sparse
-        self.codes: tuple[NDArray, ...] = (
-            (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
-            if self.sparse
-            else (table.dense.codes,)
-        )
-        self.n_codes = n_codes
-        self.has_missing = has_missing
-        ends = np.cumsum(n_codes * chunks)
-        self.bases = (ends - n_codes * chunks).astype(np.intp)
-        self.size = int(ends[-1]) * lanes
-
-
-class _Plan:
-    """How some columns are searched, and the memory for what is found; kept for the next round."""
-
-    def __init__(
-        self,
-        key: tuple[Any, ...],
-        columns: Columns,
-        n_scores: int,
-        per_score: bool,
-        score_edges: bool,
-        batches: list[_Batch],
-        histograms: SimpleQueue[Integers],
-    ) -> None:
-        shape = (len(columns), n_scores if per_score else 1)
-        self.key = key
-        self.size = batches[-1].start + batches[-1].size
-        self.batches = batches
-        # One for each thread; a batch takes any that is free.
-        self.histograms = histograms
-        self.best = np.empty(shape, dtype=np.int64)
-        self.first = np.empty(shape, dtype=np.intp)
-        self.missing = np.empty(shape, dtype=np.int8)
-        wanted = (len(columns), n_scores) if score_edges else (0, 0)
-        self.score_edges = np.empty(wanted, dtype=np.int64)
-        which = np.s_[:, :] if per_score else np.s_[:, 0]
-        self.candidates = Candidates(
-            columns,
-            self.best[which],
-            self.first[which],
-            self.missing[which],
-            self.score_edges if score_edges else None,
-        )
 
 
 def _total(sums: Exacts) -> Exacts:

@@ -276,3 +276,21 @@ def sum_rows(signed, rows, n, chunks, width, totals, masses):  # type: ignore[no
         for p in range(len(rows)):
             at = (chunk * n + np.intp(rows[p])) * lanes
             add_sums(totals, masses, chunk * lanes, signed, at, width)
+
+
+@kernel
+def cut_rows(codes, rows, first, missing, gone, low, high):  # type: ignore[no-untyped-def]
+    """Part rows by a cut of a dense column; return how many are below and above.
+
+    IN codes, rows, first (the first code above), missing (the side of missing values, whose code
+    is gone). OUT low, high.
+    """
+    n_low, n_high = 0, 0
+    for p in range(len(rows)):
+        row = rows[p]
+        code = np.intp(codes[row])
+        side = missing if code == gone else (1 if code >= first else -1)
+        low[n_low], high[n_high] = row, row
+        n_low += side < 0
+        n_high += side > 0
+    return n_low, n_high

@@ -58,9 +58,16 @@ class Best(Learner):
 
     def find(self, round: Round) -> Found | None:
         """Return the best of what the learners find."""
-        found = [part.find(round) for part in self.parts_]
-        present = [one for one in found if one is not None]
-        return min(present, key=lambda one: one.loss) if present else None
+        found = [(part, part.find(round)) for part in self.parts_]
+        present = [(part, one) for part, one in found if one is not None]
+        if not present:
+            return None
+        self._winner, best = min(present, key=lambda pair: pair[1].loss)
+        return best
+
+    def settled(self, found: Found, round: Round) -> Found:
+        """Return what was found on some of the weights, as it stands on all."""
+        return self._winner.settled(found, round)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         """Return a random rule of a random learner."""

@@ -11,7 +11,7 @@ from edgewise.kernels import SEARCH_SCALE, Problem
 from edgewise.learners.base import Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.wrapper import Wrapper
-from edgewise.model import Node, Test, TreeRule
+from edgewise.model import Cut, Node, Test, TreeRule
 from edgewise.model.rules import by_leaf
 from edgewise.validation import integer, one_of
 
@@ -125,16 +125,16 @@ class Tree(Wrapper):
         """Return a tree that was grown on some of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)
-        leaf_of = rule.leaf_of(round.table)
-        leaves = rule.leaves
-        if self.leaf_votes == "free":
-            leaves = leaves.copy()
-            order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
-            ends = np.cumsum(np.bincount(leaf_of, minlength=len(leaves)))
-            for leaf, rows in enumerate(np.split(order, ends[: len(rule.nodes) + 1])[:-1]):
-                here = round.kernels.within(round.problem, rows)
+        leaf_of, leaves, edge = rule.leaf_of(round.table), rule.leaves.copy(), 0
+        order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
+        ends = np.cumsum(np.bincount(leaf_of, minlength=len(leaves)))
+        for leaf, rows in enumerate(np.split(order, ends[:-1])):
+            here = round.kernels.within(round.problem, rows)
+            if self.leaf_votes == "free" and leaf <= len(rule.nodes):
                 leaves[leaf] = sized(here.signed_totals, here.signed_masses, round.real_votes)
-        return found._replace(rule=replace(rule, leaves=leaves), outputs=by_leaf(leaves, leaf_of))
+            edge += int((here.signed_totals * np.sign(leaves[leaf]).astype(np.int64)).sum())
+        outputs = by_leaf(leaves, leaf_of)
+        return found._replace(rule=replace(rule, leaves=leaves), edge=edge, outputs=outputs)
 
     def _grown(self, round: Round, first: Test | None) -> tuple["_Grower", Found | None]:
         """Return a grown tree, None if it has no edge; `first` is the test to begin with."""
@@ -158,23 +158,26 @@ class _Leaf:
     ----------
     problem : Problem
         The signed weights of its rows.
-    outputs : array of shape (K,)
-        What it says of each score column.
+    outputs : array of shape (K,) or None
+        What it says of each score column; None where that follows from its own rows.
     place : tuple (node, side) or None
         Where it hangs; None for the root.
     found : Found or None
         The best split of its rows.
     searched : bool
         Whether it has been looked for.
+    improvement : int
+        How much that split beats the constant by.
     number : int
         Its number among the leaves, once the tree is finished.
     """
 
     problem: Problem
-    outputs: Reals
+    outputs: Reals | None
     place: tuple[int, str] | None
     found: Found | None = None
     searched: bool = False
+    improvement: int = 0
     number: int = -1
 
 
@@ -187,9 +190,13 @@ class _Grower:
         self.tests: list[Test] = []
         self.children: list[dict[str, int]] = []
         self.leaves: list[_Leaf] = []
-        # What rows on which a node abstains get, and their sums of S and of |S|.
-        self.rests: list[tuple[Reals, Exacts, Exacts]] = []
+        # What rows on which a node abstains get: what the leaf that it was would say.
+        self.rests: list[_Leaf] = []
         self.problems: list[Problem] = []
+        # Histograms of a part can be subtracted from those of the whole only where both are of the
+        # same columns.
+        parts = settings.base_.column_learners()
+        self.keeps = all(part.search_.takes_all(len(part.columns_)) for part in parts)
 
     def grow(self, first: Test | None) -> Found | None:
         """Split leaf after leaf, the one that gains most first.
@@ -197,7 +204,7 @@ class _Grower:
         With `first` the root's test is given.
         """
         n_scores = self.round.problem.n_scores
-        root = _Leaf(_keeping(self.round.problem), np.zeros(n_scores), None)
+        root = _Leaf(self._keeping(self.round.problem), np.zeros(n_scores), None)
         self.problems.append(root.problem)
         if first is None:
             root.found = self.settings.base_.find(self.round.on(root.problem))
@@ -208,20 +215,13 @@ class _Grower:
         self._split(root)
         while len(self.leaves) < self.settings.leaves:
             self._look_for_splits()
-            best = max(self.leaves, key=self._improvement)
-            if self._improvement(best) <= 0:
+            best = max(self.leaves, key=lambda leaf: leaf.improvement)
+            if best.improvement <= 0:
                 break
             self.leaves.remove(best)
             self._split(best)
         found = self._finished()
         return None if first is not None and found.edge <= 0 else found
-
-    def _improvement(self, leaf: _Leaf) -> int:
-        """Return how much a split beats the constant by."""
-        if leaf.found is None:
-            return 0
-        alone = leaf.problem.gain if self.round.gain else leaf.problem.edge
-        return leaf.found.edge - alone
 
     def release(self) -> None:
         """Give back the memory of the nodes' histograms."""
@@ -234,8 +234,11 @@ class _Grower:
         for leaf in sorted(new, key=lambda leaf: leaf.problem.split_from is not None):
             leaf.searched = True
             if len(leaf.problem.rows) > 1:  # type: ignore[arg-type]
-                step = self.round.on(leaf.problem, had=leaf.problem.edge)
-                leaf.found = self.settings.base_.find(step)
+                edge = leaf.problem.edge
+                leaf.found = self.settings.base_.find(self.round.on(leaf.problem, had=edge))
+                if leaf.found is not None:
+                    alone = leaf.problem.gain if self.round.gain else edge
+                    leaf.improvement = leaf.found.edge - alone
 
     def _split(self, leaf: _Leaf) -> None:
         found, node = leaf.found, len(self.tests)
@@ -246,60 +249,58 @@ class _Grower:
         if leaf.place is not None:
             above, side = leaf.place
             self.children[above][side] = node
-        votes = self._votes(found, leaf.problem)
         low, high = self._parts(leaf.problem, found.rule)
-        whole = leaf.problem
-        self.rests.append(
-            (
-                leaf.outputs,
-                whole.signed_totals - low.signed_totals - high.signed_totals,
-                whole.signed_masses - low.signed_masses - high.signed_masses,
-            )
-        )
-        self.leaves.append(_Leaf(low, self._outputs(low, -votes), (node, "low")))
-        self.leaves.append(_Leaf(high, self._outputs(high, votes), (node, "high")))
+        self.rests.append(leaf)
+        votes = None
+        if self.settings.leaf_votes == "inherit":
+            assert found.score_edges is not None
+            votes = sized(found.score_edges, leaf.problem.signed_masses, self.round.real_votes)
+        self.leaves.append(_Leaf(low, None if votes is None else -votes, (node, "low")))
+        self.leaves.append(_Leaf(high, votes, (node, "high")))
 
     def _parts(self, problem: Problem, test: Test) -> tuple[Problem, Problem]:
         """Return the problems on either side of a test."""
-        signs = test.signs(self.round.table)
-        if problem.rows is None:
-            rows = np.arange(problem.n_rows, dtype=ROW)
-        else:
-            rows, signs = problem.rows, signs[problem.rows]
-        low, high = rows[signs < 0], rows[signs > 0]
-        sides = (low, high)
+        n_rows = problem.n_rows if problem.rows is None else len(problem.rows)
+        sides = split_rows(self.round, problem.rows, test)
+        low, high = sides
         smaller = int(len(high) < len(low))
         small = self._within(problem, sides[smaller])
-        if len(low) + len(high) == len(rows):
+        if len(low) + len(high) == n_rows:
             # Nothing abstains: the larger part is what is left of the whole.
-            of_rows = (
-                problem if problem.entries is None else self._within(problem, sides[1 - smaller])
-            )
-            large = replace(
-                of_rows,
-                signed_totals=problem.signed_totals - small.signed_totals,
-                signed_masses=problem.signed_masses - small.signed_masses,
-                rows=sides[1 - smaller],
-                kept={},
+            large = problem
+            if problem.entries is not None:
+                large = self._within(problem, sides[1 - smaller])
+            large = Problem(
+                large.signed,
+                problem.signed_totals - small.signed_totals,
+                problem.signed_masses - small.signed_masses,
+                sides[1 - smaller],
                 split_from=(problem, small),
+                mass_column=problem.mass_column,
+                entries=large.entries,
             )
+            large = self._keeping(large)
         else:
             large = self._within(problem, sides[1 - smaller])
         self.problems += [small, large]
         return (small, large) if smaller == 0 else (large, small)
 
     def _within(self, problem: Problem, rows: Rows) -> Problem:
-        return _keeping(self.round.kernels.within(problem, rows))
+        return self._keeping(self.round.kernels.within(problem, rows))
 
-    def _votes(self, found: Found, problem: Problem) -> Reals:
-        """Return the votes that go with a test on the rows of its node."""
-        assert found.score_edges is not None
-        return sized(found.score_edges, problem.signed_masses, self.round.real_votes)
+    def _keeping(self, problem: Problem) -> Problem:
+        """Return the problem, or a copy of it that keeps its histograms."""
+        return replace(problem, kept={}) if self.keeps else problem
 
-    def _outputs(self, problem: Problem, inherited: Reals) -> Reals:
-        if self.settings.leaf_votes == "inherit":
-            return inherited
-        return sized(problem.signed_totals, problem.signed_masses, self.round.real_votes)
+    def _settle_outputs(self) -> None:
+        """Give the leaves, and those that were, the outputs that are best for their own rows."""
+        free = [leaf for leaf in [*self.leaves, *self.rests] if leaf.outputs is None]
+        if free:
+            totals = np.stack([leaf.problem.signed_totals for leaf in free])
+            masses = np.stack([leaf.problem.signed_masses for leaf in free])
+            votes = sized(totals, masses, self.round.real_votes)
+            for leaf, outputs in zip(free, votes, strict=True):
+                leaf.outputs = outputs
 
     def _finished(self) -> Found:
         for number, leaf in enumerate(self.leaves):
@@ -307,18 +308,13 @@ class _Grower:
             assert leaf.place is not None
             node, side = leaf.place
             self.children[node][side] = -1 - number
-        outputs = [leaf.outputs for leaf in self.leaves]
+        self._settle_outputs()
         nodes = []
         for node, (test, ends) in enumerate(zip(self.tests, self.children, strict=True)):
-            outputs.append(self.rests[node][0])
-            nodes.append(Node(test, ends["low"], ends["high"], -len(outputs)))
-        table = np.stack(outputs)
-        whole = table.astype(np.int8)
-        leaves: Signs | Reals = table if self.round.real_votes else whole
-        score_edges = np.sum(
-            [totals * np.sign(outputs).astype(np.int64) for outputs, totals, _ in self._ends()],
-            axis=0,
-        )
+            nodes.append(Node(test, ends["low"], ends["high"], -1 - len(self.leaves) - node))
+        table, totals, _ = self._ends()
+        leaves: Signs | Reals = table if self.round.real_votes else table.astype(np.int8)
+        score_edges = (totals * np.sign(table).astype(np.int64)).sum(axis=0)
         edge = int(score_edges.sum())
         return Found(
             TreeRule(tuple(nodes), leaves), edge, -float(edge), score_edges, self._known(leaves)
@@ -326,19 +322,25 @@ class _Grower:
 
     def energy(self) -> float:
         """Return the energy of the finished tree with real votes."""
-        energy = 0.0
-        for outputs, totals, masses in self._ends():
-            plus, minus = (masses + totals) / 2, (masses - totals) / 2
-            energy += float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
-        return energy
+        outputs, totals, masses = self._ends()
+        plus, minus = (masses + totals) / 2, (masses - totals) / 2
+        return float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
 
-    def _ends(self) -> list[tuple[Reals, Exacts, Exacts]]:
-        """Return where rows end: outputs, sums of S and of |S|."""
-        leaves = [
-            (leaf.outputs, leaf.problem.signed_totals, leaf.problem.signed_masses)
-            for leaf in self.leaves
-        ]
-        return [*leaves, *self.rests]
+    def _ends(self) -> tuple[Reals, Exacts, Exacts]:
+        """Return where rows end, leaves first: outputs, sums of S and of |S|."""
+        known = [leaf.outputs for leaf in [*self.leaves, *self.rests]]
+        outputs = np.stack([one for one in known if one is not None])
+        sums = []
+        for name in ("signed_totals", "signed_masses"):
+            inside = np.stack([getattr(leaf.problem, name) for leaf in self.leaves])
+            # On which rows a node abstains is what is left of it without its children.
+            nodes = np.stack([getattr(leaf.problem, name) for leaf in self.rests])
+            rest = nodes.copy()
+            for leaf, own in zip([*self.leaves, *self.rests], [*inside, *nodes], strict=True):
+                if leaf.place is not None:
+                    rest[leaf.place[0]] -= own
+            sums.append(np.concatenate([inside, rest]))
+        return outputs, sums[0], sums[1]
 
     def _known(self, leaves: Signs | Reals) -> Signs | Reals | None:
         """Return the outputs of all training rows, if the tree has seen them all."""
@@ -356,14 +358,24 @@ def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
     """Return votes: signs of the edges, or half the logarithm of the odds."""
     if not real_votes:
         return np.where(edges > 0, 1.0, -1.0)
-    floor = _SMOOTHING * SEARCH_SCALE / len(edges)
+    floor = _SMOOTHING * SEARCH_SCALE / edges.shape[-1]
     plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
     return 0.5 * np.log(plus / minus)
 
 
-def _keeping(problem: Problem) -> Problem:
-    """Return a copy of the problem that keeps its histograms."""
-    return replace(problem, kept={})
+def split_rows(round: Round, rows: Rows | None, test: Test) -> tuple[Rows, Rows]:
+    """Return those of some rows on which a test says -1, and on which it says +1."""
+    if isinstance(test, Cut) and 0 <= test.column < round.table.n_columns:
+        first = round.table.first(test.column, test.threshold)
+        parts = round.kernels.cut_rows(rows, test.column, first, test.missing)
+        if parts is not None:
+            return parts
+    signs = test.signs(round.table)
+    if rows is None:
+        rows = np.arange(len(signs), dtype=ROW)
+    else:
+        signs = signs[rows]
+    return rows[signs < 0], rows[signs > 0]
 
 
 def _single(learner: Learner) -> Iterator[Learner]:

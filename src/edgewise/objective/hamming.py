@@ -177,7 +177,7 @@ class Hamming:
         settings = self.settings
         if settings.trim is not None:
             return Heaviest(self.kernels, settings.trim)
-        if settings.subsample < 1.0 and settings.sampling == "weight":
+        if settings.sampling == "weight":
             return Sampled(self.kernels, settings.subsample, settings.seed)
         return Everything(self.kernels)
 
@@ -192,7 +192,10 @@ class Hamming:
         It is looked for on a sample of the rows where the settings say so, unless `everything`.
         """
         learner.begin(t)
-        kernels, problem = self._looked_at(t, everything)
+        everywhere = self.state.problem()
+        kernels, problem = (
+            (self.kernels, everywhere) if everything else self._looked_at(everywhere, t)
+        )
         round = Round(
             kernels,
             problem,
@@ -204,10 +207,9 @@ class Hamming:
             rule = learner.find_per_score(round)
             return None if rule is None else Found(rule, 0, 0.0, None)
         found = learner.find(round)
-        if found is None or kernels is self.kernels:
+        if found is None or problem is everywhere or isinstance(self._look, Everything):
             return found
-        whole = replace(round, kernels=self.kernels, problem=self.state.problem())
-        return learner.settled(found, whole)
+        return learner.settled(found, replace(round, kernels=self.kernels, problem=everywhere))
 
     def follow(self, t: int) -> None:
         """Take note of the weights at the beginning of round `t`, of a replayed one too."""
@@ -216,13 +218,13 @@ class Hamming:
     @property
     def searched(self) -> float:
         """The share of the weights' work that the last search took."""
+        if self.settings.sampling == "uniform" and self.settings.trim is None:
+            return self.settings.subsample
         return self._look.share
 
-    def _looked_at(self, t: int, everything: bool) -> tuple[Kernels, Problem]:
+    def _looked_at(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
         """Return what a round's search looks at."""
-        problem, share = self.state.problem(), self.settings.subsample
-        if everything:
-            return self.kernels, problem
+        share = self.settings.subsample
         if share == 1.0 or self.settings.sampling == "weight":
             return self._look.part(problem, t)
         n_rows = self.state.n_rows

@@ -1,5 +1,6 @@
 """Which weights a round's search looks at: all, the heaviest, or a random sample of the rows."""
 
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +13,10 @@ _WORTH = 0.7
 
 # While the whole is looked at, a part is considered every so many rounds.
 _TRY_EVERY = 16
+
+# A part is chosen anew at least every so many rounds: weight gathers on ever fewer entries, and to
+# copy their codes takes as long as a round or two.
+_RENEW_EVERY = 64
 
 # How long a search takes for a row of S and for a single entry of it: a row's vector of so many
 # lanes, measured in entries.
@@ -57,9 +62,9 @@ class Everything:
 class Heaviest:
     """The rows, or the (row, score column) entries, that hold most of the weight.
 
-    They are chosen to hold more than the least share by half of what is left, and kept until
-    they hold less than the least share. Which are chosen depends on the weights alone: all that
-    are at least as heavy as the lightest one.
+    They are chosen to hold more than the least share by half of what is left, and kept until they
+    hold less than the least share, or for so many rounds that fewer may do. Which are chosen
+    depends on the weights alone: all that are at least as heavy as the lightest one.
 
     Parameters
     ----------
@@ -73,22 +78,20 @@ class Heaviest:
         self._kernels = kernels
         self._least = least
         self._target = (1.0 + least) / 2
-        # Responses of image filters are computed of all rows.
-        aligned = kernels.table.aligned
-        self._can_copy = aligned is None or aligned.filters is None
+        self._can_copy = _can_copy(kernels)
         self._part: Part | None = None
         self._gathered: Problem | None = None
         self.share = 1.0
 
     def follow(self, problem: Problem, t: int) -> None:
-        """Gather the part's weights; choose anew where they have become too light."""
-        if self._part is not None:
+        """Gather the part's weights; choose anew where they are too light, and now and then."""
+        if self._part is None:
+            due = t % _TRY_EVERY == 0
+        else:
             self._gathered = self._part.gather(problem)
-            if _mass(self._gathered) >= self._least * _mass(problem):
-                return
-        elif t % _TRY_EVERY != 0:
-            return
-        self._choose(problem)
+            due = _mass(self._gathered) < self._least * _mass(problem) or t % _RENEW_EVERY == 0
+        if due:
+            self._choose(problem)
 
     def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
         """Return the kernels and the problem of the part."""
@@ -149,6 +152,7 @@ class Sampled:
     def __init__(self, kernels: Kernels, share: float, seed: int) -> None:
         self._kernels = kernels
         self._seed = seed
+        self._can_copy = _can_copy(kernels)
         self.share = share
 
     def follow(self, problem: Problem, t: int) -> None:
@@ -163,10 +167,11 @@ class Sampled:
         drawn = np.searchsorted(ends, rng.integers(int(ends[-1]), size=n_draws), side="right")
         counts = np.bincount(drawn, minlength=len(masses))
         rows = np.flatnonzero(counts).astype(ROW)
+        factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
+        if not self._can_copy:
+            return self._kernels, replace(_scaled(problem, factors), rows=rows)
         part = self._kernels.part_of_rows(rows)
-        gathered = part.gather(problem)
-        factors = counts[rows] * (SEARCH_SCALE / n_draws) / masses[rows]
-        return part.kernels, _scaled(gathered, factors)
+        return part.kernels, _scaled(part.gather(problem), factors[rows])
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
@@ -180,6 +185,12 @@ def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
     order = np.sort(masses)[::-1]
     enough = min(int(np.searchsorted(np.cumsum(order), wanted)), len(order) - 1)
     return np.flatnonzero(masses >= order[enough]).astype(ROW)
+
+
+def _can_copy(kernels: Kernels) -> bool:
+    """Return whether rows can be copied: responses of image filters are computed of all."""
+    aligned = kernels.table.aligned
+    return aligned is None or aligned.filters is None
 
 
 def _mass(problem: Problem) -> int:

@@ -1,0 +1,447 @@
+"""Searches that learn, with every learner: the same model however training is cut into pieces."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgewise import (
+    UCB,
+    AdaBoostMH,
+    Callback,
+    Checkpoint,
+    EarlyStopping,
+    Exhaustive,
+    Exp3P,
+    Feature,
+    Haar,
+    Indicator,
+    Lazy,
+    Product,
+    RankBoost,
+    Selector,
+    Stump,
+    ThompsonSampling,
+    Tree,
+    load,
+)
+from edgewise.search import Bandit
+
+POLICIES = [UCB, Exp3P, ThompsonSampling]
+every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.__name__)
+every_search = pytest.mark.parametrize("search", [*POLICIES, Lazy], ids=lambda p: p.__name__)
+
+
+def rows(n=120, d=10, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    X[rng.random(n) < 0.2, 2] = np.nan
+    return X, np.digitize(X[:, 0] + X[:, 1] + rng.normal(size=n), [-0.6, 0.6])
+
+
+def frame(n=120, seed=0):
+    """Return numbers and names."""
+    X, y = rows(n, 3, seed)
+    rng = np.random.default_rng(seed + 1)
+    names = np.array(list("abcdef"))
+    table = {f"c{j}": names[(y + rng.integers(5, size=n)) % 6] for j in range(4)}
+    return pd.DataFrame({**{f"x{j}": X[:, j] for j in range(3)}, **table}), y
+
+
+def names_alone(n=120):
+    table, y = frame(n)
+    return table[[f"c{j}" for j in range(4)]], y
+
+
+def images(n=60):
+    y = np.arange(n) % 3
+    X = np.random.default_rng(0).normal(size=(n, 16))
+    X[:, :4] += y[:, None]
+    return X, y
+
+
+LEARNERS = {
+    "stump": (rows, {"learner": "stump"}),
+    "real stump": (rows, {"learner": "stump", "votes": "real"}),
+    "stump per class": (rows, {"learner": "stump", "factorized": False}),
+    "selector": (names_alone, {"learner": Selector()}),
+    "indicator": (names_alone, {"learner": Indicator()}),
+    "product": (rows, {"learner": Product(terms=3)}),
+    "restarts": (rows, {"learner": Product(terms=2, restarts=2)}),
+    "tree": (rows, {"learner": Tree(leaves=4)}),
+    "gain": (
+        frame,
+        {"learner": Tree(leaves=4, criterion="gain", leaf_votes="free"), "votes": "real"},
+    ),
+    "auto": (frame, {"learner": "auto"}),
+    "list": (frame, {"learner": [Stump(), Indicator(), Product(terms=2)]}),
+    "tree of products": (rows, {"learner": Tree(Product(terms=2), leaves=3)}),
+    "filters": (images, {"learner": Haar((4, 4))}),
+    "product of filters": (images, {"learner": Product(Haar((4, 4)), terms=2)}),
+}
+every_learner = pytest.mark.parametrize("learner", LEARNERS)
+
+
+def same(left, right, names=None):
+    """Compare terms, and the history of the rounds that are kept."""
+    for name, ours in vars(left.terms_).items():
+        np.testing.assert_array_equal(ours, getattr(right.terms_, name), err_msg=name)
+    for name in names or left.history_:
+        ours, theirs = left.history_[name], right.history_[name]
+        np.testing.assert_array_equal(ours[: left.n_rounds_], theirs[: right.n_rounds_], name)
+
+
+def fit(learner, search, n_rounds=8, **more):
+    data, settings = LEARNERS[learner]
+    options = {"random_state": 0, **settings, **more}
+    return AdaBoostMH(search=search, n_rounds=n_rounds, **options).fit(*data())
+
+
+# All columns
+
+
+@every_search
+@every_learner
+def test_a_pull_of_all_columns_is_an_exhaustive_search(learner, search):
+    whole = fit(learner, Exhaustive(), 5)
+    for k in (10_000,):
+        same(whole, fit(learner, search(k), 5))
+
+
+def documents(seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=90)
+    X = rng.normal(size=(90, 8)) + y[:, None] * np.linspace(1, 0, 8)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y, np.arange(90) // 9
+
+
+RANKERS = {
+    "default": {},
+    "energy": {"criterion": "energy"},
+    "increasing": {"monotone": "increasing", "learning_rate": 1.0},
+    "energy increasing": {"criterion": "energy", "monotone": "increasing"},
+    "product": {"learner": "product"},
+    "tree": {"learner": "tree"},
+    "feature": {"learner": Feature()},
+    "sampled": {"subsample": 0.5},
+}
+
+
+def rank(case, search, n_rounds=8, pairs=False, **more):
+    model = RankBoost(search=search, n_rounds=n_rounds, random_state=0, **RANKERS[case], **more)
+    return rank_on(model, pairs)
+
+
+def rank_on(model, pairs=False):
+    X, y, qid = documents()
+    if not pairs:
+        return model.fit(X, y, qid)
+    order = np.random.default_rng(1).permutation(90).reshape(45, 2)
+    wrong = y[order[:, 0]] > y[order[:, 1]]
+    order[wrong] = order[wrong, ::-1]
+    return model.fit_pairs(X, order[y[order[:, 0]] != y[order[:, 1]]])
+
+
+@every_search
+@pytest.mark.parametrize("case", RANKERS)
+@pytest.mark.parametrize("pairs", [False, True], ids=["grades", "pairs"])
+def test_rankers(search, case, pairs):
+    same(rank(case, Exhaustive(), 5, pairs), rank(case, search(100), 5, pairs))
+    few = rank(case, search(2), 10, pairs)
+    assert few.n_rounds_ == 10
+    assert (few.history_["ranking_loss"] <= few.history_["bound"] + 1e-12).all()
+    half = rank(case, search(2), 4, pairs, warm_start=True)
+    same(few, rank_on(half.set_params(n_rounds=10), pairs))
+
+
+# Seeds and threads
+
+
+@every_search
+@pytest.mark.parametrize("learner", ["stump", "product", "gain", "list", "filters"])
+def test_the_same_seed_gives_the_same_model(monkeypatch, learner, search):
+    models = []
+    for backend, n_jobs in (("numpy", 1), ("numba", 1), ("numba", 4)):
+        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+        models.append(fit(learner, search(3), 6, n_jobs=n_jobs))
+    same(models[0], models[1])
+    same(models[0], models[2])
+
+
+@every_search
+def test_another_seed_gives_other_columns(search):
+    models = [fit("stump", search(2), 20, random_state=seed) for seed in (0, 1)]
+    same_columns = np.array_equal(models[0].terms_.columns, models[1].terms_.columns)
+    # Nothing in upper confidence bounds is random.
+    assert same_columns == (search is UCB)
+
+
+@every_policy
+def test_with_trimmed_weights(monkeypatch, policy):
+    X, y = rows(300)
+    models = []
+    for backend in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+        model = AdaBoostMH("product", search=policy(3), trim=0.6, n_rounds=40, random_state=0)
+        models.append(model.fit(X, y))
+    same(*models)
+    assert models[0].history_["saved"].max() > 1 - 4 / 10
+    half = AdaBoostMH("product", search=policy(3), trim=0.6, n_rounds=25, random_state=0)
+    half.set_params(warm_start=True).fit(X, y)
+    same(models[0], half.set_params(n_rounds=40).fit(X, y))
+
+
+@every_policy
+def test_the_bound_holds(policy):
+    for learner in ("stump", "product", "tree", "auto"):
+        history = fit(learner, policy(2), 25).history_
+        assert (history["hamming_loss"] <= history["bound"] + 1e-12).all()
+
+
+@every_policy
+def test_a_search_that_learns_finds_the_columns_that_tell(policy):
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(400, 200)).astype(float)
+    y = (X[:, :3].sum(axis=1) + 0.7 * rng.normal(size=400) > 1.5).astype(int)
+    settings = {"reward": "relative", "gamma": 0.3} if policy is Exp3P else {}
+    search = policy(5, **settings)
+    model = AdaBoostMH("stump", search=search, n_rounds=300, random_state=0).fit(X, y)
+    lazy = AdaBoostMH("stump", search=Lazy(5), n_rounds=300, random_state=0).fit(X, y)
+
+    def telling(one):
+        return (one.terms_.columns[100:] < 3).mean()
+
+    assert telling(model) > 2 * telling(lazy)
+
+
+# Training in pieces
+
+
+@every_policy
+@every_learner
+def test_two_halves_are_one_run(learner, policy, tmp_path):
+    data, _ = LEARNERS[learner]
+    whole = fit(learner, policy(2), 12)
+    half = fit(learner, policy(2), 5, warm_start=True)
+    half.save(tmp_path / "half")
+    for model in (half, load(tmp_path / "half")):
+        same(whole, model.set_params(n_rounds=12, warm_start=True).fit(*data()))
+
+
+@every_policy
+def test_a_checkpoint_goes_on(policy, tmp_path):
+    data, _ = LEARNERS["product"]
+    whole = fit("product", policy(2), 15)
+    for every, stop in ((4, 11), (1, 7), (100, 9)):
+        path = tmp_path / f"{every}"
+        copies = []
+
+        class Copy(Callback):
+            def on_round(self, run, path=path, copies=copies):
+                if path.exists():
+                    copies.append(path.read_bytes())
+
+        fit("product", policy(2), stop, callbacks=[Checkpoint(path, every), Copy()])
+        kept = load(path)
+        assert kept.n_rounds_ == stop
+        same(whole, kept.set_params(n_rounds=15, warm_start=True, callbacks=None).fit(*data()))
+        for i, copy in enumerate(copies[:: max(1, len(copies) // 2)]):
+            (tmp_path / f"copy {i}").write_bytes(copy)
+            kept = load(tmp_path / f"copy {i}")
+            kept.set_params(n_rounds=15, warm_start=True, callbacks=None)
+            same(whole, kept.fit(*data()))
+
+
+class Interrupt(Callback):
+    def __init__(self, at):
+        self.at = at
+
+    def on_round(self, run):
+        if run.history.n_rounds == self.at:
+            raise KeyboardInterrupt
+
+
+@every_policy
+@pytest.mark.parametrize("learner", ["stump", "product", "tree", "list"])
+def test_an_interrupt_at_the_end_of_a_round(learner, policy):
+    data, _ = LEARNERS[learner]
+    whole = fit(learner, policy(2), 12)
+    model = fit(learner, policy(2), 12, warm_start=True, callbacks=[Interrupt(5)])
+    assert (model.n_rounds_, model.stop_reason_) == (5, "interrupted")
+    same(whole, model.set_params(callbacks=None).fit(*data()))
+
+
+@every_policy
+@pytest.mark.parametrize("learner", ["stump", "product", "tree", "list"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_in_a_round(monkeypatch, learner, policy, when):
+    data, _ = LEARNERS[learner]
+    whole = fit(learner, policy(2), 12)
+    for nth in (0, 1, 7, 16):
+        calls = []
+        update = policy.update
+
+        def broken(self, *arguments, update=update, calls=calls, nth=nth):
+            calls.append(1)
+            if when == "after":
+                update(self, *arguments)
+            if len(calls) == nth + 1:
+                raise KeyboardInterrupt
+            if when == "before":
+                update(self, *arguments)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(policy, "update", broken)
+            model = fit(learner, policy(2), 12, warm_start=True)
+        if model.n_rounds_ < 12:
+            assert model.stop_reason_ == "interrupted"
+        same(whole, model.fit(*data()))
+
+
+@every_policy
+def test_an_interrupt_between_a_term_and_its_record(monkeypatch, policy):
+    data, _ = LEARNERS["product"]
+    whole = fit("product", policy(2), 12)
+    from edgewise.boosting import loop
+
+    record, calls = loop._record, []
+
+    def broken(*arguments):
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        record(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop, "_record", broken)
+        model = fit("product", policy(2), 12, warm_start=True)
+    assert model.n_rounds_ == 5
+    same(whole, model.fit(*data()))
+
+
+# Early stopping
+
+
+NOISY = {"validation_fraction": 0.3, "eval_metric": "log_loss", "learning_rate": 1.0}
+
+
+@every_policy
+@pytest.mark.parametrize("learner", ["stump", "product", "tree"])
+@pytest.mark.parametrize("how", ["patience", "callback"])
+def test_after_early_stopping_training_goes_on_from_the_best_round(learner, policy, how, tmp_path):
+    data, _ = LEARNERS[learner]
+    stopping = {"patience": 3} if how == "patience" else {"callbacks": [EarlyStopping(3)]}
+    straight = {"patience": None, "callbacks": None}
+    whole = fit(learner, policy(2), 40, **NOISY)
+    model = fit(learner, policy(2), 40, warm_start=True, **NOISY, **stopping)
+    assert model.stop_reason_ == "early stopping"
+    assert model.n_rounds_ == model.history_.n_rounds - 3
+    model.save(tmp_path / "stopped")
+    for one in (load(tmp_path / "stopped"), model):
+        same(whole, one.set_params(n_rounds=40, warm_start=True, **straight).fit(*data()))
+
+
+@every_policy
+def test_stopping_early_twice(policy):
+    # The second run finds no better round, and ends where it began.
+    data, _ = LEARNERS["stump"]
+    whole = fit("stump", policy(2), 40, **NOISY)
+    model = fit("stump", policy(2), 40, warm_start=True, **NOISY, patience=3)
+    best = model.n_rounds_
+    model.fit(*data())
+    assert model.n_rounds_ == best
+    same(whole, model.set_params(patience=None).fit(*data()))
+
+
+@every_policy
+def test_a_checkpoint_after_early_stopping(policy, tmp_path):
+    data, _ = LEARNERS["stump"]
+    path = tmp_path / "model"
+    whole = fit("stump", policy(2), 40, **NOISY)
+    fit("stump", policy(2), 40, **NOISY, patience=3, callbacks=[Checkpoint(path, 2)])
+    model = load(path).set_params(patience=None, callbacks=None, warm_start=True)
+    same(whole, model.fit(*data()))
+
+
+# Another search
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (UCB(2), Exp3P(2)), (Exp3P(2), ThompsonSampling(2)), (Lazy(2), UCB(2)),
+        (Exhaustive(), Exp3P(2)),
+    ],
+    ids=lambda search: type(search).__name__,
+)  # fmt: skip
+def test_a_search_that_learns_cannot_follow_another(before, after):
+    data, _ = LEARNERS["stump"]
+    model = fit("stump", before, 5, warm_start=True)
+    terms = model.terms_
+    with pytest.raises(ValueError, match="warm_start: search must be as in the last fit"):
+        model.set_params(search=after, n_rounds=9).fit(*data())
+    assert model.terms_ is terms
+
+
+@pytest.mark.parametrize("after", [Lazy(2), Exhaustive()], ids=lambda s: type(s).__name__)
+@every_policy
+def test_a_search_that_learns_nothing_can_follow_any(policy, after):
+    data, _ = LEARNERS["stump"]
+    model = fit("stump", policy(2), 5, warm_start=True)
+    first = model.terms_
+    model.set_params(search=after, n_rounds=9).fit(*data())
+    assert model.n_rounds_ == 9
+    np.testing.assert_array_equal(model.terms_.columns[:5], first.columns)
+
+
+@every_policy
+def test_k_may_change(policy):
+    data, _ = LEARNERS["stump"]
+    model = fit("stump", policy(2), 5, warm_start=True)
+    model.set_params(search=policy(4), n_rounds=9).fit(*data())
+    assert model.history_["columns"].tolist() == [2] * 5 + [4] * 4
+
+
+def test_other_columns_cannot_follow():
+    X, y = rows()
+    model = AdaBoostMH("stump", search=UCB(2), n_rounds=5, warm_start=True).fit(X, y)
+    X[:, 9] = 0.0
+    with pytest.raises(ValueError, match="warm_start"):
+        model.set_params(n_rounds=9).fit(X, y)
+
+
+# What searches are told
+
+
+@every_policy
+@pytest.mark.parametrize(
+    "learner", ["stump", "stump per class", "product", "gain", "list", "filters"]
+)
+def test_rewards_lie_between_0_and_1(monkeypatch, policy, learner):
+    told = []
+    update = Bandit.update
+
+    def watched(self, columns, rewards):
+        told.extend(np.asarray(rewards).tolist())
+        assert len(columns) == len(rewards)
+        assert (np.diff(columns) > 0).all()
+        update(self, columns, rewards)
+
+    monkeypatch.setattr(Bandit, "update", watched)
+    fit(learner, policy(3), 10)
+    assert told
+    assert 0.0 <= min(told) < max(told) <= 1.0
+
+
+@every_policy
+def test_columns_without_information(policy):
+    X, y = rows()
+    X[:, 3:6], X[:, 6:9] = 1.0, np.nan
+    for learner in ("stump", "product", "tree", "auto"):
+        settings = {"learner": learner, "n_rounds": 8, "random_state": 0}
+        model = AdaBoostMH(search=policy(2), **settings).fit(X, y)
+        assert model.n_rounds_ == 8
+        same(AdaBoostMH(**settings).fit(X, y), AdaBoostMH(search=policy(10), **settings).fit(X, y))
+    X[:] = np.nan
+    model = AdaBoostMH("stump", search=policy(2), n_rounds=3).fit(X, y)
+    assert model.score(X, y) == np.bincount(y).max() / len(y)

@@ -1,0 +1,234 @@
+"""Which weights a search looks at: enough of them, chosen by the weights alone."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgewise.kernels import SEARCH_SCALE, Step, TwinKernels
+from edgewise.kernels.engine import CompiledKernels
+from edgewise.kernels.twins import unpacked
+from edgewise.objective import trimming
+from edgewise.objective.trimming import Everything, Heaviest, Sampled, heaviest_rows
+
+
+@pytest.fixture
+def eager(monkeypatch):
+    """Look for a part in every round, and take it whatever it saves."""
+    monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
+    monkeypatch.setattr(trimming, "_WORTH", 10.0)
+
+
+def problem_of(make_problem, power, seed=0, n=60, n_scores=3, mass=False):
+    """Return a problem whose weights lie the wider apart the larger the power."""
+    given = make_problem(seed, n=n, d=3, n_scores=n_scores, kind="multilabel", missing=False)
+    weights = np.random.default_rng(seed).random((n_scores, n)) ** power
+    given.weights[:] = weights / weights.sum()
+    return given, given.state(mass_column=mass)
+
+
+def mass(problem):
+    return int(problem.signed_masses.sum())
+
+
+# The heaviest rows
+
+
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=40).filter(any),
+    st.floats(0.01, 1.0),
+)
+def test_the_heaviest_rows_are_enough_and_none_too_many(masses, share):
+    masses = np.array(masses)
+    wanted = share * masses.sum()
+    rows = heaviest_rows(masses, wanted)
+    lightest = masses[rows].min()
+    assert masses[rows].sum() >= wanted
+    # All rows as heavy as the lightest are in; without them it would be too little.
+    assert rows.tolist() == np.flatnonzero(masses >= lightest).tolist()
+    assert masses[masses > lightest].sum() < wanted
+
+
+# The share of the weight
+
+
+@settings(max_examples=40)
+@given(
+    st.floats(0.05, 0.999), st.floats(0.0, 40.0), st.integers(0, 10**6), st.sampled_from([1, 3, 40])
+)
+def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n_scores):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trimming, "_TRY_EVERY", 1)
+        given, state = problem_of(make_problem, power, seed, n_scores=n_scores)
+        kernels = TwinKernels(given.binned)
+        look = Heaviest(kernels, least)
+        rng = np.random.default_rng(seed)
+        for t in range(8):
+            problem = state.problem()
+            look.follow(problem, t)
+            _, part = look.part(problem, t)
+            assert mass(part) >= least * mass(problem)
+            assert 0.0 < look.share <= 1.0
+            state.weights *= np.exp(rng.normal(size=state.weights.shape))
+            state.weights /= state.weights.sum()
+            unmoved = np.ones((1, state.n_rows), dtype=np.int8)
+            kernels.advance(state, unmoved, Step.none(n_scores))
+
+
+def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
+    given, state = problem_of(make_problem, 12.0)
+    kernels = TwinKernels(given.binned)
+    look = Heaviest(kernels, 0.8)
+    look.follow(state.problem(), 0)
+    first = look._part
+    assert first is not None
+    rows = first.rows
+    # A little less weight on these rows is still enough.
+    inside = np.isin(np.arange(60), rows)
+    share = state.weights[:, inside].sum()
+    assert share >= 0.9
+    for wanted, kept in ((0.85, True), (0.81, True), (0.79, False)):
+        state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
+        state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
+        kernels.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(3))
+        look.follow(state.problem(), 1)
+        assert (look._part is first) == kept
+    assert mass(look.part(state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
+
+
+def test_a_part_is_looked_for_now_and_then(make_problem):
+    given, state = problem_of(make_problem, 0.0)
+    look = Heaviest(TwinKernels(given.binned), 0.8)
+    look.follow(state.problem(), 0)
+    assert look._part is None
+    _, heavy = problem_of(make_problem, 20.0)
+    for t in range(1, trimming._TRY_EVERY):
+        look.follow(heavy.problem(), t)
+        kernels, problem = look.part(heavy.problem(), t)
+        assert look.share == 1.0
+        assert kernels is look._kernels
+    look.follow(heavy.problem(), trimming._TRY_EVERY)
+    assert look._part is not None
+    assert look.share < trimming._WORTH
+
+
+@pytest.mark.parametrize("n_scores", [1, 3, 40])
+def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
+    given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
+    look = Heaviest(TwinKernels(given.binned), 0.5)
+    look.follow(state.problem(), 0)
+    assert look.share == 1.0
+    assert look.part(state.problem(), 0)[0] is look._kernels
+
+
+# Rows or entries
+
+
+@pytest.mark.parametrize("mass_column", [False, True])
+def test_entries_where_they_are_fewer(make_problem, mass_column):
+    given, state = problem_of(make_problem, 60.0, n=200, n_scores=40, mass=mass_column)
+    problem = state.problem()
+    sizes = np.abs(unpacked(problem))
+    found = []
+    for kernels in (TwinKernels(given.binned), CompiledKernels(given.binned)):
+        look = Heaviest(kernels, 0.9)
+        look.follow(problem, 0)
+        _, part = look.part(problem, 0)
+        assert look._part.size < 0.1 * sizes.size
+        assert look.share <= trimming._WORTH
+        assert mass(part) >= 0.95 * mass(problem)
+        found.append((look.share, look._part.rows.tolist(), part.signed_totals.tolist()))
+    assert found[0] == found[1]
+
+
+def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
+    for n_scores in (1, 40):
+        given, state = problem_of(make_problem, 15.0, n_scores=n_scores)
+        order = np.random.default_rng(0).permutation(60)
+        other = given.rows(order)
+        chosen = []
+        for one, weights in ((given, given.weights), (other, other.weights)):
+            state = one.state()
+            np.testing.assert_array_equal(state.weights, weights)
+            look = Heaviest(TwinKernels(one.binned), 0.8)
+            look.follow(state.problem(), 0)
+            chosen.append((look._part.rows, look.share, look._part.size))
+        assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
+        assert chosen[0][1:] == chosen[1][1:]
+
+
+def test_everything_is_everything(make_problem):
+    given, state = problem_of(make_problem, 5.0)
+    kernels, problem = TwinKernels(given.binned), state.problem()
+    look = Everything(kernels)
+    look.follow(problem, 0)
+    assert look.part(problem, 0) == (kernels, problem)
+    assert look.share == 1.0
+
+
+# Rows drawn by their weight (seed 004 section 1)
+
+
+@pytest.mark.parametrize("mass_column", [False, True])
+@pytest.mark.parametrize("n_scores", [1, 3])
+def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
+    given, state = problem_of(make_problem, 3.0, n_scores=n_scores, mass=mass_column)
+    problem = state.problem()
+    masses = np.abs(unpacked(problem)).sum(axis=1)
+    for kernels in (TwinKernels(given.binned), CompiledKernels(given.binned)):
+        look = Sampled(kernels, 0.5, seed=4)
+        part_kernels, part = look.part(problem, 7)
+        assert look.share == 0.5
+        sizes = np.abs(unpacked(part)).sum(axis=1)
+        draws = sizes * 30 / SEARCH_SCALE
+        np.testing.assert_allclose(draws, np.rint(draws), atol=1e-5)
+        assert np.rint(draws).sum() == 30
+        assert part.n_rows == part_kernels.table.n_rows <= 30
+        np.testing.assert_array_equal(part.signed_totals, unpacked(part).sum(axis=0))
+        np.testing.assert_array_equal(part.signed_masses, np.abs(unpacked(part)).sum(axis=0))
+        if mass_column:
+            by_row = part.signed.transpose(1, 0, 2).reshape(part.n_rows, -1)
+            np.testing.assert_array_equal(by_row[:, n_scores], sizes)
+    assert masses.max() > 2 * masses.mean()
+
+
+def test_heavy_rows_are_drawn_more_often(make_problem):
+    given, state = problem_of(make_problem, 6.0, n_scores=1)
+    problem = state.problem()
+    shares = np.abs(unpacked(problem)).sum(axis=1) / mass(problem)
+    look = Sampled(TwinKernels(given.binned), 1.0, seed=0)
+    sums = np.zeros(1)
+    totals = 0
+    for t in range(200):
+        _, part = look.part(problem, t)
+        sums += part.signed_totals
+        totals += mass(part)
+    # The expectation of a sample's sums is the sum over everything.
+    assert abs(sums[0] / totals - problem.signed_totals[0] / mass(problem)) < 0.03
+    assert shares.max() > 0.03
+
+
+def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
+    given, state = problem_of(make_problem, 2.0)
+    problem = state.problem()
+
+    def drawn(seed, t):
+        return unpacked(Sampled(TwinKernels(given.binned), 0.3, seed).part(problem, t)[1]).tolist()
+
+    assert drawn(1, 5) == drawn(1, 5)
+    assert drawn(1, 5) != drawn(1, 6)
+    assert drawn(1, 5) != drawn(2, 5)
+
+
+def test_rows_without_weight_are_never_drawn(make_problem):
+    given, state = problem_of(make_problem, 1.0, n_scores=1)
+    state.weights[:, ::2] = 0.0
+    state.weights /= state.weights.sum()
+    kernels = TwinKernels(given.binned)
+    kernels.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(1))
+    problem = state.problem()
+    look = Sampled(kernels, 1.0, seed=0)
+    for t in range(20):
+        part_kernels, part = look.part(problem, t)
+        assert (np.abs(unpacked(part)).sum(axis=1) > 0).all()
+        assert part_kernels.table.n_rows <= 30
