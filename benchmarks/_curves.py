@@ -6,6 +6,9 @@ afterwards, at rounds that grow by some per cent, so that scoring is no part of 
 loaded or compiled before, on a few rows of the same set: a package that is used twice has them in
 its cache.
 
+Bins of the widest task are made once for all runs of the process, and each run is charged the time
+that they took.
+
 Settings are text, as one would write them between the brackets of the class: files of results can
 be read, and settings be given on the command line.
 """
@@ -15,9 +18,11 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -31,9 +36,11 @@ import edgewise
 import edgewise.search
 from edgewise import AdaBoostMH, Callback, datasets
 from edgewise.boosting import loop
+from edgewise.data import Chunks, fit_encode
 
 warnings.filterwarnings("ignore", message="X does not have valid feature names")
 
+MOST = 1_000_000  # rounds: the budget ends a run before
 STEP = 1.06  # a point of a curve has so many times the rounds of the one before
 WARM_UP_ROWS, WARM_UP_ROUNDS = 2000, 40
 # Fixed, so that one run is like another. By rows LightGBM is faster where columns are few or dense.
@@ -44,13 +51,18 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to train on and rows to measure on; targets are numbers from 0."""
+    """Rows to train on and rows to measure on; targets are numbers from 0.
+
+    `small` is a task to warm up on, where a part of the rows will not do. `bins` makes them once.
+    """
 
     name: str
     X: Any
     y: Any
     X_test: Any
     y_test: Any
+    small: "Rows | None" = None
+    bins: "BinnedOnce | None" = None
 
     @property
     def n_classes(self) -> int:
@@ -71,6 +83,8 @@ class Rows:
 
     def few(self) -> "Rows":
         """Return rows for a warm-up: all classes, some rows of each."""
+        if self.small is not None:
+            return self.small
         order = np.random.default_rng(0).permutation(len(self.y))[:WARM_UP_ROWS]
         first = np.unique(self.y, return_index=True)[1]
         chosen = np.unique(np.concatenate([order, first]))
@@ -89,10 +103,14 @@ def load(name: str) -> Rows | None:
 
 
 class Watch(Callback):
-    """The CPU time at the end of every round since `start`; ends a run at its budget."""
+    """The CPU time at the end of every round since `start`; ends a run at its budget.
 
-    def __init__(self, budget: float) -> None:
-        self.budget = budget
+    The budget is for reading and rounds together, or for rounds alone.
+    """
+
+    def __init__(self, budget: float, reading: bool = True) -> None:
+        self.budget, self.reading = budget, reading
+        self.ready = 0.0
         self.marks: list[float] = []
 
     def start(self) -> None:
@@ -102,13 +120,37 @@ class Watch(Callback):
     def mark(self) -> bool:
         """Note a round; return whether the budget is spent."""
         self.marks.append(time.process_time() - self.began)
-        return self.marks[-1] >= self.budget
+        before = 0.0 if self.reading else self.ready
+        return self.marks[-1] - before >= self.budget
 
     def on_start(self, run: Any) -> None:
         self.ready = time.process_time() - self.began
 
     def on_round(self, run: Any) -> str | None:
         return "budget" if self.mark() else None
+
+
+class BinnedOnce:
+    """Bins that the first run makes; later runs take them and are charged the time they took."""
+
+    def __init__(self) -> None:
+        self.binned: Any = None
+        self.seconds = 0.0
+
+    def charging(self, watch: Watch) -> Any:
+        """Return a context in which AdaBoostMH takes its bins from here."""
+        return patch(
+            "edgewise.estimators.adaboost_mh.fit_encode", lambda *given: self.made(watch, *given)
+        )
+
+    def made(self, watch: Watch, *given: Any) -> Any:
+        if self.binned is None:
+            started = time.process_time()
+            self.binned = fit_encode(*given)
+            self.seconds = time.process_time() - started
+        else:
+            watch.began -= self.seconds
+        return self.binned
 
 
 def rounds_shown(n_rounds: int) -> list[int]:
@@ -120,13 +162,18 @@ def rounds_shown(n_rounds: int) -> list[int]:
     return [*shown, n_rounds]
 
 
-def boosted(settings: str, rows: Rows, budget: float, most: int = 1_000_000) -> Record:
-    """Return the curve of ``AdaBoostMH(settings)`` with so many CPU seconds to train in."""
+def boosted(settings: str, rows: Rows, budget: float, reading: bool = True) -> Record:
+    """Return the curve of ``AdaBoostMH(settings)`` with so many CPU seconds to train in.
+
+    `reading` says whether the rows are read and binned in that time, or before.
+    """
     warm_up(settings, rows)
-    watch = Watch(budget)
-    model = made(settings, n_rounds=most, callbacks=[watch])
+    watch = Watch(budget, reading)
+    model = made(settings, n_rounds=MOST, callbacks=[watch])
+    charged = nullcontext() if rows.bins is None else rows.bins.charging(watch)
     watch.start()
-    model.fit(rows.X, rows.y)
+    with charged:
+        model.fit(rows.X, rows.y)
     shown, errors = rounds_shown(model.n_rounds_), []
     wanted = set(shown)
     for t, scores in enumerate(model.staged_decision_function(rows.X_test), start=1):
@@ -161,14 +208,17 @@ def warm_up(settings: str, rows: Rows) -> None:
         loop.REFRESH_EVERY = usual
 
 
-def lightgbm(settings: str, rows: Rows, trees: int, budget: float = np.inf) -> Record:
+def lightgbm(
+    settings: str, rows: Rows, trees: int, budget: float = np.inf, reading: bool = True
+) -> Record:
     """Return the curve of ``LGBMClassifier(settings)`` with so many trees for each class."""
     from lightgbm import LGBMClassifier
     from lightgbm.callback import EarlyStopException
 
     chosen = eval(f"dict({settings})")
     nominal = chosen.pop("categorical_feature", "auto")
-    watch = Watch(budget)
+    watch = Watch(budget, reading)
+    X, X_test = as_array(rows.X), as_array(rows.X_test)
 
     def on_start(run: Any) -> None:
         if run.iteration == 0:
@@ -182,14 +232,19 @@ def lightgbm(settings: str, rows: Rows, trees: int, budget: float = np.inf) -> R
 
     model = LGBMClassifier(n_estimators=trees, **(PEER | chosen))
     watch.start()
-    model.fit(rows.X, rows.y, categorical_feature=nominal, callbacks=[on_start, on_tree])
+    model.fit(X, rows.y, categorical_feature=nominal, callbacks=[on_start, on_tree])
     shown, errors, scores = rounds_shown(len(watch.marks)), [], 0.0
     for before, t in zip([0, *shown], shown, strict=False):
         # The trees in between alone, so that every tree is visited once.
         span = {"start_iteration": before, "num_iteration": t - before}
-        scores = scores + model.booster_.predict(rows.X_test, raw_score=True, **span)
+        scores = scores + model.booster_.predict(X_test, raw_score=True, **span)
         errors.append(rows.measure(scores))
     return record(rows, f"LGBMClassifier({settings})", watch, shown, errors)
+
+
+def as_array(X: Any) -> Any:
+    """Return a table that is made by columns as an array, what LightGBM takes; others as given."""
+    return X.array() if isinstance(X, Chunks) else X
 
 
 def record(rows: Rows, settings: str, watch: Watch, shown: list[int], errors: Any) -> Record:

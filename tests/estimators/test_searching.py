@@ -7,9 +7,6 @@ import pytest
 from edgewise import (
     UCB,
     AdaBoostMH,
-    Callback,
-    Checkpoint,
-    EarlyStopping,
     Exhaustive,
     Exp3P,
     Feature,
@@ -31,14 +28,14 @@ every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.__nam
 every_search = pytest.mark.parametrize("search", [*POLICIES, Lazy], ids=lambda p: p.__name__)
 
 
-def rows(n=120, d=10, seed=0):
+def rows(n=90, d=10, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
     X[rng.random(n) < 0.2, 2] = np.nan
     return X, np.digitize(X[:, 0] + X[:, 1] + rng.normal(size=n), [-0.6, 0.6])
 
 
-def frame(n=120, seed=0):
+def frame(n=90, seed=0):
     """Return numbers and names."""
     X, y = rows(n, 3, seed)
     rng = np.random.default_rng(seed + 1)
@@ -47,7 +44,7 @@ def frame(n=120, seed=0):
     return pd.DataFrame({**{f"x{j}": X[:, j] for j in range(3)}, **table}), y
 
 
-def names_alone(n=120):
+def names_alone(n=90):
     table, y = frame(n)
     return table[[f"c{j}" for j in range(4)]], y
 
@@ -103,8 +100,7 @@ def fit(learner, search, n_rounds=8, **more):
 @every_learner
 def test_a_pull_of_all_columns_is_an_exhaustive_search(learner, search):
     whole = fit(learner, Exhaustive(), 5)
-    for k in (10_000,):
-        same(whole, fit(learner, search(k), 5))
+    same(whole, fit(learner, search(10_000), 5))
 
 
 def documents(seed=0):
@@ -198,20 +194,20 @@ def test_the_bound_holds(policy):
         assert (history["hamming_loss"] <= history["bound"] + 1e-12).all()
 
 
-@every_policy
-def test_a_search_that_learns_finds_the_columns_that_tell(policy):
+@pytest.mark.parametrize("search", [UCB(5), ThompsonSampling(5)], ids=["UCB", "ThompsonSampling"])
+def test_a_search_that_learns_finds_the_columns_that_tell(search):
     rng = np.random.default_rng(0)
-    X = rng.integers(2, size=(400, 200)).astype(float)
-    y = (X[:, :3].sum(axis=1) + 0.7 * rng.normal(size=400) > 1.5).astype(int)
-    settings = {"reward": "relative", "gamma": 0.3} if policy is Exp3P else {}
-    search = policy(5, **settings)
-    model = AdaBoostMH("stump", search=search, n_rounds=300, random_state=0).fit(X, y)
-    lazy = AdaBoostMH("stump", search=Lazy(5), n_rounds=300, random_state=0).fit(X, y)
+    X = rng.normal(size=(1500, 100))
+    y = (np.sin(2 * X[:, :5]).sum(axis=1) + 0.3 * rng.normal(size=1500) > 0).astype(int)
+    settings = {"learner": "stump", "n_rounds": 150, "random_state": 0}
+    model = AdaBoostMH(search=search, **settings).fit(X, y)
+    lazy = AdaBoostMH(search=Lazy(5), **settings).fit(X, y)
 
     def telling(one):
-        return (one.terms_.columns[100:] < 3).mean()
+        return (one.terms_.columns[50:] < 5).mean()
 
     assert telling(model) > 2 * telling(lazy)
+    assert model.history_["bound"][-1] < lazy.history_["bound"][-1]
 
 
 # Training in pieces
@@ -221,166 +217,38 @@ def test_a_search_that_learns_finds_the_columns_that_tell(policy):
 @every_learner
 def test_two_halves_are_one_run(learner, policy, tmp_path):
     data, _ = LEARNERS[learner]
-    whole = fit(learner, policy(2), 12)
+    whole = fit(learner, policy(2), 9)
     half = fit(learner, policy(2), 5, warm_start=True)
     half.save(tmp_path / "half")
     for model in (half, load(tmp_path / "half")):
-        same(whole, model.set_params(n_rounds=12, warm_start=True).fit(*data()))
-
-
-@every_policy
-def test_a_checkpoint_goes_on(policy, tmp_path):
-    data, _ = LEARNERS["product"]
-    whole = fit("product", policy(2), 15)
-    for every, stop in ((4, 11), (1, 7), (100, 9)):
-        path = tmp_path / f"{every}"
-        copies = []
-
-        class Copy(Callback):
-            def on_round(self, run, path=path, copies=copies):
-                if path.exists():
-                    copies.append(path.read_bytes())
-
-        fit("product", policy(2), stop, callbacks=[Checkpoint(path, every), Copy()])
-        kept = load(path)
-        assert kept.n_rounds_ == stop
-        same(whole, kept.set_params(n_rounds=15, warm_start=True, callbacks=None).fit(*data()))
-        for i, copy in enumerate(copies[:: max(1, len(copies) // 2)]):
-            (tmp_path / f"copy {i}").write_bytes(copy)
-            kept = load(tmp_path / f"copy {i}")
-            kept.set_params(n_rounds=15, warm_start=True, callbacks=None)
-            same(whole, kept.fit(*data()))
-
-
-class Interrupt(Callback):
-    def __init__(self, at):
-        self.at = at
-
-    def on_round(self, run):
-        if run.history.n_rounds == self.at:
-            raise KeyboardInterrupt
-
-
-@every_policy
-@pytest.mark.parametrize("learner", ["stump", "product", "tree", "list"])
-def test_an_interrupt_at_the_end_of_a_round(learner, policy):
-    data, _ = LEARNERS[learner]
-    whole = fit(learner, policy(2), 12)
-    model = fit(learner, policy(2), 12, warm_start=True, callbacks=[Interrupt(5)])
-    assert (model.n_rounds_, model.stop_reason_) == (5, "interrupted")
-    same(whole, model.set_params(callbacks=None).fit(*data()))
-
-
-@every_policy
-@pytest.mark.parametrize("learner", ["stump", "product", "tree", "list"])
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interrupt_in_a_round(monkeypatch, learner, policy, when):
-    data, _ = LEARNERS[learner]
-    whole = fit(learner, policy(2), 12)
-    for nth in (0, 1, 7, 16):
-        calls = []
-        update = policy.update
-
-        def broken(self, *arguments, update=update, calls=calls, nth=nth):
-            calls.append(1)
-            if when == "after":
-                update(self, *arguments)
-            if len(calls) == nth + 1:
-                raise KeyboardInterrupt
-            if when == "before":
-                update(self, *arguments)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(policy, "update", broken)
-            model = fit(learner, policy(2), 12, warm_start=True)
-        if model.n_rounds_ < 12:
-            assert model.stop_reason_ == "interrupted"
-        same(whole, model.fit(*data()))
-
-
-@every_policy
-def test_an_interrupt_between_a_term_and_its_record(monkeypatch, policy):
-    data, _ = LEARNERS["product"]
-    whole = fit("product", policy(2), 12)
-    from edgewise.boosting import loop
-
-    record, calls = loop._record, []
-
-    def broken(*arguments):
-        calls.append(1)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        record(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop, "_record", broken)
-        model = fit("product", policy(2), 12, warm_start=True)
-    assert model.n_rounds_ == 5
-    same(whole, model.fit(*data()))
-
-
-# Early stopping
-
-
-NOISY = {"validation_fraction": 0.3, "eval_metric": "log_loss", "learning_rate": 1.0}
-
-
-@every_policy
-@pytest.mark.parametrize("learner", ["stump", "product", "tree"])
-@pytest.mark.parametrize("how", ["patience", "callback"])
-def test_after_early_stopping_training_goes_on_from_the_best_round(learner, policy, how, tmp_path):
-    data, _ = LEARNERS[learner]
-    stopping = {"patience": 3} if how == "patience" else {"callbacks": [EarlyStopping(3)]}
-    straight = {"patience": None, "callbacks": None}
-    whole = fit(learner, policy(2), 40, **NOISY)
-    model = fit(learner, policy(2), 40, warm_start=True, **NOISY, **stopping)
-    assert model.stop_reason_ == "early stopping"
-    assert model.n_rounds_ == model.history_.n_rounds - 3
-    model.save(tmp_path / "stopped")
-    for one in (load(tmp_path / "stopped"), model):
-        same(whole, one.set_params(n_rounds=40, warm_start=True, **straight).fit(*data()))
-
-
-@every_policy
-def test_stopping_early_twice(policy):
-    # The second run finds no better round, and ends where it began.
-    data, _ = LEARNERS["stump"]
-    whole = fit("stump", policy(2), 40, **NOISY)
-    model = fit("stump", policy(2), 40, warm_start=True, **NOISY, patience=3)
-    best = model.n_rounds_
-    model.fit(*data())
-    assert model.n_rounds_ == best
-    same(whole, model.set_params(patience=None).fit(*data()))
-
-
-@every_policy
-def test_a_checkpoint_after_early_stopping(policy, tmp_path):
-    data, _ = LEARNERS["stump"]
-    path = tmp_path / "model"
-    whole = fit("stump", policy(2), 40, **NOISY)
-    fit("stump", policy(2), 40, **NOISY, patience=3, callbacks=[Checkpoint(path, 2)])
-    model = load(path).set_params(patience=None, callbacks=None, warm_start=True)
-    same(whole, model.fit(*data()))
+        same(whole, model.set_params(n_rounds=9, warm_start=True).fit(*data()))
 
 
 # Another search
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (UCB(2), Exp3P(2)), (Exp3P(2), ThompsonSampling(2)), (Lazy(2), UCB(2)),
-        (Exhaustive(), Exp3P(2)),
-    ],
-    ids=lambda search: type(search).__name__,
-)  # fmt: skip
-def test_a_search_that_learns_cannot_follow_another(before, after):
+@pytest.mark.parametrize("after", POLICIES, ids=lambda p: p.__name__)
+@every_policy
+def test_a_search_that_learns_cannot_follow_another(policy, after):
+    if policy is after:
+        return
     data, _ = LEARNERS["stump"]
-    model = fit("stump", before, 5, warm_start=True)
+    model = fit("stump", policy(2), 5, warm_start=True)
     terms = model.terms_
     with pytest.raises(ValueError, match="warm_start: search must be as in the last fit"):
-        model.set_params(search=after, n_rounds=9).fit(*data())
+        model.set_params(search=after(2), n_rounds=9).fit(*data())
     assert model.terms_ is terms
+
+
+@every_policy
+@pytest.mark.parametrize("before", [Lazy(2), Exhaustive()], ids=lambda s: type(s).__name__)
+def test_a_search_that_learns_begins_anew_after_one_that_learns_nothing(before, policy):
+    data, _ = LEARNERS["stump"]
+    model = fit("stump", before, 5, warm_start=True)
+    model.set_params(search=policy(2), n_rounds=9).fit(*data())
+    assert model.history_["columns"][5:].tolist() == [2] * 4
+    again = fit("stump", before, 5, warm_start=True)
+    same(model, again.set_params(search=policy(2), n_rounds=9).fit(*data()))
 
 
 @pytest.mark.parametrize("after", [Lazy(2), Exhaustive()], ids=lambda s: type(s).__name__)

@@ -132,13 +132,12 @@ def test_twins(backend, eager, looked, learner, kind):
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "auto"])
-def test_twins_with_many_classes(backend, looked, learner):
+def test_twins_with_many_classes(backend, eager, looked, learner):
     X, y = classes(60, n=300)
     weights = np.random.default_rng(9).random(300) ** 3 + 0.01
-    model = both(backend, X, y, weights, learner=learner, trim=0.7, n_rounds=20)
+    both(backend, X, y, weights, learner=learner, trim=0.7, n_rounds=8)
     assert 0.7 <= min(looked) < 1.0
-    assert looked.entries
-    assert model.history_["saved"].max() > 0.2
+    assert looked.entries == (eager == "entries")
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree"])

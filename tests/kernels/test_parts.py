@@ -1,5 +1,6 @@
-"""Searches on a part of the weights: those of a table of these rows, with the other entries at 0."""
+"""A search on a part of the weights is that of the whole with all other weights at 0."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import Step, TwinKernels
+from edgewise.kernels import Problem, Step, TwinKernels
+from edgewise.kernels.engine import CompiledKernels
 from edgewise.kernels.entries import Entries
 from edgewise.kernels.twins import unpacked
 
@@ -250,6 +252,22 @@ def test_nominal_columns_of_a_part(make_problem, both, n_scores):
                 found = part.kernels.histograms(columns, part.gather(problem))
                 whole = TwinKernels(binned).histograms(columns, with_zeros(problem, which))
                 np.testing.assert_array_equal(found, whole)
+
+
+def test_threads_have_memory_for_every_batch():
+    # One large column, then several small ones, then several of a size between.
+    rng = np.random.default_rng(0)
+    levels = [300, *[3] * 5, *[60] * 5]
+    table = as_table(np.column_stack([rng.integers(k, size=900) for k in levels]).astype(float))
+    binned = encode(table, fit_bins(table, None, 256), "dense")
+    nothing = np.zeros(1, dtype=np.int64)
+    problem = Problem(np.zeros((1, 900, 1), dtype=np.int32), nothing, nothing)
+    with closing(CompiledKernels(binned, 2)) as kernels:
+        for columns in ([0], range(1, 6), range(6, 11)):
+            plan = kernels._plan(np.array(columns), problem, False, False)
+            memories = [plan.histograms.get() for _ in range(plan.histograms.qsize())]
+            assert len(memories) == min(2, len(plan.batches))
+            assert min(map(len, memories)) >= max(batch.size for batch in plan.batches)
 
 
 def test_entries_of_some_rows():

@@ -104,12 +104,25 @@ def test_a_part_is_looked_for_now_and_then(make_problem):
     _, heavy = problem_of(make_problem, 20.0)
     for t in range(1, trimming._TRY_EVERY):
         look.follow(heavy.problem(), t)
-        kernels, problem = look.part(heavy.problem(), t)
         assert look.share == 1.0
-        assert kernels is look._kernels
+        assert look.part(heavy.problem(), t)[0] is look._kernels
     look.follow(heavy.problem(), trimming._TRY_EVERY)
     assert look._part is not None
     assert look.share < trimming._WORTH
+
+
+def test_a_part_is_renewed_as_weight_gathers(make_problem):
+    given, wide = problem_of(make_problem, 4.0, n=200)
+    look = Heaviest(TwinKernels(given.binned), 0.6)
+    look.follow(wide.problem(), 0)
+    size = look._part.size
+    # Heavier where it was heavy: the part holds still more of the weight, but fewer would do.
+    _, narrow = problem_of(make_problem, 40.0, n=200)
+    for t in range(1, trimming._RENEW_EVERY):
+        look.follow(narrow.problem(), t)
+        assert look._part.size == size
+    look.follow(narrow.problem(), trimming._RENEW_EVERY)
+    assert look._part.size < size / 2
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 40])

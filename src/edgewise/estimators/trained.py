@@ -101,19 +101,31 @@ class TrainedModel:
         if reset:
             self._nominal = nominal_columns(self.nominal, table)
         table.declare(self._nominal)
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if isinstance(X, Table) and table.names is not None:
-            self._check_names(table.names, reset)
+        if isinstance(X, Table):
+            self._check_columns(table, reset)
+        else:
+            validate_data(self, X, reset=reset, skip_check_array=True)
         return table
 
-    def _check_names(self, names: list[str], reset: bool) -> None:
-        """Keep or compare the names of a table of our own, which scikit-learn does not know."""
-        known = getattr(self, "feature_names_in_", None)
+    def _check_columns(self, table: Table, reset: bool) -> None:
+        """Keep or compare the columns of a table of our own, which scikit-learn does not know."""
         if reset:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif known is not None and list(known) != names:
-            other = next(pair for pair in zip(known, names, strict=False) if pair[0] != pair[1])
-            raise ValueError(f"X has the column {other[1]!r} where training had {other[0]!r}")
+            self.n_features_in_ = table.n_columns
+            self.__dict__.pop("feature_names_in_", None)
+            if table.names is not None:
+                self.feature_names_in_ = np.array(table.names, dtype=object)
+            return
+        if table.n_columns != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        known, names = getattr(self, "feature_names_in_", None), table.names
+        if known is not None and names is not None and list(known) != names:
+            trained, given = next(
+                pair for pair in zip(known, names, strict=True) if pair[0] != pair[1]
+            )
+            raise ValueError(f"X has the column {given!r} where training had {trained!r}")
 
     def _n_threads(self) -> int:
         from joblib import effective_n_jobs

@@ -34,14 +34,10 @@ class _Searches(Callback):
     Early stopping ends a model there, and training may go on from there.
     """
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, learner: Learner, n_rounds: int) -> None:
         self._parts = list(learner.column_learners())
         self._learns = any(part.search_.learns for part in self._parts)
-        self._known: dict[int, list[dict[str, NDArray]]] = {}
-
-    def on_start(self, run: Run) -> None:
-        """Keep what was known before the first round."""
-        self._known = {run.history.n_rounds: self._now(run.history.n_rounds)}
+        self._known = {n_rounds: self._now(n_rounds)}
 
     def on_round(self, run: Run) -> None:
         """Keep the states of this round, and of the best one so far."""
@@ -49,13 +45,16 @@ class _Searches(Callback):
         # known in the next round.
         n_rounds = run.history.n_rounds
         if self._learns:
-            self._known = {n: known for n, known in self._known.items() if n == run.best_round}
-            self._known[n_rounds] = self._now(n_rounds)
+            best = {n: known for n, known in self._known.items() if n == run.best_round}
+            self._known = {**best, n_rounds: self._now(n_rounds)}
 
     def states(self, n_rounds: int) -> list[dict[str, NDArray]]:
         """Return the states after so many rounds; nothing, where they are not known any more."""
         if n_rounds in self._known:
             return self._known[n_rounds]
+        # An interrupt may have come before the last round was kept.
+        if n_rounds == max(self._known) + 1:
+            return self._now(n_rounds)
         return [{} for _ in self._parts]
 
     def _now(self, n_rounds: int) -> list[dict[str, NDArray]]:
@@ -79,7 +78,7 @@ class Trainable(TrainedModel):
 
     def _train(self, task: Task, terms: TermList, history: History, started: float) -> None:
         """Run the loop and keep what it leaves, whatever ended it."""
-        searches = _Searches(task.learner)
+        searches = _Searches(task.learner, len(terms))
 
         def save(path: Any) -> None:
             partly = copy(self)

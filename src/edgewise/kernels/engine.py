@@ -363,7 +363,7 @@ class CompiledKernels:
         if held and (held[0].dtype != dtype or len(held[0]) < size):
             held.clear()
         while len(held) < count:
-            held.append(aligned_zeros((size,), dtype.type))
+            held.append(aligned_zeros((max([size, *map(len, held)]),), dtype.type))
         return held[:count]
 
 

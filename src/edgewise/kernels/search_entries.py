@@ -8,26 +8,33 @@ from edgewise.kernels.vectors import add_sums, flip_vector, inner, kernel
 
 @inner
 def _sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram):  # type: ignore[no-untyped-def]
-    """Add entries of S to the bins of dense columns, two columns at a time."""
+    """Add entries of S to the bins of dense columns, four at a time."""
     starts, rows, lane_of, values = entries
-    lanes = 1 << (width.ndim - 1)
+    # Unsigned numbers need no check for places counted from the end.
+    lanes = np.uint64(1 << (width.ndim - 1))
     n_columns = len(places)
     for chunk in range(chunks):
         q = 0
-        while q + 2 <= n_columns:
+        while q + 4 <= n_columns:
             code_a, code_b = codes[places[q]], codes[places[q + 1]]
-            base_a = (bases[q] + chunk * n_codes[q]) * lanes
-            base_b = (bases[q + 1] + chunk * n_codes[q + 1]) * lanes
+            code_c, code_d = codes[places[q + 2]], codes[places[q + 3]]
+            base_a = np.uint64(bases[q] + chunk * n_codes[q])
+            base_b = np.uint64(bases[q + 1] + chunk * n_codes[q + 1])
+            base_c = np.uint64(bases[q + 2] + chunk * n_codes[q + 2])
+            base_d = np.uint64(bases[q + 3] + chunk * n_codes[q + 3])
             for e in range(starts[chunk], starts[chunk + 1]):
-                row, lane, value = np.intp(rows[e]), np.intp(lane_of[e]), values[e]
-                histogram[base_a + np.intp(code_a[row]) * lanes + lane] += value
-                histogram[base_b + np.intp(code_b[row]) * lanes + lane] += value
-            q += 2
-        if q < n_columns:
-            code_a, base_a = codes[places[q]], (bases[q] + chunk * n_codes[q]) * lanes
+                row, lane, value = np.uint64(rows[e]), np.uint64(lane_of[e]), values[e]
+                histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += value
+                histogram[(base_b + np.uint64(code_b[row])) * lanes + lane] += value
+                histogram[(base_c + np.uint64(code_c[row])) * lanes + lane] += value
+                histogram[(base_d + np.uint64(code_d[row])) * lanes + lane] += value
+            q += 4
+        while q < n_columns:
+            code_a, base_a = codes[places[q]], np.uint64(bases[q] + chunk * n_codes[q])
             for e in range(starts[chunk], starts[chunk + 1]):
-                row, lane = np.intp(rows[e]), np.intp(lane_of[e])
-                histogram[base_a + np.intp(code_a[row]) * lanes + lane] += values[e]
+                row, lane = np.uint64(rows[e]), np.uint64(lane_of[e])
+                histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += values[e]
+            q += 1
 
 
 @kernel

@@ -56,6 +56,10 @@ LEARNER_NAMES: dict[str, Callable[[Learner, "Goal"], Learner]] = {
 }
 
 
+# Subsets of values with fewer rows than this fit the noise, where there are rows enough for others.
+_RARE, _MANY_ROWS = 100, 10_000
+
+
 class Goal(NamedTuple):
     """What is to be told apart.
 
@@ -140,6 +144,8 @@ def _simple(table: BinnedTable | None) -> Learner:
         return Best([Stump(), Indicator()])
     if len(table.nominal.columns) == 0:
         return Stump()
+    # In small tables every value may be rare.
+    subsets = Indicator(rare=_RARE if table.n_rows >= _MANY_ROWS else 1)
     if len(table.nominal.columns) == table.n_columns:
-        return Indicator()
-    return Best([Stump(), Indicator()])
+        return subsets
+    return Best([Stump(), subsets])

@@ -7,11 +7,12 @@ sum over values and classes of g+ exp(-u v) + g- exp(u v), which is convex in u 
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.dtypes import Exacts, Reals, Signs
+from edgewise.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.model import Scores
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ _LARGEST = 4.0
 _SMOOTHING = 0.1
 
 
-def real_values(round: "Round", column: int, signed: Reals, signs: Signs) -> "Found":
+def real_values(
+    round: "Round", column: int, signed: Reals, signs: Signs, group: Columns
+) -> "Found":
     """Return numbers for the values of a column, starting from the best signs.
 
     Parameters
@@ -38,10 +41,12 @@ def real_values(round: "Round", column: int, signed: Reals, signs: Signs) -> "Fo
         The sums of S.
     signs : int8 array of shape (values,)
         The best subset.
+    group : intp array of shape (values,)
+        The value that each counts as: rare ones count as one, which has the sums of all.
     """
     from edgewise.learners.base import Found
 
-    masses = _masses(round, column)
+    masses = pooled(_masses(round, column), group)
     right, wrong = (masses + signed) / 2, (masses - signed) / 2
     floor = _SMOOTHING * masses.sum() / masses.size
     u = signs.astype(np.float64)
@@ -56,7 +61,7 @@ def real_values(round: "Round", column: int, signed: Reals, signs: Signs) -> "Fo
         u, v, least = new_u, new_v, energy
     # The votes carry the size of the step; u is scaled to have a largest size of 1.
     scale = float(np.abs(u).max()) or 1.0
-    values = u / scale
+    values = (u / scale)[group]
     if not round.table.bins[column].has_missing:
         values = np.append(values, 0.0)
     score_edges = (signed * u[:, None]).sum(axis=0)
@@ -64,11 +69,23 @@ def real_values(round: "Round", column: int, signed: Reals, signs: Signs) -> "Fo
     return Found(Scores(column, values), edge, least, score_edges.astype(np.int64), None, v * scale)
 
 
+def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
+    """Return the sums of the values with those of each group in the place of its first."""
+    together = np.zeros_like(sums)
+    np.add.at(together, group, sums)
+    return together
+
+
 def _masses(round: "Round", column: int) -> Reals:
     """Return the sums of |S| of each value."""
     problem = round.problem
+    sizes, entries = np.abs(problem.signed), problem.entries
     absolute = replace(
-        problem, signed=np.abs(problem.signed), signed_totals=problem.signed_masses, kept=None
+        problem,
+        signed=sizes,
+        signed_totals=problem.signed_masses,
+        kept=None,
+        entries=None if entries is None else replace(entries, values=sizes),
     )
     masses: Exacts = round.kernels.histograms(np.array([column], dtype=np.intp), absolute)
     return masses.astype(np.float64)

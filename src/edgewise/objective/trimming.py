@@ -20,7 +20,7 @@ _RENEW_EVERY = 64
 
 # How long a search takes for a row of S and for a single entry of it: a row's vector of so many
 # lanes, measured in entries.
-_ROW_COST, _LANE_COST = 0.4, 0.04
+_ROW_COST, _LANE_COST = 0.6, 0.035
 
 # Entries are considered from so many lanes on; below, rows are always as fast.
 _ENTRIES_FROM = 32

@@ -23,12 +23,13 @@ class UCB(Bandit):
     ----------
     k : int, default 50
         How many columns to look at; all of them where there are fewer.
-    reward : {"root", "log", "relative"}, default "root"
-        What a column is worth: 1 - sqrt(1 - edge^2); or -1/2 ln(1 - edge^2), at most 1; or the
-        first of these as a share of the best of the pull.
-    exploration : float, default 0.05
+    reward : {"relative", "root", "log"}, default "relative"
+        What a column is worth: "root" is the paper's 1 - sqrt(1 - edge^2), and "log" its
+        -1/2 ln(1 - edge^2), at most 1. "relative" is the first of these as a share of the best of
+        the pull, which does not shrink as edges do while boosting goes on, and measured better.
+    exploration : float, default 0.2
         The weight of the confidence term. The paper's is 1, for rewards of any size between 0 and
-        1. Those of boosting are small, and with 1 the average rewards hardly count.
+        1. Those of boosting are small, and with "root" and 1 the average rewards hardly count.
 
     References
     ----------
@@ -48,7 +49,7 @@ class UCB(Bandit):
     [1 3]
     """
 
-    def __init__(self, k: int = 50, reward: str = "root", exploration: float = 0.05) -> None:
+    def __init__(self, k: int = 50, reward: str = "relative", exploration: float = 0.2) -> None:
         self.k = k
         self.reward = reward
         self.exploration = exploration
