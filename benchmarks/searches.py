@@ -70,14 +70,14 @@ FRACTION = "feature_fraction=0.1"
 PEER = f"LightGBM, {FRACTION}"
 PLANS = {
     "wide": Plan(
-        45,
+        50,
         10,
         50,
         f"{FRACTION}, force_col_wise=True",
         ", loss='logistic', learning_rate=0.3",
     ),
-    "mnist": Plan(36, 15, 30, f"{FRACTION}, force_row_wise=True"),
-    "isolet": Plan(18, 7, 30, f"{FRACTION}, force_col_wise=True"),
+    "mnist": Plan(30, 12, 30, f"{FRACTION}, force_row_wise=True"),
+    "isolet": Plan(12, 5, 30, f"{FRACTION}, force_col_wise=True"),
 }
 TESTED = 10_000
 SMALL = {"n_rows": 2000, "n_columns": 1500, "n_test": 0}

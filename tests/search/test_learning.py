@@ -192,6 +192,7 @@ def test_no_columns_are_no_error(policy):
         (ThompsonSampling(True), TypeError, "k must be an integer"),
         (UCB(reward="edge"), ValueError, "reward must be one of 'root', 'log', 'relative'"),
         (UCB(exploration=-1), ValueError, "exploration must be a number of at least 0"),
+        (UCB(memory=0), ValueError, "memory must be a positive number"),
         (UCB(exploration="much"), TypeError, "exploration must be a number of at least 0"),
         (Exp3P(gamma=0), ValueError, "gamma must be a positive number"),
         (Exp3P(gamma=1.5), ValueError, "gamma must be a number above 0 and at most 1"),
@@ -222,4 +223,6 @@ def test_searches_that_learn_have_names(name, policy):
 
 
 def test_only_searches_that_learn_say_so():
-    assert {name for name, kind in SEARCHES.items() if kind.learns} == {"ucb", "exp3p", "thompson"}
+    few = {name: kind().start(np.arange(30), 0).learns for name, kind in SEARCHES.items()}
+    assert {name for name, learns in few.items() if learns} == {"ucb", "exp3p", "thompson"}
+    assert SEARCHES["auto"]().start(np.arange(1000), 0).learns

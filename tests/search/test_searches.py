@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise.search import Exhaustive, Lazy, search_named
+from edgewise.search import UCB, Auto, Exhaustive, Lazy, search_named
 
 
 @given(
@@ -130,5 +130,22 @@ def test_searches_have_names():
 
 @pytest.mark.parametrize(("search", "error"), [("hasty", ValueError), (3, TypeError)])
 def test_an_unknown_search_is_an_error_that_lists_the_known_ones(search, error):
-    with pytest.raises(error, match=r"search must be one of 'exhaustive', 'lazy'"):
+    with pytest.raises(error, match=r"search must be one of 'auto', 'exhaustive', 'lazy'"):
         search_named(search)
+
+
+@pytest.mark.parametrize("n_columns", [1, 499, 500, 2000])
+def test_auto_learns_where_to_look_where_columns_are_many(n_columns):
+    columns = np.arange(n_columns)
+    search, ucb = Auto().start(columns, 0), UCB(k=50).start(columns, 0)
+    for t in range(20):
+        pulled = search.begin(t).pull()
+        wanted = columns if n_columns < 500 else ucb.begin(t).pull()
+        np.testing.assert_array_equal(pulled, wanted)
+        rewards = np.cos(pulled) ** 2
+        if search.learns:
+            search.update(pulled, rewards)
+            ucb.update(pulled, rewards)
+    again = Auto().start(columns, 0)
+    again.restore(search.state(20))
+    np.testing.assert_array_equal(again.begin(20).pull(), search.begin(20).pull())

@@ -49,7 +49,7 @@ def test_pulls_worked_out_by_hand():
     arm 0 has 0.5 + sqrt(ln 5) = 1.769, arm 1 0.2 + sqrt(2 ln 5) = 1.994.
     """
     table = np.array([[0.5, 0.2, 0.8]] * 3 + [[0.5, 0.2, 0.0]] * 3)
-    search = UCB(k=1, exploration=1.0).start(np.arange(3), 0)
+    search = UCB(k=1, exploration=1.0, memory=None).start(np.arange(3), 0)
     assert pulls_of(search, table) == [[0], [1], [2], [2], [0], [1]]
 
 
@@ -64,13 +64,13 @@ def test_pulls_worked_out_by_hand():
 def test_the_pulls_are_those_of_the_formula(n_arms, k, seed, exploration):
     table = np.random.default_rng(seed).integers(9, size=(40, n_arms)) / 8
     k = min(k, n_arms - 1)
-    search = UCB(k, exploration=exploration).start(np.arange(n_arms), 0)
+    search = UCB(k, exploration=exploration, memory=None).start(np.arange(n_arms), 0)
     assert pulls_of(search, table) == naive(table, k, exploration)
 
 
 @given(st.integers(1, 60), st.integers(1, 20))
 def test_every_arm_is_pulled_once_before_any_twice(n_arms, k):
-    search = UCB(k, exploration=1.0).start(np.arange(n_arms), 0)
+    search = UCB(k, exploration=1.0, memory=None).start(np.arange(n_arms), 0)
     first = pulls_of(search, np.full((-(-n_arms // k), n_arms), 0.3))
     counts = np.bincount(np.concatenate(first), minlength=n_arms)
     assert counts.min() == 1
@@ -80,7 +80,7 @@ def test_every_arm_is_pulled_once_before_any_twice(n_arms, k):
 
 
 def test_without_exploration_the_best_averages_are_pulled():
-    search = UCB(2, exploration=0.0).start(np.arange(5), 0)
+    search = UCB(2, exploration=0.0, memory=None).start(np.arange(5), 0)
     table = np.tile([0.1, 0.5, 0.2, 0.4, 0.3], (10, 1))
     assert pulls_of(search, table)[3:] == [[1, 3]] * 7
 
@@ -106,7 +106,7 @@ def regret():
         table = (np.random.default_rng(seed).random((CHECKED[-1], len(MEANS))) < MEANS).astype(
             float
         )
-        search = UCB(k=1, exploration=1.0).start(np.arange(len(MEANS)), 0)
+        search = UCB(k=1, exploration=1.0, memory=None).start(np.arange(len(MEANS)), 0)
         arms = np.concatenate(pulls_of(search, table))
         found.append(np.cumsum(gaps[arms])[CHECKED - 1])
     return np.mean(found, axis=0)
@@ -123,3 +123,15 @@ def test_regret_grows_like_a_logarithm(regret):
     steps = np.diff(regret)
     assert (steps[1:] < 1.5 * steps[:-1]).all()
     assert regret[-1] < 3 * regret[0]
+
+
+def test_a_memory_fades_counts_and_sums_at_every_pull():
+    search = UCB(k=1, reward="root", exploration=0.0, memory=2.0).start(np.arange(4), 0)
+    rewards = [0.8, 0.4, 0.2, 0.1]
+    for arm, reward in enumerate(rewards):
+        assert search.pull().tolist() == [arm]
+        search.update(np.array([arm]), np.array([reward]))
+    # One column of four with a memory of two: what was known counts 1 - 1 / (2 * 4) each time.
+    fades = (7 / 8) ** np.array([3, 2, 1, 0])
+    np.testing.assert_allclose(search.memory_["counts"], fades)
+    np.testing.assert_allclose(search.memory_["sums"], fades * rewards)

@@ -112,7 +112,8 @@ class Trainable(TrainedModel):
                 raise ValueError("warm_start: learner must be as in the last fit")
             try:
                 for part, state in zip(parts, self._search_states, strict=True):
-                    part.search_.restore(state)
+                    if state:
+                        part.search_.restore(state)
             except ValueError as error:
                 raise ValueError(
                     f"warm_start: search must be as in the last fit: {error}"

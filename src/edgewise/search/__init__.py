@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from edgewise.search.auto import Auto
 from edgewise.search.bandit import Bandit
 from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
@@ -14,6 +15,7 @@ from edgewise.validation import one_of
 __all__ = [
     "SEARCHES",
     "UCB",
+    "Auto",
     "Bandit",
     "Exhaustive",
     "Exp3P",
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 SEARCHES: dict[str, type[Search]] = {
+    "auto": Auto,
     "exhaustive": Exhaustive,
     "lazy": Lazy,
     "ucb": UCB,

@@ -6,7 +6,11 @@ import numpy as np
 
 from edgewise.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
-from edgewise.validation import not_negative
+from edgewise.validation import not_negative, positive
+
+
+# What the count of a column that was tried does not fall below.
+_LEAST = 1e-3
 
 
 class UCB(Bandit):
@@ -15,6 +19,10 @@ class UCB(Bandit):
     After t pulls, T_j of them of column j with an average reward of r_j, the bound is::
 
         r_j + exploration * sqrt(2 ln t / T_j)
+
+    With a `memory` earlier pulls count for less, in T_j and in the sum of rewards, which is then
+    divided by T_j or 1, whichever is more: a column that has not been looked at for long starts
+    over, with nothing but its confidence term.
 
     Every column is looked at once before any is looked at twice. Nothing here is random; ties go
     to the lowest column.
@@ -30,11 +38,18 @@ class UCB(Bandit):
     exploration : float, default 0.2
         The weight of the confidence term. The paper's is 1, for rewards of any size between 0 and
         1. Those of boosting are small, and with "root" and 1 the average rewards hardly count.
+    memory : float or None, default 3.0
+        How long rewards count: what was learned fades by 1 - k / (memory * columns) at every pull,
+        so that it lasts for about as many pulls as it takes to look at all columns so many times.
+        As boosting goes on, columns lose what they were worth and others gain. None forgets
+        nothing, as in the paper.
 
     References
     ----------
     P. Auer, N. Cesa-Bianchi, P. Fischer. Finite-time analysis of the multiarmed bandit problem.
     Machine Learning 47:235-256, 2002 (UCB1).
+    A. Garivier, E. Moulines. On upper-confidence bound policies for switching bandit problems.
+    Algorithmic Learning Theory, 2011 (discounted UCB).
 
     Examples
     --------
@@ -49,15 +64,24 @@ class UCB(Bandit):
     [1 3]
     """
 
-    def __init__(self, k: int = 50, reward: str = "relative", exploration: float = 0.2) -> None:
+    def __init__(
+        self,
+        k: int = 50,
+        reward: str = "relative",
+        exploration: float = 0.2,
+        memory: float | None = 3.0,
+    ) -> None:
         self.k = k
         self.reward = reward
         self.exploration = exploration
+        self.memory = memory
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
         super().validate()
         not_negative("exploration", self.exploration)
+        if self.memory is not None:
+            positive("memory", self.memory)
 
     def _nothing(self, n_arms: int) -> Memory:
         return {
@@ -75,6 +99,17 @@ class UCB(Bandit):
         return largest(bounds, n)
 
     def _learn(self, places: Columns, rewards: Reals) -> None:
+        if self.memory is not None:
+            self._fade()
         self.memory_["counts"][places] += 1.0
         self.memory_["sums"][places] += rewards
         self.memory_["pulls"] += 1
+
+    def _fade(self) -> None:
+        """Let what was learned count for less."""
+        assert self.memory is not None
+        counts = self.memory_["counts"]
+        kept = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
+        self.memory_["sums"] *= kept
+        # A column that was tried stays apart from those that were not, however long ago.
+        self.memory_["counts"] = np.where(counts > 0.0, np.maximum(kept * counts, _LEAST), 0.0)
