@@ -12,7 +12,8 @@ wide is generated in the shape of the KDD Cup 2009 task (`--rows`, `--columns`, 
 two classes, measured by 100 (1 - AUC) on 10,000 other rows. Its labels are noisy, so that all
 learners have the logistic loss there, in steps of 0.3. On MNIST and isolet it is the test error in
 per cent of the papers' discrete AdaBoost.MH. Given the file of results of `curves.py`, LightGBM is
-run on the wide task only: on the others its curve is there.
+run on the wide task only: on the others its curve is there. It takes minutes to read the wide task;
+`--methods stump product tree` leaves it out.
 
 Budgets are CPU seconds of rounds, the rows being read before: Exhaustive has several times more
 than the others. The table shows when a search first reaches what Exhaustive has at its end, and its

@@ -8,7 +8,6 @@ from edgewise.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
 from edgewise.validation import not_negative, positive
 
-
 # What the count of a column that was tried does not fall below.
 _LEAST = 1e-3
 
