@@ -32,6 +32,10 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/fusion.py
 	$(BIN)/python benchmarks/recommend.py
+	$(BIN)/python benchmarks/many_classes.py
+	$(BIN)/python benchmarks/wide.py
+	$(BIN)/python benchmarks/searches.py
+	$(BIN)/python benchmarks/curves.py
 
 experiments: $(VENV)/.bench
 	$(BIN)/python experiments/seed_claims.py

@@ -44,6 +44,7 @@ def test_readme_opens_with_the_two_commands():
                 "datasets",
                 "experiments",
                 "learners",
+                "searching",
                 "ranking",
                 "recommending",
                 "theory",
@@ -60,7 +61,7 @@ def test_links_and_paths_named_in_documents_exist(name):
             assert (ROOT / path).exists(), path
 
 
-@pytest.mark.parametrize("name", ["learners", "ranking", "recommending", "theory"])
+@pytest.mark.parametrize("name", ["learners", "searching", "ranking", "recommending", "theory"])
 def test_the_examples_of_the_pages_run(name):
     failed, tried = doctest.testfile(str(ROOT / f"docs/{name}.md"), module_relative=False)
     assert tried > 0

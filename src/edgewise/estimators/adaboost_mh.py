@@ -54,8 +54,10 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         them. Of a list each round takes the best. "auto" is what measured best over many data
         sets: a tree of 8 to 32 leaves (more for more classes) and, where they are left open, real
         votes, the logistic loss and a learning rate of 0.2 (0.1 for multi-label targets).
-    search : {"exhaustive", "lazy"} or Search, default "exhaustive"
-        Which columns a round looks at; ``Lazy(k)`` takes k random ones.
+    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
+        Which columns a round looks at: all of them by default. ``Lazy(k)`` takes k random ones;
+        ``UCB(k)``, ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which are worth it. "auto" looks
+        at all of up to 499 columns and is ``UCB(50)`` for more.
     n_rounds : int, default 500
         The number of rounds.
     votes : {"discrete", "real", "abstain"} or None, default None

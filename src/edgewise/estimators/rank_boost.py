@@ -52,8 +52,8 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
         nominal one. "product" multiplies two such tests, "tree" nests them to 8 leaves. "feature"
         takes columns as they are.
-    search : {"exhaustive", "lazy"} or Search, default "exhaustive"
-        Which columns a round looks at.
+    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
+        Which columns a round looks at: all of them by default; see `AdaBoostMH`.
     n_rounds : int, default 500
         The number of rounds.
     criterion : {"edge", "energy"}, default "edge"
