@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         ProgressBar,
         TimeLimit,
     )
+    from edgewise.data import Chunks
     from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion
     from edgewise.learners import Best, Feature, Haar, Indicator, Product, Selector, Stump, Tree
     from edgewise.loading import load

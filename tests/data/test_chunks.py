@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.model_selection import cross_val_score
 
 from edgewise import AdaBoostMH
 from edgewise.data import (
@@ -179,6 +180,27 @@ def test_parquet_files_are_read_by_columns(tmp_path):
     assert coded(one) == coded(FRAME)
 
 
+def test_parquet_files_may_be_empty_or_have_their_columns_in_any_order(tmp_path):
+    made = pd.DataFrame(ARRAY, columns=list("abcdefg"))
+    made[:90].to_parquet(tmp_path / "1.parquet")
+    made[90:][list("gbacdfe")].to_parquet(tmp_path / "2.parquet")
+    made[:0].to_parquet(tmp_path / "3.parquet")
+    chunks = Chunks.parquet([tmp_path / f"{name}.parquet" for name in (1, 3, 2)])
+    model = AdaBoostMH(n_rounds=5).fit(chunks, Y)
+    assert np.array_equal(model.decision_function(chunks), model.decision_function(made))
+
+
+def test_pieces_can_be_cross_validated(chunked):
+    whole, chunks = chunked
+    y = np.arange(len(whole)) % 2
+    model = AdaBoostMH(n_rounds=3)
+    assert np.array_equal(cross_val_score(model, chunks, y), cross_val_score(model, whole, y))
+    assert chunks[:5].shape == chunks[[4, 2, 9, 0, 1]].shape == (5, chunks.n_columns)
+    assert chunks[y == 1].n_rows == y.sum()
+    with pytest.raises(TypeError, match="rows must be a list of numbers"):
+        chunks[3]
+
+
 def test_names_are_those_of_the_pieces_or_those_given():
     model = AdaBoostMH(n_rounds=2, learner="stump").fit(Chunks.rows_of(cut(FRAME)), Y)
     assert model.feature_names_in_.tolist() == list(FRAME.columns)
@@ -289,6 +311,27 @@ def test_wrong_pieces_are_named_before_any_work(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"no")
     with pytest.raises(ValueError, match="not a readable Parquet file"):
         Chunks.parquet(tmp_path / "bad.parquet")
+
+
+def test_pieces_that_can_be_read_only_once_are_refused():
+    with pytest.raises(TypeError, match=r"pieces can be read only once.*got generator"):
+        Chunks.rows_of(piece for piece in cut(ARRAY))
+
+
+@pytest.mark.parametrize("pieces", [ARRAY, FRAME, "x.npy", 3, Chunks.columns_of([ARRAY])])
+def test_one_piece_is_not_a_sequence_of_them(pieces):
+    for make in (Chunks.columns_of, Chunks.rows_of):
+        with pytest.raises(TypeError, match="pieces must be a sequence of arrays"):
+            make(pieces)
+
+
+def test_a_column_of_parquet_files_that_is_not_there_is_named(tmp_path):
+    FRAME.to_parquet(tmp_path / "1.parquet")
+    chunks = Chunks.parquet(tmp_path / "1.parquet", without="colour")
+    assert chunks.n_columns == FRAME.shape[1] - 1
+    assert len(chunks.values("colour")) == N
+    with pytest.raises(ValueError, match="name must be a column of the files, got 'size'"):
+        chunks.values("size")
 
 
 def test_a_source_that_changes_is_noticed():

@@ -1,5 +1,7 @@
 """Bins and codes: the same in one pass or two, compiled or not, on any number of threads."""
 
+import mmap
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from edgewise import AdaBoostMH
 from edgewise.data import Bins, NumericColumn, as_table, encode, find_bins, fit_bins, fit_encode
 from edgewise.data.storage import Growing
 from edgewise.data.table import mapped_file
@@ -149,6 +152,26 @@ def test_changes_to_a_private_copy_of_a_file_are_kept(tmp_path):
     assert mapped_file(as_table(private).values) is None
     assert [c.values[3] for c in as_table(private).columns()][4] == 7.0
     assert private[3, 4] == 7.0
+
+
+def test_rows_of_a_file_are_taken_as_its_columns_are_read(tmp_path):
+    values = np.random.default_rng(0).normal(size=(120, 9))
+    values[5, 2] = np.inf
+    np.save(tmp_path / "x.npy", values)
+    mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r"), values[:, 0] > 0
+    assert not hasattr(as_table(mapped).take(np.arange(100)), "values")
+    settings = {"n_rounds": 4, "validation_fraction": 0.3, "infinite": "missing", "random_state": 0}
+    ours, theirs = (AdaBoostMH(**settings).fit(X, y) for X in (mapped, values))
+    assert np.array_equal(ours.history_["validation"], theirs.history_["validation"])
+    assert np.array_equal(ours.decision_function(mapped), theirs.decision_function(values))
+
+
+def test_memory_that_no_file_stands_behind_is_kept():
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    shared = np.ndarray((50, 70), buffer=mmap.mmap(-1, 50 * 70 * 8, flags=flags))
+    shared[:] = 7.0
+    assert [c.values[3] for c in as_table(shared).columns()] == [7.0] * 70
+    assert (shared == 7.0).all()
 
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=9), max_size=9))

@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise.search import UCB, Auto, Exhaustive, Lazy, search_named
+from edgewise.search import (
+    UCB,
+    Auto,
+    Exhaustive,
+    Exp3P,
+    Lazy,
+    ThompsonSampling,
+    search_named,
+)
 
 
 @given(
@@ -114,6 +122,12 @@ def test_a_search_starts_anew_on_other_columns():
 def test_a_wrong_k_is_an_error_that_names_it(k, error):
     with pytest.raises(error, match=r"\bk must be an integer"):
         search_named(Lazy(k))
+
+
+@pytest.mark.parametrize("search", [Lazy(2), UCB(2), Exp3P(2), ThompsonSampling(2)])
+def test_a_wrong_number_of_columns_is_an_error_that_names_it(search):
+    with pytest.raises(ValueError, match="n must be an integer of at least 1, got 0"):
+        search.start(np.arange(5), seed=0).pull(0)
 
 
 def test_numpy_integers_will_do_for_k():

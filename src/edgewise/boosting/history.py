@@ -114,7 +114,7 @@ class History(Mapping[str, Reals]):
         if name not in self.fields:
             raise KeyError(f"no quantity {name!r}; there are {', '.join(self)}")
         place = self.fields.index(name)
-        return np.array([row[place] for row in self._rows])
+        return np.array([row[place] for row in self._rows], dtype=np.float64)
 
     def __contains__(self, name: object) -> bool:
         # Without validation rows there is nothing to show under that name; nor under "weight" with

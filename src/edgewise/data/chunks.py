@@ -3,8 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgewise.data.blocks import BlockTable
 from edgewise.data.column_table import ColumnTable
@@ -12,6 +11,9 @@ from edgewise.data.columns import Column
 from edgewise.data.joining import joined, owned
 from edgewise.data.table import Table, as_table
 from edgewise.validation import integer
+
+if TYPE_CHECKING:
+    from edgewise.data.parquet import ParquetFiles
 
 MEMORY = 1 << 28
 """Bytes of columns that are in memory at a time, by default: 256 MiB."""
@@ -58,7 +60,7 @@ class Chunks(BlockTable):
 
         Raises
         ------
-        ValueError
+        ValueError, TypeError
             If there are no pieces, or they differ in their numbers of rows, or names are not as
             many as columns or not all different.
         """
@@ -87,8 +89,8 @@ class Chunks(BlockTable):
 
         Raises
         ------
-        ValueError
-            If there are no pieces, or they differ in their columns.
+        ValueError, TypeError
+            If there are no pieces, or they differ in their columns, or can be read only once.
 
         Examples
         --------
@@ -102,15 +104,17 @@ class Chunks(BlockTable):
 
     @staticmethod
     def parquet(
-        paths: Path | Sequence[Path], without: Sequence[str] = (), memory: int = MEMORY
-    ) -> "Chunks":
+        paths: Path | Sequence[Path], without: str | Sequence[str] = (), memory: int = MEMORY
+    ) -> "ParquetFiles":
         """Return the columns of Parquet files, read some columns at a time. Needs pyarrow.
+
+        Its ``values(name)`` returns one column of the files as an array: the target, for instance.
 
         Parameters
         ----------
         paths : path or sequence of paths
             The files, one above the other, with the same columns.
-        without : sequence of str, default ()
+        without : str or sequence of str, default ()
             Columns that are no features, such as the target.
         memory : int, default 2**28
             Bytes of columns to have in memory at a time.
@@ -131,6 +135,7 @@ class _Beside(Chunks):
     """Blocks of columns."""
 
     def __init__(self, pieces: Sequence[Any], names: Sequence[str] | None) -> None:
+        check_pieces(pieces)
         self._pieces = list(pieces)
         if not self._pieces:
             raise ValueError("pieces must be at least one block of columns, got none")
@@ -159,6 +164,13 @@ class _Above(Chunks):
 
     def __init__(self, pieces: Any, memory: int, names: Sequence[str] | None) -> None:
         integer("memory", memory, 1)
+        if isinstance(pieces, Iterator):
+            raise TypeError(
+                "pieces can be read only once: give a sequence of them, or a function that returns "
+                f"an iterator, got {type(pieces).__name__}"
+            )
+        if not callable(pieces):
+            check_pieces(pieces)
         self._source = pieces
         n_rows, first = 0, None
         for place, table in enumerate(self._tables()):
@@ -201,12 +213,19 @@ class _Above(Chunks):
         return ColumnTable(columns, None, "value")
 
 
+def check_pieces(pieces: Any) -> None:
+    """Raise unless there may be pieces in it: one array or data frame is a piece itself."""
+    is_piece = isinstance(pieces, (str, bytes)) or len(getattr(pieces, "shape", ())) == 2
+    if is_piece or not isinstance(pieces, Iterable):
+        raise TypeError(
+            "pieces must be a sequence of arrays, sparse matrices, data frames or functions, "
+            f"[piece] where there is one; got {type(pieces).__name__}"
+        )
+
+
 def opened(piece: Any) -> Table:
     """Return a piece as a table, its infinite values as they are."""
-    if callable(piece):
-        piece = piece()
-    table = as_table(piece, "value")
-    return copy(table) if table is piece else table
+    return as_table(piece() if callable(piece) else piece, "value")
 
 
 def spread(n_columns: int, n_rows: int, memory: int) -> list[int]:

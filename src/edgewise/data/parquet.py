@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from edgewise.data.chunks import Chunks, Path, checked_names, spread
+from edgewise.data.chunks import MEMORY, Chunks, Path, checked_names, spread
 from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import Column
 from edgewise.data.joining import joined
@@ -20,17 +20,19 @@ class ParquetFiles(Chunks):
     """The columns of Parquet files, one file above the other."""
 
     def __init__(
-        self, paths: Path | Sequence[Path], without: Sequence[str] = (), memory: int = 1 << 28
+        self, paths: Path | Sequence[Path], without: str | Sequence[str] = (), memory: int = MEMORY
     ) -> None:
         integer("memory", memory, 1)
-        self._library = _pyarrow()
+        _pyarrow()
         self._paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-        self._without, self._memory = tuple(without), memory
+        self._without = (without,) if isinstance(without, str) else tuple(without)
+        self._memory = memory
         if not self._paths:
             raise ValueError("paths must be at least one Parquet file, got none")
-        n_rows, names = 0, list[str]()
+        n_rows, names, with_rows = 0, list[str](), list[Path]()
         for place, path in enumerate(self._paths):
             rows, columns = self._header(path)
+            with_rows += [path] * (rows > 0)
             names = columns if place == 0 else names
             if set(columns) != set(names):
                 other = sorted(set(columns) ^ set(names))[0]
@@ -45,11 +47,20 @@ class ParquetFiles(Chunks):
         features = [name for name in names if name not in set(self._without)]
         if not features or not n_rows:
             raise ValueError("paths must have at least one column for X, and one row")
+        self._paths = with_rows
         widths = spread(len(features), n_rows, memory)
         super().__init__(n_rows, widths, checked_names(features, len(features)))
 
     def values(self, name: str) -> Any:
-        """Return one column as an array: the target, for instance."""
+        """Return one column as an array: the target, for instance.
+
+        Raises
+        ------
+        ValueError
+            If there is no column of this name.
+        """
+        if name not in {*(self.names or []), *self._without}:
+            raise ValueError(f"name must be a column of the files, got {name!r}")
         tables = [self._read(path, [name]) for path in self._paths]
         return import_module("pyarrow").concat_tables(tables).column(0).to_numpy()
 
@@ -60,7 +71,8 @@ class ParquetFiles(Chunks):
             return
         for path in self._paths:
             part = ParquetFiles(path, self._without, self._memory)
-            part.infinite = self.infinite
+            # A file may have its columns in another order than the first.
+            part.names, part.infinite = self.names, self.infinite
             yield part.declare(list(self.nominal))
 
     def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
@@ -93,7 +105,7 @@ class ParquetFiles(Chunks):
 
     def _open(self, path: Path) -> Any:
         try:
-            return self._library.ParquetFile(path)
+            return _pyarrow().ParquetFile(path)
         except OSError:
             raise
         except Exception as error:

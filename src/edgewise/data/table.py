@@ -70,6 +70,15 @@ class Table(ABC):
         """Return a table of these rows."""
         return self._take(rows).declare(list(self.nominal))
 
+    def __getitem__(self, rows: Any) -> "Table":
+        """Return a table of some rows, as scikit-learn asks for those of a fold."""
+        if isinstance(rows, tuple) and len(rows) == 2 and rows[1] is Ellipsis:
+            rows = rows[0]
+        which = np.arange(self.n_rows)[rows]
+        if which.ndim != 1:
+            raise TypeError(f"rows must be a list of numbers, or of truth values, got {rows!r}")
+        return self.take(which)
+
     def name(self, j: int) -> str:
         """Return the name of column `j`, or a made-up one (x0, x1, ...)."""
         return self.names[j] if self.names is not None else f"x{j}"
@@ -218,7 +227,12 @@ class ArrayTable(Table):
             return not any(np.isinf(block).any() for block in self._blocks())
         return not any(np.isinf(self.values[rows]).any() for rows in self._runs(None))
 
-    def _take(self, rows: NDArray[np.intp]) -> "ArrayTable":
+    def _take(self, rows: NDArray[np.intp]) -> Table:
+        if mapped_file(self.values) is not None:
+            # A copy of most rows of a file may not fit into memory.
+            from edgewise.data.blocks import TakenTable
+
+            return TakenTable(self, rows)
         return ArrayTable(self.values[rows], self.names, self.infinite)
 
 
@@ -354,12 +368,16 @@ def mapped_file(values: Any) -> mmap.mmap | None:
     """Return the file that an array is a read-only view of, None for any other array."""
     if not hasattr(mmap, "MADV_DONTNEED"):
         return None
+    is_file = False
     while values is not None:
-        # Pages of a "copy on write" array may have been changed: they must stay.
-        if isinstance(values, np.memmap) and values.mode != "r":
-            return None
+        if isinstance(values, np.memmap):
+            # Pages of a "copy on write" array may have been changed: they must stay.
+            if values.mode != "r":
+                return None
+            is_file = True
         if isinstance(values, mmap.mmap):
-            return values
+            # What is let go of memory that no file stands behind would be lost.
+            return values if is_file else None
         values = getattr(values, "base", None)
     return None
 

@@ -55,8 +55,14 @@ class WideTable(Chunks):
         ----------
         start, stop : int, default 0 and None
             The first column, and the one after the last; None for the number of columns.
+
+        Raises
+        ------
+        ValueError
+            If there are no such columns.
         """
-        stop = self.n_columns if stop is None else stop
+        integer("start", start, 0, self.n_columns)
+        stop = self.n_columns if stop is None else integer("stop", stop, start, self.n_columns)
         made = np.empty((self.n_rows, stop - start), dtype=np.float32, order="F")
         for j in range(start, stop):
             column = self._made(j)

@@ -134,7 +134,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         Edge, alpha, energy, bound, training error, Hamming loss, w'_Sigma and validation metric of
         every round, also of those after the best that early stopping leaves out of the model; with
         two classes ROC AUC and balanced accuracy; columns looked at, and the share of the
-        search's work saved.
+        search's work saved (counted, not timed).
     stop_reason_ : str
         Why training ended.
     learner_, votes_, loss_, learning_rate_ :
@@ -220,8 +220,8 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
-            The rows: NumPy, lists, SciPy CSR/CSC, pandas, polars or Arrow.
+        X : array, sparse matrix, data frame or Chunks of shape (n_samples, n_features)
+            The rows: NumPy, lists, SciPy CSR/CSC, pandas, polars, Arrow, or `Chunks`.
         y : array of shape (n_samples,), or 0/1 matrix of shape (n_samples, n_labels)
             Classes, or the labels of a multi-label problem.
         sample_weight : array of shape (n_samples,) or None
@@ -278,7 +278,8 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         try:
             objective = Hamming(kernels, targets, settings, learner.needs_mass)
             search = search_named(self.search)
-            all_rows = self.subsample == 1 and self.trim is None
+            sampled = self.subsample < 1 or self.sampling == "weight"
+            all_rows = not sampled and self.trim is None
             fallback = with_all_columns(learner, search, all_rows, binned, seed)
             ready = self._ready(learner, binned, search, going_on)
             task = Task(binned, objective, ready, fallback, monitor)

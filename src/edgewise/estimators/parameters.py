@@ -30,8 +30,8 @@ def check_parameters(model: "AdaBoostMH", eval_set: Any) -> None:
     one_of("sampling", model.sampling, SAMPLINGS)
     if model.trim is not None:
         positive("trim", model.trim, below=1.0)
-        if model.subsample != 1:
-            raise ValueError("give trim or subsample, not both")
+        if model.subsample != 1 or model.sampling != "uniform":
+            raise ValueError("give trim or a sample (subsample, sampling), not both")
     if not flag("factorized", model.factorized):
         check_per_class(model.learner)
     if model.min_weight_fraction_leaf != 0:

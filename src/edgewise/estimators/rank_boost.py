@@ -203,7 +203,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame or Chunks of shape (n_samples, n_features)
             The documents. A missing value is a document that the column does not rank.
         y : array of shape (n_samples,)
             Grades: any finite numbers, larger ones to be ranked higher.
@@ -227,7 +227,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame or Chunks of shape (n_samples, n_features)
             The documents.
         pairs : int array of shape (n_pairs, 2)
             Rows of X, of which the second is to be ranked above the first. Preferences need not be

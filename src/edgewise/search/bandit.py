@@ -60,7 +60,7 @@ class Bandit(Search):
 
     def pull(self, n: int | None = None) -> Columns:
         """Return the `n` columns (None: `k`) that the policy wants, ascending."""
-        size = self.k if n is None else n
+        size = self.k if n is None else integer("n", n, 1)
         if size >= len(self.columns_):
             return self.columns_
         return self.columns_[self._choose(size)]

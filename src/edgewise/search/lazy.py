@@ -36,7 +36,7 @@ class Lazy(Search):
 
     def pull(self, n: int | None = None) -> Columns:
         """Return `n` columns, or `k`, drawn without replacement, ascending."""
-        size = self.k if n is None else n
+        size = self.k if n is None else integer("n", n, 1)
         if size >= len(self.columns_):
             return self.columns_
         return np.sort(self.rng_.choice(self.columns_, size=size, replace=False))

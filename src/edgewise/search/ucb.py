@@ -19,9 +19,9 @@ class UCB(Bandit):
 
         r_j + exploration * sqrt(2 ln t / T_j)
 
-    With a `memory` earlier pulls count for less, in T_j and in the sum of rewards, which is then
-    divided by T_j or 1, whichever is more: a column that has not been looked at for long starts
-    over, with nothing but its confidence term.
+    With a `memory` earlier pulls count for less, in T_j and in the sum of rewards, though not in t.
+    Where T_j falls below 1 it counts as 1 in both terms: a column that has not been looked at for
+    long starts over, with nothing but its confidence term.
 
     Every column is looked at once before any is looked at twice. Nothing here is random; ties go
     to the lowest column.
