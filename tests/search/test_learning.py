@@ -192,6 +192,7 @@ def test_no_columns_are_no_error(policy):
         (ThompsonSampling(True), TypeError, "k must be an integer"),
         (UCB(reward="edge"), ValueError, "reward must be one of 'root', 'log', 'relative'"),
         (UCB(exploration=-1), ValueError, "exploration must be a number of at least 0"),
+        (UCB(random=1.5), ValueError, "random must be a share from 0 to 1"),
         (UCB(memory=0), ValueError, "memory must be a positive number"),
         (UCB(exploration="much"), TypeError, "exploration must be a number of at least 0"),
         (Exp3P(gamma=0), ValueError, "gamma must be a positive number"),

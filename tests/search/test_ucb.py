@@ -135,3 +135,16 @@ def test_a_memory_fades_counts_and_sums_at_every_pull():
     fades = (7 / 8) ** np.array([3, 2, 1, 0])
     np.testing.assert_allclose(search.memory_["counts"], fades)
     np.testing.assert_allclose(search.memory_["sums"], fades * rewards)
+
+
+def test_a_share_of_the_columns_is_drawn_at_random():
+    columns = np.arange(100)
+    search = UCB(k=10, reward="root", exploration=0.0, random=0.5).start(columns, 3)
+    for t in range(60):
+        pulled = search.begin(t).pull()
+        assert len(np.unique(pulled)) == 10
+        search.update(pulled, np.where(pulled < 5, 0.9, 0.1))
+    # Once the five best are known they are half of every pull, and the others change.
+    late = [set(search.begin(t).pull().tolist()) for t in range(60, 70)]
+    assert all({0, 1, 2, 3, 4} <= pulled for pulled in late)
+    assert len(set().union(*late)) > 20

@@ -57,7 +57,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
         Which columns a round looks at: all of them by default. ``Lazy(k)`` takes k random ones;
         ``UCB(k)``, ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which are worth it. "auto" looks
-        at all of up to 499 columns and is ``UCB(50)`` for more.
+        at all of up to 499 columns and is ``UCB(50, random=0.5)`` for more.
     n_rounds : int, default 500
         The number of rounds.
     votes : {"discrete", "real", "abstain"} or None, default None

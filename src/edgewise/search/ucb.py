@@ -23,8 +23,8 @@ class UCB(Bandit):
     Where T_j falls below 1 it counts as 1 in both terms: a column that has not been looked at for
     long starts over, with nothing but its confidence term.
 
-    Every column is looked at once before any is looked at twice. Nothing here is random; ties go
-    to the lowest column.
+    Every column is looked at once before any is looked at twice. Without a share of `random`
+    columns nothing here is random; ties go to the lowest column.
 
     Parameters
     ----------
@@ -42,6 +42,9 @@ class UCB(Bandit):
         so that it lasts for about as many pulls as it takes to look at all columns so many times.
         As boosting goes on, columns lose what they were worth and others gain. None forgets
         nothing, as in the paper.
+    random : float, default 0.0
+        The share of the k columns that are drawn at random from all others, so that the search is
+        not stuck with a few columns where most tell something.
 
     References
     ----------
@@ -69,11 +72,13 @@ class UCB(Bandit):
         reward: str = "relative",
         exploration: float = 0.2,
         memory: float | None = 3.0,
+        random: float = 0.0,
     ) -> None:
         self.k = k
         self.reward = reward
         self.exploration = exploration
         self.memory = memory
+        self.random = random
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
@@ -81,6 +86,8 @@ class UCB(Bandit):
         not_negative("exploration", self.exploration)
         if self.memory is not None:
             positive("memory", self.memory)
+        if not_negative("random", self.random) > 1:
+            raise ValueError(f"random must be a share from 0 to 1, got {self.random!r}")
 
     def _nothing(self, n_arms: int) -> Memory:
         return {
@@ -90,6 +97,16 @@ class UCB(Bandit):
         }
 
     def _choose(self, n: int) -> Columns:
+        n_random = round(n * self.random)
+        best = self._best(n - n_random)
+        if n_random == 0:
+            return best
+        others = np.setdiff1d(np.arange(len(self.columns_)), best, assume_unique=True)
+        drawn = self.rng_.choice(others, size=n_random, replace=False)
+        return np.sort(np.concatenate((best, drawn)))
+
+    def _best(self, n: int) -> Columns:
+        """Return the places with the largest bounds, ascending."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
         pulls = max(int(self.memory_["pulls"][0]), 1)
         tried = np.maximum(counts, 1.0)
