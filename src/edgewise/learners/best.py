@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Learner, Round
+from edgewise.learners.haar import Haar
 from edgewise.model import Test
 from edgewise.search import Search
 
@@ -39,9 +40,14 @@ class Best(Learner):
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         """Return a copy that is ready for a run."""
         started = clone(self)
+        learners = self.named(table)
+        # Learners of different columns share those that the search says.
+        columns = [_columns(learner.ready(table, search, seed)) for learner in learners]
+        n_columns = max(1, len(set().union(*columns)))
+        shares = [len(own) / n_columns for own in columns]
         started.parts_ = [
-            learner.ready(table, search, seed + 1 + place)
-            for place, learner in enumerate(self.named(table))
+            learner.ready(table, search.shared(share), seed + 1 + place)
+            for place, (learner, share) in enumerate(zip(learners, shares, strict=True))
         ]
         return started
 
@@ -99,3 +105,12 @@ class Best(Learner):
     def cost(self) -> int:
         """About how many searches of all columns one round takes."""
         return sum(learner.cost for learner in self.named())
+
+
+def _columns(ready: Learner) -> set[tuple[bool, int]]:
+    """Return the columns that a learner chooses from; image filters are others than columns."""
+    return {
+        (isinstance(part, Haar), j)
+        for part in ready.column_learners()
+        for j in part.columns_.tolist()
+    }

@@ -8,17 +8,23 @@ from edgewise.dtypes import Columns, Reals
 from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
 from edgewise.search.ucb import UCB
+from edgewise.validation import integer
 
 MANY_COLUMNS = 500
 """From so many columns on, `Auto` learns where to look."""
 
 
 class Auto(Search):
-    """Look at every column of up to 499, and at 50 of more: ``UCB(50, random=0.5)``.
+    """Look at every column of up to 499, and at some of more: ``UCB(k, random=0.5)``.
 
-    That is what ``search="auto"`` stands for. Half of the 50 are those that promise most, half
+    That is what ``search="auto"`` stands for. Half of the k are those that promise most, half
     are drawn at random: where few columns tell anything the first half finds them, where most do
     the second half makes rules differ. With fewer columns there is less time to save.
+
+    Parameters
+    ----------
+    k : int, default 50
+        How many of many columns to look at.
 
     Examples
     --------
@@ -29,9 +35,16 @@ class Auto(Search):
     50
     """
 
+    def __init__(self, k: int = 50) -> None:
+        self.k = k
+
+    def validate(self) -> None:
+        """Raise if `k` is not a positive integer."""
+        integer("k", self.k, 1)
+
     def start(self, columns: Columns, seed: int) -> Self:
         """Begin a run over the given columns."""
-        self.chosen_ = UCB(k=50, random=0.5) if len(columns) >= MANY_COLUMNS else Exhaustive()
+        self.chosen_ = UCB(self.k, random=0.5) if len(columns) >= MANY_COLUMNS else Exhaustive()
         self.chosen_.start(columns, seed)
         return super().start(columns, seed)
 

@@ -1,15 +1,19 @@
 """A search says which columns are looked at in a round, and nothing else."""
 
+import math
 from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from edgewise.dtypes import Columns, Reals
 from edgewise.search.worth import root
+
+# Shares of whole numbers that come out a little too large are not one more.
+_ROUNDING = 1e-9
 
 
 class Search(BaseEstimator):
@@ -39,6 +43,13 @@ class Search(BaseEstimator):
     def rng_(self) -> np.random.Generator:
         """The random stream of the round."""
         return np.random.default_rng([self.seed_, self.round_])
+
+    def shared(self, share: float) -> "Search":
+        """Return the search for a part of the columns, which gets as large a share of its k."""
+        if "k" not in self.get_params(deep=False):
+            return self
+        wanted = self.get_params(deep=False)["k"] * share
+        return clone(self).set_params(k=max(1, math.ceil(wanted - _ROUNDING)))
 
     @abstractmethod
     def pull(self, n: int | None = None) -> Columns:

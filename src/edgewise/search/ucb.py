@@ -37,7 +37,7 @@ class UCB(Bandit):
     exploration : float, default 0.2
         The weight of the confidence term. The paper's is 1, for rewards of any size between 0 and
         1. Those of boosting are small, and with "root" and 1 the average rewards hardly count.
-    memory : float or None, default 3.0
+    memory : float or None, default 10.0
         How long rewards count: what was learned fades by 1 - k / (memory * columns) at every pull,
         so that it lasts for about as many pulls as it takes to look at all columns so many times.
         As boosting goes on, columns lose what they were worth and others gain. None forgets
@@ -71,7 +71,7 @@ class UCB(Bandit):
         k: int = 50,
         reward: str = "relative",
         exploration: float = 0.2,
-        memory: float | None = 3.0,
+        memory: float | None = 10.0,
         random: float = 0.0,
     ) -> None:
         self.k = k
