@@ -35,13 +35,21 @@ def asked(results: Results, names: list[str]) -> list[str]:
 
 
 def styles(methods: list[str]) -> dict[str, dict[str, Any]]:
-    """Return how each method is drawn: peers in black and grey, ours in colours."""
+    """Return how each method is drawn: peers in black and grey, ours in colours.
+
+    Methods that differ in what is in brackets have the same colour.
+    """
     peers = [method for method in methods if method.startswith(PEER)]
-    ours = [method for method in methods if not method.startswith(PEER)]
+    ours: dict[str, list[str]] = {}
+    for method in methods:
+        if not method.startswith(PEER):
+            ours.setdefault(method.split("(")[0], []).append(method)
     drawn: dict[str, dict[str, Any]] = {}
-    for place, method in enumerate(ours):
-        line = OUR_LINES[place // len(COLOURS) % len(OUR_LINES)]
-        drawn[method] = {"color": COLOURS[place % len(COLOURS)], "ls": line, "lw": 1.8, "zorder": 3}
+    for place, alike in enumerate(ours.values()):
+        for variant, method in enumerate(alike):
+            line = OUR_LINES[(place // len(COLOURS) + variant) % len(OUR_LINES)]
+            colour = COLOURS[place % len(COLOURS)]
+            drawn[method] = {"color": colour, "ls": line, "lw": 1.8, "zorder": 3}
     for place, method in enumerate(peers):
         line, colour = PEER_LINES[place % len(PEER_LINES)]
         drawn[method] = {"color": colour, "ls": line, "lw": 1.5, "zorder": 2}
@@ -88,13 +96,21 @@ def panel(axes: Any, curves: dict[str, Record], drawn: dict[str, Any], title: st
     last = max(record["seconds"][-1] for record in curves.values())
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.set_xlim(max(0.8 * min(seen), 1e-3 * last), 1.1 * last)
+    left, right = max(0.8 * min(seen), 1e-3 * last), 1.1 * last
+    axes.set_xlim(left, right)
     axes.set_ylim(0.95 * least, top)
     steps = [step * ten for ten in (0.1, 1, 10) for step in (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)]
     ticks = [tick for tick in steps if 0.95 * least <= tick <= top]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(lambda value, place: f"{value:g}")
+    # Some panels span less than a factor of ten, and would have one label or none.
+    coarse, fine = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)
+    times = [step * 10.0**ten for ten in range(-3, 4) for step in fine]
+    shown = [tick for tick in times if left <= tick <= right]
+    if len(shown) > len(fine):
+        times = [step * 10.0**ten for ten in range(-3, 4) for step in coarse]
+        shown = [tick for tick in times if left <= tick <= right]
+    axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("CPU seconds", fontsize=9)
     axes.set_title(title, fontsize=10, color=INK, loc="left")

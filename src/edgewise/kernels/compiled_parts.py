@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgewise.dtypes import ROW, Columns, Rows, Signs
+from edgewise.dtypes import ROW, Columns, Integers, Rows, Signs
 from edgewise.kernels import search_entries as compiled
 from edgewise.kernels.entries import Entries
 from edgewise.kernels.state import Problem, aligned_zeros
@@ -20,7 +20,7 @@ class RowPart:
     def __init__(self, kernels: "CompiledKernels", rows: Rows) -> None:
         self.kernels = kernels
         self.rows = rows
-        self._signed: dict[tuple[int, int, int], np.ndarray] = {}
+        self._signed: Integers | None = None
 
     @property
     def size(self) -> int:
@@ -30,10 +30,10 @@ class RowPart:
     def gather(self, problem: Problem) -> Problem:
         """Return the part's share of a problem of all rows, as it is now."""
         chunks, n, lanes = problem.shape
-        shape = (chunks, len(self.rows), lanes)
-        if shape not in self._signed:
-            self._signed = {shape: aligned_zeros(shape, problem.signed.dtype.type)}
-        signed = self._signed[shape]
+        if self._signed is None:
+            shape = (chunks, len(self.rows), lanes)
+            self._signed = aligned_zeros(shape, problem.signed.dtype.type)
+        signed = self._signed
         sums = np.zeros((3, chunks * lanes), dtype=np.int64)
         compiled.gather_rows(
             problem.flat_signed, self.rows, n, chunks, problem.width, signed.reshape(-1), *sums

@@ -43,10 +43,10 @@ class Entries:
 
     def sums(self, n_scores: int) -> tuple[Exacts, Exacts]:
         """Return the sums of the values and of their sizes, for each score column."""
-        n_columns = self.shape[0] * self.shape[2]
+        n_columns, scores = self.shape[0] * self.shape[2], self.scores
         totals, masses = (np.zeros(n_columns, dtype=np.int64) for _ in range(2))
-        np.add.at(totals, self.scores, self.values)
-        np.add.at(masses, self.scores, np.abs(self.values))
+        np.add.at(totals, scores, self.values)
+        np.add.at(masses, scores, np.abs(self.values))
         return totals[:n_scores], masses[:n_scores]
 
     def of_rows(self, rows: Rows) -> "Entries":

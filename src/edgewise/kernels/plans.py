@@ -56,7 +56,7 @@ class Shapes:
             stored = np.flatnonzero((place < 0) == is_sparse)
             if len(stored) == 0:
                 continue
-            # Whole fours of columns.
+            # Whole fours, since histograms are summed four columns at a time.
             share = -(-len(stored) // (4 * n_jobs)) * 4
             largest = int(self.n_codes[columns[stored]].max()) * bin_bytes
             fitting = _BATCH_BYTES // largest
