@@ -17,8 +17,9 @@ class Exp3P(Bandit):
     """Draw `k` columns with probabilities that grow with what they were worth.
 
     The adversarial bandit of Busa-Fekete and Kégl (2010): its regret is small whatever the rewards
-    are, so boosting keeps its guarantee. Of M columns, column j is drawn with probability q_j.
-    After the pull the weights from which the q_j follow are multiplied by::
+    are, so that boosting with one column at a time keeps its guarantee. Of M columns, column j is
+    drawn with probability q_j. After the pull the weights from which the q_j follow are multiplied
+    by::
 
         exp(gamma / (3 N) * (r_j / q_j + alpha / (q_j sqrt(N T))))
 
