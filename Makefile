@@ -38,7 +38,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/curves.py
 
 experiments: $(VENV)/.bench
-	$(BIN)/python experiments/seed_claims.py
+	$(BIN)/python experiments/product_claims.py
 	$(BIN)/python experiments/multilabel.py
 	$(BIN)/python experiments/noise.py
 	$(BIN)/python experiments/ranking.py

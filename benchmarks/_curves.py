@@ -216,7 +216,7 @@ def lightgbm(
     from lightgbm.callback import EarlyStopException
 
     chosen = eval(f"dict({settings})")
-    nominal = chosen.pop("categorical_feature", "auto")
+    categorical = chosen.pop("categorical_feature", "auto")
     watch = Watch(budget, reading)
     X, X_test = as_array(rows.X), as_array(rows.X_test)
 
@@ -232,7 +232,7 @@ def lightgbm(
 
     model = LGBMClassifier(n_estimators=trees, **(PEER | chosen))
     watch.start()
-    model.fit(X, rows.y, categorical_feature=nominal, callbacks=[on_start, on_tree])
+    model.fit(X, rows.y, categorical_feature=categorical, callbacks=[on_start, on_tree])
     shown, errors, scores = rounds_shown(len(watch.marks)), [], 0.0
     for before, t in zip([0, *shown], shown, strict=False):
         # The trees in between alone, so that every tree is visited once.

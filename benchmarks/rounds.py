@@ -3,7 +3,7 @@
 Run with `make bench`, or `python benchmarks/rounds.py [letter pendigits mnist]`. There are two
 references. MultiBoost's C++ SingleStumpLearner, the ancestor, was measured earlier on a machine of
 the same kind, at 12, 7.5 and 9 ns for each row x feature x class. The plain scan is the search of
-seed 001, figure 2 (sorted rows, classwise edges updated row by row in float64) written as plainly
+Kégl 2014b, figure 2 (sorted rows, classwise edges updated row by row in float64) written as plainly
 as there, compiled, and timed in this very run, so that the ratio to it does not depend on how busy
 the machine is; it is the search alone, without the update of the weights.
 """
@@ -38,7 +38,7 @@ class RoundTimes(Callback):
 
 @njit(nogil=True)
 def plain_scan(order, values, signed, edges, best):
-    """BESTSTUMP of seed 001 for every column; `best` gets the largest edge of each."""
+    """BESTSTUMP of Kégl 2014b for every column; `best` gets the largest edge of each."""
     n_columns, n = order.shape
     n_classes = signed.shape[1]
     for j in range(n_columns):

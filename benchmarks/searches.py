@@ -94,24 +94,24 @@ def wide_rows(n_rows: int, n_columns: int, n_test: int) -> Rows:
     task = datasets.make_wide(
         n_rows,
         n_test,
-        n_numeric=n_columns - n_nominal(n_columns),
-        n_nominal=n_nominal(n_columns),
+        n_numeric=n_columns - n_categorical(n_columns),
+        n_categorical=n_categorical(n_columns),
         informative=max(20, n_columns // 50),
         redundant=max(20, n_columns // 50),
     )
     return Rows("wide", task.X_train, task.y_train, task.X_test, task.y_test)
 
 
-def n_nominal(n_columns: int) -> int:
+def n_categorical(n_columns: int) -> int:
     return round(n_columns * 260 / 15_000)
 
 
-def nominal(rows: Rows) -> str:
-    """Return the numbers of the nominal columns for LightGBM, as text; nothing without any."""
+def categorical(rows: Rows) -> str:
+    """Return the numbers of the categorical columns for LightGBM, as text; nothing without any."""
     if rows.name != "wide":
         return ""
     n_columns = rows.X.shape[1]
-    return f", categorical_feature=list(range({n_columns - n_nominal(n_columns)}, {n_columns}))"
+    return f", categorical_feature=list(range({n_columns - n_categorical(n_columns)}, {n_columns}))"
 
 
 def run(name: str, rows: Rows, options: Any, results: Results) -> None:
@@ -125,7 +125,7 @@ def run(name: str, rows: Rows, options: Any, results: Results) -> None:
                 settings = f"{text}, search={search}{plan.settings}"
                 methods[f"{kind}, {search}"] = partial(boosted, settings, rows, budget, False)
     peer = partial(
-        lightgbm, plan.peer + nominal(rows), rows, 100_000, options.budget or plan.full, False
+        lightgbm, plan.peer + categorical(rows), rows, 100_000, options.budget or plan.full, False
     )
     methods[PEER] = peer
     for method in matching(methods, options.methods):

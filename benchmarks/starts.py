@@ -12,8 +12,8 @@ weights that its own choices have made easy. The table has for each setting
 "exact" climbs from the best of all 2**(K - 1) votes, which is the best subset there is. "constant",
 "selectors" and "singular" are the three starts of "informed", one at a time, and "no ..." the other
 two without it. Two classes make one score column, where every start ends in the best subset: the
-sets with more classes (targets made of a nominal column, letter with its numbers taken as names,
-generated ones) are where starts differ.
+sets with more classes (targets made of a categorical column, letter with its numbers taken as
+names, generated ones) are where starts differ.
 """
 
 import argparse
@@ -91,7 +91,7 @@ class SideBySide(Best):
 
 
 def rows_of(name: str) -> tuple[Any, ...]:
-    """Return training rows and classes, test rows and classes; all columns are nominal."""
+    """Return training rows and classes, test rows and classes; all columns are categorical."""
     if name.startswith("rank"):
         return halved(*generated(int(name.split()[1])))
     name, *target = name.split()
@@ -120,7 +120,9 @@ def halved(X: Any, y: Any) -> tuple[Any, ...]:
 
 
 def generated(rank: int, n: int = 80_000, values: int = 2000, classes: int = 5) -> tuple[Any, Any]:
-    """Return two nominal columns whose values move the classes' log-odds in a few directions."""
+    """Return two categorical columns whose values move the classes' log-odds in a few
+    directions.
+    """
     rng = np.random.default_rng(rank)
     codes = rng.integers(values, size=(n, 2))
     logits = rng.gumbel(size=(n, classes))
@@ -132,7 +134,9 @@ def generated(rank: int, n: int = 80_000, values: int = 2000, classes: int = 5) 
 
 def boosted(learner: Any, X: Any, y: Any, n_rounds: int = ROUNDS) -> AdaBoostMH:
     columns = list(range(X.shape[1]))
-    return AdaBoostMH(learner, n_rounds=n_rounds, nominal=columns, random_state=0).fit(X, y)
+    return AdaBoostMH(learner, n_rounds=n_rounds, categorical_features=columns, random_state=0).fit(
+        X, y
+    )
 
 
 def measure(name: str) -> None:

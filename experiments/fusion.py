@@ -38,7 +38,7 @@ NAMES = ("mq2008_agg", "mq2007_agg")
 ROUNDS, QUICK_ROUNDS = 500, 100
 TOPS = (1, 2, 5, 10, 20, 30)
 
-LISTWISE: dict[str, Any] = {"q_def": 0, "monotone": "increasing"}
+LISTWISE: dict[str, Any] = {"q_def": 0, "monotonic_cst": "increasing"}
 THESIS: dict[str, Any] = {
     **LISTWISE,
     "learning_rate": 1.0,
@@ -47,7 +47,7 @@ THESIS: dict[str, Any] = {
 }
 OURS: dict[str, dict[str, Any]] = {
     "RankFusion()": {},
-    'q_def=0, monotone="increasing"': LISTWISE,
+    'q_def=0, monotonic_cst="increasing"': LISTWISE,
     "the thesis: also full steps, equal pairs": THESIS,
 }
 ON_TRAIN, ON_TEST = "best list on the training part", "best list on the test part"
@@ -76,7 +76,9 @@ def boosted(settings: dict[str, Any]) -> Method:
     """Return what trains RankFusion, with at most so many rounds."""
 
     def train(parts: list[Part], n_rounds: int) -> Fused:
-        model = RankFusion(n_rounds=n_rounds, patience=10**6, n_jobs=1, random_state=0, **settings)
+        model = RankFusion(
+            n_rounds=n_rounds, early_stopping_rounds=10**6, n_jobs=1, random_state=0, **settings
+        )
         start = time.process_time()
         model.fit(*parts[0], eval_set=tuple(parts[1]))
         seconds = time.process_time() - start

@@ -1,4 +1,4 @@
-"""Movie recommendation by RankBoost beside its neighbours, in the shape of figure 5-2 of seed 003.
+"""Movie recommendation by RankBoost beside its neighbours, in the shape of figure 5-2 of Iyer 1999.
 
 Run with `python experiments/movie_rankings.py [--splits 5] [--plot movie_rankings.png]`; it needs
 MovieLens 100k and takes two to three minutes on one core. `--tune` shows instead how the settings

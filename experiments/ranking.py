@@ -55,15 +55,15 @@ def tree(leaves: int) -> Tree:
 
 OURS: dict[str, dict[str, Any]] = {
     "RankBoost()": {},
-    "WeakLearn.3": {**THESIS, "monotone": "none"},
-    "WeakLearn.2": {**THESIS, "monotone": "none", "criterion": "energy"},
-    "WeakLearn.3.cum": {**THESIS, "monotone": "increasing"},
-    "WeakLearn.2.cum": {**THESIS, "monotone": "increasing", "criterion": "energy"},
+    "WeakLearn.3": {**THESIS, "monotonic_cst": "none"},
+    "WeakLearn.2": {**THESIS, "monotonic_cst": "none", "criterion": "energy"},
+    "WeakLearn.3.cum": {**THESIS, "monotonic_cst": "increasing"},
+    "WeakLearn.2.cum": {**THESIS, "monotonic_cst": "increasing", "criterion": "energy"},
     'pair_weight="equal"': {"pair_weight": "equal"},
     'query_weight="pairs"': {"query_weight": "pairs"},
     'query_weight="equal"': {"query_weight": "equal"},
-    'monotone="increasing"': {"monotone": "increasing"},
-    'monotone="none"': {"monotone": "none"},
+    'monotonic_cst="increasing"': {"monotonic_cst": "increasing"},
+    'monotonic_cst="none"': {"monotonic_cst": "none"},
     "learning_rate=1": {"learning_rate": 1.0},
     'criterion="energy"': {"criterion": "energy"},
     'step="exact"': {"step": "exact"},
@@ -76,8 +76,8 @@ OURS: dict[str, dict[str, Any]] = {
 
 CHOICES: list[dict[str, Any]] = [
     {},
-    {"monotone": "increasing"},
-    {"monotone": "none"},
+    {"monotonic_cst": "increasing"},
+    {"monotonic_cst": "none"},
     OURS["trees of 4, rate 0.1"],
 ]
 
@@ -113,7 +113,7 @@ def boosted(settings: dict[str, Any]) -> Train:
     """Return what trains RankBoost on a fold, with at most so many rounds."""
 
     def train(fold: datasets.Fold, most: int | None) -> Fitted:
-        model = RankBoost(n_jobs=1, random_state=0, patience=10**6)
+        model = RankBoost(n_jobs=1, random_state=0, early_stopping_rounds=10**6)
         model.set_params(**{"n_rounds": ROUNDS, **settings})
         model.set_params(n_rounds=min(model.n_rounds, most or model.n_rounds))
         held_out = (fold.valid.X, fold.valid.y, fold.valid.qid)

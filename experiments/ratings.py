@@ -17,12 +17,14 @@ a   Weak generalisation on ml-1m, by the protocol of Marlin (2004), in which Ren
     else the level nearest to the predicted rating. "one-zero" is the share of wrong levels.
     Models know ratings alone, as the published ones do, unless a row says "with features". All
     settings are defaults, which were chosen on ml-100k, except for the rows with signs: "the
-    paper" is seed 000's real AdaBoost.MH (one-hot levels, exponential loss, full steps) for 50
+    paper" is Kégl and Busa-Fekete's (2009a) real AdaBoost.MH (one-hot levels, exponential loss,
+    full steps) for 50
     rounds, few, since each takes most of a second here; the other one has 100 rounds of a rate
     chosen from 0.1, 0.3 and 1 by another rating of each user held out of the first training
     part.
 
-b   Table 2 of seed 000 (Kégl and Busa-Fekete 2009): a small part of ml-100k, divided into four
+b   Table 2 of Kégl and Busa-Fekete 2009a (Kégl and Busa-Fekete 2009a): a small part of ml-100k,
+divided into four
     sets. Each set is tested on once; models train on the other three, in which 3-fold cross
     validation chooses the number of rounds, for zero-one and for absolute error each. The seed says
     no more of the data than that they are those of Srebro, Rennie and Jaakkola (2005). They are

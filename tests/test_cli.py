@@ -177,7 +177,9 @@ class TestInfo:
     def test_numbers_are_those_of_the_rounds_kept(self, tmp_path, capsys):
         rng = np.random.default_rng(1)
         X, y = rng.normal(size=(90, 3)), rng.integers(0, 3, 90)
-        model = AdaBoostMH(n_rounds=60, patience=3).fit(X[:60], y[:60], eval_set=(X[60:], y[60:]))
+        model = AdaBoostMH(n_rounds=60, early_stopping_rounds=3).fit(
+            X[:60], y[:60], eval_set=(X[60:], y[60:])
+        )
         assert model.n_rounds_ < model.history_.n_rounds
         model.save(tmp_path / "stopped.edgewise")
         assert main(["info", str(tmp_path / "stopped.edgewise")]) == 0

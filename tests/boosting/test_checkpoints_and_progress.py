@@ -74,7 +74,9 @@ def test_a_run_with_validation_taken_up_again(blobs, same_terms, tmp_path):
     taken_up = load(path).set_params(warm_start=True).fit(X, y)
     same_terms(whole, taken_up)
     np.testing.assert_array_equal(whole.history_["validation"], taken_up.history_["validation"])
-    patient = load(path).set_params(warm_start=True, patience=6, n_rounds=400).fit(X, y)
+    patient = (
+        load(path).set_params(warm_start=True, early_stopping_rounds=6, n_rounds=400).fit(X, y)
+    )
     assert patient.best_iteration_ == patient.history_["validation"].argmin() + 1
 
 

@@ -22,16 +22,18 @@ def noisy(blobs):
 
 
 @pytest.mark.parametrize("eval_metric", ["error", "hamming_loss", "log_loss"])
-@pytest.mark.parametrize("patience", [1, 8])
-def test_early_stopping_keeps_the_best_round(noisy, blobs, eval_metric, patience):
+@pytest.mark.parametrize("early_stopping_rounds", [1, 8])
+def test_early_stopping_keeps_the_best_round(noisy, blobs, eval_metric, early_stopping_rounds):
     X, y = noisy
     new, truth = blobs(100, 3, 2, seed=5)
-    model = AdaBoostMH(n_rounds=400, patience=patience, eval_metric=eval_metric)
+    model = AdaBoostMH(
+        n_rounds=400, early_stopping_rounds=early_stopping_rounds, eval_metric=eval_metric
+    )
     model.fit(X, y, eval_set=(new, truth))
     values = model.history_["validation"]
     assert model.stop_reason_ == "early stopping"
     assert model.best_iteration_ == values.argmin() + 1
-    assert len(values) == model.best_iteration_ + patience
+    assert len(values) == model.best_iteration_ + early_stopping_rounds
     assert model.n_rounds_ == len(model.terms_) == model.best_iteration_
     full = AdaBoostMH(n_rounds=model.best_iteration_).fit(X, y)
     np.testing.assert_array_equal(full.decision_function(new), model.decision_function(new))
@@ -41,7 +43,9 @@ def test_early_stopping_keeps_the_best_round(noisy, blobs, eval_metric, patience
 def test_early_stopping_on_a_metric_of_ones_own(noisy):
     X, y = noisy
     values = iter([5.0, 4.0, 4.5, 3.0, 3.0, 3.5, 3.2, 1.0])
-    model = AdaBoostMH(n_rounds=50, patience=3, eval_metric=lambda y, scores: next(values))
+    model = AdaBoostMH(
+        n_rounds=50, early_stopping_rounds=3, eval_metric=lambda y, scores: next(values)
+    )
     model.fit(X, y, eval_set=(X, y))
     assert model.history_["validation"].tolist() == [5.0, 4.0, 4.5, 3.0, 3.0, 3.5, 3.2]
     assert model.best_iteration_ == model.n_rounds_ == 4
@@ -49,7 +53,9 @@ def test_early_stopping_on_a_metric_of_ones_own(noisy):
 
 def test_a_metric_that_is_never_a_number(noisy):
     X, y = noisy
-    model = AdaBoostMH(n_rounds=50, patience=3, eval_metric=lambda y, scores: float("nan"))
+    model = AdaBoostMH(
+        n_rounds=50, early_stopping_rounds=3, eval_metric=lambda y, scores: float("nan")
+    )
     with pytest.raises(ValueError, match="eval_metric"):
         model.fit(X, y, eval_set=(X, y))
 
@@ -62,7 +68,7 @@ def test_early_stopping_needs_validation_rows(noisy):
 
 def test_patience_that_never_runs_out(noisy):
     X, y = noisy
-    model = AdaBoostMH(n_rounds=20, patience=100).fit(X, y, eval_set=(X, y))
+    model = AdaBoostMH(n_rounds=20, early_stopping_rounds=100).fit(X, y, eval_set=(X, y))
     assert model.stop_reason_ == "n_rounds"
     assert model.history_.n_rounds == 20
     assert model.n_rounds_ == model.best_iteration_ == model.history_["validation"].argmin() + 1
@@ -104,7 +110,9 @@ def test_validation_rows_are_not_trained_on(noisy, same_terms):
 
 def test_validation_fraction_of_labels():
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = AdaBoostMH(n_rounds=30, validation_fraction=0.2, patience=3, random_state=0)
+    model = AdaBoostMH(
+        n_rounds=30, validation_fraction=0.2, early_stopping_rounds=3, random_state=0
+    )
     model.fit(X, (X > 0).astype(int))
     assert 1 <= model.best_iteration_ <= model.history_.n_rounds
     assert np.isfinite(model.history_["validation"]).all()
@@ -174,7 +182,7 @@ def test_a_callback_that_watches_does_not_change_the_model(blobs, same_terms):
 
 def test_callbacks_check_their_settings():
     for bad in (0, 1.5, None):
-        with pytest.raises((TypeError, ValueError), match="patience"):
+        with pytest.raises((TypeError, ValueError), match="early_stopping_rounds"):
             EarlyStopping(bad)
     for bad in (0, -1, None):
         with pytest.raises((TypeError, ValueError), match="seconds"):
@@ -194,14 +202,16 @@ class Interrupts(Callback):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("patience", [None, 50])
-def test_an_interrupt_keeps_the_rounds_so_far(blobs, patience, tmp_path):
+@pytest.mark.parametrize("early_stopping_rounds", [None, 50])
+def test_an_interrupt_keeps_the_rounds_so_far(blobs, early_stopping_rounds, tmp_path):
     X, y = blobs()
-    model = AdaBoostMH(n_rounds=100, callbacks=[Interrupts(7)], patience=patience)
+    model = AdaBoostMH(
+        n_rounds=100, callbacks=[Interrupts(7)], early_stopping_rounds=early_stopping_rounds
+    )
     model.fit(X, y, eval_set=(X, y))
     assert model.stop_reason_ == "interrupted"
     assert model.history_.n_rounds == 7
-    best = 7 if patience is None else int(model.history_["validation"].argmin()) + 1
+    best = 7 if early_stopping_rounds is None else int(model.history_["validation"].argmin()) + 1
     assert model.n_rounds_ == best
     short = AdaBoostMH(n_rounds=best).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), short.decision_function(X))

@@ -193,7 +193,7 @@ def test_scores_that_saturate_as_probabilities_are_told_apart():
 def test_early_stopping_keeps_the_round_with_the_largest(eval_metric):
     X, y = problem(14, n_rows=200, noise=2.0)
     new, truth = problem(15, n_rows=200, noise=2.0)
-    model = AdaBoostMH("stump", n_rounds=300, patience=5, eval_metric=eval_metric)
+    model = AdaBoostMH("stump", n_rounds=300, early_stopping_rounds=5, eval_metric=eval_metric)
     model.fit(X, y, eval_set=(new, truth))
     values = model.history_["validation"]
     assert model.stop_reason_ == "early stopping"
@@ -222,7 +222,9 @@ def test_a_function_says_by_an_attribute_that_larger_is_better():
 
     wins.larger_is_better = True
     values = iter([0.1, 0.4, 0.3, 0.2, 0.2, 0.9])
-    model = AdaBoostMH(n_rounds=50, patience=3, eval_metric=wins).fit(X, y, eval_set=(X, y))
+    model = AdaBoostMH(n_rounds=50, early_stopping_rounds=3, eval_metric=wins).fit(
+        X, y, eval_set=(X, y)
+    )
     assert model.best_iteration_ == model.n_rounds_ == 2
     named = AdaBoostMH(n_rounds=9, eval_metric="roc_auc").fit(X, y, eval_set=(X, y))
     given = AdaBoostMH(n_rounds=9, eval_metric=metrics.roc_auc).fit(X, y, eval_set=(X, y))

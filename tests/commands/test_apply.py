@@ -82,7 +82,7 @@ class TestRoundTrip:
     @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
     def test_so_are_those_of_tables(self, suffix, folder, success, capsys):
         for seed, name in enumerate(("train", "test")):
-            # A column of words is nominal.
+            # A column of words is categorical.
             words = np.array(["red", "blue", "green"])[np.arange(35) % 3]
             io.write_table(f"{name}{suffix}", frame(data(seed)).assign(colour=words))
         argv = ["rank", f"train{suffix}", "--test", f"test{suffix}", "--rounds", 15, *COLUMNS]

@@ -71,7 +71,7 @@ def test_tells_how_two_classes_are_told_apart(path, success, capsys):
     assert facts["ROC AUC"] == f"{model.history_['roc_auc'][-1]:.4g} (training rows)"
     value = f"{model.history_['balanced_accuracy'][-1]:.4g}"
     assert facts["balanced acc."] == f"{value} (training rows)"
-    model = AdaBoostMH("stump", n_rounds=4, patience=2, eval_metric="roc_auc")
+    model = AdaBoostMH("stump", n_rounds=4, early_stopping_rounds=2, eval_metric="roc_auc")
     facts = told(model.fit(X[:40], y[:40], eval_set=(X[40:], y[40:])), path, success, capsys)
     kept = model.history_["roc_auc"][model.n_rounds_ - 1]
     assert facts["ROC AUC"] == f"{kept:.4g} (validation rows)"

@@ -51,10 +51,17 @@ class TestRank:
 
     def test_validation_chooses_the_rounds(self, letor, success, capsys, data):
         argv = ["rank", letor / "train.txt", "--validate", letor / "vali.txt.gz"]
-        argv += ["--metric", "ndcg@5", "--patience", 7, "--model", letor / "m.edgewise"]
+        argv += [
+            "--metric",
+            "ndcg@5",
+            "--early-stopping-rounds",
+            7,
+            "--model",
+            letor / "m.edgewise",
+        ]
         out = success(argv, capsys)
         train, held = data(0), data(1)
-        model = RankBoost(patience=7, eval_metric="ndcg@5", random_state=0).fit(
+        model = RankBoost(early_stopping_rounds=7, eval_metric="ndcg@5", random_state=0).fit(
             train.X, train.y, train.qid, eval_set=(held.X, held.y, held.qid)
         )
         assert model.n_rounds_ < model.history_.n_rounds
@@ -140,13 +147,17 @@ class TestRank:
         success([*argv, "--rounds", 2, "--model", letor / "m.edgewise"], capsys)
         model = edgewise.load(letor / "m.edgewise")
         assert (model.criterion, model.learning_rate, model.n_rounds) == ("energy", 0.5, 2)
-        argv = ["rank", letor / "train.txt", "--monotone", "none", "--pair-weight", "equal"]
+        argv = ["rank", letor / "train.txt", "--monotonic-cst", "none", "--pair-weight", "equal"]
         argv += ["--query-weight", "pairs", "--rounds", 2, "--model", letor / "m.edgewise"]
         success(argv, capsys)
         model = edgewise.load(letor / "m.edgewise")
-        assert (model.monotone, model.pair_weight, model.query_weight) == ("none", "equal", "pairs")
-        argv = ["rank", letor / "train.txt", "--monotone", "increasing", "--learner", "tree"]
-        assert "--monotone" in failure(argv, capsys)
+        assert (model.monotonic_cst, model.pair_weight, model.query_weight) == (
+            "none",
+            "equal",
+            "pairs",
+        )
+        argv = ["rank", letor / "train.txt", "--monotonic-cst", "increasing", "--learner", "tree"]
+        assert "--monotonic-cst" in failure(argv, capsys)
 
     def test_choices_are_those_of_the_library(self):
         assert rank.LEARNERS == LEARNER_NAMES
@@ -241,7 +252,7 @@ class TestRankErrors:
             ("train.txt --test test.txt --scores folder", "--scores must be the name of a file"),
             ("train.txt --test test.txt --scores test.txt", "given as --test and --scores"),
             ("train.txt --scores s.txt", "give --test"),
-            ("train.txt --patience 3", "give --validate"),
+            ("train.txt --early-stopping-rounds 3", "give --validate"),
             ("train.txt --metric best", "--metric: name must be one of 'map'"),
             ("train.txt --criterion energy --learner tree", "goes with --learner stump"),
             ("train.txt --target grade", "--target is for tables"),

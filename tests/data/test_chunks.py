@@ -15,8 +15,8 @@ from edgewise import AdaBoostMH
 from edgewise.data import (
     Aligned,
     Bins,
+    CategoricalColumn,
     Chunks,
-    NominalColumn,
     NumericColumn,
     SparseColumn,
     as_table,
@@ -248,11 +248,15 @@ def test_infinite_values_are_those_of_the_choice(kind):
     assert as_table(X, "value").column(1).values[3] == np.inf
 
 
-def test_declared_columns_are_nominal_in_all_pieces():
+def test_declared_columns_are_categorical_in_all_pieces():
     values = np.random.default_rng(0).integers(0, 4, (N, 3)).astype(float)
-    whole = AdaBoostMH(n_rounds=5, learner="stump", nominal=[1], random_state=0).fit(values, Y)
+    whole = AdaBoostMH(n_rounds=5, learner="stump", categorical_features=[1], random_state=0).fit(
+        values, Y
+    )
     X = Chunks.rows_of(cut(values), memory=1)
-    model = AdaBoostMH(n_rounds=5, learner="stump", nominal=[1], random_state=0).fit(X, Y)
+    model = AdaBoostMH(n_rounds=5, learner="stump", categorical_features=[1], random_state=0).fit(
+        X, Y
+    )
     assert np.array_equal(model.decision_function(X), whole.decision_function(values))
 
 
@@ -271,7 +275,7 @@ def test_only_one_lazy_block_is_asked_for_at_a_time():
 
 def test_a_run_without_values_goes_with_the_others():
     nothing = NumericColumn(np.full(2, np.nan))
-    words = NominalColumn(np.array([0, 1], np.uint32), ("a", "b"))
+    words = CategoricalColumn(np.array([0, 1], np.uint32), ("a", "b"))
     numbers = NumericColumn(np.array([1, 2]))
     few = SparseColumn(np.array([1], np.int32), np.array([5.0]), 3)
     assert joined([nothing, words], "x").codes.tolist() == [2, 2, 0, 1]

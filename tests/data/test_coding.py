@@ -27,14 +27,14 @@ def assert_same(ours, theirs):
             assert mine.has_values == other.has_values
         else:
             assert mine.categories == other.categories
-    for kind in ("dense", "sparse", "nominal"):
+    for kind in ("dense", "sparse", "categorical"):
         mine, other = getattr(ours, kind), getattr(theirs, kind)
         np.testing.assert_array_equal(mine.columns, other.columns)
     for field in ("starts", "rows", "codes", "common"):
         np.testing.assert_array_equal(getattr(ours.sparse, field), getattr(theirs.sparse, field))
     np.testing.assert_array_equal(ours.dense.codes, theirs.dense.codes)
     assert ours.dense.codes.dtype == theirs.dense.codes.dtype
-    for mine, other in zip(ours.nominal.codes, theirs.nominal.codes, strict=True):
+    for mine, other in zip(ours.categorical.codes, theirs.categorical.codes, strict=True):
         np.testing.assert_array_equal(mine, other)
 
 

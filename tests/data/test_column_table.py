@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise.data import NominalColumn, NumericColumn, SparseColumn
+from edgewise.data import CategoricalColumn, NumericColumn, SparseColumn
 from edgewise.data.column_table import ColumnTable, taken
 
 
@@ -12,7 +12,7 @@ def table():
     return ColumnTable(
         [
             NumericColumn(np.array([1, 2, 3], dtype=np.uint8)),
-            NominalColumn(np.array([1, 2, 0], dtype=np.uint32), ("red", "blue")),
+            CategoricalColumn(np.array([1, 2, 0], dtype=np.uint32), ("red", "blue")),
             SparseColumn(np.array([2], dtype=np.int32), np.array([5.0]), 3),
         ],
         ["year", "colour", "count"],
@@ -26,7 +26,7 @@ def test_columns_by_place_and_name(table):
     assert table.column(1).categories == ("red", "blue")
     assert [type(column) for column in table.columns()] == [
         NumericColumn,
-        NominalColumn,
+        CategoricalColumn,
         SparseColumn,
     ]
 
@@ -47,9 +47,9 @@ def test_rows(table):
     assert table.column(0).values.tolist() == [1, 2, 3]
 
 
-def test_columns_declared_nominal_stay_so(table):
+def test_columns_declared_categorical_stay_so(table):
     part = table.declare([0]).take(np.array([2, 0]))
-    assert isinstance(part.column(0), NominalColumn)
+    assert isinstance(part.column(0), CategoricalColumn)
 
 
 def test_infinite_values_are_dealt_with_as_in_any_table():

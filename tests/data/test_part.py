@@ -13,7 +13,7 @@ shapes = st.fixed_dictionaries(
         "seed": st.integers(0, 10**6),
         "n": st.integers(1, 50),
         "numeric": st.integers(0, 5),
-        "nominal": st.integers(0, 2),
+        "categorical": st.integers(0, 2),
         "storage": st.sampled_from(["dense", "sparse", "auto"]),
         "levels": st.sampled_from([3, 400]),
     }
@@ -26,19 +26,19 @@ def compiled_pick(*arguments):
     return compiled.pick_rows(*arguments)
 
 
-def make_table(seed, n, numeric, nominal, storage, levels):
+def make_table(seed, n, numeric, categorical, storage, levels):
     rng = np.random.default_rng(seed)
-    X = rng.integers(levels, size=(n, numeric + nominal)).astype(float)
+    X = rng.integers(levels, size=(n, numeric + categorical)).astype(float)
     X[:, 1::2][rng.random(X[:, 1::2].shape) < 0.6] = 0.0
     X[rng.random(X.shape) < 0.1] = np.nan
-    table = as_table(X).declare(list(range(numeric, numeric + nominal)))
+    table = as_table(X).declare(list(range(numeric, numeric + categorical)))
     return encode(table, fit_bins(table, None, 1000), storage)
 
 
 @settings(max_examples=60)
 @given(shapes, st.booleans(), st.sampled_from([pick_rows, compiled_pick]), st.data())
 def test_codes_are_those_of_the_rows(shape, all_dense, pick, data):
-    if shape["numeric"] + shape["nominal"] == 0:
+    if shape["numeric"] + shape["categorical"] == 0:
         shape = {**shape, "numeric": 1}
     whole = make_table(**shape)
     store = PartStore(whole, pick, all_dense)
@@ -49,7 +49,7 @@ def test_codes_are_those_of_the_rows(shape, all_dense, pick, data):
         assert part.n_rows == len(rows)
         assert part.n_columns == whole.n_columns
         np.testing.assert_array_equal(part.splittable, whole.splittable)
-        np.testing.assert_array_equal(part.splittable_nominal, whole.splittable_nominal)
+        np.testing.assert_array_equal(part.splittable_categorical, whole.splittable_categorical)
         for j in data.draw(st.permutations(range(whole.n_columns))):
             np.testing.assert_array_equal(part.codes(j), whole.codes(j)[rows], err_msg=str(j))
         if all_dense:

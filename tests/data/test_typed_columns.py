@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from edgewise.data import (
-    NominalColumn,
+    CategoricalColumn,
     NumericColumn,
     SparseColumn,
     as_table,
@@ -172,11 +172,11 @@ def test_arrays_get_made_up_names():
     assert as_table(np.zeros((2, 2))).name(1) == "x1"
 
 
-# Nominal columns
+# Categorical columns
 
 COLOURS = ["red", None, "blue", "red", "green", None]
 
-NOMINAL = {
+CATEGORICAL = {
     "pandas objects": lambda values: pd.DataFrame({"c": pd.Series(values, dtype=object)}),
     "pandas default": lambda values: pd.DataFrame({"c": values}),
     "pandas string": lambda values: pd.DataFrame({"c": pd.Series(values, dtype="string")}),
@@ -196,18 +196,18 @@ def decoded(column):
     return [names[code] for code in column.codes]
 
 
-@pytest.mark.parametrize("kind", NOMINAL)
+@pytest.mark.parametrize("kind", CATEGORICAL)
 def test_strings_and_categories_are_coded(kind):
     values = [value or "blue" for value in COLOURS]
-    column = as_table(NOMINAL[kind](values)).column(0)
-    assert isinstance(column, NominalColumn)
+    column = as_table(CATEGORICAL[kind](values)).column(0)
+    assert isinstance(column, CategoricalColumn)
     assert decoded(column) == values
     assert sorted(column.categories) == ["blue", "green", "red"]
 
 
-@pytest.mark.parametrize("kind", NOMINAL)
+@pytest.mark.parametrize("kind", CATEGORICAL)
 def test_strings_and_categories_with_none_have_a_missing_code(kind):
-    column = as_table(NOMINAL[kind](COLOURS)).column(0)
+    column = as_table(CATEGORICAL[kind](COLOURS)).column(0)
     assert decoded(column) == COLOURS
     assert column.missing_code == 3
     assert np.flatnonzero(column.codes == column.missing_code).tolist() == [1, 5]

@@ -24,7 +24,7 @@ TEST = b"6.5,7.5,0\n8.5,9.5,1\n"
 def real(request: pytest.FixtureRequest) -> datasets.Dataset:
     """Load the real set of the given name where it is on this machine; never download it."""
     name = request.param
-    if datasets.info(name).n_nominal:
+    if datasets.info(name).n_categorical:
         pytest.importorskip("pandas")
     if not datasets.available(name):
         pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import fetch, registry
+from edgewise.datasets import registry
 from edgewise.datasets.fetch import File, Source, Store, values_sha256
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -213,13 +213,3 @@ def test_an_archive_without_the_member_is_a_mismatch(toy, publisher, page):
     source = Source(f"{publisher.address}{page}", "train.data")
     with pytest.raises(datasets.DatasetMismatchError, match="zip archive"):
         content_of(dataclasses.replace(toy.train[0], sources=(source,)))
-
-
-def test_writing_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    def full_disk(self: Path, target: Path) -> Path:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Path, "replace", full_disk)
-    with pytest.raises(OSError, match="no space"):
-        fetch.write_atomically(tmp_path / "a" / "b.gz", b"content")
-    assert files_below(tmp_path) == []

@@ -27,7 +27,7 @@ def test_every_entry_is_complete(name):
     assert facts.source.startswith("http")
     assert min(facts.n_train, facts.n_features, facts.n_classes) > 0
     assert facts.n_test >= 0
-    assert 0 <= facts.n_nominal <= facts.n_features
+    assert 0 <= facts.n_categorical <= facts.n_features
     for file in entry.files:
         assert re.fullmatch("[0-9a-f]{64}", file.sha256)
         assert all(source.url.startswith("https://") for source in file.sources)
@@ -38,7 +38,7 @@ def test_every_entry_is_complete(name):
 
 @pytest.mark.parametrize("name", datasets.names())
 def test_every_set_has_its_own_function(name, tmp_path):
-    if datasets.info(name).n_nominal:
+    if datasets.info(name).n_categorical:
         pytest.importorskip("pandas")
     path = registry.ENTRIES[name].files[0].path
     with pytest.raises(datasets.DatasetNotFoundError, match=re.escape(path)):
@@ -63,7 +63,7 @@ def test_a_loaded_set_carries_its_facts(toy, cache):
         ({"n_test": 1}, "toy, test: expected 1 rows, found 2"),
         ({"n_features": 3}, "toy, train: expected 3 columns, found 2"),
         ({"n_classes": 3}, "toy, train: expected 3 classes, found 2"),
-        ({"n_nominal": 1}, "toy, train: expected 1 nominal columns, found 0"),
+        ({"n_categorical": 1}, "toy, train: expected 1 categorical columns, found 0"),
     ],
 )
 def test_wrong_counts_are_refused(toy, cache, monkeypatch, wrong, message):
@@ -100,11 +100,15 @@ def test_without_a_split_every_row_must_be_there(toy, cache, monkeypatch):
         datasets.load("toy")
 
 
-def test_without_pandas_a_set_with_nominal_columns_says_how_to_go_on(toy, monkeypatch, publisher):
-    info = dataclasses.replace(toy.info, n_nominal=1)
+def test_without_pandas_a_set_with_categorical_columns_says_how_to_go_on(
+    toy, monkeypatch, publisher
+):
+    info = dataclasses.replace(toy.info, n_categorical=1)
     monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info))
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r"name='toy' has nominal columns.*edgewise\[frames\]"):
+    with pytest.raises(
+        ImportError, match=r"name='toy' has categorical columns.*edgewise\[frames\]"
+    ):
         datasets.load("toy")
     assert publisher.requests == []
 

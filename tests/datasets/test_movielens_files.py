@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise.data.columns import NominalColumn, NumericColumn
+from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.datasets import movielens_files as files
 
 
@@ -104,10 +104,10 @@ class TestMovies:
             files.movies_1m(b"1::Toy Story (1995)::Cartoon\n")
 
 
-def test_nominal_columns_have_sorted_categories():
+def test_categorical_columns_have_sorted_categories():
     users = files.users_100k(b"1|24|M|writer|1\n2|53|F|artist|2\n3|30|F|writer|3\n")
     occupation = column(users, "occupation")
-    assert isinstance(occupation, NominalColumn)
+    assert isinstance(occupation, CategoricalColumn)
     assert occupation.categories == ("artist", "writer")
     assert occupation.codes.dtype == np.uint32
     assert occupation.codes.tolist() == [1, 0, 1]

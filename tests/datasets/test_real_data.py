@@ -35,13 +35,13 @@ def test_shapes_and_classes(real):
         else:
             assert y.shape == (n_rows,)
             assert len(np.unique(y)) == facts.n_classes
-        if facts.n_nominal:
+        if facts.n_categorical:
             assert tuple(X.columns) == real.feature_names
             assert X.index.tolist() == list(range(n_rows))
-            nominal = X.select_dtypes("category")
-            assert nominal.shape[1] == facts.n_nominal
-            assert np.isfinite(X.drop(columns=nominal.columns)).all(axis=None)
-            assert not any("?" in X[name].cat.categories for name in nominal)
+            categorical = X.select_dtypes("category")
+            assert categorical.shape[1] == facts.n_categorical
+            assert np.isfinite(X.drop(columns=categorical.columns)).all(axis=None)
+            assert not any("?" in X[name].cat.categories for name in categorical)
         else:
             assert np.isfinite(X.data if sparse.issparse(X) else X).all()
 

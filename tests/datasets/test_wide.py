@@ -5,11 +5,11 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from edgewise import AdaBoostMH
-from edgewise.data import NominalColumn, as_table
+from edgewise.data import CategoricalColumn, as_table
 from edgewise.datasets import make_wide
 from edgewise.datasets.wide import WideTable
 
-SMALL = {"n_numeric": 150, "n_nominal": 20, "informative": 30, "redundant": 20}
+SMALL = {"n_numeric": 150, "n_categorical": 20, "informative": 30, "redundant": 20}
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +22,10 @@ def test_the_default_shape_is_that_of_the_kdd_cup():
     assert task.X_train.shape == (200, 15_000)
     assert task.X_test.shape == (100, 15_000)
     assert len(task.informative) == 300
-    nominal = [
-        isinstance(task.X_train.column(j), NominalColumn) for j in (0, 14_739, 14_740, 14_999)
+    categorical = [
+        isinstance(task.X_train.column(j), CategoricalColumn) for j in (0, 14_739, 14_740, 14_999)
     ]
-    assert nominal == [False, False, True, True]
+    assert categorical == [False, False, True, True]
 
 
 def test_the_same_seed_gives_the_same_task_and_another_seed_another(task):
@@ -45,7 +45,7 @@ def test_columns_are_the_same_whatever_the_block_and_whatever_was_made_before(ta
     whole = task.X_train.array()
     np.testing.assert_array_equal(table.array(100, 160), whole[:, 100:160])
     for j, column in enumerate(table.columns()):
-        if isinstance(column, NominalColumn):
+        if isinstance(column, CategoricalColumn):
             present = column.codes < column.missing_code
             np.testing.assert_array_equal(column.codes[present], whole[present, j])
             assert list(column.categories) == sorted(column.categories)

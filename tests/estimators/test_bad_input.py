@@ -61,8 +61,8 @@ def test_bad_rows(table, message):
     ids=["strings", "categories", "polars"],
 )
 @pytest.mark.parametrize("learner", [Stump(), [Stump()], Product(Stump()), Tree(Stump())], ids=repr)
-def test_nominal_columns_that_a_learner_cannot_use(table, learner):
-    message = r"X has the nominal column 'b'.*cannot use.*Indicator"
+def test_categorical_columns_that_a_learner_cannot_use(table, learner):
+    message = r"X has the categorical column 'b'.*cannot use.*Indicator"
     with pytest.raises(ValueError, match=message):
         AdaBoostMH(learner, n_rounds=2).fit(table, Y)
     assert AdaBoostMH(n_rounds=2).fit(table, Y).n_rounds_ == 2
@@ -75,13 +75,13 @@ def test_numeric_columns_that_a_learner_cannot_use(learner):
     table = frame(b=["u", "v"] * (N // 2))
     with pytest.raises(ValueError, match=r"X has the numeric column 'a'.*cannot use.*Stump"):
         AdaBoostMH(learner, n_rounds=2).fit(table, Y)
-    nominal = AdaBoostMH(learner, n_rounds=2, nominal=["a"]).fit(table, Y)
-    assert nominal.n_rounds_ == 2
+    categorical = AdaBoostMH(learner, n_rounds=2, categorical_features=["a"]).fit(table, Y)
+    assert categorical.n_rounds_ == 2
 
 
-def test_a_declared_nominal_column_is_nominal():
-    with pytest.raises(ValueError, match=r"X has the nominal column 'x1'"):
-        AdaBoostMH(Stump(), n_rounds=2, nominal=[1]).fit(X, Y)
+def test_a_declared_categorical_column_is_categorical():
+    with pytest.raises(ValueError, match=r"X has the categorical column 'x1'"):
+        AdaBoostMH(Stump(), n_rounds=2, categorical_features=[1]).fit(X, Y)
 
 
 def test_an_array_of_mixed_objects():
@@ -162,11 +162,11 @@ WRONG_TYPE = {
     "loss": [3],
     "learning_rate": ["fast", True, [0.1]],
     "subsample": ["half", None, True, [0.5]],
-    "nominal": [3, "x0", [1.0], [None], [True]],
+    "categorical_features": [3, "x0", [1.0], [None], [True]],
     "factorized": [1, "yes", None],
     "class_weight": [3, [1.0, 2.0, 3.0]],
     "validation_fraction": ["half", [0.1], True],
-    "patience": [2.0, "3", True],
+    "early_stopping_rounds": [2.0, "3", True],
     "time_limit": ["long", True],
     "max_bins": [16.0, "16", None, True],
     "n_jobs": ["two", 1.5],
@@ -183,14 +183,14 @@ WRONG_VALUE = {
     "loss": ["hinge", "Logistic"],
     "learning_rate": [0.0, -0.1, 1.5, np.nan, np.inf],
     "subsample": [0.0, -0.5, 1.01, np.nan],
-    "nominal": [["x0"], [3], [-1]],
+    "categorical_features": [["x0"], [3], [-1]],
     "init_weights": [
         "even", None, np.ones((N, 2)), np.ones((N - 1, 3)), -np.ones((N, 3)), np.zeros((N, 3)),
         np.full((N, 3), np.nan), [["a"] * 3] * N,
     ],
     "class_weight": ["even", {7: 1.0}, {0: -1.0}, {0: np.nan}, {0: 0, 1: 0, 2: 0}, {0: "heavy"}],
     "validation_fraction": [0.0, 1.0, -0.5, np.nan, 1e-6],
-    "patience": [0, -3],
+    "early_stopping_rounds": [0, -3],
     "eval_metric": ["auc", None, 3],
     "time_limit": [0.0, -1.0, np.nan],
     "max_bins": [1, 0, 65_536],
@@ -210,7 +210,7 @@ def cases(table):
 
 @pytest.mark.parametrize(("name", "value"), cases(WRONG_TYPE))
 def test_a_setting_of_the_wrong_type(name, value):
-    others = {"validation_fraction": 0.2} if name == "patience" else {}
+    others = {"validation_fraction": 0.2} if name == "early_stopping_rounds" else {}
     model = AdaBoostMH(**{"n_rounds": 2, **others, name: value})
     with pytest.raises((TypeError, ValueError), match=rf"\b{name}\b"):
         model.fit(X, Y)
@@ -219,7 +219,7 @@ def test_a_setting_of_the_wrong_type(name, value):
 
 @pytest.mark.parametrize(("name", "value"), cases(WRONG_VALUE))
 def test_a_setting_of_the_wrong_value(name, value):
-    others = {"validation_fraction": 0.2} if name == "patience" else {}
+    others = {"validation_fraction": 0.2} if name == "early_stopping_rounds" else {}
     model = AdaBoostMH(**{"n_rounds": 2, **others, name: value})
     with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
         model.fit(X, Y)
@@ -391,8 +391,8 @@ def test_two_kinds_of_validation_rows():
 
 
 def test_patience_without_validation_rows():
-    with pytest.raises(ValueError, match=r"patience needs rows to validate on"):
-        AdaBoostMH(n_rounds=2, patience=3).fit(X, Y)
+    with pytest.raises(ValueError, match=r"early_stopping_rounds needs rows to validate on"):
+        AdaBoostMH(n_rounds=2, early_stopping_rounds=3).fit(X, Y)
 
 
 def test_errors_say_what_came_and_what_would_be_right():

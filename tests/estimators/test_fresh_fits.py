@@ -31,7 +31,7 @@ def test_the_last_checkpoint_is_the_model_that_fit_returns(blobs, tmp_path, same
     model = AdaBoostMH(
         n_rounds=100,
         validation_fraction=0.3,
-        patience=5,
+        early_stopping_rounds=5,
         random_state=0,
         callbacks=[Checkpoint(path)],
     ).fit(X, y)

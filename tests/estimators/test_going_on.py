@@ -58,7 +58,7 @@ def test_a_column_without_any_value_is_missing_whatever_its_type():
 
 def test_columns_declared_by_name_are_known_in_arrays_later(tmp_path):
     frame = pd.DataFrame({"a": X[:, 0], "code": Y * 7})
-    model = AdaBoostMH(n_rounds=5, nominal=["code"]).fit(frame, Y)
+    model = AdaBoostMH(n_rounds=5, categorical_features=["code"]).fit(frame, Y)
     expected = model.decision_function(frame)
     model.save(tmp_path / "model.edgewise")
     for one in (model, load(tmp_path / "model.edgewise")):

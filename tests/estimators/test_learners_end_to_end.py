@@ -126,7 +126,9 @@ def test_predictions_hang_together(case, setting):
     ("kind", "votes"), list(zip(KINDS, ["abstain", "discrete", "real"], strict=True))
 )
 def test_the_bound_is_the_loss_of_the_scores_and_holds_in_every_round(case, kind, votes):
-    """Seed 000: the product of the Z is R_e(f), which is at least the Hamming loss."""
+    """Kégl and Busa-Fekete 2009a: the product of the Z is R_e(f), which is at least the Hamming
+    loss.
+    """
     model, data = make(case, votes=votes, loss="exponential", init_weights="uniform")
     X = data()
     y = targets(X, kind)
@@ -282,8 +284,10 @@ def test_every_model_can_be_put_into_words(case, kind):
 )
 def test_the_constant_reads_as_always(learner):
     X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]] * 4, [0, 0, 1, 0, 0, 0] + [0] * 18
-    nominal = [0] if learner.kinds() == {"nominal"} else None
-    model = AdaBoostMH(learner, n_rounds=1, nominal=nominal, init_weights="uniform").fit(X, y)
+    categorical = [0] if learner.kinds() == {"categorical"} else None
+    model = AdaBoostMH(
+        learner, n_rounds=1, categorical_features=categorical, init_weights="uniform"
+    ).fit(X, y)
     assert set(np.sign(model.decision_function(X)).tolist()) == {-1.0}
     assert "(always)" in str(model.rules()[0])
 
@@ -302,7 +306,7 @@ def test_margins_are_shares_of_the_largest_possible_score(case):
 
 @cases
 def test_validation_rows_are_scored_as_predictions_are(case):
-    model, data = make(case, n_rounds=12, patience=3)
+    model, data = make(case, n_rounds=12, early_stopping_rounds=3)
     X, held_out = data(), data(30, seed=1)
     y, y_held_out = targets(X), targets(held_out)
     model.fit(X, y, eval_set=(held_out, y_held_out))

@@ -148,17 +148,18 @@ WRONG = {
     "criterion": ["gain", None, 3, ["edge"]],
     "step": ["long", 3, ["exact"]],
     "learning_rate": ["fast", True, 0.0, -0.1, 1.5, np.nan, None],
-    "monotone": [None, 3, "up", [1, 0], [1, 0, 2], [1, 0, np.nan], np.ones((3, 1)), ["a", "b", "c"],
+    "monotonic_cst": [None, 3, "up", [1, 0], [1, 0, 2], [1, 0, np.nan], np.ones((3, 1)),
+                      ["a", "b", "c"],
                  {"z": 1}, {"x0": 2}, {"x0": "up"}],
     "pair_weight": ["root", None, 3, ["equal"]],
     "query_weight": ["sum", None, 3, []],
     "subsample": ["half", None, True, 0.0, 1.01, np.nan],
     "validation_fraction": ["half", True, 0.0, 1.0, np.nan, 1e-6],
-    "patience": [2.0, "3", True, 0],
+    "early_stopping_rounds": [2.0, "3", True, 0],
     "time_limit": ["long", True, 0.0, -1.0, np.nan],
     "max_bins": [16.0, "16", True, 1, 65_536],
     "infinite": ["drop", None, 3],
-    "nominal": [3, "x0", [1.0], [None], ["x9"], [3], [-1]],
+    "categorical_features": [3, "x0", [1.0], [None], ["x9"], [3], [-1]],
     "n_jobs": ["two", 1.5, 0],
     "random_state": ["abc", 1.5, -1],
     "verbose": ["loud", [1]],
@@ -182,7 +183,7 @@ def cases(table):
     cases(WRONG),
 )
 def test_a_wrong_setting(name, value):
-    others = {"validation_fraction": 0.2} if name == "patience" else {}
+    others = {"validation_fraction": 0.2} if name == "early_stopping_rounds" else {}
     model = RankBoost(**{"n_rounds": 2, **others, name: value})
     refuses(rf"\b{name}\b", model.fit, X, Y, QID)
     refuses(rf"\b{name}\b", model.fit_pairs, X, [[0, 1], [2, 3]])
@@ -205,9 +206,11 @@ def test_settings_that_do_not_go_together():
     refuses(r"base of a Product must", fit, learner=Product(Feature()))
     refuses(r"base of a Tree must", fit, learner=Tree(Feature()))
     for learner in ("product", "tree", "feature"):
-        for monotone in ("increasing", [1, 0, -1], {"x0": 1}):
-            refuses(r"monotone=.*thresholds", fit, learner=learner, monotone=monotone)
-    refuses(r"patience needs rows to validate on", fit, patience=3)
+        for monotonic_cst in ("increasing", [1, 0, -1], {"x0": 1}):
+            refuses(
+                r"monotonic_cst=.*thresholds", fit, learner=learner, monotonic_cst=monotonic_cst
+            )
+    refuses(r"early_stopping_rounds needs rows to validate on", fit, early_stopping_rounds=3)
     refuses(
         r"validation_fraction or eval_set",
         RankBoost(validation_fraction=0.5).fit, X, Y, QID, eval_set=(X, Y, QID),
@@ -215,8 +218,8 @@ def test_settings_that_do_not_go_together():
 
 
 def test_columns_that_a_learner_cannot_use():
-    refuses(r"nominal column 'b'", RankBoost(Stump()).fit, WORDS, Y, QID)
-    refuses(r"nominal column 'b'", RankBoost("feature").fit, WORDS, Y, QID)
+    refuses(r"categorical column 'b'", RankBoost(Stump()).fit, WORDS, Y, QID)
+    refuses(r"categorical column 'b'", RankBoost("feature").fit, WORDS, Y, QID)
     refuses(r"numeric column 'a'", RankBoost(Indicator()).fit, WORDS, Y, QID)
 
 
@@ -339,7 +342,7 @@ BAD_FITS = {
     "pairs": lambda model: model.fit_pairs(X[:, :2], [[0, 0]]),
     "setting": lambda model: model.set_params(n_rounds=-1).fit(X, Y, QID),
     "criterion": lambda model: model.set_params(learner="tree", criterion="energy").fit(X, Y, QID),
-    "monotone": lambda model: model.set_params(monotone=[1]).fit(X, Y, QID),
+    "monotonic_cst": lambda model: model.set_params(monotonic_cst=[1]).fit(X, Y, QID),
     "eval_set": lambda model: model.fit(X[:, :2], Y, QID, eval_set=(X, Y, QID)),
 }
 

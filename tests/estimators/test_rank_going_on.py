@@ -29,7 +29,7 @@ def same(left, right, names=("edge", "alpha", "energy", "bound", "ranking_loss",
 CASES = {
     "default": {},
     "whole steps": {"learning_rate": 1.0},
-    "increasing": {"monotone": "increasing", "learning_rate": 1.0},
+    "increasing": {"monotonic_cst": "increasing", "learning_rate": 1.0},
     "energy": {"criterion": "energy"},
     "exact": {"step": "exact"},
     "low": {"q_def": 0},
@@ -133,7 +133,7 @@ def test_the_metric_of_every_round(metric, learner):
 def test_patience(metric, larger):
     X, y, qid = documents(noise=4.0)
     later = documents(1, noise=4.0)
-    model = RankBoost(n_rounds=300, patience=8, eval_metric=metric, learning_rate=1.0)
+    model = RankBoost(n_rounds=300, early_stopping_rounds=8, eval_metric=metric, learning_rate=1.0)
     model.fit(X, y, qid, eval_set=later)
     seen = model.history_["validation"]
     assert model.stop_reason_ == "early stopping"
@@ -272,9 +272,9 @@ def test_an_error_in_a_callback_leaves_the_model_as_it_was():
 def test_checkpoints_are_models(tmp_path):
     X, y, qid = documents()
     path = tmp_path / "ranker"
-    model = RankBoost(n_rounds=40, patience=3, learning_rate=1.0, callbacks=[Checkpoint(path)]).fit(
-        X, y, qid, eval_set=documents(1)
-    )
+    model = RankBoost(
+        n_rounds=40, early_stopping_rounds=3, learning_rate=1.0, callbacks=[Checkpoint(path)]
+    ).fit(X, y, qid, eval_set=documents(1))
     saved = load(path)
     assert saved.n_rounds_ == model.n_rounds_ < model.history_.n_rounds
     assert (saved.best_iteration_, saved.stop_reason_) == (
@@ -354,7 +354,7 @@ def test_a_rule_that_orders_few_pairs_rightly_lowers_the_loss(options):
 
 def test_clone_and_pickle():
     X, y, qid = documents()
-    model = RankBoost("product", n_rounds=5, monotone="none", random_state=3).fit(X, y, qid)
+    model = RankBoost("product", n_rounds=5, monotonic_cst="none", random_state=3).fit(X, y, qid)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     assert not hasattr(fresh, "terms_")

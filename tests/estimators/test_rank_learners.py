@@ -203,16 +203,18 @@ def test_categories_are_told_apart_by_subsets():
     assert isinstance(rule, Subset)
     assert len({*rule.values[[0, 2]].tolist()}) == 1
     assert rule.values[0] == -rule.values[1]
-    declared = RankBoost(n_rounds=3, nominal=[0]).fit((kinds > "b")[:, None] * 7.0, kinds > "b")
+    declared = RankBoost(n_rounds=3, categorical_features=[0]).fit(
+        (kinds > "b")[:, None] * 7.0, kinds > "b"
+    )
     assert isinstance(declared.terms_.rule(0), Subset)
 
 
 def test_a_list_takes_the_best_of_what_its_learners_find():
     frame, y, qid = documents(3)
     X = frame[NUMBERS]
-    stump = RankBoost(Stump(), n_rounds=1, monotone="none").fit(X, y, qid)
-    product = RankBoost(Product(Stump()), n_rounds=1, monotone="none").fit(X, y, qid)
-    both = RankBoost([Stump(), Product(Stump())], n_rounds=1, monotone="none").fit(X, y, qid)
+    stump = RankBoost(Stump(), n_rounds=1, monotonic_cst="none").fit(X, y, qid)
+    product = RankBoost(Product(Stump()), n_rounds=1, monotonic_cst="none").fit(X, y, qid)
+    both = RankBoost([Stump(), Product(Stump())], n_rounds=1, monotonic_cst="none").fit(X, y, qid)
     sizes = [abs(model.history_["edge"][0]) for model in (stump, product, both)]
     assert sizes[2] == pytest.approx(max(sizes[:2]), abs=1e-7)
 

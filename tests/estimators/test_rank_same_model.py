@@ -41,9 +41,9 @@ CASES = {
     "edge": {},
     "exact steps": {"step": "exact"},
     "energy": {"criterion": "energy"},
-    "energy, free": {"criterion": "energy", "monotone": "none", "learning_rate": 1.0},
-    "increasing": {"monotone": "increasing", "learning_rate": 1.0},
-    "free": {"monotone": "none"},
+    "energy, free": {"criterion": "energy", "monotonic_cst": "none", "learning_rate": 1.0},
+    "increasing": {"monotonic_cst": "increasing", "learning_rate": 1.0},
+    "free": {"monotonic_cst": "none"},
     "low": {"q_def": 0},
     "high": {"q_def": 1, "criterion": "energy"},
     "abstain": {"learner": Stump(missing="abstain")},
@@ -157,7 +157,7 @@ def test_dense_and_sparse_tables(backend, name):
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", Indicator(), Product(Indicator())])
-def test_nominal_columns(backend, learner):
+def test_categorical_columns(backend, learner):
     X, y, qid, weights = documents()
     rng = np.random.default_rng(4)
     words = np.array(list("pqrst"))
@@ -197,7 +197,11 @@ def test_rules_that_differ_on_missing_values_only(backend, seed):
     for name in ("numpy", "numba"):
         backend(name)
         model = RankBoost(
-            n_rounds=60, monotone="increasing", learning_rate=0.5, subsample=0.5, random_state=seed
+            n_rounds=60,
+            monotonic_cst="increasing",
+            learning_rate=0.5,
+            subsample=0.5,
+            random_state=seed,
         )
         models.append(model.fit(X, [0, 1, 2, 0, 1, 2]))
     same(*models)
@@ -230,7 +234,7 @@ def test_grades_and_their_pairs_give_the_same_model(pair_weight, query_weight, k
     pairs, sizes = listed(
         y, qid, pair_weight, query_weight, own, factors if kind == "queries" else ones
     )
-    for options in ({}, {"criterion": "energy"}, {"monotone": "none", "learning_rate": 1.0}):
+    for options in ({}, {"criterion": "energy"}, {"monotonic_cst": "none", "learning_rate": 1.0}):
         model = RankBoost(
             n_rounds=15, pair_weight=pair_weight, query_weight=query_weight, **options
         ).fit(X, y, qid, given)

@@ -1,4 +1,4 @@
-"""Theorem 1 of seed 003 at every round: the bound, what it is made of, and what it bounds."""
+"""Theorem 1 of Iyer 1999 at every round: the bound, what it is made of, and what it bounds."""
 
 import math
 
@@ -72,8 +72,8 @@ CASES = {
     "whole steps": {"learning_rate": 1.0},
     "second method": {"criterion": "energy", "learning_rate": 1.0},
     "exact steps": {"step": "exact"},
-    "free": {"monotone": "none", "learning_rate": 1.0},
-    "increasing": {"monotone": "increasing"},
+    "free": {"monotonic_cst": "none", "learning_rate": 1.0},
+    "increasing": {"monotonic_cst": "increasing"},
     "low": {"q_def": 0},
     "high": {"q_def": 1},
     "abstaining": {"learner": Stump(constant=False, missing="abstain")},
@@ -131,7 +131,7 @@ def test_theorem_1_of_pairs(criterion):
     assert_theorem(model, X, (*pairs.T, weights / weights.sum()))
 
 
-def test_theorem_1_with_nominal_columns():
+def test_theorem_1_with_categorical_columns():
     X, y, qid = documents(2, n=60)
     frame = pd.DataFrame(X, columns=list("abcd")).assign(
         c=pd.Categorical(np.array(list("stuv"))[np.random.default_rng(0).integers(4, size=60)])
@@ -146,7 +146,7 @@ def test_theorem_1_with_nominal_columns():
 def test_a_whole_step_of_the_third_method_leaves_at_most_its_bound(seed, free):
     # Z <= sqrt(1 - r^2), eq. 4.6; signs that must be kept shorten some steps.
     X, y, qid = documents(seed, n=20)
-    model = RankBoost(n_rounds=15, learning_rate=1.0, monotone="none" if free else "learn")
+    model = RankBoost(n_rounds=15, learning_rate=1.0, monotonic_cst="none" if free else "learn")
     history = model.fit(X, y, qid).history_
     usual = np.abs(history["edge"]) < 0.998  # past that a step is cut to a finite length
     least = np.sqrt(1 - history["edge"] ** 2)

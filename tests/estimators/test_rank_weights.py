@@ -9,7 +9,7 @@ SETTINGS = [
     {},
     {"criterion": "energy"},
     {"pair_weight": "equal", "query_weight": "pairs"},
-    {"query_weight": "equal", "monotone": "none"},
+    {"query_weight": "equal", "monotonic_cst": "none"},
     {"learner": "tree"},
     {"learner": "feature"},
 ]

@@ -30,7 +30,7 @@ FAILURES = {
     "no names and bad weights": {"X": X, "sample_weight": -np.ones(60)},
     "infinite rows": {"X": spoiled(X, np.inf)},
     "fewer columns and infinite rows": {"X": spoiled(X[:, :3], np.inf)},
-    "nominal": {"X": FRAME.iloc[:, :3].assign(s="word"), "learner": Stump()},
+    "categorical": {"X": FRAME.iloc[:, :3].assign(s="word"), "learner": Stump()},
     "learner": {"X": X[:, :2], "learner": "twig"},
     "eval_set": {"X": X[:, :2], "eval_set": (X, Y)},
     "setting": {"X": X[:, :2], "votes": "hard"},
@@ -156,10 +156,14 @@ def test_a_warm_start_after_early_stopping_goes_on_from_the_best_round():
     rng = np.random.default_rng(1)
     noise = rng.integers(0, 2, 60)
     model = AdaBoostMH(
-        n_rounds=100, validation_fraction=0.3, patience=5, random_state=0, warm_start=True
+        n_rounds=100,
+        validation_fraction=0.3,
+        early_stopping_rounds=5,
+        random_state=0,
+        warm_start=True,
     ).fit(X, noise)
     best = model.n_rounds_
     assert model.stop_reason_ == "early stopping"
     assert model.history_.n_rounds == best + 5
-    model.set_params(patience=None, n_rounds=best + 20).fit(X, noise)
+    model.set_params(early_stopping_rounds=None, n_rounds=best + 20).fit(X, noise)
     assert model.n_rounds_ == model.history_.n_rounds == best + 20

@@ -104,7 +104,8 @@ def test_settings_come_back(blobs, round_trip):
     X, y = blobs()
     settings = {
         "n_rounds": np.int64(6), "votes": "real", "init_weights": "uniform",
-        "class_weight": "balanced", "validation_fraction": np.float64(0.25), "patience": 3,
+        "class_weight": "balanced", "validation_fraction": np.float64(0.25), 
+        "early_stopping_rounds": 3,
         "eval_metric": "log_loss", "time_limit": 99.5, "max_bins": 17, "infinite": "missing",
         "n_jobs": 1, "random_state": np.int32(4), "verbose": 0, "warm_start": True,
         "factorized": True,
@@ -219,7 +220,7 @@ def test_classes_that_no_file_can_hold(tmp_path):
 
 def test_a_model_after_early_stopping(blobs, round_trip):
     X, y = blobs()
-    model = AdaBoostMH(n_rounds=200, patience=4).fit(X, y, eval_set=blobs(seed=7))
+    model = AdaBoostMH(n_rounds=200, early_stopping_rounds=4).fit(X, y, eval_set=blobs(seed=7))
     assert model.history_.n_rounds > model.n_rounds_
     assert_same_model(model, round_trip(model), X)
 

@@ -114,8 +114,8 @@ def documents(seed=0):
 RANKERS = {
     "default": {},
     "energy": {"criterion": "energy"},
-    "increasing": {"monotone": "increasing", "learning_rate": 1.0},
-    "energy increasing": {"criterion": "energy", "monotone": "increasing"},
+    "increasing": {"monotonic_cst": "increasing", "learning_rate": 1.0},
+    "energy increasing": {"criterion": "energy", "monotonic_cst": "increasing"},
     "product": {"learner": "product"},
     "tree": {"learner": "tree"},
     "feature": {"learner": Feature()},

@@ -163,10 +163,14 @@ NOISY = {"validation_fraction": 0.3, "eval_metric": "log_loss", "learning_rate":
 
 @every_policy
 @pytest.mark.parametrize("learner", ["stump", "product", "tree"])
-@pytest.mark.parametrize("how", ["patience", "callback"])
+@pytest.mark.parametrize("how", ["early_stopping_rounds", "callback"])
 def test_after_early_stopping_training_goes_on_from_the_best_round(learner, policy, how, tmp_path):
-    stopping = {"patience": 3} if how == "patience" else {"callbacks": [EarlyStopping(3)]}
-    straight = {"patience": None, "callbacks": None}
+    stopping = (
+        {"early_stopping_rounds": 3}
+        if how == "early_stopping_rounds"
+        else {"callbacks": [EarlyStopping(3)]}
+    )
+    straight = {"early_stopping_rounds": None, "callbacks": None}
     whole = fit(learner, policy(2), 25, **NOISY)
     model = fit(learner, policy(2), 25, warm_start=True, **NOISY, **stopping)
     assert model.stop_reason_ == "early stopping"
@@ -180,17 +184,17 @@ def test_after_early_stopping_training_goes_on_from_the_best_round(learner, poli
 def test_stopping_early_twice(policy):
     # The second run finds no better round, and ends where it began.
     whole = fit("stump", policy(2), 25, **NOISY)
-    model = fit("stump", policy(2), 25, warm_start=True, **NOISY, patience=3)
+    model = fit("stump", policy(2), 25, warm_start=True, **NOISY, early_stopping_rounds=3)
     best = model.n_rounds_
     model.fit(*data())
     assert model.n_rounds_ == best
-    same(whole, model.set_params(patience=None).fit(*data()))
+    same(whole, model.set_params(early_stopping_rounds=None).fit(*data()))
 
 
 @every_policy
 def test_a_checkpoint_after_early_stopping(policy, tmp_path):
     path = tmp_path / "model"
     whole = fit("stump", policy(2), 25, **NOISY)
-    fit("stump", policy(2), 25, **NOISY, patience=3, callbacks=[Checkpoint(path, 2)])
-    model = load(path).set_params(patience=None, callbacks=None, warm_start=True)
+    fit("stump", policy(2), 25, **NOISY, early_stopping_rounds=3, callbacks=[Checkpoint(path, 2)])
+    model = load(path).set_params(early_stopping_rounds=None, callbacks=None, warm_start=True)
     same(whole, model.fit(*data()))

@@ -47,7 +47,7 @@ def labels(seed=0):
     return X, np.column_stack([X[:, 0] > 0, X[:, 1] + X[:, 4] > 0.5, X[:, 5] > X[:, 0]]).astype(int)
 
 
-def nominal(seed=0):
+def categorical(seed=0):
     rng = np.random.default_rng(seed)
     X, y = classes(3, seed)
     names = np.array(list("abcdefgh"))
@@ -163,8 +163,8 @@ def test_threads_share_the_rows(backend, eager, looked, learner):
     ],
     ids=["indicator", "selector", "product", "tree", "gain"],
 )  # fmt: skip
-def test_twins_with_nominal_columns(backend, eager, looked, learner):
-    both(backend, *nominal(), UNEQUAL, learner=learner, trim=0.8, n_rounds=8)
+def test_twins_with_categorical_columns(backend, eager, looked, learner):
+    both(backend, *categorical(), UNEQUAL, learner=learner, trim=0.8, n_rounds=8)
     assert 0.8 <= min(looked) < 1.0
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from edgewise.io.files import batches, in_batches, reading, replacing, words
+from edgewise.common.files import batches, in_batches, reading, replacing, words
 from edgewise.io.lines import LineError, as_integer, as_number, as_text
 
 
@@ -23,7 +23,7 @@ class TestReading:
             assert stream.read() == b"not packed"
 
     def test_lines_are_numbered_over_batches(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("edgewise.io.files._BATCH", 10)
+        monkeypatch.setattr("edgewise.common.files._BATCH", 10)
         path = tmp_path / "many.txt"
         lines = [b"line %d\n" % number for number in range(1, 100)]
         path.write_bytes(b"".join(lines))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import as_table
-from edgewise.data.columns import NominalColumn
+from edgewise.data.columns import CategoricalColumn
 from edgewise.io import read_table, write_table
 
 CSV = b"""\
@@ -45,7 +45,7 @@ def test_a_csv_file(tmp_path, library, name, pack):
     assert data.docs.tolist() == ["d1", "d2", "d3"]
     table = as_table(data.X)
     colour, price, stock = table.columns()
-    assert isinstance(colour, NominalColumn)
+    assert isinstance(colour, CategoricalColumn)
     assert colour.categories == ("blue", "red")
     assert np.array_equal(price.values, [9.5, np.nan, 0.1], equal_nan=True)
     assert stock.values.tolist() == [3, 4, 5]
@@ -74,7 +74,7 @@ def test_a_parquet_file_keeps_its_kinds(tmp_path, library):
     data = read_table(path, query="query", library=library)
     assert data.qid.tolist() == ["7", "7", "8"]
     kind, price, sold = as_table(data.X).columns()
-    assert isinstance(kind, NominalColumn)
+    assert isinstance(kind, CategoricalColumn)
     assert np.array_equal(price.values, [0.1, np.nan, 2], equal_nan=True)
     assert sold.reals().tolist() == [1, 0, 1]
 

@@ -83,7 +83,7 @@ class TestRead:
         ]
         path.write_bytes(b"".join(lines))
         whole = read_letor(path)
-        monkeypatch.setattr("edgewise.io.files._BATCH", size)
+        monkeypatch.setattr("edgewise.common.files._BATCH", size)
         parts, thin = read_letor(path), read_letor(path, sparse=True)
         assert whole.X.shape == (100, 6)
         for name in ("X", "y", "qid", "docs"):

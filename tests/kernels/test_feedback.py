@@ -1,4 +1,4 @@
-"""Sums over pairs, against the definitions of seed 003 chapter 4 in plain loops over the pairs."""
+"""Sums over pairs, against the definitions of Iyer 1999 chapter 4 in plain loops over the pairs."""
 
 import math
 

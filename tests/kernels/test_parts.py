@@ -225,7 +225,7 @@ def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
 
 
 @pytest.mark.parametrize("n_scores", SCORES)
-def test_nominal_columns_of_a_part(make_problem, both, n_scores):
+def test_categorical_columns_of_a_part(make_problem, both, n_scores):
     rng = np.random.default_rng(n_scores)
     table = as_table(
         np.column_stack(
@@ -235,7 +235,7 @@ def test_nominal_columns_of_a_part(make_problem, both, n_scores):
     binned = encode(table, fit_bins(table, None, 256))
     given = replace(make_problem(1, n=80, d=3, n_scores=n_scores, kind="multilabel"), binned=binned)
     problem = given.state().problem()
-    columns, least = binned.splittable_nominal, a_size(problem, 2)
+    columns, least = binned.splittable_categorical, a_size(problem, 2)
     rows = some_rows(3, 80)
     chosen = {
         "rows": np.isin(np.arange(80), rows)[:, None],

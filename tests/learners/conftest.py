@@ -22,7 +22,7 @@ class Small:
     """Rows, labels and weights of shape (K, n), and the codes of the rows."""
 
     X: np.ndarray
-    nominal: tuple
+    categorical: tuple
     binned: object
     labels: np.ndarray
     weights: np.ndarray
@@ -67,30 +67,30 @@ class Small:
         return round(units)
 
 
-def _small(X, labels, weights, nominal=()):
+def _small(X, labels, weights, categorical=()):
     """Return a problem; `labels` and `weights` have shape (n, K), weights in units."""
     X = np.asarray(X, dtype=np.float64)
-    table = as_table(X).declare(list(nominal))
+    table = as_table(X).declare(list(categorical))
     labels = np.ascontiguousarray(np.array(labels, dtype=np.int8).T)
     weights = np.ascontiguousarray(np.array(weights, dtype=np.float64).T) * UNIT
     binned = encode(table, fit_bins(table, None, 256))
-    return Small(X, tuple(nominal), binned, labels, weights)
+    return Small(X, tuple(categorical), binned, labels, weights)
 
 
 def _random_small(
-    seed, n=20, numeric=2, nominal=0, n_scores=2, levels=5, values=4, missing=False, heaviest=8
+    seed, n=20, numeric=2, categorical=0, n_scores=2, levels=5, values=4, missing=False, heaviest=8
 ):
     """Return a random problem; few levels and a small `heaviest` make ties likely."""
     rng = np.random.default_rng(seed)
     numbers = rng.integers(levels, size=(n, numeric)) / 2.0
-    names = rng.integers(values, size=(n, nominal)).astype(np.float64)
+    names = rng.integers(values, size=(n, categorical)).astype(np.float64)
     X = np.hstack([numbers, names])
     if missing:
         X[rng.random(X.shape) < 0.25] = np.nan
         X[0] = 0.0  # every column has some value
     labels = rng.choice([-1, 1], size=(n, n_scores))
     weights = rng.integers(1, heaviest + 1, size=(n, n_scores))
-    return _small(X, labels, weights, range(numeric, numeric + nominal))
+    return _small(X, labels, weights, range(numeric, numeric + categorical))
 
 
 def _all_cuts(problem, constant=True, missing="learn"):
@@ -101,7 +101,7 @@ def _all_cuts(problem, constant=True, missing="learn"):
     """
     found = []
     for j, bins in enumerate(problem.binned.bins):
-        if j in problem.nominal or not bins.can_split:
+        if j in problem.categorical or not bins.can_split:
             continue
         x = problem.X[:, j]
         gone = np.isnan(x)
@@ -117,7 +117,7 @@ def _all_cuts(problem, constant=True, missing="learn"):
 def _all_selectors(problem):
     """Return (column, value, phi) of every selector; NaN, missing, is a column's last value."""
     found = []
-    for j in problem.nominal:
+    for j in problem.categorical:
         x = problem.X[:, j]
         values = [*np.unique(x[~np.isnan(x)]).tolist(), *([math.nan] if np.isnan(x).any() else [])]
         for value in values if len(values) > 1 else []:
@@ -127,7 +127,7 @@ def _all_selectors(problem):
 
 
 def _edge(phi, signed):
-    """Return the edge of phi with its best votes: seed 000, eq. 7 with eq. 4."""
+    """Return the edge of phi with its best votes: Kégl and Busa-Fekete 2009a, eq. 7 with eq. 4."""
     return int(np.abs(phi @ signed).sum())
 
 

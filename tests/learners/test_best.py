@@ -24,7 +24,7 @@ def frame(n=120, seed=0):
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_the_best_of_all_learners_is_taken(random_small, seed, n_scores):
-    problem = random_small(seed, n=14, numeric=2, nominal=2, n_scores=n_scores, missing=True)
+    problem = random_small(seed, n=14, numeric=2, categorical=2, n_scores=n_scores, missing=True)
     learners = [Stump(constant=False), Selector(), Product(Selector(), 2)]
     alone = [problem.find(learner) for learner in learners]
     edges = [0 if found is None else found.edge for found in alone]
@@ -37,7 +37,7 @@ def test_the_best_of_all_learners_is_taken(random_small, seed, n_scores):
 
 def test_of_equally_good_rules_the_first_learners_is_taken(small):
     X = [[0, 0], [1, 1], [0, 0], [1, 1]]
-    problem = small(X, [[-1], [1], [-1], [1]], [[1]] * 4, nominal=[1])
+    problem = small(X, [[-1], [1], [-1], [1]], [[1]] * 4, categorical=[1])
     assert isinstance(problem.find(Best([Stump(), Indicator()])).rule, Cut)
     assert isinstance(problem.find(Best([Indicator(), Stump()])).rule, Subset)
 
@@ -133,11 +133,11 @@ def test_a_wrong_part_is_an_error_that_names_what_is_wrong(learner, error, name)
         AdaBoostMH(learner).fit([[1.0], [2.0]], [0, 1])
 
 
-def test_nominal_columns_without_a_learner_for_them_are_an_error_that_names_one():
+def test_categorical_columns_without_a_learner_for_them_are_an_error_that_names_one():
     X, y = frame()
-    with pytest.raises(ValueError, match=r"nominal column 'colour'.*Stump.*add Indicator\(\)"):
+    with pytest.raises(ValueError, match=r"categorical column 'colour'.*Stump.*add Indicator\(\)"):
         AdaBoostMH(Stump()).fit(X, y)
-    with pytest.raises(ValueError, match=r"nominal column 'colour'"):
+    with pytest.raises(ValueError, match=r"categorical column 'colour'"):
         AdaBoostMH([Stump(), Product(Stump())]).fit(X, y)
 
 

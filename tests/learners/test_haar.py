@@ -1,4 +1,7 @@
-"""Haar filters: thresholds on differences of rectangles of an image (seed 000, footnote 5)."""
+"""Haar filters: thresholds on differences of rectangles of an image.
+
+Kégl and Busa-Fekete 2009a, footnote 5.
+"""
 
 import math
 from contextlib import closing

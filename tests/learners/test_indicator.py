@@ -1,4 +1,7 @@
-"""The subset indicator: an output for every value of one nominal column (seed 000 figure 2)."""
+"""The subset indicator: an output for every value of one categorical column.
+
+Kégl and Busa-Fekete 2009a figure 2.
+"""
 
 import itertools
 import math
@@ -19,7 +22,7 @@ shapes = st.fixed_dictionaries(
         "seed": st.integers(0, 10**6),
         "n": st.integers(2, 24),
         "numeric": st.just(0),
-        "nominal": st.integers(1, 3),
+        "categorical": st.integers(1, 3),
         "n_scores": st.integers(1, 4),
         "values": st.integers(1, 7),
         "missing": st.booleans(),
@@ -39,7 +42,7 @@ def value_matrix(problem, j):
 def best_subset(problem, edge_of):
     """Return the largest edge of any subset of the values of any column."""
     best = 0
-    for j in problem.nominal:
+    for j in problem.categorical:
         sums = value_matrix(problem, j)
         for u in itertools.product([1, -1], repeat=len(sums)):
             best = max(best, edge_of(np.array(u), sums))
@@ -122,7 +125,7 @@ def test_from_an_informed_start_the_subset_is_the_best_of_all_with_one_score_col
 def test_auto_tries_all_votes_of_few_classes(random_small, n_scores, like):
     edges = {"auto": [], "exact": [], "informed": []}
     for seed in range(20):
-        problem = random_small(seed, n=60, numeric=0, nominal=1, n_scores=n_scores, values=12)
+        problem = random_small(seed, n=60, numeric=0, categorical=1, n_scores=n_scores, values=12)
         for start, found in edges.items():
             found.append(problem.find(Indicator(start)).edge)
     assert edges["auto"] == edges[like]
@@ -131,7 +134,7 @@ def test_auto_tries_all_votes_of_few_classes(random_small, n_scores, like):
 
 
 def test_all_votes_of_more_than_twelve_classes_are_an_error(random_small):
-    most = random_small(0, n=40, numeric=0, nominal=1, n_scores=12)
+    most = random_small(0, n=40, numeric=0, categorical=1, n_scores=12)
     assert most.find(Indicator("exact")).edge >= most.find(Indicator("informed")).edge
     X = pandas.DataFrame({"c": list("abcdefghijklm") * 2})
     with pytest.raises(ValueError, match=r"start='exact'.*at most 12 classes.* 13: use 'informed'"):
@@ -140,7 +143,7 @@ def test_all_votes_of_more_than_twelve_classes_are_an_error(random_small):
 
 
 def test_a_subset_of_all_values_is_the_constant(small):
-    problem = small([[0], [1], [2]], [[1], [1], [1]], [[1]] * 3, nominal=[0])
+    problem = small([[0], [1], [2]], [[1], [1], [1]], [[1]] * 3, categorical=[0])
     for start in ("exact", "informed", "random"):
         assert problem.find(Indicator(start)).rule == EVERYWHERE
 
@@ -154,7 +157,7 @@ def test_with_restarts_the_subset_is_the_best_of_all(
     values -= missing
     for seed in range(4):
         problem = random_small(
-            seed, n=60, numeric=0, nominal=2, n_scores=n_scores, values=values, missing=missing
+            seed, n=60, numeric=0, categorical=2, n_scores=n_scores, values=values, missing=missing
         )
         found = problem.find(Indicator("informed", restarts=40))
         assert problem.units(found.edge) == best_subset(problem, edge_of)
@@ -164,7 +167,7 @@ def test_with_restarts_the_subset_is_the_best_of_all(
 def test_from_a_random_start_it_climbs_as_figure_2_does(random_small, seed, values, n_scores):
     # Weights of many sizes, so that no two subsets have the same edge.
     problem = random_small(
-        seed, n=10, numeric=0, nominal=1, n_scores=n_scores, values=values, heaviest=1500
+        seed, n=10, numeric=0, categorical=1, n_scores=n_scores, values=values, heaviest=1500
     )
     sums = value_matrix(problem, 0)
     u = np.random.default_rng(seed).choice([-1, 1], size=len(sums))
@@ -182,7 +185,7 @@ def test_from_a_random_start_it_climbs_as_figure_2_does(random_small, seed, valu
 
 
 def test_restarts_go_on_until_the_best_of_them(random_small):
-    problem = random_small(3, n=40, numeric=0, nominal=1, n_scores=4, values=9)
+    problem = random_small(3, n=40, numeric=0, categorical=1, n_scores=4, values=9)
     edges = [problem.find(Indicator("random", restarts)).edge for restarts in (0, 1, 5, 20)]
     assert edges == sorted(edges)
 
@@ -198,7 +201,7 @@ def test_by_gain_with_one_score_column_the_subset_is_the_best_of_all(
         **{**shape, "n_scores": 1, "values": max(1, values - missing), "missing": bool(missing)}
     )
     best = -1
-    for j in problem.nominal:
+    for j in problem.categorical:
         x = problem.X[:, j]
         names, codes = np.unique(x, return_inverse=True)
         for u in itertools.product([1, -1], repeat=len(names) - 1):
@@ -215,7 +218,7 @@ def test_by_gain_with_one_score_column_the_subset_is_the_best_of_all(
 @given(shapes)
 def test_the_gain_that_is_told_is_that_of_the_rule(random_small, split_gain, shape):
     problem = random_small(**shape)
-    assume(len(problem.binned.splittable_nominal))
+    assume(len(problem.binned.splittable_categorical))
     found = problem.find(Indicator(), gain=True, score_edges=True)
     assume(found is not None)
     phi = found.rule.signs(problem.binned).astype(np.int64)
@@ -301,7 +304,9 @@ def test_unseen_values_get_no_score_where_training_had_none_missing():
 
 
 def test_products_of_indicators_factorise_a_matrix():
-    """Seed 000 remark 2: a product of two indicators is an outer product of sign vectors."""
+    """Kégl and Busa-Fekete 2009a remark 2: a product of two indicators is an outer product of
+    sign vectors.
+    """
     rng = np.random.default_rng(0)
     u, z = rng.choice([-1, 1], size=12), rng.choice([-1, 1], size=9)
     rows, columns = np.divmod(np.arange(12 * 9), 9)
@@ -314,11 +319,13 @@ def test_products_of_indicators_factorise_a_matrix():
 
 
 def test_a_column_of_very_many_values_trains():
-    """Seed 000: the work of a round grows with the rows and the values, not their product."""
+    """Kégl and Busa-Fekete 2009a: the work of a round grows with the rows and the values, not
+    their product.
+    """
     rng = np.random.default_rng(0)
     values = rng.permutation(np.repeat(np.arange(100_000), 2)).astype(float)
     y = (values.astype(int) % 3 == 0).astype(int)
-    model = AdaBoostMH(Indicator(), n_rounds=2, nominal=[0]).fit(values[:, None], y)
+    model = AdaBoostMH(Indicator(), n_rounds=2, categorical_features=[0]).fit(values[:, None], y)
     assert model.history_["train_error"][0] == 0.0
     assert "more" in str(model.rules()[0])
     assert model.score(values[:100, None], y[:100]) == 1.0

@@ -1,4 +1,4 @@
-"""Products of base functions (seed 000 section 2.3 and figure 3)."""
+"""Products of base functions (Kégl and Busa-Fekete 2009a section 2.3 and figure 3)."""
 
 import itertools
 import math
@@ -80,7 +80,9 @@ def test_parity_on_the_corners_of_a_cube_is_one_product(small, d):
 
 
 def test_sums_of_products_of_two_stumps_say_anything_on_the_square():
-    """Seed 000 remark 1, all 16 labellings; the second label is the opposite of the first."""
+    """Kégl and Busa-Fekete 2009a remark 1, all 16 labellings; the second label is the opposite
+    of the first.
+    """
     X = np.array(list(itertools.product([0, 1], repeat=2)))
     for code in range(16):
         y = (code >> np.arange(4)) & 1
@@ -99,7 +101,9 @@ def test_sums_of_products_of_three_stumps_say_anything_on_the_cube():
 
 
 def test_sums_of_products_of_fewer_stumps_do_not_say_everything():
-    """Seed 000 remark 1: a universal approximator if and only if the space has d dimensions."""
+    """Kégl and Busa-Fekete 2009a remark 1: a universal approximator if and only if the space has
+    d dimensions.
+    """
     X = np.array(list(itertools.product([0, 1], repeat=3)))
     y = X.sum(axis=1) % 2
     model = AdaBoostMH(Product(Stump(), terms=2, restarts=4), n_rounds=15, random_state=0)
@@ -214,17 +218,19 @@ def test_virtual_labels_compiled(random_small, n_scores, zeros):
             assert_same_search(kernels, problem.binned.splittable, flipped, relabelled)
 
 
-@pytest.mark.parametrize("kind", ["numeric", "nominal"])
+@pytest.mark.parametrize("kind", ["numeric", "categorical"])
 def test_on_some_of_the_rows_the_product_is_that_of_those_rows(random_small, small, kind):
     """What subsampling does: a product found on some rows knows nothing of the others."""
     for seed in range(5):
-        nominal = 3 if kind == "nominal" else 0
-        problem = random_small(seed, n=30, numeric=3 - nominal, nominal=nominal, n_scores=2)
+        categorical = 3 if kind == "categorical" else 0
+        problem = random_small(
+            seed, n=30, numeric=3 - categorical, categorical=categorical, n_scores=2
+        )
         rows = np.sort(np.random.default_rng(seed).choice(30, 18, replace=False)).astype(np.int32)
         part = TwinKernels(problem.binned).within(problem.state().problem(), rows)
         weights = np.zeros_like(problem.weights)
         weights[:, rows] = problem.weights[:, rows]
-        learner = Product(Selector() if kind == "nominal" else Stump(), terms=2)
+        learner = Product(Selector() if kind == "categorical" else Stump(), terms=2)
         ours = problem.find(learner, problem=part)
         theirs = problem.find(learner, problem=problem.state(weights=weights).problem())
         assert ours.edge == theirs.edge
@@ -278,7 +284,7 @@ def test_terms_that_say_nothing_are_left_out(random_small, shape):
 def test_a_product_of_selectors_is_what_figure_3_gives(
     random_small, all_selectors, figure_3, seed, terms
 ):
-    problem = random_small(seed, n=20, numeric=0, nominal=2, n_scores=2, missing=True)
+    problem = random_small(seed, n=20, numeric=0, categorical=2, n_scores=2, missing=True)
     cuts = [(j, value, 0, phi) for j, value, phi in all_selectors(problem)]
     chosen, best = figure_3(cuts, problem.signed, terms)
     assume(best > 0)

@@ -1,4 +1,4 @@
-"""Nominal columns with many rare values."""
+"""Categorical columns with many rare values."""
 
 import numpy as np
 import pandas
@@ -23,7 +23,7 @@ def test_names_pool_rare_values_of_large_tables():
     rng = np.random.default_rng(0)
     X = rng.integers(5000, size=(12_000, 1))
     y = rng.integers(2, size=12_000)
-    noise = AdaBoostMH("stump", n_rounds=3, nominal=[0]).fit(X, y)
+    noise = AdaBoostMH("stump", n_rounds=3, categorical_features=[0]).fit(X, y)
     assert noise.history_["train_error"][-1] > 0.45
-    small = AdaBoostMH("stump", n_rounds=3, nominal=[0]).fit(X[:5000], y[:5000])
+    small = AdaBoostMH("stump", n_rounds=3, categorical_features=[0]).fit(X[:5000], y[:5000])
     assert small.history_["train_error"][-1] < 0.4

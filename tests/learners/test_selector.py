@@ -1,4 +1,4 @@
-"""The selector: +1 on one value of one nominal column (seed 000 eq. 8)."""
+"""The selector: +1 on one value of one categorical column (Kégl and Busa-Fekete 2009a eq. 8)."""
 
 import numpy as np
 import pandas
@@ -15,7 +15,7 @@ shapes = st.fixed_dictionaries(
         "seed": st.integers(0, 10**6),
         "n": st.integers(2, 16),
         "numeric": st.just(0),
-        "nominal": st.integers(1, 3),
+        "categorical": st.integers(1, 3),
         "n_scores": st.integers(1, 3),
         "values": st.integers(1, 5),
         "missing": st.booleans(),
@@ -25,7 +25,7 @@ shapes = st.fixed_dictionaries(
 
 
 def test_a_selector_says_one_on_its_value_and_minus_one_on_the_others(small):
-    problem = small([[0], [1], [2], [1]], [[-1], [1], [-1], [1]], [[1]] * 4, nominal=[0])
+    problem = small([[0], [1], [2], [1]], [[-1], [1], [-1], [1]], [[1]] * 4, categorical=[0])
     found = problem.find(Selector())
     assert found.rule.signs(problem.binned).tolist() == [-1, 1, -1, 1]
     assert problem.units(found.edge) == 4
@@ -89,7 +89,7 @@ def test_by_gain_the_selector_is_the_best_of_all_columns_and_values(
 
 
 def test_equal_values_go_to_the_first_and_equal_columns_to_the_lowest(small):
-    problem = small([[0, 0], [1, 1]], [[1], [-1]], [[1], [1]], nominal=[0, 1])
+    problem = small([[0, 0], [1, 1]], [[1], [-1]], [[1], [1]], categorical=[0, 1])
     rule = problem.find(Selector()).rule
     assert rule.column == 0
     assert rule.signs(problem.binned).tolist() == [1, -1]
@@ -97,7 +97,7 @@ def test_equal_values_go_to_the_first_and_equal_columns_to_the_lowest(small):
 
 def test_missing_is_one_more_value(small):
     X = [[0], [1], [np.nan], [np.nan]]
-    problem = small(X, [[-1], [-1], [1], [1]], [[1]] * 4, nominal=[0])
+    problem = small(X, [[-1], [-1], [1], [1]], [[1]] * 4, categorical=[0])
     found = problem.find(Selector())
     assert found.rule.signs(problem.binned).tolist() == [-1, -1, 1, 1]
     assert problem.units(found.edge) == 4
@@ -130,30 +130,32 @@ def test_the_order_of_the_values_at_prediction_does_not_matter():
 
 def test_numbers_can_be_names():
     X = np.array([[7.0], [3.0], [5.0], [7.0], [np.nan]])
-    model = AdaBoostMH(Selector(), n_rounds=1, nominal=[0]).fit(X, [1, 0, 0, 1, 0])
+    model = AdaBoostMH(Selector(), n_rounds=1, categorical_features=[0]).fit(X, [1, 0, 0, 1, 0])
     assert str(model.rules()[0]).endswith("* (x0 is 7) -> votes for 1, against 0")
     assert model.predict(X).tolist() == [1, 0, 0, 1, 0]
 
 
 def test_selectors_boost_to_what_stumps_on_one_hot_columns_give():
-    """Seed 000 section 2.2: the selector is the stump on one-hot encoded columns."""
+    """Kégl and Busa-Fekete 2009a section 2.2: the selector is the stump on one-hot encoded
+    columns.
+    """
     rng = np.random.default_rng(0)
     X = rng.integers(4, size=(80, 3)).astype(float)
     y = (rng.random(80) < 0.2 + 0.2 * X[:, 0]).astype(int)
     one_hot = np.hstack([(value == X).astype(float) for value in range(4)])
-    ours = AdaBoostMH(Selector(), n_rounds=8, nominal=[0, 1, 2]).fit(X, y)
+    ours = AdaBoostMH(Selector(), n_rounds=8, categorical_features=[0, 1, 2]).fit(X, y)
     theirs = AdaBoostMH(Stump(constant=False), n_rounds=8).fit(one_hot, y)
     np.testing.assert_allclose(ours.history_["edge"], theirs.history_["edge"], rtol=1e-12)
 
 
 def test_a_column_of_one_value_leaves_the_constant(small):
-    problem = small([[4], [4], [4]], [[1], [1], [-1]], [[1]] * 3, nominal=[0])
+    problem = small([[4], [4], [4]], [[1], [1], [-1]], [[1]] * 3, categorical=[0])
     assert problem.find(Selector()).rule.signs(problem.binned).tolist() == [1, 1, 1]
 
 
 def test_there_is_no_selector_where_every_edge_is_zero(small):
     X = [[0, 0], [0, 1], [1, 0], [1, 1]]
-    problem = small(X, [[1], [-1], [-1], [1]], [[1]] * 4, nominal=[0, 1])
+    problem = small(X, [[1], [-1], [-1], [1]], [[1]] * 4, categorical=[0, 1])
     assert problem.find(Selector()) is None
 
 

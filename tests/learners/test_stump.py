@@ -1,4 +1,4 @@
-"""The stump that is found is the best there is (seed 001, appendix C)."""
+"""The stump that is found is the best there is (Kégl 2014b, appendix C)."""
 
 import numpy as np
 import polars as pl
@@ -142,7 +142,7 @@ def test_missing_values_go_to_the_side_where_the_edge_is_larger():
 
 
 def test_missing_values_can_be_left_out():
-    # Seed 003 section 3.3.1: on either side they would raise the edge from 2 to 3.
+    # Iyer 1999 section 3.3.1: on either side they would raise the edge from 2 to 3.
     X = [[1.0], [2.0], [np.nan]]
     assert find(X, [[-1, 1, 1]], missing="abstain") == Cut(0, 1.5, 0)
     assert find(X, [[-1, 1, -1]], missing="abstain") == Cut(0, 1.5, 0)

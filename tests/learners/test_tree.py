@@ -32,7 +32,7 @@ shapes = st.fixed_dictionaries(
 
 
 def votes_on(sums):
-    """Return the votes of seed 000 eq. 4."""
+    """Return the votes of Kégl and Busa-Fekete 2009a eq. 4."""
     return np.where(sums > 0, 1, -1)
 
 
@@ -112,7 +112,7 @@ def test_a_tree_is_grown_best_first(random_small, all_cuts, shape, leaves, leaf_
 def test_a_tree_of_numbers_and_names_takes_the_best_of_both(
     random_small, all_cuts, all_selectors, seed, leaves
 ):
-    problem = random_small(seed, n=24, numeric=2, nominal=2, n_scores=2, missing=True)
+    problem = random_small(seed, n=24, numeric=2, categorical=2, n_scores=2, missing=True)
     cuts = [*all_cuts(problem), *all_selectors(problem)]
     expected = grown(partial(best_cut, cuts, problem.signed), problem.signed, leaves)
     found = problem.find(Tree([Stump(), Selector()], leaves))
@@ -145,9 +145,9 @@ def test_compiled_kernels_grow_the_same_tree(random_small, base, n_scores):
     """Siblings' histograms are subtracted there."""
     base = [Stump(), Indicator()] if base == "mixed" else base
     for seed in range(3):
-        nominal = 2 if isinstance(base, list) else 0
+        categorical = 2 if isinstance(base, list) else 0
         problem = random_small(
-            seed, n=60, numeric=3, nominal=nominal, n_scores=n_scores, missing=True
+            seed, n=60, numeric=3, categorical=categorical, n_scores=n_scores, missing=True
         )
         learner = Tree(base, leaves=8)
         plain = problem.find(learner)
@@ -245,7 +245,7 @@ def test_by_gain_a_tree_is_grown_best_first(
 def test_by_gain_a_tree_of_numbers_and_names_takes_the_best_of_both(
     random_small, all_cuts, all_selectors, gain_of, split_gain, seed, leaves, n_scores
 ):
-    problem = random_small(seed, n=20, numeric=2, nominal=2, n_scores=n_scores, missing=True)
+    problem = random_small(seed, n=20, numeric=2, categorical=2, n_scores=n_scores, missing=True)
     phis = [phi for *_, phi in [*all_cuts(problem), *all_selectors(problem)]]
     split, alone = by_gain(problem, phis, gain_of, split_gain)
     expected = grown(split, problem.signed, leaves, True, alone)
@@ -286,11 +286,11 @@ def test_by_gain_the_loss_falls_to_second_order_by_the_gains_of_the_leaves(
 def test_by_gain_compiled_kernels_grow_the_same_tree(random_small, base, n_scores):
     """The mass has a column of its own, which may be the first of another chunk of lanes."""
     numeric = 0 if isinstance(base, (Selector, Indicator)) else 3
-    nominal = 0 if isinstance(base, Stump) else 2
+    categorical = 0 if isinstance(base, Stump) else 2
     learner = Tree([Stump(), Indicator()] if base == "mixed" else base, 6, "free", "gain")
     for seed in range(2):
         problem = random_small(
-            seed, n=60, numeric=numeric, nominal=nominal, n_scores=n_scores, missing=True
+            seed, n=60, numeric=numeric, categorical=categorical, n_scores=n_scores, missing=True
         )
         plain = problem.find(learner, real_votes=True)
         for n_jobs in (1, 2):

@@ -12,7 +12,9 @@ from edgewise.metrics import Lists
 
 
 def rank_probabilities(before, tied, relevant, j):
-    """Return {rank: probability} of the j-th relevant document of a tie group, seed 003 eq. 5.2."""
+    """Return {rank: probability} of the j-th relevant document of a tie group, Iyer 1999 eq.
+    5.2.
+    """
     ways = math.comb(tied, relevant)
     return {
         before + step: Fraction(

@@ -115,7 +115,7 @@ def test_measures_of_the_movie_task_by_hand():
 
 
 def test_prot_of_a_random_order_is_that_of_the_distribution_of_the_first_rank():
-    # Seed 003 eq. (5.2): 2 good of 4 tied movies are first at 1, 2, 3 with 3/6, 2/6, 1/6.
+    # Iyer 1999 eq. (5.2): 2 good of 4 tied movies are first at 1, 2, 3 with 3/6, 2/6, 1/6.
     y, scores = [5, 5, 1, 1], [0.0] * 4
     assert metrics.prot(y, scores) == pytest.approx(3 / 6 + 2 / 6 / 2 + 1 / 6 / 3)
     assert metrics.coverage(y, scores) == pytest.approx(2 * (3 / 6 / 4 + 2 / 6 / 3 + 1 / 6 / 2))

@@ -1,4 +1,4 @@
-"""Random rules of every kind, on three numeric and two nominal columns."""
+"""Random rules of every kind, on three numeric and two categorical columns."""
 
 import numpy as np
 import pandas as pd
@@ -156,5 +156,5 @@ def same_rule():
 
 @pytest.fixture(scope="session")
 def rule_columns():
-    """Return the number of columns and the values of the nominal ones."""
+    """Return the number of columns and the values of the categorical ones."""
     return N_COLUMNS, CATEGORIES

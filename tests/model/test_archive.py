@@ -538,7 +538,8 @@ FORMAT_1_ENTRIES = ["estimator", "parameters", "classes", "multilabel", "n_featu
                     "feature_names", "best_iteration", "stop_reason", "seed",
                     "unsaved"]  # fmt: skip
 FORMAT_1_SETTINGS = ["learner", "search", "n_rounds", "votes", "init_weights", "class_weight",
-                     "factorized", "validation_fraction", "patience", "eval_metric", "time_limit",
+                     "factorized", "validation_fraction", "early_stopping_rounds",
+                     "eval_metric", "time_limit",
                      "min_weight_fraction_leaf", "max_bins", "infinite", "n_jobs", "random_state",
                      "verbose", "warm_start"]  # fmt: skip
 

@@ -102,7 +102,7 @@ DAMAGE = {
     "a product that leads on": ("rest", 0, 1),
     "a column below the first": ("columns", 0, -1),
     "a column past the last": ("columns", 0, 5),
-    "a cut of a nominal column": ("columns", 0, 3),
+    "a cut of a categorical column": ("columns", 0, 3),
     "a subset of a numeric column": ("columns", 4, 0),
     "a subset of a column with other values": ("columns", 4, 3),
     "an output for missing values": ("missing", 0, 2),

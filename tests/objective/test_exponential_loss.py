@@ -1,4 +1,7 @@
-"""The exponential loss falls by the factor Z in every round (seed 000 section 2.1)."""
+"""The exponential loss falls by the factor Z in every round.
+
+Kégl and Busa-Fekete 2009a section 2.1.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a round reports: errors from the scores, and w'_Sigma (seed 001 eq. 14)."""
+"""What a round reports: errors from the scores, and w'_Sigma (Kégl 2014b eq. 14)."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_with_one_score_column_nothing_cancels_and_the_pseudo_weight_is_1(
 def test_with_two_opposite_columns_nothing_cancels_either(
     make_problem, make_targets, make_objective, boost
 ):
-    # Seed 001 remark 1: y_1 = -y_2 and v_1 = -v_2.
+    # Kégl 2014b remark 1: y_1 = -y_2 and v_1 = -v_2.
     problem = make_problem(1, n=60, n_scores=2, kind="multiclass")
     objective = make_objective(problem, make_targets(1, problem))
     for step in boost(objective, 20):

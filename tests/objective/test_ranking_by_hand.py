@@ -179,7 +179,7 @@ def test_a_step_of_half_the_length(take):
     assert vote.energy == close((10 / math.sqrt(2) + 4 + math.sqrt(2)) / 15)
 
 
-SETTINGS = {"n_rounds": 2, "learning_rate": 1.0, "monotone": "none"}
+SETTINGS = {"n_rounds": 2, "learning_rate": 1.0, "monotonic_cst": "none"}
 
 
 def test_the_model_adds_alpha_where_a_rule_says_1():

@@ -1,4 +1,5 @@
-"""Positive cumulative weights (seed 003 section 4.3): what a rule's steps add up to keeps its sign.
+"""Positive cumulative weights (Iyer 1999 section 4.3): what a rule's steps add up to keeps its
+sign.
 
 A rule is a column, a threshold and what it says of missing values.
 """
@@ -86,7 +87,7 @@ def full_step(rate, pi, weights, h, criterion):
 def assert_best_of_the_allowed(X, y, directions, criterion, rate=1.0, n_rounds=60):
     """Follow the training and return all steps."""
     model = RankBoost(
-        n_rounds=n_rounds, learning_rate=rate, monotone=directions, criterion=criterion,
+        n_rounds=n_rounds, learning_rate=rate, monotonic_cst=directions, criterion=criterion,
         pair_weight="equal",
     ).fit(X, y)  # fmt: skip
     table = as_table(X)
@@ -135,7 +136,7 @@ def test_increasing(monkeypatch, backend, options):
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     X, y = documents(1, n=60)
     qid = np.arange(60) % 4
-    model = RankBoost(**{"n_rounds": 60, "monotone": "increasing", **options}).fit(X, y, qid)
+    model = RankBoost(**{"n_rounds": 60, "monotonic_cst": "increasing", **options}).fit(X, y, qid)
     allowed = Allowed([1, 1, 1])
     for rule, step in steps_of(model):
         allowed.add(rule, step)
@@ -175,7 +176,7 @@ def test_learned_directions_are_those_of_the_first_rules(seed):
 
 def test_a_free_column_may_run_both_ways():
     X, y = documents(0, n=60)
-    free = RankBoost(n_rounds=80, monotone="none").fit(X, y)
+    free = RankBoost(n_rounds=80, monotonic_cst="none").fit(X, y)
     runs = [np.sign(np.diff(curve(free, X, j))) for j in range(3)]
     assert any({1.0, -1.0} <= set(run.tolist()) for run in runs)
 
@@ -183,16 +184,16 @@ def test_a_free_column_may_run_both_ways():
 def test_directions_by_column_or_by_name():
     X, y = documents(0, n=60)
     frame = pd.DataFrame(X, columns=["up", "down", "any"])
-    listed = RankBoost(n_rounds=40, monotone=[1, -1, 0]).fit(frame, y)
-    named = RankBoost(n_rounds=40, monotone={"up": 1, "down": -1, "any": 0}).fit(frame, y)
-    array = RankBoost(n_rounds=40, monotone=np.array([1, -1, 0])).fit(frame, y)
+    listed = RankBoost(n_rounds=40, monotonic_cst=[1, -1, 0]).fit(frame, y)
+    named = RankBoost(n_rounds=40, monotonic_cst={"up": 1, "down": -1, "any": 0}).fit(frame, y)
+    array = RankBoost(n_rounds=40, monotonic_cst=np.array([1, -1, 0])).fit(frame, y)
     assert_curves(listed, X, [1, -1, 0])
     for other in (named, array):
         np.testing.assert_array_equal(other.predict(frame), listed.predict(frame))
-    plain = RankBoost(n_rounds=40, monotone={"x0": 1, "x1": -1, "x2": 0}).fit(X, y)
+    plain = RankBoost(n_rounds=40, monotonic_cst={"x0": 1, "x1": -1, "x2": 0}).fit(X, y)
     np.testing.assert_array_equal(plain.predict(X), listed.predict(frame))
-    free = RankBoost(n_rounds=40, monotone=[0, 0, 0]).fit(X, y)
-    none = RankBoost(n_rounds=40, monotone="none").fit(X, y)
+    free = RankBoost(n_rounds=40, monotonic_cst=[0, 0, 0]).fit(X, y)
+    none = RankBoost(n_rounds=40, monotonic_cst="none").fit(X, y)
     np.testing.assert_array_equal(free.predict(X), none.predict(X))
 
 
@@ -200,22 +201,22 @@ def test_directions_by_column_or_by_name():
 def test_a_column_whose_low_values_are_good(criterion):
     y = np.arange(8)
     X = np.column_stack([-y, y // 4])  # the first one ranks all pairs, the wrong way round
-    free = RankBoost(n_rounds=5, monotone="none", criterion=criterion).fit(X, y)
+    free = RankBoost(n_rounds=5, monotonic_cst="none", criterion=criterion).fit(X, y)
     assert free.terms_.columns[0, 0] == 0
     assert free.terms_.votes[0, 0] == -1.0
-    rising = RankBoost(n_rounds=5, monotone="increasing", criterion=criterion).fit(X, y)
+    rising = RankBoost(n_rounds=5, monotonic_cst="increasing", criterion=criterion).fit(X, y)
     assert set(rising.terms_.columns[:, 0].tolist()) == {1}
     assert (rising.terms_.votes == 1.0).all()
-    alone = RankBoost(n_rounds=5, monotone="increasing", criterion=criterion).fit(X[:, :1], y)
+    alone = RankBoost(n_rounds=5, monotonic_cst="increasing", criterion=criterion).fit(X[:, :1], y)
     assert alone.n_rounds_ == 0
     assert alone.stop_reason_ == "no edge"
 
 
-def test_nominal_columns_are_free():
+def test_categorical_columns_are_free():
     X, y = documents(2, n=60, missing=False)
     frame = pd.DataFrame(X, columns=list("abc"))
     frame["kind"] = pd.Categorical(np.array(list("uvw"))[np.random.default_rng(0).permutation(y)])
-    model = RankBoost(n_rounds=60, monotone="increasing").fit(frame, y)
+    model = RankBoost(n_rounds=60, monotonic_cst="increasing").fit(frame, y)
     rules = [model.terms_.rule(t) for t in range(model.n_rounds_)]
     assert any(isinstance(rule, Subset) for rule in rules)
     allowed = Allowed([1, 1, 1])

@@ -1,4 +1,4 @@
-"""Figures 4-1, 4-2 and 4-3 of seed 003 written out, and what is made of them side by side."""
+"""Figures 4-1, 4-2 and 4-3 of Iyer 1999 written out, and what is made of them side by side."""
 
 import math
 from contextlib import closing

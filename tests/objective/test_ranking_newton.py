@@ -1,4 +1,4 @@
-"""Exact steps along real-valued functions: the first method of seed 003 section 4.2.2."""
+"""Exact steps along real-valued functions: the first method of Iyer 1999 section 4.2.2."""
 
 import math
 

@@ -108,7 +108,7 @@ def test_the_estimator_makes_the_same_rankers(kernels):
     for rows, grades in zip(VIEWERS[:12], GRADES, strict=False):
         terms, history = train(kernels, lists(kernels, rows, grades), RankSettings(), 10)
         model = RankBoost(
-            n_rounds=10, learning_rate=1.0, monotone="none", pair_weight="equal",
+            n_rounds=10, learning_rate=1.0, monotonic_cst="none", pair_weight="equal",
             query_weight="pairs",
         ).fit(X[rows], grades)  # fmt: skip
         np.testing.assert_array_equal(model.terms_.columns, terms.columns)

@@ -99,7 +99,7 @@ def test_permuted_rows_give_the_same_rounds_bit_for_bit(
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 @pytest.mark.parametrize("kernels", [TwinKernels, CompiledKernels])
-def test_numbers_for_the_values_of_a_nominal_column(
+def test_numbers_for_the_values_of_a_categorical_column(
     make_problem, make_targets, boost, loss, kernels
 ):
     problem = make_problem(5, n=120, n_scores=3)

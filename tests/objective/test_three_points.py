@@ -10,7 +10,7 @@ from edgewise.model import Cut
 from edgewise.objective import Hamming, Settings, Targets
 from edgewise.search import Exhaustive
 
-# x = 1, 2, 3 with the classes a, b, c. Balanced weights (seed 001 eq. 2): 1/6 for the right class
+# x = 1, 2, 3 with the classes a, b, c. Balanced weights (Kégl 2014b eq. 2): 1/6 for the right class
 # and 1/12 for each other one. In twelfths the signed weights w y are
 #            a   b   c
 #   x = 1    2  -1  -1

@@ -179,7 +179,7 @@ def test_everything_is_everything(make_problem):
     assert look.share == 1.0
 
 
-# Rows drawn by their weight (seed 004 section 1)
+# Rows drawn by their weight (Kégl and Busa-Fekete 2009b section 1)
 
 
 @pytest.mark.parametrize("mass_column", [False, True])

@@ -1,4 +1,4 @@
-"""Weighted majority: seed 002's algorithm by hand, its bounds on any sequence, and its ties."""
+"""Weighted majority: Shi's (2025) algorithm by hand, its bounds on any sequence, and its ties."""
 
 import math
 import pickle

@@ -87,7 +87,7 @@ class TestCurveOfARanker:
     def test_documents_that_a_list_does_not_return_are_a_dot(self):
         ranks = [[1, 3], [2, None], [3, 1], [1, 2], [2, None], [3, 1]]
         lists = RankedLists(ranks, qid=[1, 1, 1, 2, 2, 2], names=["bm25", "url"])
-        model = RankFusion(n_rounds=10, monotone="increasing").fit(lists, [0, 0, 1, 0, 0, 1])
+        model = RankFusion(n_rounds=10, monotonic_cst="increasing").fit(lists, [0, 0, 1, 0, 0, 1])
         explanation = model.explain()
         curve = explanation.curve("url")
         axes = curve_plot(curve, explanation.classes).axes[0]

@@ -47,7 +47,9 @@ class TestLearningCurve:
     def test_early_stopping_is_marked(self, rows):
         X, y = rows
         noise = np.random.default_rng(1).integers(0, 3, len(y))
-        model = AdaBoostMH(n_rounds=50, patience=3).fit(X, noise, eval_set=(X[::2], noise[1::2]))
+        model = AdaBoostMH(n_rounds=50, early_stopping_rounds=3).fit(
+            X, noise, eval_set=(X[::2], noise[1::2])
+        )
         assert model.n_rounds_ < model.history_.n_rounds
         above, _ = learning_curve(model).axes
         assert labels(above)[-1] == f"kept: {model.n_rounds_}"
@@ -137,14 +139,16 @@ class TestLearningCurveOfARanker:
 
     def test_edges_of_one_sign_begin_at_zero(self, documents):
         X, y, qid = documents()
-        model = RankBoost(n_rounds=20, monotone="increasing").fit(X[:, :1], y, qid)
+        model = RankBoost(n_rounds=20, monotonic_cst="increasing").fit(X[:, :1], y, qid)
         assert model.history_["edge"].min() >= 0
         assert learning_curve(model).axes[-1].get_ylim()[0] == 0
 
     def test_early_stopping_is_marked_in_every_panel(self, documents):
         X, _, qid = documents()
         noise = np.random.default_rng(1).integers(0, 3, len(X))
-        model = RankBoost(n_rounds=100, patience=3).fit(X, noise, qid, eval_set=documents(seed=1))
+        model = RankBoost(n_rounds=100, early_stopping_rounds=3).fit(
+            X, noise, qid, eval_set=documents(seed=1)
+        )
         assert 0 < model.n_rounds_ < model.history_.n_rounds
         figure = learning_curve(model)
         for axes in figure.axes:
@@ -182,7 +186,7 @@ class TestLearningCurveOfARanker:
         assert len(learning_curve(model).axes) == 2
 
     def test_a_ranker_without_rounds_is_refused(self):
-        model = RankBoost(n_rounds=5, monotone="increasing").fit([[2.0], [1.0]], [0, 1])
+        model = RankBoost(n_rounds=5, monotonic_cst="increasing").fit([[2.0], [1.0]], [0, 1])
         assert model.n_rounds_ == 0
         with pytest.raises(ValueError, match="at least one round"):
             learning_curve(model)

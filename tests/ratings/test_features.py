@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from edgewise import Ratings
-from edgewise.data import NominalColumn, NumericColumn
+from edgewise.data import CategoricalColumn, NumericColumn
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
 
@@ -18,7 +18,7 @@ def made(**features):
 def values(table, j):
     """Return a column as plain values, None where they are missing."""
     column = table.column(j)
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         return [dict(enumerate(column.categories)).get(code) for code in column.codes.tolist()]
     return [None if np.isnan(value) else value for value in column.reals().tolist()]
 

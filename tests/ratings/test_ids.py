@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.common.ids import as_ids
 from edgewise.ratings import Ids
-from edgewise.ratings.ids import as_ids
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
 NUMBERS = st.integers(-(2**63), 2**63 - 1)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
+from edgewise.common.progress import progress
 from edgewise.recommend import files
-from edgewise.recommend.progress import progress
 from edgewise.recommend.similarity import centred, cosines
 
 from .common import RecommenderTests

@@ -18,7 +18,7 @@ def random_table(seed, n_users=12, n_items=9, density=0.6):
 
 
 def by_hand(table, target, normalise=False):
-    """Return a user's predictions: seed 003, section 5.2.3, with a dense pseudo-inverse."""
+    """Return a user's predictions: Iyer 1999, section 5.2.3, with a dense pseudo-inverse."""
     rated = np.flatnonzero(~np.isnan(table[target]))
     means = np.nanmean(table, axis=1)
     scales = np.ones(len(table))

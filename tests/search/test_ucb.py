@@ -1,4 +1,6 @@
-"""Upper confidence bounds against seed 004, section 3.1, and Auer et al. 2002, theorem 1."""
+"""Upper confidence bounds against Kégl and Busa-Fekete 2009b, section 3.1, and Auer et al. 2002,
+theorem 1.
+"""
 
 import math
 

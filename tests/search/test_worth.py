@@ -1,4 +1,4 @@
-"""What columns are worth, from their edges (seed 004, section 3.2)."""
+"""What columns are worth, from their edges (Kégl and Busa-Fekete 2009b, section 3.2)."""
 
 import math
 

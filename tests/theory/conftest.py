@@ -49,7 +49,7 @@ def all_labelings(n):
 
 
 def adaboost_mh(candidates, signs, weights, rounds):
-    """Boost; the energy of each round is summed from its definition, seed 001 eq. 4."""
+    """Boost; the energy of each round is summed from its definition, Kégl 2014b eq. 4."""
     run = Run(signs=signs, initial=weights)
     scores = np.zeros_like(signs)
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Margins: their range, their sign, and their distribution (seed 003 section 3.4.2)."""
+"""Margins: their range, their sign, and their distribution (Iyer 1999 section 3.4.2)."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The binary problem inside a round, seed 001 eq. 14 and remark 1."""
+"""The binary problem inside a round, Kégl 2014b eq. 14 and remark 1."""
 
 import pytest
 from hypothesis import given, settings

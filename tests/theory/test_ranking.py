@@ -20,7 +20,7 @@ from edgewise.theory import (
 
 
 def rankboost(X, grades, rounds):
-    """Boost thresholds pair by pair (seed 003 figure 4-1), energies from their definition."""
+    """Boost thresholds pair by pair (Iyer 1999 figure 4-1), energies from their definition."""
     low, high = np.nonzero(grades[:, None] < grades[None, :])
     D = np.full(len(low), 1.0 / len(low))
     H, losses, energies = np.zeros(len(X)), [], []

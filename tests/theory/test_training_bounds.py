@@ -1,4 +1,4 @@
-"""The bounds of seeds 000 and 001 on runs of a plain AdaBoost.MH."""
+"""The bounds of Kégl and Busa-Fekete 2009a and Kégl 2014b on runs of a plain AdaBoost.MH."""
 
 import math
 

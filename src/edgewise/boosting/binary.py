@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting.monitor import Monitor
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics import roc_auc
 from edgewise.objective import Hamming, Objective
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.boosting.history import History
-from edgewise.validation import integer, positive
+from edgewise.common.checks import integer, positive
 
 
 @dataclass
@@ -82,11 +82,11 @@ class Callback:
 
 
 class EarlyStopping(Callback):
-    """Stop when the validation metric has not improved for `patience` rounds.
+    """Stop when the validation metric has not improved for `rounds` rounds.
 
     Parameters
     ----------
-    patience : int
+    rounds : int
         How many rounds without improvement to bear.
 
     Examples
@@ -98,8 +98,8 @@ class EarlyStopping(Callback):
     'early stopping'
     """
 
-    def __init__(self, patience: int) -> None:
-        self.patience = integer("patience", patience, 1)
+    def __init__(self, rounds: int) -> None:
+        self.rounds = integer("rounds", rounds, 1)
 
     def on_start(self, run: Run) -> None:
         """Begin with the best of the rounds there are already."""
@@ -112,7 +112,7 @@ class EarlyStopping(Callback):
     def on_round(self, run: Run) -> str | None:
         """Note the round's metric."""
         self._note(run, run.history.n_rounds, run.history.last("validation"))
-        if run.history.n_rounds - (run.best_round or 0) >= self.patience:
+        if run.history.n_rounds - (run.best_round or 0) >= self.rounds:
             return "early stopping"
         return None
 

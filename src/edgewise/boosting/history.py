@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 CLASSIFYING = (
     "edge",
@@ -37,7 +37,7 @@ class History(Mapping[str, Reals]):
     The quantities are: `edge`, the edge as a share of the total weight; `alpha`, the base
     coefficient; `energy`, Z; `bound`, which the Hamming loss never exceeds; `train_error`, the
     share of training rows predicted wrongly; `hamming_loss`, R_H(f, W1); `pseudo_weight`, w'_Sigma
-    of seed 001, where all classes share a cut; `validation`, the eval metric, where there are
+    of Kégl 2014b, where all classes share a cut; `validation`, the eval metric, where there are
     validation rows; and `weight`, the sum of the logistic weights before the step, with that loss.
 
     Of a classifier of two classes also `roc_auc` and `balanced_accuracy`: of the validation rows
@@ -45,7 +45,7 @@ class History(Mapping[str, Reals]):
     under the ROC curve takes a sort, so that of training rows is left out where they are more than
     65,536, or more than 16,384 with unequal weights.
 
-    Of a ranker: `edge`, r of seed 003 eq. 4.5; `alpha`, the coefficient of the rule, which says -1
+    Of a ranker: `edge`, r of Iyer 1999 eq. 4.5; `alpha`, the coefficient of the rule, which says -1
     or +1 (half the thesis's alpha, whose rules say 0 or 1); `energy`; `bound`, which the ranking
     loss never exceeds; `ranking_loss`, the weighted share of misordered pairs, ties counted by
     half; and `validation`.

@@ -9,8 +9,8 @@ import numpy as np
 from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import Callback, Run
 from edgewise.boosting.monitor import Monitor
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Reals, Signs
 from edgewise.learners import Learner
 from edgewise.model import Rule, Terms
 from edgewise.objective import REFRESH_EVERY, Objective, Vote

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Reals, Signs
 
 Metric = Callable[[Any, Reals], float]
 """From true targets and scores of shape (n, K) to a number."""

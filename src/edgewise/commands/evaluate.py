@@ -10,7 +10,7 @@ from edgewise.commands.screen import counted, say, say_table
 
 if TYPE_CHECKING:
     from edgewise.commands.judged import Judged
-    from edgewise.dtypes import Reals
+    from edgewise.common.dtypes import Reals
 
 GAINS = ("exponential", "linear")
 

@@ -18,7 +18,7 @@ from edgewise.commands.training import (
 )
 
 if TYPE_CHECKING:
-    from edgewise.dtypes import Reals
+    from edgewise.common.dtypes import Reals
     from edgewise.estimators import RankFusion
     from edgewise.fusion import RankedLists
     from edgewise.io import Qrels, Run

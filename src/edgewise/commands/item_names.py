@@ -124,7 +124,7 @@ def _cells(path: str, text: str, separator: str) -> list[list[str]]:
 
 
 def _text(path: str) -> str:
-    from edgewise.io.files import reading
+    from edgewise.common.files import reading
 
     with in_one_line(), reading(path) as stream:
         data = stream.read()

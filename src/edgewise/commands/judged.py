@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.commands.errors import CommandError, in_one_line
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.io import Qrels, Run
 from edgewise.metrics import Lists, RankingMetric, ranking_metric
 

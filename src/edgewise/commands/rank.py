@@ -45,7 +45,8 @@ Train RankBoost on judged documents and show how well it ranks.
 Files are those of LETOR (SVMlight with qid:), plain or gzipped, or tables whose names end in .csv,
 .csv.gz or .parquet; of tables, --target names the column of grades and --query that of queries.
 
-With --validate, training stops when the metric has not improved there for --patience rounds, and
+With --validate, training stops when the metric has not improved there for --early-stopping-rounds
+rounds, and
 the rounds up to the best are kept. Metrics are expectations over the order of documents with equal
 scores; a query without a relevant document, one with a grade above 0, counts 0.
 
@@ -73,7 +74,7 @@ def add(commands: Any) -> None:
         "--metric", metavar="NAME", default="map", help="what to validate by (default: map)"
     )
     training.add_argument(
-        "--patience",
+        "--early-stopping-rounds",
         metavar="N",
         type=count,
         help=f"rounds without a better value to bear (default with --validate: {_PATIENCE})",
@@ -88,7 +89,7 @@ def add(commands: Any) -> None:
         help="what rules are chosen by (default: edge)",
     )
     training.add_argument(
-        "--monotone",
+        "--monotonic-cst",
         choices=MONOTONE,
         default="learn",
         help="how columns may run: one way that is learned, upwards, or anyhow (default: learn)",
@@ -142,14 +143,14 @@ def _inputs(options: argparse.Namespace) -> list[Named]:
 
 def _check(options: argparse.Namespace) -> None:
     """Raise if options don't go together, or files are not as they should be."""
-    if options.patience is not None and options.validate is None:
-        raise CommandError("--patience needs a file to validate on: give --validate")
+    if options.early_stopping_rounds is not None and options.validate is None:
+        raise CommandError("--early-stopping-rounds needs a file to validate on: give --validate")
     if options.scores is not None and options.test is None:
         raise CommandError("--scores are those of the test documents: give --test")
     if options.criterion == "energy" and options.learner != "stump":
         raise CommandError("--criterion energy goes with --learner stump only")
-    if options.monotone == "increasing" and options.learner != "stump":
-        raise CommandError("--monotone increasing goes with --learner stump only")
+    if options.monotonic_cst == "increasing" and options.learner != "stump":
+        raise CommandError("--monotonic-cst increasing goes with --learner stump only")
     inputs = _inputs(options)
     check_inputs(inputs)
     check_outputs([("--model", options.model), ("--scores", options.scores)], inputs, ["--model"])
@@ -199,11 +200,13 @@ def _trained(
         options.learner,
         n_rounds=options.rounds,
         criterion=options.criterion,
-        monotone=options.monotone,
+        monotonic_cst=options.monotonic_cst,
         pair_weight=options.pair_weight,
         query_weight=options.query_weight,
         learning_rate=options.rate,
-        patience=None if validate is None else options.patience or _PATIENCE,
+        early_stopping_rounds=None
+        if validate is None
+        else options.early_stopping_rounds or _PATIENCE,
         eval_metric=options.metric,
         n_jobs=options.jobs,
         random_state=0,

@@ -91,7 +91,7 @@ def write_lists(path: str, lists: "RankedLists", names: Names) -> None:
 
 def write_columns(path: str, columns: Mapping[str, list[Any]]) -> None:
     """Write a table as CSV or Parquet, as the name says; it gets that when it is complete."""
-    from edgewise.io.files import replacing
+    from edgewise.common.files import replacing
 
     if path.lower().endswith(PARQUET):
         _write_parquet(path, columns)

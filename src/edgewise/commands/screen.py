@@ -2,30 +2,17 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from edgewise.common.text import one_line, text_table
 
 if TYPE_CHECKING:
     from edgewise.estimators.trained import TrainedModel
-
-_GAP = "  "
 
 
 def say(line: str = "") -> None:
     """Print a line."""
     sys.stdout.write(f"{line}\n")
-
-
-def one_line(text: object) -> str:
-    r"""Return the text in one line that the terminal can show, whatever a file put into it.
-
-    Examples
-    --------
-    >>> one_line("two\nlines \x1b[31m")
-    'two lines ?[31m'
-    """
-    shown = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in str(text))
-    encoding = sys.stdout.encoding or "utf-8"
-    return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def say_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -50,11 +37,7 @@ def say_table(rows: Sequence[Sequence[str]], indent: str = "") -> None:
     run    map
     bm25  0.25
     """
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
-    for first, *rest in cells:
-        padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        say((indent + _GAP.join([first.ljust(widths[0]), *padded])).rstrip())
+    say(text_table(rows, indent))
 
 
 def say_rules(model: "TrainedModel", n: int) -> None:
@@ -65,16 +48,3 @@ def say_rules(model: "TrainedModel", n: int) -> None:
     for rule in rules:
         for line in str(rule).split("\n"):
             say(f"  {one_line(line)}")
-
-
-def counted(number: Any, what: str) -> str:
-    """Return a number of things in words; `what` is their plural.
-
-    Examples
-    --------
-    >>> counted(15211, "documents"), counted(1, "queries")
-    ('15,211 documents', '1 query')
-    """
-    if number == 1:
-        return f"1 {what[:-3]}y" if what.endswith("ies") else f"1 {what[:-1]}"
-    return f"{number:,} {what}"

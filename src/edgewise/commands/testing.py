@@ -9,7 +9,7 @@ from edgewise.commands.screen import say_facts, say_table
 
 if TYPE_CHECKING:
     from edgewise.commands.graded import Documents, Graded
-    from edgewise.dtypes import Reals
+    from edgewise.common.dtypes import Reals
     from edgewise.estimators import RankBoost
 
 METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
@@ -83,8 +83,8 @@ def scores_of(documents: "Documents", model: "RankBoost") -> "Reals":
 
 def write_scores(path: str, documents: "Documents", scores: "Reals") -> None:
     """Write the scores of documents: a run or one number a line, as the name says."""
+    from edgewise.common.files import replacing
     from edgewise.io import write_run
-    from edgewise.io.files import replacing
 
     data = documents.data
     if path.endswith(RUN):

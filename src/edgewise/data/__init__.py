@@ -6,7 +6,7 @@ from edgewise.data.bins import MAX_BINS, Bins, find_bins
 from edgewise.data.categories import Categories
 from edgewise.data.chunks import Chunks
 from edgewise.data.coding import encode, fit_bins, fit_encode
-from edgewise.data.columns import Column, NominalColumn, NumericColumn, SparseColumn
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, SparseColumn
 from edgewise.data.table import ArrayTable, SparseTable, Table, as_table
 
 __all__ = [
@@ -16,11 +16,11 @@ __all__ = [
     "ArrayTable",
     "BinnedTable",
     "Bins",
+    "CategoricalColumn",
     "Categories",
     "Chunks",
     "Coding",
     "Column",
-    "NominalColumn",
     "NumericColumn",
     "SparseColumn",
     "SparseTable",

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Codes, Reals, Signs
 from edgewise.data.blocks import BlockTable
-from edgewise.data.columns import Column, SparseColumn, as_nominal
+from edgewise.data.columns import Column, SparseColumn, as_categorical
 from edgewise.data.filters import Filters
 from edgewise.data.images import Images
 from edgewise.data.joining import owned
 from edgewise.data.table import ArrayTable, Table
-from edgewise.dtypes import Codes, Reals, Signs
 
 CONSTANT = -1
 """The column number of the constant."""
@@ -27,7 +27,7 @@ class Aligned:
     table : Table
         The rows.
     categories : dict from int to tuple
-        The values of each nominal column in training.
+        The values of each categorical column in training.
     filters : Filters or None
         Image filters, numbered after the columns.
     """
@@ -79,7 +79,7 @@ class Aligned:
         return self._values[j]
 
     def codes(self, j: int) -> Codes:
-        """Return the codes of nominal column `j` as training numbered its values."""
+        """Return the codes of categorical column `j` as training numbered its values."""
         if j not in self._codes:
             self._keep_codes(j, self.table.column(j))
         return self._codes[j]
@@ -99,12 +99,12 @@ class Aligned:
         self._values[j] = numbers.reals() if sparse else numbers.values
 
     def _keep_codes(self, j: int, column: Column) -> None:
-        nominal = as_nominal(column)
-        if nominal is None:
+        categorical = as_categorical(column)
+        if categorical is None:
             raise ValueError(
                 f"X has numbers in column {self.table.name(j)!r}, where training had categories"
             )
-        self._codes[j] = nominal.recode(self.categories[j]).codes
+        self._codes[j] = categorical.recode(self.categories[j]).codes
 
     def part(self, start: int, stop: int) -> "AlignedPart":
         """Return some of the rows, which look at the same columns."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import NARROW_CODE, Codes, Columns, Reals, Rows, Signs
 from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.bins import Bins
 from edgewise.data.categories import Categories
-from edgewise.data.storage import DenseCodes, NominalCodes, SparseCodes, Store
-from edgewise.dtypes import NARROW_CODE, Codes, Columns, Reals, Rows, Signs
+from edgewise.data.storage import CategoricalCodes, DenseCodes, SparseCodes, Store
 
 Coding = Bins | Categories
 """How a column is coded: by bins of numbers, or by values."""
@@ -29,7 +29,7 @@ class BinnedTable:
     n_rows: int
     dense: DenseCodes
     sparse: SparseCodes
-    nominal: NominalCodes
+    categorical: CategoricalCodes
     aligned: Aligned | None = None
     fill: Callable[[Columns], None] | None = None
 
@@ -57,8 +57,8 @@ class BinnedTable:
         return self._splittable(Bins)
 
     @cached_property
-    def splittable_nominal(self) -> Columns:
-        """The numbers of the nominal columns that tell any two rows apart."""
+    def splittable_categorical(self) -> Columns:
+        """The numbers of the categorical columns that tell any two rows apart."""
         return self._splittable(Categories)
 
     def _splittable(self, kind: type) -> Columns:
@@ -68,14 +68,14 @@ class BinnedTable:
     @property
     def n_bytes(self) -> int:
         """The memory that the codes take."""
-        arrays = (self.dense.codes, self.sparse.rows, self.sparse.codes, *self.nominal.codes)
+        arrays = (self.dense.codes, self.sparse.rows, self.sparse.codes, *self.categorical.codes)
         return sum(array.nbytes for array in arrays)
 
     def codes(self, j: int) -> Codes:
         """Return the codes of all rows in column `j`."""
         self.ready(np.array([j]))
         if isinstance(self.bins[j], Categories):
-            return self.nominal.codes[self.nominal.place(np.array([j]))[0]]
+            return self.categorical.codes[self.categorical.place(np.array([j]))[0]]
         place = int(self.place[j])
         if place >= 0:
             return self.dense.codes[place]
@@ -150,10 +150,10 @@ def dense_table(bins: Sequence[Bins], codes: Codes) -> BinnedTable:
     """Return a table of columns that are coded already, row p of `codes` for ``bins[p]``."""
     columns = np.arange(len(bins))
     _, nothing = Store(0, 0, NARROW_CODE).finish(narrow=True)
-    nominal = NominalCodes(np.empty(0, dtype=np.intp), [])
-    return BinnedTable(bins, codes.shape[1], DenseCodes(columns, codes), nothing, nominal)
+    categorical = CategoricalCodes(np.empty(0, dtype=np.intp), [])
+    return BinnedTable(bins, codes.shape[1], DenseCodes(columns, codes), nothing, categorical)
 
 
 def categories_of(bins: Sequence[Coding]) -> dict[int, tuple[object, ...]]:
-    """Return the values of each nominal column."""
+    """Return the values of each categorical column."""
     return {j: b.categories for j, b in enumerate(bins) if isinstance(b, Categories)}

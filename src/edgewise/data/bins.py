@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Codes, Exacts, Reals
 from edgewise.data.columns import NumericColumn, SparseColumn
-from edgewise.dtypes import Codes, Exacts, Reals
 
 MAX_BINS = 65_535
 

@@ -86,7 +86,7 @@ class TakenTable(Table):
         # The columns come as they are: what is infinite in other rows is no concern of these.
         self._whole = copy(whole)
         self._whole.infinite = "value"
-        self._whole.nominal = frozenset()
+        self._whole.categorical = frozenset()
         self._rows = rows
         self.n_rows, self.n_columns = len(rows), whole.n_columns
 

@@ -1,14 +1,14 @@
-"""The values of a nominal column, and the code of each."""
+"""The values of a categorical column, and the code of each."""
 
 from dataclasses import dataclass
 
-from edgewise.data.columns import NominalColumn
-from edgewise.dtypes import Codes
+from edgewise.common.dtypes import Codes
+from edgewise.data.columns import CategoricalColumn
 
 
 @dataclass(frozen=True)
 class Categories:
-    """The values of one nominal column that training saw, in order.
+    """The values of one categorical column that training saw, in order.
 
     The code after the last value is for missing values and for values that training did not see.
 
@@ -16,7 +16,7 @@ class Categories:
     --------
     >>> import numpy as np
     >>> seen = Categories("colour", ("blue", "red"), has_missing=False)
-    >>> seen.encode(NominalColumn(np.array([0, 1], np.uint32), ("green", "red")))
+    >>> seen.encode(CategoricalColumn(np.array([0, 1], np.uint32), ("green", "red")))
     array([2, 1], dtype=uint32)
     """
 
@@ -39,12 +39,12 @@ class Categories:
         """Whether the column tells any two rows apart."""
         return self.n_codes > 1
 
-    def encode(self, column: NominalColumn) -> Codes:
+    def encode(self, column: CategoricalColumn) -> Codes:
         """Return the code of every row."""
         return column.recode(self.categories).codes
 
     @staticmethod
-    def of(name: str, column: NominalColumn) -> "Categories":
+    def of(name: str, column: CategoricalColumn) -> "Categories":
         """Return the values of a training column."""
         has_missing = bool((column.codes == column.missing_code).any())
         return Categories(name, column.categories, has_missing)

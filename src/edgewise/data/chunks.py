@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from edgewise.common.checks import integer
 from edgewise.data.blocks import BlockTable
 from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import Column
 from edgewise.data.joining import joined, owned
 from edgewise.data.table import Table, as_table
-from edgewise.validation import integer
 
 if TYPE_CHECKING:
     from edgewise.data.parquet import ParquetFiles
@@ -195,7 +195,7 @@ class _Above(Chunks):
         """Yield the pieces as tables."""
         for table in self._tables():
             table.names, table.infinite = self.names, self.infinite
-            yield table.declare(list(self.nominal))
+            yield table.declare(list(self.categorical))
 
     def _load(self, block: int) -> Table:
         wanted = range(int(self._starts[block]), int(self._starts[block + 1]))

@@ -8,22 +8,22 @@ from typing import TypeVar
 
 import numpy as np
 
+from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
 from edgewise.data.aligned import Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of
 from edgewise.data.bins import Bins, find_bins
 from edgewise.data.categories import Categories
 from edgewise.data.columns import (
+    CategoricalColumn,
     Column,
-    NominalColumn,
     NumericColumn,
     SparseColumn,
-    as_nominal,
+    as_categorical,
     as_numbers,
 )
 from edgewise.data.filters import Filters
-from edgewise.data.storage import Coded, NominalCodes, Store, is_sparse, stored
+from edgewise.data.storage import CategoricalCodes, Coded, Store, is_sparse, stored
 from edgewise.data.table import Table
-from edgewise.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
 
 T = TypeVar("T")
 
@@ -94,10 +94,10 @@ def encode(
     def code(j: int, column: Column) -> Coded | Codes:
         return _coded(column, bins[j], dtype, storage, quick)
 
-    store, nominal = Store(len(numeric), table.n_rows, dtype), dict[int, Codes]()
+    store, categorical = Store(len(numeric), table.n_rows, dtype), dict[int, Codes]()
     for j, coded in enumerate(_each(table, code, n_jobs if quick else 1)):
-        _keep(j, coded, store, nominal)
-    return _finished(table, bins, store, nominal, filters, widest <= 256)
+        _keep(j, coded, store, categorical)
+    return _finished(table, bins, store, categorical, filters, widest <= 256)
 
 
 def fit_encode(
@@ -127,13 +127,13 @@ def fit_encode(
         found = _fitted(table.name(j), column, mass, max_bins, least_share, quick)
         return found, _coded(column, found, dtype, "auto", quick)
 
-    store, nominal = Store(table.n_columns, table.n_rows, dtype), dict[int, Codes]()
+    store, categorical = Store(table.n_columns, table.n_rows, dtype), dict[int, Codes]()
     bins: list[Coding] = []
     for j, (found, coded) in enumerate(_each(table, both, n_jobs if quick else 1)):
         bins.append(found)
-        _keep(j, coded, store, nominal)
+        _keep(j, coded, store, categorical)
     widest = max([b.n_codes for b in bins if isinstance(b, Bins)], default=1)
-    return _finished(table, bins, store, nominal, filters, widest <= 256)
+    return _finished(table, bins, store, categorical, filters, widest <= 256)
 
 
 def _is_large(table: Table) -> bool:
@@ -170,7 +170,7 @@ def _fitted(
     least_share: float,
     quick: bool,
 ) -> Coding:
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         return Categories.of(name, column)
     return find_bins(name, column, mass, max_bins, least_share, quick)
 
@@ -178,9 +178,9 @@ def _fitted(
 def _coded(
     column: Column, bins: Coding, dtype: type[np.unsignedinteger], storage: str, quick: bool
 ) -> Coded | Codes:
-    """Return the codes of a column: as they are to be kept, or of all rows of a nominal one."""
+    """Return the codes of a column: as they are to be kept, or of all rows of a categorical one."""
     if isinstance(bins, Categories):
-        named = as_nominal(column)
+        named = as_categorical(column)
         if named is None:
             raise ValueError(f"X has categories in column {bins.name!r} in training, numbers now")
         narrow = WIDE_CODE if bins.missing_code < 2**16 else CATEGORY_CODE
@@ -208,22 +208,24 @@ def _stored_sparse(
     return stored(full, counts, storage)
 
 
-def _keep(j: int, coded: Coded | Codes, store: Store, nominal: dict[int, Codes]) -> None:
+def _keep(j: int, coded: Coded | Codes, store: Store, categorical: dict[int, Codes]) -> None:
     if isinstance(coded, Coded):
         store.add(j, coded)
     else:
-        nominal[j] = coded
+        categorical[j] = coded
 
 
 def _finished(
     table: Table,
     bins: Sequence[Coding],
     store: Store,
-    nominal: dict[int, Codes],
+    categorical: dict[int, Codes],
     filters: Filters | None,
     narrow: bool,
 ) -> BinnedTable:
     dense, sparse = store.finish(narrow)
-    values = NominalCodes(np.array(list(nominal), dtype=np.intp), list(nominal.values()))
+    values = CategoricalCodes(
+        np.array(list(categorical), dtype=np.intp), list(categorical.values())
+    )
     rows = Aligned(table, categories_of(bins), filters)
     return BinnedTable(list(bins), table.n_rows, dense, sparse, values, rows)

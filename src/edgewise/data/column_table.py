@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data.columns import Column, NominalColumn, NumericColumn
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import Table
 
 
@@ -35,7 +35,7 @@ class ColumnTable(Table):
         return ColumnTable(columns, self.names, self.infinite)
 
 
-def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | NominalColumn:
+def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | CategoricalColumn:
     """Return some rows of a column; a row number of -1 gives a missing value.
 
     Examples
@@ -45,10 +45,10 @@ def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | NominalColu
     array([ 2., nan])
     """
     absent = rows < 0
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         codes = column.codes[rows]
         codes[absent] = column.missing_code
-        return NominalColumn(codes, column.categories)
+        return CategoricalColumn(codes, column.categories)
     values = column.reals() if absent.any() or not isinstance(column, NumericColumn) else None
     if values is None:
         assert isinstance(column, NumericColumn)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Codes, Reals, Rows
+from edgewise.common.dtypes import Codes, Reals, Rows
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class SparseColumn:
 
 
 @dataclass(frozen=True)
-class NominalColumn:
+class CategoricalColumn:
     """Codes into `categories`, one a row; the code ``len(categories)`` marks a missing value."""
 
     codes: Codes
@@ -59,13 +59,13 @@ class NominalColumn:
         """The code of a missing value."""
         return len(self.categories)
 
-    def recode(self, categories: tuple[object, ...]) -> "NominalColumn":
+    def recode(self, categories: tuple[object, ...]) -> "CategoricalColumn":
         """Return the column in terms of other categories; a value not among them is missing.
 
         Examples
         --------
         >>> import numpy as np
-        >>> seen = NominalColumn(np.array([0, 1, 0], np.uint32), ("red", "blue"))
+        >>> seen = CategoricalColumn(np.array([0, 1, 0], np.uint32), ("red", "blue"))
         >>> seen.recode(("blue", "green")).codes
         array([2, 0, 2], dtype=uint32)
         """
@@ -73,10 +73,10 @@ class NominalColumn:
         unseen = len(categories)
         table = [place.get(category, unseen) for category in self.categories]
         codes = np.array([*table, unseen], dtype=np.uint32)[self.codes]
-        return NominalColumn(codes, categories)
+        return CategoricalColumn(codes, categories)
 
 
-Column = NumericColumn | SparseColumn | NominalColumn
+Column = NumericColumn | SparseColumn | CategoricalColumn
 
 
 def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
@@ -84,18 +84,18 @@ def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
 
     A column without any value has no kind of its own: all of it is missing.
     """
-    if not isinstance(column, NominalColumn):
+    if not isinstance(column, CategoricalColumn):
         return column
     return None if column.categories else NumericColumn(np.full(len(column), np.nan))
 
 
-def as_nominal(column: Column) -> NominalColumn | None:
-    """Return a column as a nominal one, or None if it holds numbers.
+def as_categorical(column: Column) -> CategoricalColumn | None:
+    """Return a column as a categorical one, or None if it holds numbers.
 
     A column without any value has no kind of its own: all of it is missing.
     """
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         return column
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
-        return NominalColumn(np.zeros(len(column), dtype=np.uint32), ())
+        return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
     return None

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import Columns
-from edgewise.validation import integer
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Columns
 
 # The weights of a filter's corners in the integral image, down the rows and along the columns; a
 # corner's weight is the product of the two. One field is (-1, 1); a light and a dark one are

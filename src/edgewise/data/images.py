@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import NARROW_CODE, WIDE_CODE, Codes, Columns, Reals
 from edgewise.data.bins import MAX_BINS, Bins
 from edgewise.data.filters import CORNERS, KINDS, Filters
-from edgewise.dtypes import NARROW_CODE, WIDE_CODE, Codes, Columns, Reals
-from edgewise.validation import integer
 
 # The weights of a filter's corners sum to 16 in magnitude at most, so no sum on the way to a
 # response exceeds this many times the sum of all pixels.

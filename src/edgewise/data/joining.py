@@ -4,15 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from edgewise.common.dtypes import CATEGORY_CODE, ROW
 from edgewise.data.columns import (
+    CategoricalColumn,
     Column,
-    NominalColumn,
     NumericColumn,
     SparseColumn,
-    as_nominal,
+    as_categorical,
     as_numbers,
 )
-from edgewise.dtypes import CATEGORY_CODE, ROW
 
 
 def joined(parts: Sequence[Column], name: str) -> Column:
@@ -35,16 +35,16 @@ def joined(parts: Sequence[Column], name: str) -> Column:
     Examples
     --------
     >>> import numpy as np
-    >>> runs = [NominalColumn(np.array([0, 1], np.uint32), ("b", "c")),
-    ...         NominalColumn(np.array([0, 1], np.uint32), ("a",))]
+    >>> runs = [CategoricalColumn(np.array([0, 1], np.uint32), ("b", "c")),
+    ...         CategoricalColumn(np.array([0, 1], np.uint32), ("a",))]
     >>> joined(runs, "x")
-    NominalColumn(codes=array([1, 2, 0, 3], dtype=uint32), categories=('a', 'b', 'c'))
+    CategoricalColumn(codes=array([1, 2, 0, 3], dtype=uint32), categories=('a', 'b', 'c'))
     """
     if len(parts) == 1:
         return parts[0]
-    if not any(isinstance(part, NominalColumn) for part in parts):
-        return _numbers([part for part in parts if not isinstance(part, NominalColumn)])
-    named = [as_nominal(part) for part in parts]
+    if not any(isinstance(part, CategoricalColumn) for part in parts):
+        return _numbers([part for part in parts if not isinstance(part, CategoricalColumn)])
+    named = [as_categorical(part) for part in parts]
     if None not in named:
         return _values([part for part in named if part is not None])
     numbers = [as_numbers(part) for part in parts]
@@ -55,7 +55,7 @@ def joined(parts: Sequence[Column], name: str) -> Column:
 
 def owned(column: Column) -> Column:
     """Return a column with memory of its own, so that the table it comes from can be let go."""
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         return column
     if isinstance(column, SparseColumn):
         return SparseColumn(column.rows.copy(), column.values.copy(), column.n_rows)
@@ -73,8 +73,8 @@ def _numbers(parts: Sequence[NumericColumn | SparseColumn]) -> NumericColumn | S
     return SparseColumn(np.concatenate(rows), np.concatenate(values), int(ends[-1]))
 
 
-def _values(parts: Sequence[NominalColumn]) -> NominalColumn:
+def _values(parts: Sequence[CategoricalColumn]) -> CategoricalColumn:
     every = {value for part in parts for value in part.categories}
     categories = tuple(sorted(every))  # type: ignore[type-var]
     codes = [part.recode(categories).codes for part in parts]
-    return NominalColumn(np.concatenate(codes).astype(CATEGORY_CODE), categories)
+    return CategoricalColumn(np.concatenate(codes).astype(CATEGORY_CODE), categories)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from edgewise.common.checks import integer
 from edgewise.data.chunks import MEMORY, Chunks, Path, checked_names, spread
 from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import Column
 from edgewise.data.joining import joined
 from edgewise.data.table import Table, as_table
-from edgewise.validation import integer
 
 _INDEX = re.compile(r"__index_level_\d+__")
 
@@ -73,7 +73,7 @@ class ParquetFiles(Chunks):
             part = ParquetFiles(path, self._without, self._memory)
             # A file may have its columns in another order than the first.
             part.names, part.infinite = self.names, self.infinite
-            yield part.declare(list(self.nominal))
+            yield part.declare(list(self.categorical))
 
     def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
         """Yield the number and the column of some columns; no others are read."""

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from edgewise.common.dtypes import ROW, Codes, Columns, Rows
 from edgewise.data.binned import BinnedTable
 from edgewise.data.categories import Categories
-from edgewise.data.storage import DenseCodes, NominalCodes, SparseCodes
-from edgewise.dtypes import ROW, Codes, Columns, Rows
+from edgewise.data.storage import CategoricalCodes, DenseCodes, SparseCodes
 
 Pick = Callable[[Rows, Codes, Rows, Rows, Codes], int]
 """Copies the stored entries of a sparse column that are among some rows: see `pick_rows`."""
@@ -69,8 +69,9 @@ class PartStore:
             SparseCodes(
                 stored.columns, stored.starts, self._rows, self._codes, stored.common, self._stops
             ),
-            NominalCodes(
-                whole.nominal.columns, [np.empty(n_rows, c.dtype) for c in whole.nominal.codes]
+            CategoricalCodes(
+                whole.categorical.columns,
+                [np.empty(n_rows, c.dtype) for c in whole.categorical.codes],
             ),
             fill=self._fill,
         )
@@ -86,8 +87,8 @@ class PartStore:
     def _copy(self, j: int) -> None:
         whole, part = self.whole, self._part
         if isinstance(whole.bins[j], Categories):
-            p = whole.nominal.place(np.array([j]))[0]
-            whole.nominal.codes[p].take(self._taken, out=part.nominal.codes[p], mode="clip")
+            p = whole.categorical.place(np.array([j]))[0]
+            whole.categorical.codes[p].take(self._taken, out=part.categorical.codes[p], mode="clip")
             return
         p = int(whole.place[j])
         if p >= 0:

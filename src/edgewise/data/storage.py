@@ -1,4 +1,4 @@
-"""Where codes are kept: dense columns, sparse ones where one bin holds most rows, nominal ones."""
+"""Storage of codes: dense columns, sparse ones (one bin holds most rows), categorical ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import NARROW_CODE, ROW, WIDE_CODE, Codes, Columns, Rows
+from edgewise.common.dtypes import NARROW_CODE, ROW, WIDE_CODE, Codes, Columns, Rows
 
 # A sparse entry costs about twice a dense one (its row is looked up), so a column is stored
 # sparsely where its commonest bin holds more than half of the rows. Measured on MNIST: the two
@@ -48,8 +48,8 @@ class SparseCodes:
 
 
 @dataclass(frozen=True)
-class NominalCodes:
-    """Codes of the nominal columns: ``codes[p]`` is the column numbered ``columns[p]``."""
+class CategoricalCodes:
+    """Codes of the categorical columns: ``codes[p]`` is the column numbered ``columns[p]``."""
 
     columns: Columns
     codes: list[Codes]

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edgewise.common.dtypes import ROW
 from edgewise.data.columns import (
+    CategoricalColumn,
     Column,
-    NominalColumn,
     NumericColumn,
     SparseColumn,
     as_numbers,
 )
 from edgewise.data.typed import numbers_as_values, typed
-from edgewise.dtypes import ROW
 
 INFINITE_CHOICES = ("raise", "missing", "value")
 
@@ -51,11 +51,11 @@ class Table(ABC):
     def __init__(self, names: Sequence[str] | None, infinite: str) -> None:
         self.names = list(names) if names is not None else None
         self.infinite = infinite
-        self.nominal: frozenset[int] = frozenset()
+        self.categorical: frozenset[int] = frozenset()
 
-    def declare(self, nominal: Sequence[int]) -> "Table":
-        """Say that some columns are nominal, whatever they hold; return the table."""
-        self.nominal = frozenset(nominal)
+    def declare(self, categorical: Sequence[int]) -> "Table":
+        """Say that some columns are categorical, whatever they hold; return the table."""
+        self.categorical = frozenset(categorical)
         return self
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Table(ABC):
 
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Return a table of these rows."""
-        return self._take(rows).declare(list(self.nominal))
+        return self._take(rows).declare(list(self.categorical))
 
     def __getitem__(self, rows: Any) -> "Table":
         """Return a table of some rows, as scikit-learn asks for those of a fold."""
@@ -125,7 +125,7 @@ class Table(ABC):
             yield j, self.column(j)
 
     def _settle(self, j: int, column: Column) -> Column:
-        if isinstance(column, NominalColumn) or column.values.dtype.kind != "f":
+        if isinstance(column, CategoricalColumn) or column.values.dtype.kind != "f":
             return column
         if self.infinite == "value":
             return column
@@ -144,7 +144,7 @@ class Table(ABC):
         return NumericColumn(settled)
 
     def _declared(self, j: int, column: Column) -> Column:
-        if j not in self.nominal or isinstance(column, NominalColumn):
+        if j not in self.categorical or isinstance(column, CategoricalColumn):
             return column
         return numbers_as_values(column.reals())
 
@@ -298,7 +298,8 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     (2, 2, array([2., 4.]))
     """
     if isinstance(X, Table):
-        # A copy, because it will be told what infinite values mean and which columns are nominal.
+        # A copy, because it will be told what infinite values mean and which columns are
+        # categorical.
         table = copy(X)
         table.infinite = infinite
     elif is_frame(X):

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data.columns import Column, NominalColumn, NumericColumn
-from edgewise.dtypes import CATEGORY_CODE
+from edgewise.common.dtypes import CATEGORY_CODE
+from edgewise.common.ids import is_missing
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 
 
 def typed(series: Any, name: str) -> Column:
@@ -25,7 +26,9 @@ def typed(series: Any, name: str) -> Column:
         # Missing values are asked for before the cast, which may turn them into words.
         missing = series.is_null().to_list()
         words = series.cast(nw.String).to_list()
-        return _nominal([None if gone else word for word, gone in zip(words, missing, strict=True)])
+        return _categorical(
+            [None if gone else word for word, gone in zip(words, missing, strict=True)]
+        )
     if dtype == nw.Unknown and series.is_null().all():
         return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:
@@ -35,7 +38,7 @@ def typed(series: Any, name: str) -> Column:
     )
 
 
-def _native_codes(series: Any, dtype: Any, nw: Any) -> NominalColumn | None:
+def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
     """Return a column of pandas or polars by the library's own codes; None for other columns.
 
     That is some fifty times faster than a loop over the values.
@@ -59,7 +62,7 @@ def _native_codes(series: Any, dtype: Any, nw: Any) -> NominalColumn | None:
     categories = sorted(set(words))
     rank = {word: place for place, word in enumerate(categories)}
     table = np.array([*(rank[word] for word in words), len(categories)], dtype=CATEGORY_CODE)
-    return NominalColumn(table[places], tuple(categories))
+    return CategoricalColumn(table[places], tuple(categories))
 
 
 def _word(value: Any) -> str:
@@ -82,13 +85,13 @@ def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
 
 def _from_objects(values: list[Any], name: str) -> Column:
     """Type a column of Python objects by what it really holds."""
-    present = [value for value in values if not _is_missing(value)]
+    present = [value for value in values if not is_missing(value)]
     if not present:
         return NumericColumn(np.full(len(values), np.nan))
     if all(isinstance(value, str) for value in present):
-        return _nominal(values)
+        return _categorical(values)
     if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
-        numbers = [np.nan if _is_missing(value) else float(value) for value in values]
+        numbers = [np.nan if is_missing(value) else float(value) for value in values]
         return NumericColumn(np.array(numbers))
     kinds = sorted({type(value).__name__ for value in present})
     raise ValueError(
@@ -97,32 +100,26 @@ def _from_objects(values: list[Any], name: str) -> Column:
     )
 
 
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float) and value != value
-
-
-def numbers_as_values(values: NDArray[np.float64]) -> NominalColumn:
-    """Return numbers as a nominal column: each different number is a value.
+def numbers_as_values(values: NDArray[np.float64]) -> CategoricalColumn:
+    """Return numbers as a categorical column: each different number is a value.
 
     Examples
     --------
     >>> import numpy as np
     >>> numbers_as_values(np.array([7.0, 3.0, np.nan, 7.0]))
-    NominalColumn(codes=array([1, 0, 2, 1], dtype=uint32), categories=(3.0, 7.0))
+    CategoricalColumn(codes=array([1, 0, 2, 1], dtype=uint32), categories=(3.0, 7.0))
     """
     missing = np.isnan(values)
     distinct, places = np.unique(values[~missing], return_inverse=True)
     codes = np.full(len(values), len(distinct), dtype=CATEGORY_CODE)
     codes[~missing] = places
-    return NominalColumn(codes, tuple(distinct.tolist()))
+    return CategoricalColumn(codes, tuple(distinct.tolist()))
 
 
-def _nominal(given: list[Any]) -> NominalColumn:
-    values = [None if _is_missing(value) else value for value in given]
+def _categorical(given: list[Any]) -> CategoricalColumn:
+    values = [None if is_missing(value) else value for value in given]
     categories = tuple(sorted({value for value in values if value is not None}))
     place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
     place[None] = len(categories)
     codes = np.fromiter((place[value] for value in values), CATEGORY_CODE, len(values))
-    return NominalColumn(codes, categories)
+    return CategoricalColumn(codes, categories)

@@ -30,7 +30,7 @@ class DatasetInfo:
         Classes, or labels where a row may carry several.
     multilabel : bool
         Whether ``y`` is an indicator matrix.
-    n_nominal : int
+    n_categorical : int
         How many columns of ``X`` hold categories. Where there are any, ``X`` is a pandas data
         frame, and loading needs pandas.
     licence : str
@@ -60,7 +60,7 @@ class DatasetInfo:
     source: str
     description: str
     multilabel: bool = False
-    n_nominal: int = 0
+    n_categorical: int = 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +72,7 @@ class Dataset:
     name : str
         The name it was loaded under.
     X_train : ndarray, scipy.sparse.csr_matrix or pandas.DataFrame
-        One row per example. A data frame where there are nominal columns: they are of type
+        One row per example. A data frame where there are categorical columns: they are of type
         ``category``, the others ``float64``, and missing values are NaN.
     y_train : ndarray
         One class per example, or an (n, K) ``int8`` matrix of zeros and ones.

@@ -5,13 +5,11 @@ what counts is its content: a checksum is taken after decompression, so a file m
 as ``.gz`` or as ``.Z``.
 """
 
-import gzip
 import hashlib
 import io
 import logging
 import os
 import tempfile
-import uuid
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -21,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from edgewise.common.files import replacing
 from edgewise.datasets.compression import decompress
 from edgewise.datasets.formats import numbers
 
@@ -29,8 +28,6 @@ logger = logging.getLogger(__name__)
 ENVIRONMENT: Final = "EDGEWISE_DATA"
 _SUFFIXES: Final = ("", ".gz", ".Z")
 _TIMEOUT_SECONDS: Final = 60
-# The default of 9 takes several times as long for a few per cent.
-_CACHE_LEVEL: Final = 4
 
 
 class DatasetNotFoundError(FileNotFoundError):
@@ -221,8 +218,10 @@ class Store:
                 logger.warning("%s: %s", source, error)
                 failures.append(error)
                 continue
-            packed = gzip.compress(content, compresslevel=_CACHE_LEVEL, mtime=0)
-            write_atomically(folder / (file.path + ".gz"), packed)
+            kept = folder / (file.path + ".gz")
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(kept) as stream:
+                stream.write(content)
             return content
         for failure in failures:
             if isinstance(failure, DatasetMismatchError):
@@ -256,17 +255,6 @@ class Store:
             f"it at {file.path} (plain, .gz or .Z) below a folder, and set {ENVIRONMENT} to that "
             "folder or pass it as data_home."
         )
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write under a temporary name, then rename: a reader never sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _verified(content: bytes, file: File, where: str, remedy: str) -> bytes:

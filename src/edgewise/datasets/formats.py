@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edgewise.common.dtypes import REAL
 from edgewise.datasets.dataset import Features
-from edgewise.dtypes import REAL
 
 _IDX_UINT8: Final = 0x08
 _ATTRIBUTE: Final = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)\s+(.+)", re.IGNORECASE)

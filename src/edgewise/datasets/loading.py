@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 
+from edgewise.datasets.categorical import n_categorical, require_pandas
 from edgewise.datasets.dataset import Dataset, DatasetInfo
 from edgewise.datasets.entry import Entry
 from edgewise.datasets.fetch import DatasetMismatchError, File, Store
 from edgewise.datasets.formats import Table
 from edgewise.datasets.letor import ENTRIES as RANKING_ENTRIES
 from edgewise.datasets.movielens import ENTRIES as RATINGS_ENTRIES
-from edgewise.datasets.nominal import n_nominal, require_pandas
 from edgewise.datasets.registry import ENTRIES
 
 
@@ -116,7 +116,7 @@ def load(
     Dataset
         Both sides, names, licence and citation. Where the publisher has no split
         (``info(name).n_test`` is 0), all rows are in ``X_train`` and ``y_train``, and ``X_test``
-        and ``y_test`` are None. Where there are nominal columns (``info(name).n_nominal``),
+        and ``y_test`` are None. Where there are categorical columns (``info(name).n_categorical``),
         ``X_train`` and ``X_test`` are pandas data frames.
 
     Raises
@@ -127,8 +127,8 @@ def load(
     DatasetNotFoundError
         If a file is missing and could not be, or must not be, downloaded.
     ImportError
-        If a file must be downloaded and pooch is not installed, or the set has nominal columns and
-        pandas is not installed: ``pip install "edgewise[frames]"``.
+        If a file must be downloaded and pooch is not installed, or the set has categorical columns
+        and pandas is not installed: ``pip install "edgewise[frames]"``.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def load(
     """
     entry = _entry(name)
     facts = entry.info
-    if facts.n_nominal:
+    if facts.n_categorical:
         require_pandas(name)
     notice = f"{name}. Licence: {facts.licence}. Please cite: {facts.citation}"
     store = Store(data_home, notice)
@@ -210,7 +210,7 @@ def _check(facts: DatasetInfo, train: Table, test: Table | None) -> None:
             ("rows", table.X.shape[0], n_rows),
             ("labelled rows", table.y.shape[0], n_rows),
             ("columns", table.X.shape[1], facts.n_features),
-            ("nominal columns", n_nominal(table.X), facts.n_nominal),
+            ("categorical columns", n_categorical(table.X), facts.n_categorical),
             ("classes", n_classes, facts.n_classes),
         )
         for what, found, expected in counts:

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import CATEGORY_CODE, REAL
 from edgewise.data.column_table import ColumnTable
-from edgewise.data.columns import Column, NominalColumn, NumericColumn
-from edgewise.dtypes import CATEGORY_CODE, REAL
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 
 _ENCODING: Final = "latin-1"
 _YEAR: Final = re.compile(r"\((\d{4})\)")
@@ -143,8 +143,8 @@ def _people(
 ) -> Side:
     columns: list[Column] = [
         _numeric(map(float, ages)),
-        _nominal(genders),
-        _nominal(occupations),
+        _categorical(genders),
+        _categorical(occupations),
     ]
     return Side(_whole(ids), ColumnTable(columns, ["age", "gender", "occupation"]))
 
@@ -172,8 +172,8 @@ def _numeric(values: Iterable[float]) -> NumericColumn:
     return NumericColumn(np.fromiter(values, dtype=REAL))
 
 
-def _nominal(values: Sequence[str]) -> NominalColumn:
+def _categorical(values: Sequence[str]) -> CategoricalColumn:
     categories = tuple(sorted(set(values)))
     place = {category: code for code, category in enumerate(categories)}
     codes = np.fromiter((place[value] for value in values), dtype=CATEGORY_CODE)
-    return NominalColumn(codes, categories)
+    return CategoricalColumn(codes, categories)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from edgewise.common.checks import integer
 from edgewise.io import RankingData
-from edgewise.validation import integer
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ import os
 
 import numpy as np
 
+from edgewise.common.files import in_batches
 from edgewise.datasets.fetch import DatasetMismatchError, Store
 from edgewise.datasets.letor import ENTRIES, RankingEntry
 from edgewise.datasets.ranking import RankingDataset, RankingInfo
 from edgewise.io import RankingData
-from edgewise.io.files import in_batches
 from edgewise.io.letor import parse_letor
 
 

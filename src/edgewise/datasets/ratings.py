@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import integer, one_of
 from edgewise.ratings import Ratings, Split
-from edgewise.validation import integer, one_of
 
 
 @dataclass(frozen=True)

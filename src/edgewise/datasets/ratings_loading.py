@@ -7,11 +7,11 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import REAL, ROW
 from edgewise.datasets.fetch import DatasetMismatchError, File, Store
 from edgewise.datasets.movielens import ENTRIES, RatingsEntry
 from edgewise.datasets.movielens_files import Rated, Side
 from edgewise.datasets.ratings import RatingsDataset, RatingsInfo
-from edgewise.dtypes import REAL, ROW
 from edgewise.ratings import Ids, Ratings
 from edgewise.ratings.features import rows_of
 

@@ -2,7 +2,7 @@
 
 Here are the sets with many classes or labels; the smaller ones of the UCI repository are in
 :mod:`edgewise.datasets.uci`. To add a set, write an entry in either (files with checksums, facts, a
-reader from :mod:`edgewise.datasets.formats` or :mod:`edgewise.datasets.nominal`), a ``load_``
+reader from :mod:`edgewise.datasets.formats` or :mod:`edgewise.datasets.categorical`), a ``load_``
 function in :mod:`edgewise.datasets.sets` or :mod:`edgewise.datasets.uci_sets`, and a row in
 ``docs/datasets.md``.
 """

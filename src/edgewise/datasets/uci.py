@@ -1,4 +1,4 @@
-"""Entries of the smaller UCI sets of the boosting papers: nominal, mixed and binary ones.
+"""Entries of the smaller UCI sets of the boosting papers: categorical, mixed and binary ones.
 
 All but Adult come without a split, so that all their rows train. Copies whose bytes are those of
 the repository are verified by them; the others by their rows or values, whatever their order.
@@ -10,11 +10,11 @@ from typing import Final
 
 from edgewise.datasets import formats
 from edgewise.datasets import uci_columns as columns
+from edgewise.datasets.categorical import mixed
 from edgewise.datasets.dataset import DatasetInfo
 from edgewise.datasets.entry import UCI, UCI_LICENCE, Entry, uci_sources
 from edgewise.datasets.fetch import File, content_sha256, rows_sha256, values_sha256
 from edgewise.datasets.formats import Table
-from edgewise.datasets.nominal import mixed
 
 # Number and name of the page in today's repository, and the folder in the older one.
 _PAGES: Final = {
@@ -68,7 +68,7 @@ def _entry(
     *,
     names: tuple[str, ...],
     classes: tuple[str, ...],
-    n_nominal: int,
+    n_categorical: int,
     citation: str,
     description: str,
 ) -> Entry:
@@ -83,7 +83,7 @@ def _entry(
         citation=citation,
         source=f"{UCI}/dataset/{number}/{page}",
         description=description,
-        n_nominal=n_nominal,
+        n_categorical=n_categorical,
     )
     return Entry(info, files, (), read, names, classes)
 
@@ -109,14 +109,14 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.ADULT, numeric=columns.ADULT_NUMERIC),
         names=columns.ADULT,
         classes=("<=50K", ">50K"),
-        n_nominal=8,
+        n_categorical=8,
         citation=(
             "R. Kohavi. Scaling up the accuracy of naive-Bayes classifiers: a decision-tree "
             "hybrid. KDD, 202-207, 1996. doi:10.24432/C5XW20"
         ),
         description=(
-            "Persons of the US census of 1994, six numbers and eight nominal columns, some values "
-            "missing; who earns over 50,000 dollars a year. adult.data trains, adult.test tests."
+            "Persons of the US census of 1994, six numbers and eight categorical columns, some "
+            "values missing; who earns over 50,000 dollars a year. adult.data trains, adult.test tests."
         ),
     ),
     _entry(
@@ -132,14 +132,14 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.MUSHROOM, class_first=True),
         names=columns.MUSHROOM,
         classes=("edible", "poisonous"),
-        n_nominal=22,
+        n_categorical=22,
         citation=(
             "J. C. Schlimmer. Concept acquisition through representational adjustment. PhD thesis, "
             "University of California, Irvine, 1987. doi:10.24432/C5959T"
         ),
         description=(
-            "Mushrooms of 23 species, 22 nominal columns, e edible and p poisonous; stalk-root has "
-            "2,480 missing values. No split."
+            "Mushrooms of 23 species, 22 categorical columns, e edible and p poisonous; stalk-root "
+            "has 2,480 missing values. No split."
         ),
     ),
     _entry(
@@ -155,15 +155,15 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.CAR),
         names=columns.CAR,
         classes=("acc", "good", "unacc", "vgood"),
-        n_nominal=6,
+        n_categorical=6,
         citation=(
             "M. Bohanec and V. Rajkovic. Knowledge acquisition and explanation for multi-attribute "
             "decision making. 8th International Workshop on Expert Systems and their Applications, "
             "Avignon, 59-78, 1988. doi:10.24432/C5JP48"
         ),
         description=(
-            "Every combination of six nominal properties of a car, rated by a decision model; four "
-            "classes. No split."
+            "Every combination of six categorical properties of a car, rated by a decision model; "
+            "four classes. No split."
         ),
     ),
     _entry(
@@ -183,7 +183,7 @@ ENTRIES: Final = (
         lambda content: mixed(two_classes(content), columns=columns.CONNECT4),
         names=columns.CONNECT4,
         classes=("loss", "notloss"),
-        n_nominal=42,
+        n_categorical=42,
         citation=(
             "J. Tromp. Connect-4. UCI Machine Learning Repository, 1995. doi:10.24432/C59P43"
         ),
@@ -205,14 +205,14 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.GERMAN, numeric=columns.GERMAN_NUMERIC, delimiter=None),
         names=columns.GERMAN,
         classes=("good", "bad"),
-        n_nominal=13,
+        n_categorical=13,
         citation=(
             "H. Hofmann. Statlog (German Credit Data). UCI Machine Learning Repository, 1994. "
             "doi:10.24432/C5NC77"
         ),
         description=(
-            "Persons who asked for credit, seven numbers and 13 nominal columns coded A11 and so "
-            "on; 1 good and 2 bad risks. No split."
+            "Persons who asked for credit, seven numbers and 13 categorical columns coded A11 and "
+            "so on; 1 good and 2 bad risks. No split."
         ),
     ),
     _entry(
@@ -228,7 +228,7 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.VOTES, class_first=True),
         names=columns.VOTES,
         classes=("democrat", "republican"),
-        n_nominal=16,
+        n_categorical=16,
         citation=(
             "J. C. Schlimmer. Concept acquisition through representational adjustment. PhD thesis, "
             "University of California, Irvine, 1987. doi:10.24432/C5C01P"
@@ -251,7 +251,7 @@ ENTRIES: Final = (
         formats.word_last,
         names=columns.numbered(34),
         classes=("bad", "good"),
-        n_nominal=0,
+        n_categorical=0,
         citation=(
             "V. G. Sigillito, S. P. Wing, L. V. Hutton and K. B. Baker. Classification of radar "
             "returns from the ionosphere using neural networks. Johns Hopkins APL Technical Digest "
@@ -276,13 +276,13 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.CHESS),
         names=columns.CHESS,
         classes=("nowin", "won"),
-        n_nominal=36,
+        n_categorical=36,
         citation=(
             "A. D. Shapiro. Structured Induction in Expert Systems. Addison-Wesley, 1987. "
             "doi:10.24432/C5DK5C"
         ),
         description=(
-            "Chess positions of king and rook against king and pawn on a7, 36 nominal columns; "
+            "Chess positions of king and rook against king and pawn on a7, 36 categorical columns; "
             "whether White, to move, can win. No split; rows in the order of the copy found."
         ),
     ),
@@ -299,7 +299,7 @@ ENTRIES: Final = (
         formats.word_last,
         names=columns.numbered(60),
         classes=("mine", "rock"),
-        n_nominal=0,
+        n_categorical=0,
         citation=(
             "R. P. Gorman and T. J. Sejnowski. Analysis of hidden units in a layered network "
             "trained to classify sonar targets. Neural Networks 1:75-89, 1988. doi:10.24432/C5T01Q"
@@ -324,7 +324,7 @@ ENTRIES: Final = (
         formats.class_last,
         names=columns.SPAMBASE,
         classes=("not spam", "spam"),
-        n_nominal=0,
+        n_categorical=0,
         citation=(
             "M. Hopkins, E. Reeber, G. Forman and J. Suermondt. Spambase. UCI Machine Learning "
             "Repository, 1999. doi:10.24432/C53G6X"
@@ -348,7 +348,7 @@ ENTRIES: Final = (
         partial(mixed, columns=columns.TICTACTOE),
         names=columns.TICTACTOE,
         classes=("negative", "positive"),
-        n_nominal=9,
+        n_categorical=9,
         citation=(
             "D. W. Aha. Incremental constructive induction: an instance-based approach. 8th "
             "International Workshop on Machine Learning, 117-121, 1991. doi:10.24432/C5688J"
@@ -372,7 +372,7 @@ ENTRIES: Final = (
         formats.class_last,
         names=columns.numbered(21),
         classes=("0", "1", "2"),
-        n_nominal=0,
+        n_categorical=0,
         citation=(
             "L. Breiman, J. H. Friedman, R. A. Olshen and C. J. Stone. Classification and "
             "Regression Trees. Wadsworth, 1984. doi:10.24432/C5CS3C"

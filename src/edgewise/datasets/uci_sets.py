@@ -9,7 +9,7 @@ from edgewise.datasets.loading import load
 def load_adult(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load persons of the US census of 1994: six numbers, eight nominal columns, two classes.
+    """Load persons of the US census of 1994: six numbers, eight categorical columns, two classes.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def load_adult(
 def load_mushroom(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load mushrooms: 22 nominal columns, classes ``'e'`` (edible) and ``'p'`` (poisonous).
+    """Load mushrooms: 22 categorical columns, classes ``'e'`` (edible) and ``'p'`` (poisonous).
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def load_mushroom(
 
 
 def load_car(*, data_home: str | os.PathLike[str] | None = None, download: bool = True) -> Dataset:
-    """Load ratings of cars: six nominal columns, four classes.
+    """Load ratings of cars: six categorical columns, four classes.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def load_car(*, data_home: str | os.PathLike[str] | None = None, download: bool 
 def load_connect4(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load positions of Connect-4: 42 nominal columns, two classes, not the original three.
+    """Load positions of Connect-4: 42 categorical columns, two classes, not the original three.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def load_connect4(
 def load_german(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load credit risks: seven numbers, 13 nominal columns, classes 1 (good) and 2 (bad).
+    """Load credit risks: seven numbers, 13 categorical columns, classes 1 (good) and 2 (bad).
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def load_german(
 def load_votes84(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load votes of the US House of 1984: 16 nominal columns, two parties.
+    """Load votes of the US House of 1984: 16 categorical columns, two parties.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def load_ionosphere(
 def load_kr_vs_kp(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load chess endgames: 36 nominal columns, classes ``'nowin'`` and ``'won'``.
+    """Load chess endgames: 36 categorical columns, classes ``'nowin'`` and ``'won'``.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def load_spambase(
 def load_tictactoe(
     *, data_home: str | os.PathLike[str] | None = None, download: bool = True
 ) -> Dataset:
-    """Load ends of tic-tac-toe: nine nominal columns, ``'positive'`` where x won.
+    """Load ends of tic-tac-toe: nine categorical columns, ``'positive'`` where x won.
 
     Parameters
     ----------

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import integer, positive
+from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.data.chunks import Chunks
 from edgewise.data.column_table import ColumnTable
-from edgewise.data.columns import Column, NominalColumn, NumericColumn
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import Table
 from edgewise.datasets.wide_recipe import TEST, TRAIN, Recipe
-from edgewise.dtypes import CATEGORY_CODE, Reals
-from edgewise.validation import integer, positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class WideTable(Chunks):
         super().__init__(n_rows, [width] * whole + [rest] * (rest > 0), names)
 
     def array(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
-        """Return some columns as an array, nominal ones as the numbers of their values.
+        """Return some columns as an array, categorical ones as the numbers of their values.
 
         Parameters
         ----------
@@ -66,7 +66,7 @@ class WideTable(Chunks):
         made = np.empty((self.n_rows, stop - start), dtype=np.float32, order="F")
         for j in range(start, stop):
             column = self._made(j)
-            if isinstance(column, NominalColumn):
+            if isinstance(column, CategoricalColumn):
                 gone = column.codes == column.missing_code
                 made[:, j - start] = np.where(gone, np.nan, column.codes)
             else:
@@ -79,9 +79,9 @@ class WideTable(Chunks):
         if n_values is None:
             return NumericColumn(values)
         codes = np.where(np.isnan(values), n_values, values).astype(CATEGORY_CODE)
-        # Codes are those of the sorted values, as of any nominal column.
+        # Codes are those of the sorted values, as of any categorical column.
         digits = len(str(n_values - 1))
-        return NominalColumn(codes, tuple(f"v{code:0{digits}}" for code in range(n_values)))
+        return CategoricalColumn(codes, tuple(f"v{code:0{digits}}" for code in range(n_values)))
 
     def _raw(self, j: int) -> Column:
         return self._made(j)
@@ -96,7 +96,7 @@ def make_wide(
     n_test: int = 10_000,
     *,
     n_numeric: int = 14_740,
-    n_nominal: int = 260,
+    n_categorical: int = 260,
     informative: int = 300,
     redundant: int = 300,
     missing: float = 0.02,
@@ -107,10 +107,10 @@ def make_wide(
     """Make a binary task with many columns of many kinds, of which a few hundred matter.
 
     The shape is that of the large set of the KDD Cup 2009: 50,000 rows, 14,740 numeric and 260
-    nominal columns, few positives. Numeric columns are normal, heavy-tailed, counts with many
+    categorical columns, few positives. Numeric columns are normal, heavy-tailed, counts with many
     zeros, or small whole numbers; some are constant. The logarithm of the odds is a sum of effects
-    of single columns (steps, slopes, bumps, values of nominal ones), of a few strong and many weak
-    ones, and of products of two.
+    of single columns (steps, slopes, bumps, values of categorical ones), of a few strong and many
+    weak ones, and of products of two.
 
     Every column is made from a seed of its own when it is asked for, so that no more than a few are
     in memory, and any of them can be made alone.
@@ -119,10 +119,10 @@ def make_wide(
     ----------
     n_rows, n_test : int, default 50,000 and 10,000
         Rows to train and to test on. Training rows do not depend on `n_test`.
-    n_numeric, n_nominal : int, default 14,740 and 260
+    n_numeric, n_categorical : int, default 14,740 and 260
         Columns of each kind; the numeric ones come first.
     informative : int, default 300
-        Columns that the class depends on, a tenth of them nominal where there are so many.
+        Columns that the class depends on, a tenth of them categorical where there are so many.
     redundant : int, default 300
         Numeric columns that go with an informative one, up to noise.
     missing : float, default 0.02
@@ -150,7 +150,7 @@ def make_wide(
     >>> from sklearn.metrics import roc_auc_score
     >>> from edgewise import AdaBoostMH
     >>> from edgewise.datasets import make_wide
-    >>> task = make_wide(2000, 1000, n_numeric=190, n_nominal=10, informative=20, redundant=10)
+    >>> task = make_wide(2000, 1000, n_numeric=190, n_categorical=10, informative=20, redundant=10)
     >>> task.X_train.shape, len(task.informative), task.X_train.array(3, 5).shape
     ((2000, 200), 20, (2000, 2))
     >>> model = AdaBoostMH("stump", n_rounds=50).fit(task.X_train, task.y_train)
@@ -161,8 +161,8 @@ def make_wide(
     integer("n_rows", n_rows, 1)
     integer("n_test", n_test, 0)
     integer("n_numeric", n_numeric, 0)
-    integer("n_nominal", n_nominal, 0)
-    integer("informative", informative, 1, max(1, n_numeric + n_nominal))
+    integer("n_categorical", n_categorical, 0)
+    integer("informative", informative, 1, max(1, n_numeric + n_categorical))
     integer("redundant", redundant, 0)
     integer("random_state", random_state, 0)
     positive("positives", positives, below=1.0)
@@ -170,7 +170,7 @@ def make_wide(
     if missing != 0:
         positive("missing", missing, below=1.0)
     recipe = Recipe(
-        n_numeric, n_nominal, informative, redundant, missing, positives, signal, random_state
+        n_numeric, n_categorical, informative, redundant, missing, positives, signal, random_state
     )
     y_train, p_train = recipe.classes(TRAIN, n_rows)
     y_test, p_test = recipe.classes(TEST, n_test)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 TRAIN, TEST = 0, 1
 # Rows on which the odds are scaled: of neither part, so that no part depends on the other's size.
@@ -31,7 +31,7 @@ class Recipe:
     """What a wide task is made of; `make_wide` says what the settings mean."""
 
     n_numeric: int
-    n_nominal: int
+    n_categorical: int
     informative: int
     redundant: int
     missing: float
@@ -42,7 +42,7 @@ class Recipe:
     @property
     def n_columns(self) -> int:
         """The number of columns."""
-        return self.n_numeric + self.n_nominal
+        return self.n_numeric + self.n_categorical
 
     @cached_property
     def informative_columns(self) -> list[int]:
@@ -54,29 +54,33 @@ class Recipe:
         """Informative columns in order of strength, and what each redundant one follows."""
         rng = self._rng(_CHOICES)
         numeric = [int(j) for j in rng.permutation(self.n_numeric) if self._kind(j) != "constant"]
-        nominal = (self.n_numeric + rng.permutation(self.n_nominal)).tolist()
-        n_nominal = min(max(self.informative // 10, self.informative - len(numeric)), len(nominal))
-        n_numeric = self.informative - n_nominal
+        categorical = (self.n_numeric + rng.permutation(self.n_categorical)).tolist()
+        n_categorical = min(
+            max(self.informative // 10, self.informative - len(numeric)), len(categorical)
+        )
+        n_numeric = self.informative - n_categorical
         rest = numeric[n_numeric:]
         if n_numeric > len(numeric) or self.redundant > len(rest):
             raise ValueError(
                 f"informative + redundant must be at most the columns that can be so, "
-                f"{len(numeric) + len(nominal)}; got {self.informative} + {self.redundant}"
+                f"{len(numeric) + len(categorical)}; got {self.informative} + {self.redundant}"
             )
-        chosen = [int(j) for j in rng.permutation(numeric[:n_numeric] + nominal[:n_nominal])]
+        chosen = [
+            int(j) for j in rng.permutation(numeric[:n_numeric] + categorical[:n_categorical])
+        ]
         led = [j for j in chosen if j < self.n_numeric]
         follows = {j: led[int(rng.integers(len(led)))] for j in rest[: self.redundant] if led}
         return chosen, follows
 
     def n_values(self, j: int) -> int | None:
-        """Return how many values nominal column `j` may have; None for a numeric one."""
+        """Return how many values categorical column `j` may have; None for a numeric one."""
         if j < self.n_numeric:
             return None
         size = np.exp(self._rng(_KIND, j).normal(2.5, 1.5))
         return int(np.clip(2 + size, 2, _MOST_VALUES))
 
     def values(self, j: int, part: int, n_rows: int) -> Floats:
-        """Return column `j`, the numbers of the values of a nominal one; NaN where missing."""
+        """Return column `j`, the numbers of the values of a categorical one; NaN where missing."""
         made = self._shown(j, self._latent(j, part, n_rows))
         if self.missing:
             gone = self._rng(part, j, 1).random(n_rows, dtype=np.float32)

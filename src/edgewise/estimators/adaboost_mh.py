@@ -50,8 +50,8 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
     ----------
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
         The family of base functions. "stump" tests one column: a threshold on a numeric one, a
-        subset of the values of a nominal one. "product" multiplies three such tests, "tree" nests
-        them. Of a list each round takes the best. "auto" is what measured best over many data
+        subset of the values of a categorical one. "product" multiplies three such tests, "tree"
+        nests them. Of a list each round takes the best. "auto" is what measured best over many data
         sets: a tree of 8 to 32 leaves (more for more classes) and, where they are left open, real
         votes, the logistic loss and a learning rate of 0.2 (0.1 for multi-label targets).
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
@@ -92,7 +92,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         False trains the original form with a stump of its own for each class and round.
     validation_fraction : float or None, default None
         The share of the rows to set aside and validate on.
-    patience : int or None, default None
+    early_stopping_rounds : int or None, default None
         Stop when the validation metric has not improved for so many rounds, and keep the model of
         the best one. Validation rows count alike, whatever their `sample_weight`.
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
@@ -108,9 +108,9 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         threshold is tried.
     infinite : {"raise", "missing", "value"}, default "raise"
         What an infinite number in X means.
-    nominal : list of str or int, or None, default None
+    categorical_features : list of str or int, or None, default None
         Columns, by name or number, whose numbers are names of things. Strings and categories are
-        nominal without being listed.
+        categorical without being listed.
     n_jobs : int or None, default None
         Threads: None is 1, -1 all cores.
     random_state : int, RandomState or None, default None
@@ -174,13 +174,13 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         class_weight: Any = None,
         factorized: bool = True,
         validation_fraction: float | None = None,
-        patience: int | None = None,
+        early_stopping_rounds: int | None = None,
         eval_metric: Any = "error",
         time_limit: float | None = None,
         min_weight_fraction_leaf: float = 0.0,
         max_bins: int = 256,
         infinite: str = "raise",
-        nominal: Any = None,
+        categorical_features: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -200,13 +200,13 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self.class_weight = class_weight
         self.factorized = factorized
         self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.early_stopping_rounds = early_stopping_rounds
         self.eval_metric = eval_metric
         self.time_limit = time_limit
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_bins = max_bins
         self.infinite = infinite
-        self.nominal = nominal
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -307,7 +307,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self._check_unsaved()
         if categories != self._categories:
             raise ValueError(
-                "warm_start: X has nominal columns with other values than in the last fit"
+                "warm_start: X has categorical columns with other values than in the last fit"
             )
         if (settings.votes, settings.loss) != (self.votes_, self.loss_):
             raise ValueError(

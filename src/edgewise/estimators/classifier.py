@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.estimators.link import probabilities
 from edgewise.estimators.targets import Labels, encode_labels
 from edgewise.estimators.trained import TrainedModel

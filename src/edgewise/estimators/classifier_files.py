@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import one_of, positive
 from edgewise.estimators.adaboost_mh import AdaBoostMH
 from edgewise.estimators.stored_parts import boolean
 from edgewise.estimators.targets import n_scores
 from edgewise.model.stored import checked_array
 from edgewise.objective import LOSSES, VOTE_RULES
-from edgewise.validation import one_of, positive
 
 
 def own_parts(model: AdaBoostMH) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -114,7 +114,7 @@ def save(model: Model, path: str | os.PathLike[str]) -> None:
         "trained": part_of(LEARNERS, model.learner_),
         "categories": {str(j): list(values) for j, values in model._categories.items()},
         "filters": _filter_settings(model._filters),
-        "nominal": model._nominal,
+        "categorical": model._categorical,
         "terms": kind_of(model.terms_),
         "history": list(model.history_.fields),
         "searches": searches,
@@ -180,7 +180,7 @@ def _read_columns(model: Model, header: dict[str, Any]) -> None:
         model.feature_names_in_ = np.array(names, dtype=object)
     model._categories = _categories(header["categories"], model.n_features_in_)
     model._filters = _filters(header["filters"], model.n_features_in_)
-    model._nominal = [count(column) for column in header["nominal"]]
+    model._categorical = [count(column) for column in header["categorical"]]
 
 
 def _filter_settings(filters: Filters | None) -> list[int] | None:

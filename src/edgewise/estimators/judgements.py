@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import Table
-from edgewise.dtypes import ROW, Exacts, Reals
 from edgewise.estimators.rows import read_validation
 from edgewise.estimators.targets import read_row_weights
 from edgewise.kernels import GradedLists, Kernels, Layout, PairList

@@ -1,9 +1,9 @@
-"""From scores to probabilities (seed 003, eq. 3.6)."""
+"""From scores to probabilities (Iyer 1999, eq. 3.6)."""
 
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 
 def probabilities(scores: Reals, offsets: Reals, multilabel: bool, scale: float = 2.0) -> Reals:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import Metric, Monitor
+from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable, encode
-from edgewise.dtypes import Reals
 from edgewise.estimators.link import probabilities
 from edgewise.estimators.rows import HeldOut
 from edgewise.estimators.targets import Labels

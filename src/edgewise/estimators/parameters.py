@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from edgewise.boosting import check_callbacks
+from edgewise.common.checks import flag, integer, one_of, positive
 from edgewise.data import MAX_BINS, Table
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.learners import Stump, learner_named
 from edgewise.metrics import CLASSIFICATION_METRICS
 from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES
 from edgewise.search import search_named
-from edgewise.validation import flag, integer, one_of, positive
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
@@ -59,10 +59,12 @@ def check_training(model: "AdaBoostMH | RankBoost", eval_set: Any) -> None:
             raise ValueError("give validation_fraction or eval_set, not both")
     if model.time_limit is not None:
         positive("time_limit", model.time_limit)
-    if model.patience is not None:
-        integer("patience", model.patience, 1)
+    if model.early_stopping_rounds is not None:
+        integer("early_stopping_rounds", model.early_stopping_rounds, 1)
         if model.validation_fraction is None and eval_set is None:
-            raise ValueError("patience needs rows to validate on: validation_fraction or eval_set")
+            raise ValueError(
+                "early_stopping_rounds needs rows to validate on: validation_fraction or eval_set"
+            )
 
 
 def check_per_class(learner: Any) -> None:
@@ -83,24 +85,28 @@ def up_to_one(name: str, value: Any) -> float:
     return number
 
 
-def nominal_columns(nominal: Any, table: Table) -> list[int]:
-    """Return the numbers of the columns that were declared nominal.
+def categorical_columns(categorical: Any, table: Table) -> list[int]:
+    """Return the numbers of the columns that were declared categorical.
 
     Raises
     ------
     ValueError, TypeError
-        If `nominal` is not a list of names or numbers of columns.
+        If `categorical` is not a list of names or numbers of columns.
     """
-    if nominal is None:
+    if categorical is None:
         return []
-    if isinstance(nominal, str) or not hasattr(nominal, "__iter__"):
-        raise TypeError(f"nominal must be a list of columns, by name or number, got {nominal!r}")
+    if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
+        raise TypeError(
+            f"categorical must be a list of columns, by name or number, got {categorical!r}"
+        )
     chosen = []
-    for column in nominal:
+    for column in categorical:
         if isinstance(column, str):
             if table.names is None or column not in table.names:
-                raise ValueError(f"nominal names the column {column!r}, which X does not have")
+                raise ValueError(
+                    f"categorical_features names the column {column!r}, which X does not have"
+                )
             chosen.append(table.names.index(column))
         else:
-            chosen.append(integer("nominal", column, 0, table.n_columns - 1))
+            chosen.append(integer("categorical_features", column, 0, table.n_columns - 1))
     return chosen

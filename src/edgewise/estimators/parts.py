@@ -74,18 +74,19 @@ def learner_for(model: "AdaBoostMH", table: BinnedTable, goal: Goal) -> Learner:
 
 def check_kinds(learner: Learner, table: BinnedTable) -> None:
     """Raise if there are columns of a kind that the learner cannot use."""
-    nominal = [b.name for b in table.bins if isinstance(b, Categories)]
+    categorical = [b.name for b in table.bins if isinstance(b, Categories)]
     numeric = [b.name for b in table.bins if not isinstance(b, Categories)]
     can_use = learner.kinds()
-    if nominal and "nominal" not in can_use:
+    if categorical and "categorical" not in can_use:
         raise ValueError(
-            f"X has the nominal column {nominal[0]!r}, which learner={learner!r} cannot use: add "
+            f"X has the categorical column {categorical[0]!r}, which learner={learner!r} cannot use: "
+            "add "
             "Indicator() or Selector() to it, or encode the column as numbers"
         )
     if numeric and "numeric" not in can_use:
         raise ValueError(
             f"X has the numeric column {numeric[0]!r}, which learner={learner!r} cannot use: add "
-            "Stump() to it, or list the column in nominal"
+            "Stump() to it, or list the column in categorical"
         )
 
 

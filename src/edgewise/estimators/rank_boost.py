@@ -50,8 +50,8 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
     ----------
     learner : {"stump", "product", "tree", "feature"}, Learner or list of them, default "stump"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
-        nominal one. "product" multiplies two such tests, "tree" nests them to 8 leaves. "feature"
-        takes columns as they are.
+        categorical one. "product" multiplies two such tests, "tree" nests them to 8 leaves.
+        "feature" takes columns as they are.
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
         Which columns a round looks at: all of them by default; see `AdaBoostMH`.
     n_rounds : int, default 500
@@ -65,7 +65,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         have exact steps.
     learning_rate : float, default 0.2
         What every step is multiplied by, above 0 and at most 1.
-    monotone : {"learn", "increasing", "none"}, dict or array, default "learn"
+    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
         How the contribution of a numeric column may run. "learn": either never falling or never
         rising, as the column's first rule says. "increasing": never falling, the positive
         cumulative weights of the thesis (WeakLearn.cum). "none": anyhow. Or for each column +1, -1
@@ -83,7 +83,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         The share of the queries, drawn anew in every round, on which rules are looked for.
     validation_fraction : float or None, default None
         The share of the queries to set aside and validate on.
-    patience : int or None, default None
+    early_stopping_rounds : int or None, default None
         Stop when the validation metric has not improved for so many rounds, and keep the model of
         the best one.
     eval_metric : str or callable, default "map"
@@ -97,7 +97,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         threshold is tried. None is 65,535 for up to as many documents, and 1,024 for more.
     infinite : {"raise", "missing", "value"}, default "raise"
         What an infinite number in X means.
-    nominal : list of str or int, or None, default None
+    categorical_features : list of str or int, or None, default None
         Columns, by name or number, whose numbers are names of things.
     n_jobs : int or None, default None
         Threads: None is 1, -1 all cores.
@@ -152,18 +152,18 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         criterion: str = "edge",
         step: str | None = None,
         learning_rate: float = 0.2,
-        monotone: Any = "learn",
+        monotonic_cst: Any = "learn",
         q_def: int | None = None,
         pair_weight: str = "difference",
         query_weight: str = "root",
         subsample: float = 1.0,
         validation_fraction: float | None = None,
-        patience: int | None = None,
+        early_stopping_rounds: int | None = None,
         eval_metric: Any = "map",
         time_limit: float | None = None,
         max_bins: int | None = None,
         infinite: str = "raise",
-        nominal: Any = None,
+        categorical_features: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -176,18 +176,18 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         self.criterion = criterion
         self.step = step
         self.learning_rate = learning_rate
-        self.monotone = monotone
+        self.monotonic_cst = monotonic_cst
         self.q_def = q_def
         self.pair_weight = pair_weight
         self.query_weight = query_weight
         self.subsample = subsample
         self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.early_stopping_rounds = early_stopping_rounds
         self.eval_metric = eval_metric
         self.time_limit = time_limit
         self.max_bins = max_bins
         self.infinite = infinite
-        self.nominal = nominal
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -223,7 +223,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         return self._taken_over(lambda draft: draft._fit_grades(X, y, qid, sample_weight, eval_set))
 
     def fit_pairs(self, X: Any, pairs: Any, weights: Any = None, eval_set: Any = None) -> Self:
-        """Train on pairs of documents: any feedback function Phi of seed 003 section 4.1.
+        """Train on pairs of documents: any feedback function Phi of Iyer 1999 section 4.1.
 
         Parameters
         ----------
@@ -347,7 +347,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         self._check_unsaved()
         if categories != self._categories:
             raise ValueError(
-                "warm_start: X has nominal columns with other values than in the last fit"
+                "warm_start: X has categorical columns with other values than in the last fit"
             )
         if filters != self._filters:
             raise ValueError("warm_start: learner must have the image filters of the last fit")

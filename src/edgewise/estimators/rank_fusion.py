@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.estimators.rank_boost import RankBoost
 from edgewise.fusion import RankedLists, grades_of
 from edgewise.io import Run, read_qrels, read_run
@@ -19,7 +19,7 @@ class RankFusion(RankBoost):
     """Fuses ranked lists into one, learning from judged documents which lists to believe.
 
     Each list is a ranking feature: its j-th document has the value -j, and a document that it does
-    not return is unranked (seed 003 section 5.1). `RankBoost` learns thresholds on these: a
+    not return is unranked (Iyer 1999 section 5.1). `RankBoost` learns thresholds on these: a
     document gets a weight for being among the first ten of one list, another for the first three of
     a second, and is ranked by the sum.
 
@@ -37,7 +37,7 @@ class RankFusion(RankBoost):
         The number of rounds.
     learning_rate : float, default 0.2
         What every step is multiplied by, above 0 and at most 1.
-    monotone : {"learn", "increasing", "none"}, dict or array, default "learn"
+    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
         How the contribution of a list may run. "increasing": the higher on a list the better, the
         positive cumulative weights of the thesis; "learn": as the list's first rule says; "none":
         anyhow.
@@ -54,7 +54,7 @@ class RankFusion(RankBoost):
         What the pairs of a query count together: their number, its square root, or 1.
     validation_fraction : float or None, default None
         The share of the queries to set aside and validate on.
-    patience : int or None, default None
+    early_stopping_rounds : int or None, default None
         Stop when the validation metric has not improved for so many rounds.
     eval_metric : str or callable, default "map"
         What is measured on validation queries, and by `score`.
@@ -97,14 +97,14 @@ class RankFusion(RankBoost):
         *,
         n_rounds: int = 500,
         learning_rate: float = 0.2,
-        monotone: Any = "learn",
+        monotonic_cst: Any = "learn",
         q_def: int | None = None,
         criterion: str = "edge",
         step: str | None = None,
         pair_weight: str = "difference",
         query_weight: str = "root",
         validation_fraction: float | None = None,
-        patience: int | None = None,
+        early_stopping_rounds: int | None = None,
         eval_metric: Any = "map",
         time_limit: float | None = None,
         n_jobs: int | None = None,
@@ -115,14 +115,14 @@ class RankFusion(RankBoost):
     ) -> None:
         self.n_rounds = n_rounds
         self.learning_rate = learning_rate
-        self.monotone = monotone
+        self.monotonic_cst = monotonic_cst
         self.q_def = q_def
         self.criterion = criterion
         self.step = step
         self.pair_weight = pair_weight
         self.query_weight = query_weight
         self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.early_stopping_rounds = early_stopping_rounds
         self.eval_metric = eval_metric
         self.time_limit = time_limit
         self.n_jobs = n_jobs
@@ -137,7 +137,7 @@ class RankFusion(RankBoost):
     subsample = 1.0
     max_bins = None
     infinite = "raise"
-    nominal = None
+    categorical = None
 
     def fit(  # type: ignore[override]
         self, lists: Any, judgements: Any, sample_weight: Any = None, eval_set: Any = None

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import Monitor
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories, encode
 from edgewise.data.filters import Filters
-from edgewise.dtypes import Reals, Signs
 from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS, HeldOutLists
 from edgewise.estimators.parameters import check_training, up_to_one
 from edgewise.estimators.parts import check_kinds, filters_of
@@ -19,7 +20,6 @@ from edgewise.learners import learner_named as learner_of
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.model import FeatureTerms, RuleTerms, StumpTerms, Terms
 from edgewise.objective import CRITERIA, STEPS, Cumulative, edge_limit
-from edgewise.validation import one_of
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -58,8 +58,8 @@ def check_rank_parameters(model: "RankBoost", eval_set: Any) -> None:
     one_of("query_weight", model.query_weight, QUERY_WEIGHTS)
     if isinstance(model.q_def, (bool, list)) or model.q_def not in _UNRANKED:
         raise ValueError(f"q_def must be None, 0 or 1, got {model.q_def!r}")
-    if isinstance(model.monotone, str):
-        one_of("monotone", model.monotone, MONOTONE)
+    if isinstance(model.monotonic_cst, str):
+        one_of("monotonic_cst", model.monotonic_cst, MONOTONE)
     if not callable(model.eval_metric):
         try:
             ranking_metric(model.eval_metric)
@@ -93,10 +93,10 @@ def rank_learner(model: "RankBoost", table: BinnedTable) -> Learner:
     if isinstance(learner, str):
         learner = _named(learner, table, _UNRANKED[model.q_def])
     learner = learner_of(learner, table)
-    if isinstance(learner, Feature) and len(table.nominal.columns):
-        name = table.bins[table.nominal.columns[0]].name
+    if isinstance(learner, Feature) and len(table.categorical.columns):
+        name = table.bins[table.categorical.columns[0]].name
         raise ValueError(
-            f"learner='feature' takes columns as numbers, but X has the nominal column {name!r}"
+            f"learner='feature' takes columns as numbers, but X has the categorical column {name!r}"
         )
     if isinstance(learner, Best) and len(learner.learners) == 1:
         (learner,) = learner.named(table)
@@ -121,10 +121,10 @@ def _named(name: str, table: BinnedTable, unranked: str) -> Learner:
         return Feature(unranked)
     alone = name == "stump"
     stump = Stump(constant=not alone, missing=unranked)
-    nominal = len(table.nominal.columns)
+    categorical = len(table.categorical.columns)
     simple: Learner = stump
-    if nominal:
-        simple = Indicator() if nominal == table.n_columns else Best([stump, Indicator()])
+    if categorical:
+        simple = Indicator() if categorical == table.n_columns else Best([stump, Indicator()])
     if alone:
         return simple
     return Product(simple, terms=2) if name == "product" else Tree(simple, 8, "free", "gain")
@@ -138,48 +138,54 @@ def cumulative_of(model: "RankBoost", learner: Learner, table: BinnedTable) -> C
     ValueError
         If the learner's rules are not thresholds, and directions were asked for.
     """
-    directions, learn = _directions(model.monotone, table)
+    directions, learn = _directions(model.monotonic_cst, table)
     if not learn.any() and not directions.any():
         return None
     parts = learner.named(table) if isinstance(learner, Best) else [learner]
     if all(isinstance(part, (Stump, Indicator, Selector)) for part in parts):
         limit = partial(edge_limit, learning_rate=float(model.learning_rate))
         return Cumulative(table, directions, learn, limit)
-    if isinstance(model.monotone, str) and model.monotone == "learn":
+    if isinstance(model.monotonic_cst, str) and model.monotonic_cst == "learn":
         return None
     raise ValueError(
-        f"monotone={model.monotone!r} needs rules that are thresholds, learner='stump'; got "
+        f"monotonic_cst={model.monotonic_cst!r} needs rules that are thresholds, learner='stump'; "
+        "got "
         f"learner={learner!r}"
     )
 
 
-def _directions(monotone: Any, table: BinnedTable) -> tuple[Signs, NDArray[np.bool_]]:
+def _directions(monotonic_cst: Any, table: BinnedTable) -> tuple[Signs, NDArray[np.bool_]]:
     """Return the direction of each column, and which of the others learn theirs."""
     names = [b.name for b in table.bins]
     directions, learn = np.zeros(len(names), dtype=np.int8), np.zeros(len(names), dtype=bool)
-    if isinstance(monotone, str):
-        directions[:], learn[:] = monotone == "increasing", monotone == "learn"
+    if isinstance(monotonic_cst, str):
+        directions[:], learn[:] = monotonic_cst == "increasing", monotonic_cst == "learn"
         return directions, learn
-    if isinstance(monotone, Mapping):
-        unknown = [name for name in monotone if name not in names]
+    if isinstance(monotonic_cst, Mapping):
+        unknown = [name for name in monotonic_cst if name not in names]
         if unknown:
-            raise ValueError(f"monotone names the column {unknown[0]!r}, which X does not have")
-        learn = np.array([name not in monotone for name in names])
-        given = np.array([monotone.get(name, 0) for name in names])
+            raise ValueError(
+                f"monotonic_cst names the column {unknown[0]!r}, which X does not have"
+            )
+        learn = np.array([name not in monotonic_cst for name in names])
+        given = np.array([monotonic_cst.get(name, 0) for name in names])
     else:
-        given = np.asarray(monotone)
+        given = np.asarray(monotonic_cst)
     if given.shape != directions.shape or not np.isin(given, (-1, 0, 1)).all():
         raise ValueError(
-            f"monotone must be one of {', '.join(map(repr, MONOTONE))}, or -1, 0 or 1 for each of "
-            f"the {len(names)} columns, got {monotone!r}"
+            f"monotonic_cst must be one of {', '.join(map(repr, MONOTONE))}, or -1, 0 or 1 "
+            "for each of "
+            f"the {len(names)} columns, got {monotonic_cst!r}"
         )
-    nominal = [
+    categorical = [
         b.name
         for b, way in zip(table.bins, given, strict=True)
         if way and isinstance(b, Categories)
     ]
-    if nominal:
-        raise ValueError(f"monotone: the column {nominal[0]!r} is nominal and has no direction")
+    if categorical:
+        raise ValueError(
+            f"monotonic_cst: the column {categorical[0]!r} is categorical and has no direction"
+        )
     return given.astype(np.int8), learn
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.estimators.trained import TrainedModel
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.model import RankWording, Rule, Wording

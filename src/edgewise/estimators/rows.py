@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edgewise.common.dtypes import Reals
 from edgewise.data import Table, as_table
-from edgewise.dtypes import Reals
 from edgewise.estimators.targets import (
     Labels,
     encode_labels,
@@ -115,7 +115,7 @@ def read_held_out(eval_set: Any, like: Rows, infinite: str) -> HeldOut:
 
 def read_validation(X: Any, like: Table, infinite: str) -> Table:
     """Return validation rows, which must have the columns of the training rows."""
-    table = as_table(X, infinite).declare(list(like.nominal))
+    table = as_table(X, infinite).declare(list(like.categorical))
     if table.n_columns != like.n_columns:
         raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.n_columns}")
     if table.names is not None and like.names is not None:

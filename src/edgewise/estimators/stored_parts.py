@@ -23,9 +23,9 @@ def parameters_of(model: BaseEstimator) -> dict[str, Any]:
             value = part_of(_PARTS[name], value)
             if value is None:
                 continue
-        elif name == "nominal" and value is not None:
+        elif name == "categorical_features" and value is not None:
             value = [_plain(column) for column in value]
-        elif name == "monotone" and isinstance(value, (np.ndarray, list, tuple)):
+        elif name == "monotonic_cst" and isinstance(value, (np.ndarray, list, tuple)):
             value = [int(direction) for direction in value]
         elif name == "class_weight" and isinstance(value, (dict, list)):
             value = _class_weight_pairs(value)

@@ -47,7 +47,7 @@ def _features(
     if n_terms and (columns.min() < 0 or columns.max() >= n_features):
         raise ValueError("a term names a column that does not exist")
     if np.isin(columns, list(categories)).any():
-        raise ValueError("a term takes a nominal column as numbers")
+        raise ValueError("a term takes a categorical column as numbers")
     return FeatureTerms(
         columns,
         checked_array(arrays["fills"], np.float64, (n_terms,)),

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.dtypes import Exacts, Reals, Signs
+from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.common.ids import is_missing
 from edgewise.kernels import exact_sum
 from edgewise.objective import Targets
 
@@ -319,7 +320,7 @@ def _check_objects(values: NDArray, name: str = "y") -> None:
     if values.dtype.kind != "O":
         return
     for value in values.ravel():
-        if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+        if is_missing(value):
             raise ValueError(
                 f"{name} contains missing values (None or NaN): Input {name} contains NaN"
             )

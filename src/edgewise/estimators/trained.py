@@ -7,12 +7,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edgewise.boosting import History
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
+from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.data.filters import Filters
-from edgewise.dtypes import Reals
-from edgewise.estimators.parameters import nominal_columns
+from edgewise.estimators.parameters import categorical_columns
 from edgewise.model import Explanation, Predictor, ReadableRule, Rule, Terms, Wording, explain
-from edgewise.validation import integer
 
 
 class TrainedModel:
@@ -23,11 +24,11 @@ class TrainedModel:
     learner_: Any
     n_features_in_: int
     infinite: str
-    nominal: Any
+    categorical_features: Any
     n_jobs: int | None
     _categories: dict[int, tuple[object, ...]]
     _filters: Filters | None
-    _nominal: list[int]
+    _categorical: list[int]
     _predictor: Predictor
 
     def _score_names(self) -> list[object]:
@@ -99,8 +100,8 @@ class TrainedModel:
             check_is_fitted(self)
         table = as_table(X, self.infinite)
         if reset:
-            self._nominal = nominal_columns(self.nominal, table)
-        table.declare(self._nominal)
+            self._categorical = categorical_columns(self.categorical_features, table)
+        table.declare(self._categorical)
         if isinstance(X, Table):
             self._check_columns(table, reset)
         else:
@@ -128,8 +129,4 @@ class TrainedModel:
             raise ValueError(f"X has the column {given!r} where training had {trained!r}")
 
     def _n_threads(self) -> int:
-        from joblib import effective_n_jobs
-
-        if self.n_jobs is None:
-            return 1
-        return int(effective_n_jobs(self.n_jobs))
+        return n_threads(self.n_jobs)

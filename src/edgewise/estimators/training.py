@@ -65,7 +65,7 @@ class Trainable(TrainedModel):
     """An estimator that trains by boosting."""
 
     n_rounds: int
-    patience: int | None
+    early_stopping_rounds: int | None
     time_limit: float | None
     random_state: Any
     verbose: int
@@ -92,8 +92,8 @@ class Trainable(TrainedModel):
         larger = task.monitor is not None and task.monitor.larger_is_better
         run = Run(self.n_rounds, history, save, validates, started=started, larger_is_better=larger)
         callbacks: list[Callback] = [ProgressBar()] if self.verbose else []
-        if self.patience is not None:
-            callbacks.append(EarlyStopping(self.patience))
+        if self.early_stopping_rounds is not None:
+            callbacks.append(EarlyStopping(self.early_stopping_rounds))
         if self.time_limit is not None:
             callbacks.append(TimeLimit(self.time_limit))
         # Before those that may save the model.

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import REAL, Reals
+from edgewise.common.ids import is_missing
 from edgewise.data.table import is_frame
-from edgewise.dtypes import REAL, Reals
 
 
 def as_ids(values: Any, name: str, n_rows: int | None = None) -> NDArray[Any]:
@@ -47,8 +48,7 @@ def as_ids(values: Any, name: str, n_rows: int | None = None) -> NDArray[Any]:
 def _from_objects(array: NDArray[Any], name: str) -> NDArray[Any]:
     items = array.tolist()
     for row, item in enumerate(items):
-        gone = item is None or type(item).__name__ in ("NAType", "NaTType")
-        if gone or (isinstance(item, float) and item != item):
+        if is_missing(item):
             raise ValueError(f"{name} must not have missing values, got one in row {row}")
     if not items:
         return np.array([], dtype=np.int64)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.fusion.lists import RankedLists
 from edgewise.fusion.normalisation import normalised_scores
 

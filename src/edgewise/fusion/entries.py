@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import REAL, Reals
+from edgewise.common.checks import numbers
+from edgewise.common.dtypes import REAL, Reals
 from edgewise.fusion.checks import as_ids, as_reals
 from edgewise.fusion.queries import Queries
-from edgewise.validation import numbers
 
 
 class ListedRun(Protocol):

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.common.dtypes import Reals
 from edgewise.data.table import is_frame
-from edgewise.dtypes import Reals
 from edgewise.fusion.lists import RankedLists
 
 

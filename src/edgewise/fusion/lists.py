@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.checks import flag, one_of
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.fusion.checks import as_ids, as_matrix, as_names, check_docs, matching_scores
 from edgewise.fusion.entries import ListedRun, from_frame, from_frame_mapping, from_run, gather
 from edgewise.fusion.queries import Queries
-from edgewise.validation import flag, one_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,7 +26,7 @@ class RankedLists:
     ----------
     positions : array-like or data frame of shape (n_rows, n_lists)
         Place of the document on the list, 1 at the top; NaN where the list does not return it
-        ("unranked", seed 003 section 5.1). They are kept as they are: lists of which only some
+        ("unranked", Iyer 1999 section 5.1). They are kept as they are: lists of which only some
         documents are at hand have gaps, documents that are tied share a position.
     qid : array-like of shape (n_rows,)
         Id of the query of each row: integers or strings.
@@ -90,7 +90,7 @@ class RankedLists:
 
     @property
     def features(self) -> Reals:
-        """Ranking features of seed 003 section 5.1: minus the position, NaN where unranked."""
+        """Ranking features of Iyer 1999 section 5.1: minus the position, NaN where unranked."""
         return -self.positions
 
     @cached_property

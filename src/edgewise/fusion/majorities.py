@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import REAL, Reals
+from edgewise.common.dtypes import REAL, Reals
 from edgewise.fusion.lists import RankedLists
 
 # Pairs compared at a time: the matrices of a block take a few megabytes however long the lists are.

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Reals
 from edgewise.fusion.lists import RankedLists
-from edgewise.validation import one_of
 
 
 def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:

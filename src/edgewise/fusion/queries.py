@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import REAL, Columns, Reals
+from edgewise.common.dtypes import REAL, Columns, Reals
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import one_of, positive
+from edgewise.common.dtypes import Reals
 from edgewise.fusion.lists import RankedLists
-from edgewise.validation import one_of, positive
 
 Unranked: TypeAlias = Literal["after", "ignore"] | float
 """Which rank a document has on a list that does not return it."""
@@ -16,7 +16,7 @@ Unranked: TypeAlias = Literal["after", "ignore"] | float
 def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Fuse lists by the best rank that a document has on any of them.
 
-    Kantor's minimum operator (seed 003 section 2.5).
+    Kantor's minimum operator (Iyer 1999 section 2.5).
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
           nothing for a query has no say.
         - "ignore": none; only the lists that return the document count. A document that no list
           returns comes one rank after the last one of its query.
-        - a positive number, for all lists: seed 003 takes 31 after lists of 30.
+        - a positive number, for all lists: Iyer 1999 takes 31 after lists of 30.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Fuse lists by the worst rank that a document has on any of them.
 
-    Kantor's maximum operator (seed 003 section 2.5).
+    Kantor's maximum operator (Iyer 1999 section 2.5).
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Fuse lists by the median of the ranks of a document.
 
-    Kantor's median operator (seed 003 section 2.5); of an even number of ranks, the mean of the
+    Kantor's median operator (Iyer 1999 section 2.5); of an even number of ranks, the mean of the
     middle two.
 
     Parameters
@@ -120,7 +120,7 @@ def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Fuse lists by the sum of the ranks of a document.
 
-    Kantor's summation operator (seed 003 section 2.5). Where lists are left out (``"ignore"``, or
+    Kantor's summation operator (Iyer 1999 section 2.5). Where lists are left out (``"ignore"``, or
     a list that returns nothing), it is the mean of the ranks that count times the number of lists:
     a plain sum would put a document first for being on few lists.
 

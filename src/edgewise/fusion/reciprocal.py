@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import positive
+from edgewise.common.dtypes import Reals
 from edgewise.fusion.lists import RankedLists
-from edgewise.validation import positive
 
 
 def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:

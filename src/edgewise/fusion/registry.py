@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Reals
 from edgewise.fusion.combination import comb_mnz, comb_sum
 from edgewise.fusion.lists import RankedLists
 from edgewise.fusion.majorities import condorcet
 from edgewise.fusion.points import borda
 from edgewise.fusion.ranks import maximum_rank, median_rank, minimum_rank, rank_sum
 from edgewise.fusion.reciprocal import reciprocal_rank_fusion
-from edgewise.validation import one_of
 
 FUSIONS: dict[str, Callable[..., Reals]] = {
     "borda": borda,

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag, integer
+from edgewise.common.dtypes import Reals
 from edgewise.fusion.lists import RankedLists
-from edgewise.validation import flag, integer
 
 
 def single_list(lists: RankedLists, j: int | str) -> Reals:

@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.io.files import PathLike, reading, replacing
+from edgewise.common.checks import one_of
+from edgewise.common.files import PathLike, reading, replacing
 from edgewise.io.ranking import RankingData
-from edgewise.validation import one_of
 
 _LIBRARIES: Final = ("pandas", "polars")
 _SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
@@ -36,7 +36,7 @@ def read_table(
     r"""Read a CSV or Parquet file with a header; its columns keep their kinds.
 
     Columns of numbers stay numbers and columns of words stay words, which the estimators take as
-    nominal. In a CSV file, nothing, ``NA``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing
+    categorical. In a CSV file, nothing, ``NA``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing
     values.
 
     Parameters

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse as scipy_sparse
 
-from edgewise.dtypes import REAL
+from edgewise.common.checks import flag, integer
+from edgewise.common.dtypes import REAL
+from edgewise.common.files import PathLike, batches, replacing, words
 from edgewise.io import svmlight
-from edgewise.io.files import PathLike, batches, replacing, words
 from edgewise.io.lines import LineError
 from edgewise.io.ranking import RankingData
-from edgewise.validation import flag, integer
 
 _WRITTEN_AT_ONCE: Final = 1024
 

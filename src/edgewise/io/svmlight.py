@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import REAL
+from edgewise.common.dtypes import REAL
 from edgewise.io.lines import LineError, as_number, as_text, shown
 
 MOST_FEATURES: Final = 2**31 - 1

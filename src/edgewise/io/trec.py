@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import REAL
-from edgewise.io.files import PathLike, batches, replacing, words
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import REAL
+from edgewise.common.files import PathLike, batches, replacing, words
 from edgewise.io.lines import LineError, as_integer, as_number, as_text, shown
-from edgewise.validation import one_of
 
 _RUN: Final = ("query", "Q0", "document", "rank", "score", "tag")
 _QRELS: Final = ("query", "0", "document", "grade")

@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
 from edgewise.kernels.fixed_point import (
     EXACT_SCALE,
@@ -38,7 +39,6 @@ from edgewise.kernels.state import (
     lanes_for,
 )
 from edgewise.kernels.twins import TwinKernels
-from edgewise.validation import one_of
 
 __all__ = [
     "EXACT_SCALE",
@@ -116,7 +116,7 @@ class Kernels(Protocol):
         """
 
     def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S of each value of some nominal columns, shape (values, K).
+        """Return the sums of S of each value of some categorical columns, shape (values, K).
 
         With `mass` the mass column comes last.
         """

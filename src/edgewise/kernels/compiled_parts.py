@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgewise.dtypes import ROW, Columns, Integers, Rows, Signs
+from edgewise.common.dtypes import ROW, Columns, Integers, Rows, Signs
 from edgewise.kernels import search_entries as compiled
 from edgewise.kernels.entries import Entries
 from edgewise.kernels.state import Problem, aligned_zeros

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
-from edgewise.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.kernels import compiled
 from edgewise.kernels.compiled_parts import (
     RowPart,
@@ -141,7 +141,7 @@ class CompiledKernels:
             problem.borrowed = False
 
     def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S over the rows of each value of some nominal columns.
+        """Return the sums of S over the rows of each value of some categorical columns.
 
         Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
         other.
@@ -151,12 +151,12 @@ class CompiledKernels:
         rows = problem.rows if problem.rows is not None else _ALL_ROWS
         sizes = [self.table.bins[j].n_codes for j in columns]
         flat = [np.zeros(chunks * size * lanes, dtype=problem.signed.dtype) for size in sizes]
-        places = self.table.nominal.place(columns)
+        places = self.table.categorical.place(columns)
 
         def run(q: int) -> None:
             if problem.rows is not None and len(problem.rows) == 0:
                 return
-            codes = self.table.nominal.codes[places[q]]
+            codes = self.table.categorical.codes[places[q]]
             if problem.entries is not None:
                 entries = problem.entries.arrays
                 compiled.sum_code_entries(codes, entries, chunks, problem.width, sizes[q], flat[q])

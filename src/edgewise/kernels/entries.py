@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Exacts, Integers, Rows
+from edgewise.common.dtypes import Columns, Exacts, Integers, Rows
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ compiled twin is in `update`.
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 LOG2_E = 1.4426950408889634
 

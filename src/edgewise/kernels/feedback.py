@@ -1,4 +1,4 @@
-"""Feedback: which instances should be ranked above which (seed 003 section 4.1).
+"""Feedback: which instances should be ranked above which (Iyer 1999 section 4.1).
 
 A pair (x0, x1) with x1 to be ranked above x0 has the weight D(x0, x1) exp(H(x0) - H(x1)). What
 boosting needs of all pairs is sums over them, and every feedback gives the same ones. Rows are
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Exacts, Reals, Rows
+from edgewise.common.dtypes import Exacts, Reals, Rows
 
 
 class Weighed(NamedTuple):
@@ -23,7 +23,7 @@ class Weighed(NamedTuple):
         The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)), 1 where all scores are 0: the product of
         all Z so far, and so the bound of theorem 1.
     potentials : float64 array of shape (m,)
-        Half of pi(x) of seed 003 eq. 4.10: what the pairs with x as the better one weigh less what
+        Half of pi(x) of Iyer 1999 eq. 4.10: what the pairs with x as the better one weigh less what
         those with x as the worse one weigh, over two. Their sizes sum to at most the energy.
     """
 
@@ -79,7 +79,7 @@ class Feedback(ABC):
 
     @abstractmethod
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
-        """Return W- and W+ of seed 003 section 4.2.2, not divided by the energy.
+        """Return W- and W+ of Iyer 1999 section 4.2.2, not divided by the energy.
 
         W- is the weight of the pairs whose better row alone is in `high`, W+ of those whose worse
         row alone is.
@@ -101,7 +101,7 @@ class Feedback(ABC):
 
     @abstractmethod
     def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
-        """Return the ranking loss (seed 003 eq. 5.1): misordered pairs, those of equal score half.
+        """Return the ranking loss (Iyer 1999 eq. 5.1): misordered pairs, those of equal score half.
 
         `moved` says which rows the last step moved, all by the same: the others and they are in
         order by themselves then, and need no sorting.

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Reals
 
 SEARCH_SCALE = 2.0**30
 """One unit of weight in the search. All weights together come to 1, so no histogram overflows."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Within a query the weight of a pair is a factor of its worse document, exp(H(x0)), times one of its
 better, exp(-H(x1)). So sums over pairs are sums over grades of products of sums over documents, and
-take time and memory in proportion to the number of documents (seed 003 section 4.2.3, beyond two
+take time and memory in proportion to the number of documents (Iyer 1999 section 4.2.3, beyond two
 grades). The product form holds query by query: the queries' shares of the weight change.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.kernels.exponential import exp
 from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
 from edgewise.kernels.layout import Layout, ListWeights, crossings

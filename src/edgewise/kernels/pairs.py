@@ -1,9 +1,9 @@
-"""Feedback as a list of weighted pairs, of any kind: O(pairs) a round (seed 003 section 4.2.1)."""
+"""Feedback as a list of weighted pairs, of any kind: O(pairs) a round (Iyer 1999 section 4.2.1)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Exacts, Reals, Rows
+from edgewise.common.dtypes import Exacts, Reals, Rows
 from edgewise.kernels.exponential import exp
 from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
 from edgewise.kernels.fixed_point import EXACT_SCALE, exact_sum

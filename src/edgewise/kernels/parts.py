@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Exacts, Rows
+from edgewise.common.dtypes import Exacts, Rows
 from edgewise.kernels.state import Problem
 
 if TYPE_CHECKING:

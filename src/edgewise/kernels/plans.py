@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Columns, Integers
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Integers
 from edgewise.kernels.state import Candidates, Problem
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.

@@ -234,7 +234,7 @@ def search_rest(  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_codes(codes, rows, signed, n, chunks, width, n_codes, histogram):  # type: ignore[no-untyped-def]
-    """Add the signed weights of all rows, or of some, to the values of one nominal column.
+    """Add the signed weights of all rows, or of some, to the values of one categorical column.
 
     IN codes, rows (empty for all), signed (flat). OUT histogram (flat; chunks, values, lanes).
     """

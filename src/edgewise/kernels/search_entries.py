@@ -56,7 +56,7 @@ def search_entries(  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_code_entries(codes, entries, chunks, width, n_codes, histogram):  # type: ignore[no-untyped-def]
-    """Add entries of S to the values of one nominal column.
+    """Add entries of S to the values of one categorical column.
 
     IN codes, entries. OUT histogram (flat; chunks, values, lanes).
     """

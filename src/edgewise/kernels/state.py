@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.common.dtypes import (
+    SEARCH,
+    WIDE_SEARCH,
+    Columns,
+    Exacts,
+    Integers,
+    Reals,
+    Rows,
+    Signs,
+)
 from edgewise.kernels.entries import Entries
 from edgewise.kernels.fixed_point import GAIN_SCALE, WIDE_SEARCH_LIMIT
 
@@ -301,7 +310,7 @@ class Tally(NamedTuple):
     ----------
     pseudo : int
         The sum over rows of ``| sum over l of w[i,l] y[i,l] v[l] |`` before the update, in 64-bit
-        fixed point: w'_Sigma of seed 001 eq. 14. -1 where each column had a cut of its own.
+        fixed point: w'_Sigma of Kégl 2014b eq. 14. -1 where each column had a cut of its own.
     wrong_rows : int
         The mass of the rows predicted wrongly after the update.
     wrong_entries : int64 array of shape (2, K)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edgewise.common.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
-from edgewise.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
 from edgewise.kernels.exponential import exp
 from edgewise.kernels.fixed_point import ENERGY_SCALE, SEARCH_SCALE, fixed
 from edgewise.kernels.parts import Part, TwinPart, heavy_entries, row_sizes
@@ -86,7 +86,7 @@ class TwinKernels:
         return Candidates(columns, best, first, missing, at_best)
 
     def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S over the rows of each value of some nominal columns.
+        """Return the sums of S over the rows of each value of some categorical columns.
 
         Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
         other.

@@ -142,10 +142,10 @@ def _simple(table: BinnedTable | None) -> Learner:
     """Return the learner of one-column rules for a table's kinds of columns."""
     if table is None:
         return Best([Stump(), Indicator()])
-    if len(table.nominal.columns) == 0:
+    if len(table.categorical.columns) == 0:
         return Stump()
     # In small tables every value may be rare.
     subsets = Indicator(rare=_RARE if table.n_rows >= _MANY_ROWS else 1)
-    if len(table.nominal.columns) == table.n_columns:
+    if len(table.categorical.columns) == table.n_columns:
         return subsets
     return Best([Stump(), subsets])

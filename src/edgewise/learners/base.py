@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.kernels import GAIN_SCALE, Bounds, Candidates, Kernels, Problem
 from edgewise.model import Rule, Test
 from edgewise.search import Search
@@ -182,7 +182,7 @@ class Learner(BaseEstimator):
         yield self
 
     def kinds(self) -> set[str]:
-        """Return the kinds of columns that the learner can use: "numeric", "nominal"."""
+        """Return the kinds of columns that the learner can use: "numeric", "categorical"."""
         return {kind for leaf in self.simple_parts() for kind in leaf.kinds()}
 
     @property

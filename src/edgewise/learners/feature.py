@@ -1,13 +1,13 @@
-"""A column itself as a weak ranker (seed 003 sections 4.2.2, the first method, and 4.3)."""
+"""A column itself as a weak ranker (Iyer 1999 sections 4.2.2, the first method, and 4.3)."""
 
 import numpy as np
 
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Reals
 from edgewise.kernels import SEARCH_SCALE
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import Linear, Test
-from edgewise.validation import one_of
 
 MISSING_CHOICES = ("learn", "low", "high")
 

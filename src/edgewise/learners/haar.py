@@ -1,20 +1,23 @@
-"""Haar filters: stumps on differences of rectangles of an image (seed 000, footnote 5)."""
+"""Haar filters: stumps on differences of rectangles of an image.
+
+Kégl and Busa-Fekete 2009a, footnote 5.
+"""
 
 from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
+from edgewise.common.checks import flag, integer
+from edgewise.common.dtypes import Columns, Exacts
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.filters import Filters
-from edgewise.dtypes import Columns, Exacts
 from edgewise.kernels import Candidates
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.stump import constant_found
 from edgewise.model import EVERYWHERE, Cut, Test
 from edgewise.search import Search
-from edgewise.validation import flag, integer
 
 _MAX_BINS = 256
 

@@ -1,4 +1,4 @@
-"""The subset indicator: an output of -1 or +1 for every value of one nominal column."""
+"""The subset indicator: an output of -1 or +1 for every value of one categorical column."""
 
 from collections.abc import Iterator
 from typing import Self
@@ -6,8 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import integer, one_of
+from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.kernels import Problem
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.real_indicator import pooled, real_values
@@ -15,7 +16,6 @@ from edgewise.learners.selector import split_gains, subset_rule
 from edgewise.learners.stump import constant_found
 from edgewise.model import Test
 from edgewise.search import Search
-from edgewise.validation import integer, one_of
 
 STARTS = ("auto", "exact", "informed", "random")
 VALUES = ("signs", "real")
@@ -34,7 +34,9 @@ _POWER_STEPS = 8
 
 
 class Indicator(ColumnLearner):
-    """A subset of the values of one nominal column: +1 inside, -1 outside (seed 000 figure 2).
+    """A subset of the values of one categorical column: +1 inside, -1 outside.
+
+    Kégl and Busa-Fekete 2009a, figure 2.
 
     The best outputs u for given votes v are the signs of the values' weights along v, so with few
     classes all votes can be tried. With many, u and v are improved in turn, each the best for the
@@ -70,7 +72,7 @@ class Indicator(ColumnLearner):
     +3.45 * (colour in {pink, red}) -> votes for 1, against 0
     """
 
-    kind = "nominal"
+    kind = "categorical"
 
     def __init__(
         self, start: str = "auto", restarts: int = 0, values: str = "signs", rare: int = 1
@@ -93,7 +95,7 @@ class Indicator(ColumnLearner):
         return self.values == "signs"
 
     def _columns(self, table: BinnedTable) -> Columns:
-        return table.splittable_nominal
+        return table.splittable_categorical
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         """Return a copy that is ready for a run."""

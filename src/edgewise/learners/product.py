@@ -1,4 +1,4 @@
-"""Products of base functions (seed 000, section 2.3)."""
+"""Products of base functions (Kégl and Busa-Fekete 2009a, section 2.3)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Signs
 from edgewise.learners.base import Found, Round
 from edgewise.learners.wrapper import Wrapper
 from edgewise.model import EVERYWHERE, ProductRule, Test
-from edgewise.validation import integer
 
 # Where no single rule has an edge, as on the corners of a cube, products may still have one: so
 # many random beginnings are tried before giving up.
@@ -23,13 +23,14 @@ class Product(Wrapper):
     """The product of several base functions: +1 where an even number of them says -1.
 
     All terms start at 1. Each in turn is fitted anew on virtual labels, the labels times the
-    product of the other terms, until a step does not lower the energy (seed 000 figure 3).
+    product of the other terms, until a step does not lower the energy (Kégl and Busa-Fekete 2009a
+    figure 3).
 
     Parameters
     ----------
     base : Learner, str or list, default "stump"
         What the terms are: a learner, or a list of learners of which each step takes the best.
-        "stump" is stumps for numeric columns and subset indicators for nominal ones.
+        "stump" is stumps for numeric columns and subset indicators for categorical ones.
     terms : int, default 2
         m, the number of terms.
     restarts : int, default 0

@@ -1,4 +1,6 @@
-"""Real outputs for the values of a nominal column: the real alternative of seed 000 figure 2.
+"""Real outputs for the values of a categorical column.
+
+The real-valued alternative in Kégl and Busa-Fekete 2009a, figure 2.
 
 The figure sets u and v in turn to half logarithms of odds, each as if the other were signs. Taken
 to the letter the product of two such numbers is far too small a step, and the second half-step
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.model import Scores
 
 if TYPE_CHECKING:

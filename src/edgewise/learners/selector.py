@@ -1,9 +1,9 @@
-"""The selector: one value of one nominal column (seed 000 eq. 8)."""
+"""The selector: one value of one categorical column (Kégl and Busa-Fekete 2009a eq. 8)."""
 
 import numpy as np
 
+from edgewise.common.dtypes import Columns, Exacts, Signs
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns, Exacts, Signs
 from edgewise.kernels import Problem
 from edgewise.kernels.state import gains
 from edgewise.learners.base import ColumnLearner, Found, Round
@@ -12,7 +12,7 @@ from edgewise.model import Subset, Test
 
 
 class Selector(ColumnLearner):
-    """A test for one value of one nominal column: +1 on that value, -1 on all others.
+    """A test for one value of one categorical column: +1 on that value, -1 on all others.
 
     Missing is one more value. Values that training did not see count as missing; a column that
     had none of those in training abstains on them.
@@ -27,10 +27,10 @@ class Selector(ColumnLearner):
     +3.45 * (colour is red) -> votes for 1, against 0
     """
 
-    kind = "nominal"
+    kind = "categorical"
 
     def _columns(self, table: BinnedTable) -> Columns:
-        return table.splittable_nominal
+        return table.splittable_categorical
 
     def find(self, round: Round) -> Found | None:
         """Return the value with the largest edge, or the least energy."""

@@ -1,15 +1,15 @@
-"""The decision stump: one threshold on one numeric column (seed 001, appendix C)."""
+"""The decision stump: one threshold on one numeric column (Kégl 2014b, appendix C)."""
 
 from dataclasses import replace
 
 import numpy as np
 
+from edgewise.common.checks import flag, one_of
+from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
-from edgewise.dtypes import Columns
 from edgewise.kernels import LEARN
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
-from edgewise.validation import flag, one_of
 
 MISSING_SIDES = {"learn": LEARN, "abstain": 0, "low": -1, "high": 1}
 """Where missing values go: the side of a cut, or LEARN."""
@@ -27,7 +27,7 @@ class Stump(ColumnLearner):
         outputs +1 everywhere and whose votes follow the weight of each class.
     missing : {"learn", "abstain", "low", "high"}, default "learn"
         Missing values go to the side where the edge is larger; or the stump abstains on them,
-        the three-leaf stump of seed 003 section 3.3.1 (columns are compared by their edges, which
+        the three-leaf stump of Iyer 1999 section 3.3.1 (columns are compared by their edges, which
         do not see how much weight a stump abstains on); or they always count as below, or above,
         every threshold, in columns without any in training too.
 
@@ -87,7 +87,7 @@ class Stump(ColumnLearner):
         )
 
     def find_per_score(self, round: Round) -> Rule | None:
-        """Return the stump with the largest edge for each score column (seed 001 remark 2)."""
+        """Return the stump with the largest edge for each score column (Kégl 2014b remark 2)."""
         columns = self._pull(round)
         n_scores = round.problem.n_scores
         if len(columns) == 0:

@@ -1,4 +1,4 @@
-"""Trees of base functions (seeds 000 and 004; Kegl 2014, "The return of AdaBoost.MH")."""
+"""Trees of base functions (Kégl 2014a; Kégl and Busa-Fekete 2009a, 2009b)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import ROW, Exacts, Reals, Rows, Signs
+from edgewise.common.checks import integer, one_of
+from edgewise.common.dtypes import ROW, Exacts, Reals, Rows, Signs
 from edgewise.kernels import SEARCH_SCALE, Problem
 from edgewise.learners.base import Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.wrapper import Wrapper
 from edgewise.model import Cut, Node, Test, TreeRule
 from edgewise.model.rules import by_leaf
-from edgewise.validation import integer, one_of
 
 LEAF_VOTES = ("inherit", "free")
 CRITERIA = ("edge", "gain")
@@ -40,7 +40,7 @@ class Tree(Wrapper):
     ----------
     base : Learner, str or list, default "stump"
         What the tests are: a learner, or a list of learners of which each node takes the best.
-        "stump" is stumps for numeric columns and subset indicators for nominal ones.
+        "stump" is stumps for numeric columns and subset indicators for categorical ones.
     leaves : int, default 8
         N, the most leaves.
     leaf_votes : {"inherit", "free"}, default "inherit"

@@ -16,7 +16,7 @@ class Wrapper(Learner):
     """A learner that makes its rules of another's.
 
     `base` is a learner, a list of learners to choose the best from, or "stump": stumps on numeric
-    columns and subset indicators on nominal ones.
+    columns and subset indicators on categorical ones.
     """
 
     base: Any

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.roc import roc_auc
 
 # True targets come as the estimator codes them: class indices of shape (n,) with K score columns,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 # All bits but the sign: flipping them makes the bits of negative numbers ascend with the numbers.
 _BELOW_SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)

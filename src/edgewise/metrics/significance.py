@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
-from edgewise.validation import integer, numbers
+from edgewise.common.checks import integer, numbers
+from edgewise.common.dtypes import Reals
 
 # Signs are drawn in blocks of at most this many, so that memory doesn't grow with the draws.
 _BLOCK = 1 << 20

@@ -7,7 +7,6 @@ before anything is read, so that reading a file takes no more memory than it tak
 import io
 import json
 import os
-import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgewise.common.files import replacing
 
 FORMAT_VERSION = 4
 """The version of the file format.
@@ -39,7 +40,7 @@ def _from_1(
         "trained": learner if isinstance(learner, dict) else {"name": "stump", "parameters": {}},
         "categories": {},
         "filters": None,
-        "nominal": [],
+        "categorical": [],
         "terms": "stumps",
     }
     if "history" in arrays and arrays["history"].ndim == 2:
@@ -112,23 +113,13 @@ def write(path: str | os.PathLike[str], header: dict[str, Any], arrays: Mapping[
 
     The same header and arrays give the same bytes.
     """
-    # Through a link to the file itself: a rename would replace the link.
-    path = Path(path).resolve()
-    if path.exists() and not path.is_file():
-        raise ValueError(f"path must be that of a file, got {str(path)!r}")
     text = json.dumps({"format": FORMAT_VERSION, **header}, indent=1, sort_keys=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as stream, zipfile.ZipFile(stream, "w") as archive:
-            archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
-            for name in sorted(arrays):
-                buffer = io.BytesIO()
-                np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
-                archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
+        for name in sorted(arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.model.predictor import Predictor
 from edgewise.model.rules import Cut
 from edgewise.model.terms import StumpTerms
@@ -57,7 +57,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that rules look at together, or a nominal column.
+    """Columns that rules look at together, or a categorical column.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Explanation(Sequence[Curve]):
     """A model as a sum of curves, the most important first, and of groups of columns.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
-    Rules that look at several columns, or at a nominal one, are summed up as `groups`.
+    Rules that look at several columns, or at a categorical one, are summed up as `groups`.
 
     Attributes
     ----------

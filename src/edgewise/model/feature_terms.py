@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.data import Aligned
-from edgewise.dtypes import Reals, Rows
 from edgewise.model.packed import PackedTerms
 from edgewise.model.rules import Linear
 

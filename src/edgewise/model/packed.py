@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edgewise.dtypes import Reals, Signs
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.model.rules import Rule, Source
 
 

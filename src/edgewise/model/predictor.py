@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
+from edgewise.common.dtypes import Reals
 from edgewise.data import Aligned, Table
 from edgewise.data.filters import Filters
-from edgewise.dtypes import Reals
 from edgewise.model.feature_terms import FeatureTerms
 from edgewise.model.rule_terms import RuleTerms
 from edgewise.model.rules import Cut, Rule
@@ -29,7 +29,7 @@ class Predictor:
     n_columns : int
         The number of columns of the table; filters are numbered after them.
     categories : dict from int to tuple
-        The values of each nominal column in training.
+        The values of each categorical column in training.
     filters : Filters or None
         Image filters.
     """

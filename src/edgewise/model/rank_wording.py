@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.model.readable import ReadableRule, Wording
 from edgewise.model.rules import Cut, Linear, Rule, Scores, TreeRule
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.model.rules import Cut, Linear, PerScore, ProductRule, Rule, Scores, Subset, TreeRule
 
 # Longer lists of values and classes are cut short.
@@ -49,7 +49,7 @@ class Wording:
     name : function from int to str
         The name of a column.
     categories : dict from int to tuple
-        The values of each nominal column.
+        The values of each categorical column.
     classes : list
         What each score column stands for; of two classes with one score column, both.
     """

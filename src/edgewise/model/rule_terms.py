@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Exacts, Reals, Rows, Signs
 from edgewise.data import Aligned
-from edgewise.dtypes import Exacts, Reals, Rows, Signs
 from edgewise.kernels import use_compiled
 from edgewise.model.packed import PackedTerms
 from edgewise.model.rules import (
@@ -42,7 +42,7 @@ class RuleTerms(PackedTerms):
     """Rules that are products of cuts and subsets, or trees of such products.
 
     A term is a tree of nodes; a product is a tree with one node. A node's test is the product of
-    its factors: cuts of numeric columns and subsets of nominal ones.
+    its factors: cuts of numeric columns and subsets of categorical ones.
 
     Attributes
     ----------

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import CONSTANT
-from edgewise.dtypes import Reals, Signs
 
 
 class Source(Protocol):
@@ -84,7 +84,9 @@ class Test(Rule):
 
 @dataclass(frozen=True)
 class Cut(Test):
-    """+1 where a numeric column is at or above a threshold, -1 below (seed 000 section 2.2).
+    """+1 where a numeric column is at or above a threshold, -1 below.
+
+    Kégl and Busa-Fekete 2009a, section 2.2.
 
     Attributes
     ----------
@@ -116,7 +118,9 @@ EVERYWHERE = Cut(CONSTANT, -np.inf, 1)
 
 @dataclass(frozen=True)
 class Subset(Test):
-    """+1 on some values of a nominal column, -1 on the others (seed 000 eq. 9).
+    """+1 on some values of a categorical column, -1 on the others.
+
+    Kégl and Busa-Fekete 2009a, eq. 9.
 
     Attributes
     ----------
@@ -141,7 +145,7 @@ class Subset(Test):
 
 @dataclass(frozen=True)
 class ProductRule(Test):
-    """The product of several tests (seed 000 section 2.3)."""
+    """The product of several tests (Kégl and Busa-Fekete 2009a section 2.3)."""
 
     terms: "tuple[Cut | Subset, ...]"
 
@@ -223,7 +227,9 @@ class PerScore(Rule):
 
 @dataclass(frozen=True)
 class Scores(Rule):
-    """A number for each value of a nominal column (the real subset indicator of seed 000).
+    """A number for each value of a categorical column.
+
+    The real subset indicator of Kégl and Busa-Fekete 2009a.
 
     Attributes
     ----------
@@ -248,7 +254,7 @@ class Scores(Rule):
 
 @dataclass(frozen=True)
 class Linear(Rule):
-    """A numeric column itself: the simplest weak ranker of seed 003 section 4.3.
+    """A numeric column itself: the simplest weak ranker of Iyer 1999 section 4.3.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ def read_rules(
     n_columns : int
         The number of columns, image filters included.
     categories : dict from int to tuple
-        The values of each nominal column.
+        The values of each categorical column.
     """
     n_terms, n_nodes = len(arrays["alphas"]), len(arrays["low"])
     n_factors = len(arrays["columns"])
@@ -116,7 +116,7 @@ def _check_factors(
     if not np.isin(terms.values[np.repeat(~factor_scored, sizes)], (-1, 0, 1)).all():
         raise ValueError("a subset is damaged")
     if (sizes[factor_scored] == 0).any():
-        raise ValueError("a term with real values tests no nominal column")
+        raise ValueError("a term with real values tests no categorical column")
     for column, size, threshold in zip(
         columns.tolist(), sizes.tolist(), terms.thresholds.tolist(), strict=True
     ):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.data import ArrayTable, Table
-from edgewise.dtypes import Columns, Reals
 from edgewise.kernels import use_compiled
 from edgewise.kernels.twins import score
 from edgewise.model.terms import StumpTerms

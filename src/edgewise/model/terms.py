@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals, Rows, Signs
+from edgewise.common.dtypes import Reals, Rows, Signs
 from edgewise.model.packed import PackedTerms
 from edgewise.model.rules import Cut, PerScore
 

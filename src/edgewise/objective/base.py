@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from edgewise.dtypes import Reals, Signs
+from edgewise.common.dtypes import Reals, Signs
 from edgewise.learners import Found, Learner
 from edgewise.model import Rule
 from edgewise.objective.votes import Vote

@@ -1,12 +1,12 @@
-"""Cumulative weights: what the rules on one threshold add up to (seed 003 section 4.3)."""
+"""Cumulative weights: what the rules on one threshold add up to (Iyer 1999 section 4.3)."""
 
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import Columns, Signs
 from edgewise.data import BinnedTable, Bins
-from edgewise.dtypes import Columns, Signs
 from edgewise.kernels import Bounds
 from edgewise.model import Cut, Rule
 

@@ -1,10 +1,10 @@
-"""The search for cuts by the energy itself (seed 003, the second method)."""
+"""The search for cuts by the energy itself (Iyer 1999, the second method)."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Exacts, Reals
+from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.kernels import LEARN, SEARCH_SCALE, SIDE_SCALE, Bounds, Candidates, Problem, Sides
 
 if TYPE_CHECKING:

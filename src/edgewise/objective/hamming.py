@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Exacts, Reals, Signs
+from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.kernels import (
     EXACT_SCALE,
     SEARCH_SCALE,
@@ -91,7 +91,7 @@ class HammingProgress(NamedTuple):
     hamming_loss : float
         R_H(f, W1): the initial weight of the entries with a wrong sign.
     pseudo_weight : float
-        w'_Sigma of seed 001 eq. 14, before the step; NaN without a shared cut.
+        w'_Sigma of Kégl 2014b eq. 14, before the step; NaN without a shared cut.
     weight : float
         The sum of the logistic weights before the step; NaN for the exponential loss.
     """

@@ -1,4 +1,4 @@
-"""The step that minimises the energy along any base function (seed 003, the first method)."""
+"""The step that minimises the energy along any base function (Iyer 1999, the first method)."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The ranking loss of RankBoost (seed 003 chapter 4): potentials and steps.
+"""The ranking loss of RankBoost (Iyer 1999 chapter 4): potentials and steps.
 
 Rules say -1 or +1; the thesis's weak hypotheses h say 0 or 1. With h = (1 + phi) / 2 a coefficient
 of phi is half the thesis's alpha, and all differences of scores are the same.
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import SEARCH, WIDE_SEARCH, Reals, Signs
+from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Reals, Signs
 from edgewise.kernels import (
     EXACT_SCALE,
     SEARCH_SCALE,
@@ -207,7 +207,7 @@ class Ranking:
         """Nothing to do: the weights are computed from the scores in every round."""
 
     def _edge(self, phi: NDArray) -> float:
-        """Return r = sum of pi h (seed 003 eq. 4.10), which is the sum of S phi."""
+        """Return r = sum of pi h (Iyer 1999 eq. 4.10), which is the sum of S phi."""
         if phi.dtype == np.int8:
             return int((self._exact * phi).sum()) / EXACT_SCALE
         return math.fsum((self.weighed.potentials / self.weighed.energy * phi).tolist())

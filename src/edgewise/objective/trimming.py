@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from edgewise.dtypes import ROW, Exacts, Rows
+from edgewise.common.dtypes import ROW, Exacts, Rows
 from edgewise.kernels import SEARCH_SCALE, Kernels, Part, Problem, RowsWithin
 
 # A part that would cost more than this share of the whole is not worth its copies.
@@ -137,7 +137,9 @@ class Heaviest:
 
 
 class Sampled:
-    """Rows drawn by their weight with replacement, each draw of the same weight (seed 004).
+    """Rows drawn by their weight with replacement, each draw of the same weight.
+
+    Kégl and Busa-Fekete 2009b.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Reals
 from edgewise.kernels import EXACT_SCALE, Edges
 
 
@@ -81,7 +81,7 @@ class VoteRule(ABC):
 
 
 class Discrete(VoteRule):
-    """Votes of -1 or +1 and one alpha (seed 000, eq. 4)."""
+    """Votes of -1 or +1 and one alpha (Kégl and Busa-Fekete 2009a, eq. 4)."""
 
     compares_energies = False
 
@@ -115,7 +115,10 @@ class Discrete(VoteRule):
 
 
 class RealVotes(VoteRule):
-    """A vote of any size for each score column, and alpha = 1 (seed 000, section 2.2)."""
+    """A vote of any size for each score column, and alpha = 1.
+
+    Kégl and Busa-Fekete 2009a, section 2.2.
+    """
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
         """Return 1 and v = 1/2 ln(right / wrong) of each score column."""

@@ -1,13 +1,13 @@
 """What online learners can lose at most, whatever the sequence of rounds.
 
 Mistakes of weighted majority: Littlestone and Warmuth, "The weighted majority algorithm" (1994;
-seed 002 lists its theorems as orders of growth, here they have their constants). Losses of Hedge:
+Shi 2025 lists its theorems as orders of growth, here they have their constants). Losses of Hedge:
 Freund and Schapire, "A decision-theoretic generalization of on-line learning" (1997).
 """
 
 import math
 
-from edgewise.validation import flag, integer, not_negative, positive
+from edgewise.common.checks import flag, integer, not_negative, positive
 
 
 def mistake_bound(
@@ -21,7 +21,7 @@ def mistake_bound(
 
         M <= (ln(N / k) + m ln(1 / beta)) / ln(2 / (1 + beta))
 
-    with m / k in place of m in the second case (the three theorems in seed 002: k = 1, each of k,
+    with m / k in place of m in the second case (the three theorems in Shi 2025: k = 1, each of k,
     and k in total).
 
     Parameters

@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import REAL, Reals
+from edgewise.common.checks import generator, integer, numbers, one_of, positive
+from edgewise.common.dtypes import REAL, Reals
 from edgewise.online.pool import Pool
-from edgewise.validation import generator, integer, numbers, one_of, positive
 
 _BOUNDS = ("best", "pool", "weights", "horizon")
 

@@ -6,11 +6,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import REAL, Exacts, Reals
+from edgewise.common.checks import generator, integer, one_of, positive
+from edgewise.common.dtypes import REAL, Exacts, Reals
 from edgewise.online.bounds import halving
 from edgewise.online.labels import Codes, checked_labels, coded
 from edgewise.online.pool import Pool
-from edgewise.validation import generator, integer, one_of, positive
 
 _PENALISE = ("mistakes", "always")
 _BOUNDS = ("best", "each", "total", "weights")
@@ -21,7 +21,7 @@ class WeightedMajority(Pool):
 
     All experts start with the weight 1. Each round they give their advice, the label with the most
     weight is predicted, and the outcome is told; where the majority was wrong, the weight of every
-    expert that was wrong with it is multiplied by beta (seed 002 algorithm 1). However the outcomes
+    expert that was wrong with it is multiplied by beta (Shi 2025 algorithm 1). However the outcomes
     come about, the mistakes stay below :meth:`bound`: about as many as the best experts', and a
     logarithm of their number.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import BESIDE, COLOURS, GREY, PALE, empty_figure, finished, plain, tidy
 
 if TYPE_CHECKING:

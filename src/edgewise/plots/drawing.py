@@ -2,9 +2,10 @@
 
 import io
 import os
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from edgewise.common.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,13 +61,8 @@ def _write(figure: "Figure", path: Path) -> None:
         path = path.with_name(path.name + ".png")
     drawn = io.BytesIO()
     figure.savefig(drawn, format=path.suffix[1:].lower())
-    temporary = path.with_name(f".{path.stem}.{uuid.uuid4().hex}{path.suffix}")
-    try:
-        temporary.write_bytes(drawn.getvalue())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with replacing(path) as stream:
+        stream.write(drawn.getvalue())
 
 
 def tidy(axes: "Axes") -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import BLUE, GREY, INK, PALE, empty_figure, finished, plain
-from edgewise.validation import integer
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@
 4.0
 """
 
-from edgewise.ratings.ids import Ids
+from edgewise.common.ids import Ids
 from edgewise.ratings.ratings import Ratings, Split
 from edgewise.ratings.rows import Grouped
 

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edgewise.common.checks import numbers, one_of
+from edgewise.common.dtypes import ROW, Reals
+from edgewise.common.ids import Ids, as_ids
 from edgewise.data.table import is_frame
-from edgewise.dtypes import ROW, Reals
 from edgewise.ratings.features import Features
-from edgewise.ratings.ids import Ids, as_ids
 from edgewise.ratings.ratings import Ratings
-from edgewise.validation import numbers, one_of
 
 DUPLICATES = ("raise", "last", "mean", "sum")
 

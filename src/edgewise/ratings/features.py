@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.ids import Ids, as_ids
 from edgewise.data import as_table
 from edgewise.data.column_table import ColumnTable, taken
-from edgewise.data.columns import Column, NominalColumn, NumericColumn
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import Table, is_frame
-from edgewise.ratings.ids import Ids, as_ids
 
 
 class Features:
@@ -81,13 +81,13 @@ def joined(table: ColumnTable, more: ColumnTable) -> ColumnTable:
     columns: list[Column] = []
     for j in range(table.n_columns):
         first, second = table.column(j), more.column(j)
-        if isinstance(first, NominalColumn):
-            if not isinstance(second, NominalColumn):
+        if isinstance(first, CategoricalColumn):
+            if not isinstance(second, CategoricalColumn):
                 raise ValueError(f"user_features must hold categories in {table.name(j)!r}")
             codes = np.concatenate([first.codes, second.recode(first.categories).codes])
-            columns.append(NominalColumn(codes, first.categories))
+            columns.append(CategoricalColumn(codes, first.categories))
         else:
-            if isinstance(second, NominalColumn):
+            if isinstance(second, CategoricalColumn):
                 raise ValueError(f"user_features must hold numbers in {table.name(j)!r}")
             columns.append(NumericColumn(np.concatenate([first.reals(), second.reals()])))
     return ColumnTable(columns, table.names, "missing")

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from edgewise.common.checks import generator, integer, one_of, positive
+from edgewise.common.dtypes import ROW, Reals, Rows
+from edgewise.common.ids import Ids
 from edgewise.data.column_table import ColumnTable
-from edgewise.dtypes import ROW, Reals, Rows
-from edgewise.ratings.ids import Ids
 from edgewise.ratings.rows import Grouped, grouped
 from edgewise.ratings.sources import Sources
 from edgewise.ratings.splits import (
@@ -22,7 +23,6 @@ from edgewise.ratings.splits import (
     held_out,
     one_each,
 )
-from edgewise.validation import generator, integer, one_of, positive
 
 
 class Split(NamedTuple):

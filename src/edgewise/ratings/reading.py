@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.io.files import PathLike, reading
+from edgewise.common.files import PathLike, reading
 from edgewise.ratings.building import Columns, check_names, frame_columns
 
 # Longest first: a line with "::" holds no other.

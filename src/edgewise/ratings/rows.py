@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from edgewise.io.files import PathLike
+from edgewise.common.files import PathLike
 
 if TYPE_CHECKING:
     from edgewise.ratings.ratings import Ratings

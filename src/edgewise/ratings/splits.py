@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.ratings.rows import Grouped
 
 WAYS = ("random", "user", "time", "user_time")

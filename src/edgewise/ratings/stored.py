@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import CATEGORY_CODE, ROW
+from edgewise.common.ids import Ids, different
 from edgewise.data.column_table import ColumnTable
-from edgewise.data.columns import Column, NominalColumn, NumericColumn
-from edgewise.dtypes import CATEGORY_CODE, ROW
-from edgewise.ratings.ids import Ids, different
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.ratings.ratings import Ratings
 
 Header = dict[str, Any]
@@ -82,10 +82,10 @@ def _table_parts(table: ColumnTable) -> tuple[list[Header], list[NDArray]]:
     header: list[Header] = []
     columns: list[NDArray] = []
     for j, column in enumerate(table.columns()):
-        nominal = isinstance(column, NominalColumn)
-        values = list(column.categories) if isinstance(column, NominalColumn) else None
-        header.append({"name": table.name(j), "nominal": nominal, "categories": values})
-        columns.append(column.codes if isinstance(column, NominalColumn) else column.reals())
+        categorical = isinstance(column, CategoricalColumn)
+        values = list(column.categories) if isinstance(column, CategoricalColumn) else None
+        header.append({"name": table.name(j), "categorical": categorical, "categories": values})
+        columns.append(column.codes if isinstance(column, CategoricalColumn) else column.reals())
     return header, columns
 
 
@@ -95,12 +95,12 @@ def _table(name: str, saved: Any, arrays: Arrays, size: int) -> ColumnTable | No
     columns: list[Column] = []
     for j, facts in enumerate(saved):
         array = arrays[f"{name}.{j}"]
-        if facts["nominal"]:
+        if facts["categorical"]:
             values = facts["categories"]
             if not all(isinstance(value, (str, int, float)) for value in values):
                 raise ValueError(f"the categories of {name} must be strings or numbers")
             codes = _checked(name, array, CATEGORY_CODE, size, len(values) + 1)
-            columns.append(NominalColumn(codes, tuple(values)))
+            columns.append(CategoricalColumn(codes, tuple(values)))
         else:
             columns.append(NumericColumn(_checked(name, array, np.float64, size)))
     return ColumnTable(columns, [str(facts["name"]) for facts in saved], "missing")

@@ -5,11 +5,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
+from edgewise.common.ids import as_ids
 from edgewise.ratings import Ids, Ratings
-from edgewise.ratings.ids import as_ids
 from edgewise.recommend.lists import Ranked, RankedLists, best_of
-from edgewise.validation import integer
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]

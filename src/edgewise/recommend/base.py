@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag, generator, integer, one_of
+from edgewise.common.dtypes import Reals
+from edgewise.common.ids import as_ids
+from edgewise.common.progress import Step, progress
+from edgewise.common.threads import n_threads
 from edgewise.ratings import Ratings
-from edgewise.ratings.ids import as_ids
 from edgewise.recommend.answers import Answers, Indices, Mask, is_one, paired
 from edgewise.recommend.lists import RankedLists
-from edgewise.recommend.progress import Step, progress
 from edgewise.recommend.similarity import centred, cosines
-from edgewise.validation import flag, generator, integer, one_of
 
 UNKNOWN = ("raise", "mean", "nan")
 
@@ -337,10 +338,7 @@ class Recommender(Answers, BaseEstimator):
 
     def _threads(self) -> int:
         """Return how many threads ``n_jobs`` asks for."""
-        from joblib import effective_n_jobs
-
-        n_jobs = getattr(self, "n_jobs", 1)
-        return 1 if n_jobs is None else int(effective_n_jobs(n_jobs))
+        return n_threads(getattr(self, "n_jobs", 1))
 
     def _progress(self, total: int, what: str) -> AbstractContextManager[Step]:
         """Return a context that gives a function to call after each step."""

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer, not_negative, one_of
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.factorization.entries import row_mass
 from edgewise.recommend.factorization.offsets import new_offsets, offsets, shrunk
-from edgewise.validation import integer, not_negative, one_of
 
 WAYS = ("count", "mean")
 

@@ -6,14 +6,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import integer, one_of, positive, threads
+from edgewise.common.dtypes import Reals
 from edgewise.data import Table
-from edgewise.data.columns import NominalColumn
-from edgewise.dtypes import Reals
+from edgewise.data.columns import CategoricalColumn
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
 from edgewise.recommend.factorization.offsets import new_offsets
 from edgewise.recommend.neighbours.targets import OneByOne
-from edgewise.validation import integer, one_of, positive, threads
 
 LEARNERS = ("ridge", "boosted")
 
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     feature : str
-        The name of the column, with the value where it is nominal.
+        The name of the column, with the value where it is categorical.
     contribution : float
         What it adds to the score.
 
@@ -259,7 +259,7 @@ def has_features(table: Table) -> NDArray[np.bool_]:
     """Return which rows of a table have a value in any column."""
     some = np.zeros(table.n_rows, dtype=bool)
     for column in table.columns():
-        if isinstance(column, NominalColumn):
+        if isinstance(column, CategoricalColumn):
             some |= column.codes != column.missing_code
         else:
             some |= ~np.isnan(column.reals())
@@ -281,7 +281,7 @@ def encoded(table: Table) -> tuple[Reals, list[str]]:
     columns: list[Reals] = []
     names: list[str] = []
     for j, column in enumerate(table.columns()):
-        if isinstance(column, NominalColumn):
+        if isinstance(column, CategoricalColumn):
             present = column.codes != column.missing_code
             for code, category in enumerate(column.categories):
                 chosen = (column.codes == code).astype(np.float64)

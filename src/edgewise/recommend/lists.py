@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 
 class Ranked(NamedTuple):

@@ -1,11 +1,12 @@
-"""Regression of a user's ratings on those of other viewers (seed 003 section 5.2.3)."""
+"""Regression of a user's ratings on those of other viewers (Iyer 1999 section 5.2.3)."""
 
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag, threads
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.neighbours.matrix import row_means
@@ -16,7 +17,6 @@ from edgewise.recommend.neighbours.targets import (
     chosen_viewers,
 )
 from edgewise.recommend.neighbours.twins import entries_of
-from edgewise.validation import flag, threads
 
 
 class _Learned(NamedTuple):
@@ -28,7 +28,7 @@ class _Learned(NamedTuple):
 
 
 class UserRegression(OneByOne):
-    """Predicts a user's ratings as a linear combination of the viewers' (seed 003, 5.2.3).
+    """Predicts a user's ratings as a linear combination of the viewers' (Iyer 1999, 5.2.3).
 
     Of all weights w that make ``|| w C - a ||`` least, with the user's ratings a and the viewers'
     ratings C of the same items, those of least length are taken. Where a viewer did not rate an
@@ -38,7 +38,7 @@ class UserRegression(OneByOne):
     ----------
     normalise : bool, default False
         Bring the ratings of each viewer, and of the user, to mean 0 and variance 1 first, as the
-        discussion of the seed (5.2.6) proposes; predictions are brought back to the user's scale.
+        discussion in Iyer (5.2.6) proposes; predictions are brought back to the user's scale.
     viewers : int, sequence of ids or None, default None
         Whose ratings are combined: all users', those of so many drawn at random, or of the users
         named.

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 
 def centred(matrix: Any, mean: float) -> Any:

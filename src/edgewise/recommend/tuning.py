@@ -8,13 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
+from edgewise.common.checks import flag, generator, integer, one_of
+from edgewise.common.progress import progress
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.measures import Measure, chosen
 from edgewise.recommend.evaluation.parts import Parts, Trial, parts_of
 from edgewise.recommend.evaluation.single import check_relevant
-from edgewise.recommend.progress import progress
-from edgewise.validation import flag, generator, integer, one_of
 
 
 class RecommenderSearch(BaseEstimator):

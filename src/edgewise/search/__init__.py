@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from edgewise.common.checks import one_of
 from edgewise.search.auto import Auto
 from edgewise.search.bandit import Bandit
 from edgewise.search.base import Search
@@ -10,7 +11,6 @@ from edgewise.search.exp3p import Exp3P
 from edgewise.search.lazy import Lazy
 from edgewise.search.thompson import ThompsonSampling
 from edgewise.search.ucb import UCB
-from edgewise.validation import one_of
 
 __all__ = [
     "SEARCHES",

@@ -4,11 +4,11 @@ from typing import Any, Self
 
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
 from edgewise.search.ucb import UCB
-from edgewise.validation import integer
 
 MANY_COLUMNS = 500
 """From so many columns on, `Auto` learns where to look."""

@@ -6,17 +6,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.checks import integer, one_of
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.base import Search
 from edgewise.search.worth import REWARDS
-from edgewise.validation import integer, one_of
 
 Memory = dict[str, NDArray[Any]]
 """What a search has learned, as arrays by their names."""
 
 
 class Bandit(Search):
-    """A search that learns which columns are worth looking at (seed 004).
+    """A search that learns which columns are worth looking at (Kégl and Busa-Fekete 2009b).
 
     A policy says what it knows before the first pull (`_nothing`), which arms it wants
     (`_choose`) and what it makes of their rewards (`_learn`). All that it learns is in `memory_`;

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.worth import root
 
 # Shares of whole numbers that come out a little too large are not one more.

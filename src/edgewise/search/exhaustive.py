@@ -1,6 +1,6 @@
 """Look at every column in every round."""
 
-from edgewise.dtypes import Columns
+from edgewise.common.dtypes import Columns
 from edgewise.search.base import Search
 
 

@@ -5,10 +5,10 @@ from typing import Self
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.checks import integer, not_negative, positive
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.kernels.exponential import exp
 from edgewise.search.bandit import Bandit, Memory, largest
-from edgewise.validation import integer, not_negative, positive
 
 _FIRST_HORIZON = 1024
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from edgewise.dtypes import Columns
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Columns
 from edgewise.search.base import Search
-from edgewise.validation import integer
 
 
 class Lazy(Search):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.checks import not_negative, positive
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
-from edgewise.validation import not_negative, positive
 
 # Below this a spread is rounding error; where all rewards are equal, draws must still differ.
 _LEAST_VARIANCE = 1e-18

@@ -4,16 +4,18 @@ import math
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Reals
+from edgewise.common.checks import not_negative, positive
+from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
-from edgewise.validation import not_negative, positive
 
 # What the count of a column that was tried does not fall below.
 _LEAST = 1e-3
 
 
 class UCB(Bandit):
-    """Look at the `k` columns with the largest upper confidence bounds (seed 004, section 3).
+    """Look at the `k` columns with the largest upper confidence bounds.
+
+    Kégl and Busa-Fekete 2009b, section 3.
 
     After t pulls, T_j of them of column j with an average reward of r_j, the bound is::
 

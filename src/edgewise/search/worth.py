@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 
 def root(shares: Reals) -> Reals:
-    """Return ``1 - sqrt(1 - edge^2)``: how far a step lowers the bound on the error (seed 004).
+    """Return ``1 - sqrt(1 - edge^2)``: how far a step lowers the bound on the error.
+
+    Kégl and Busa-Fekete 2009b.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import REAL, SIGN
+from edgewise.common.dtypes import REAL, SIGN
 
 Values: TypeAlias = NDArray[Any] | Sequence[float]
 """An array-like that is not a scalar: what the overloads answer with an array."""

@@ -13,7 +13,8 @@ def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
     """Exponential loss after each round: the running product of the energies.
 
     With initial weights that sum to one, R_exp(f, W1) after t rounds equals Z_1 * ... * Z_t
-    (seed 000 section 2.1, seed 001 below eq. 3): each update divides the weights by its Z, so
+    (Kégl and Busa-Fekete 2009a section 2.1, Kégl 2014b below eq. 3): each update divides the
+    weights by its Z, so
     the product of the Zs is what has been divided out. The product is taken through logarithms.
 
     Parameters
@@ -49,7 +50,7 @@ def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     An entry whose sign is wrong has y * f <= 0 and so exp(-y * f) >= 1: the Hamming loss under
     the initial weights, R_H(f, W1), is at most the exponential loss, the product of the
-    energies (seed 001 eqs. 1 and 3). A score of zero counts as wrong.
+    energies (Kégl 2014b eqs. 1 and 3). A score of zero counts as wrong.
 
     Parameters
     ----------
@@ -91,10 +92,11 @@ def one_error_bound(
     - balanced weights, w_c = 1/(2n) and w_l = 1/(2n(K-1)): that is 1/(n * sqrt(K-1)), so the
       mean error is at most sqrt(K-1) * prod Z;
     - uniform weights, both 1/(nK): that is 2/(nK), so the mean error is at most
-      K/2 * prod Z. Seed 000 gives K, which also follows from one wrong sign an example.
+      K/2 * prod Z. Kégl and Busa-Fekete 2009a gives K, which also follows from one wrong sign an
+      example.
 
-    The bounds are on the mean over examples (seed 000 writes the one-error as a sum). One column
-    (K = 1) stands for two classes by the sign of f, w = 1/n, and the factor is 1.
+    The bounds are on the mean over examples (Kégl and Busa-Fekete 2009a writes the one-error as a
+    sum). One column (K = 1) stands for two classes by the sign of f, w = 1/n, and the factor is 1.
 
     Parameters
     ----------
@@ -103,7 +105,7 @@ def one_error_bound(
     n_classes : int
         Number of columns K of the label matrix; 1 for a two-class problem in a single column.
     init_weights : {"balanced", "uniform"}, default="balanced"
-        How the initial weights were set: seed 000 eq. 2, or 1/(nK) everywhere.
+        How the initial weights were set: Kégl and Busa-Fekete 2009a eq. 2, or 1/(nK) everywhere.
     tight : bool, default=False
         With uniform weights and K >= 2, take the factor K/2 in place of the paper's K.
 
@@ -141,8 +143,9 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     """Count the rounds after which the training error is zero, if every edge is at least `edge`.
 
     Edges of at least delta give prod Z <= (1 - delta^2)^(T/2) <= exp(-T * delta^2 / 2). Under the
-    balanced weights (seed 000 eq. 2) the smallest weight is 1/(2n(K-1)); below it no entry can
-    have the wrong sign, which gives T* = ceil(2 ln(2n(K-1)) / delta^2) + 1 (seed 001 eq. 13).
+    balanced weights (Kégl and Busa-Fekete 2009a eq. 2) the smallest weight is 1/(2n(K-1)); below
+    it no entry can
+    have the wrong sign, which gives T* = ceil(2 ln(2n(K-1)) / delta^2) + 1 (Kégl 2014b eq. 13).
     With `tight`, sqrt(K-1) * prod Z < 1/n leaves no example in the wrong class (its footnote 2:
     ceil(2 ln(n sqrt(K-1)) / delta^2) + 1), though single entries may still have a wrong sign.
     The last + 1 makes the inequality strict. One column (K = 1) has the smallest weight 1/n, and

@@ -30,9 +30,9 @@ def vc_bound(
 ) -> float:
     """Bound on the error of a vote from its training error and its number of rounds.
 
-    Seed 003 eq. 3.5: train_error + 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n), where D is
+    Iyer 1999 eq. 3.5: train_error + 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n), where D is
     :func:`vote_vc_dimension`. The constants are those of Vapnik (1982) as quoted by Freund and
-    Schapire (1997, theorem 7) and by seed 003 in its proof for RankBoost. For D > 2n, where the
+    Schapire (1997, theorem 7) and by Iyer 1999 in its proof for RankBoost. For D > 2n, where the
     growth function is just 2^(2n), D is replaced by 2n.
 
     Parameters
@@ -88,7 +88,7 @@ def margin_bound(
 ) -> MarginBound:
     """Bound on the error of a vote from its training margins, whatever the number of rounds.
 
-    The bound of seed 003 section 3.4.2: P[margin <= theta] on the sample, plus
+    The bound of Iyer 1999 section 3.4.2: P[margin <= theta] on the sample, plus
     (2 / theta) sqrt(2 d ln(e n / d) / n) + sqrt(ln(1 / delta) / (2n)). The order is that of
     Schapire, Freund, Bartlett and Lee (1998, theorem 2), less a factor of sqrt(ln n); the
     constants are those of Koltchinskii and Panchenko (2002) as given for voted classifiers by

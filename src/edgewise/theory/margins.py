@@ -12,7 +12,7 @@ _ROUNDING = 1e-9
 
 
 def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.float64]:
-    """Normalised margin of each example (seed 003 section 3.4.2).
+    """Normalised margin of each example (Iyer 1999 section 3.4.2).
 
     Which margin follows from the shapes:
 
@@ -94,7 +94,7 @@ def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArra
     """Sorted margins and the share of margins at or below each of them.
 
     Drawn as a step function (a value holds until the next margin, ``drawstyle="steps-post"``),
-    it is the margin distribution graph of seed 003, figure 3-2.
+    it is the margin distribution graph of Iyer 1999, figure 3-2.
 
     Parameters
     ----------

@@ -2,15 +2,15 @@
 
 For given votes v the multi-class edge is a two-class edge: sum_i phi(x_i) * s_i with
 s_i = sum_l w_il v_l y_il. The sign of s_i is the pseudo-label of example i, its absolute value the
-pseudo-weight (seed 001, above eq. 14). Their sum w'_Sigma is what the weak learning condition
+pseudo-weight (Kégl 2014b, above eq. 14). Their sum w'_Sigma is what the weak learning condition
 is multiplied by: an edge of delta' on every weighting that sums to one gives here only
-delta' * w'_Sigma, and how small w'_Sigma may become is the open problem of seed 001.
+delta' * w'_Sigma, and how small w'_Sigma may become is the open problem of Kégl 2014b.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import SIGN
+from edgewise.common.dtypes import SIGN
 from edgewise.theory._checks import as_real, as_signs
 
 
@@ -79,11 +79,11 @@ def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> ND
 
 
 def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> float:
-    """Sum of the pseudo-weights, w'_Sigma (seed 001 eq. 14).
+    """Sum of the pseudo-weights, w'_Sigma (Kégl 2014b eq. 14).
 
     It is at most the sum of the weights, and at least the edge of any classifier with these
     votes. With two classes (y_1 = -y_2 and v_1 = -v_2) nothing cancels and it is the sum of the
-    weights, 1 (seed 001 remark 1).
+    weights, 1 (Kégl 2014b remark 1).
 
     Parameters
     ----------

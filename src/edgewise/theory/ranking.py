@@ -1,6 +1,6 @@
 """Bounds for ranking: the training loss of RankBoost, and its loss on new instances.
 
-The feedback behind the second is bipartite (seed 003 section 4.4): every instance of Y, n of them,
+The feedback behind the second is bipartite (Iyer 1999 section 4.4): every instance of Y, n of them,
 should be ranked above every instance of X, m of them. A pair that is tied counts as misordered.
 """
 
@@ -18,8 +18,8 @@ def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     The ranking loss is the share, under the initial distribution D, of the crucial pairs (x0, x1)
     with H(x1) <= H(x0). Each of them has exp(H(x0) - H(x1)) >= 1, and the sum of D times that is
-    the product of the energies Z (seed 003 theorem 1). A tie counted as half a misordering
-    (seed 003 eq. 5.1) only lowers the loss.
+    the product of the energies Z (Iyer 1999 theorem 1). A tie counted as half a misordering
+    (Iyer 1999 eq. 5.1) only lowers the loss.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
 def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: float = 0.05) -> float:
     """Bound on the distance between training and true ranking loss, for every vote at once.
 
-    Seed 003 section 4.4.3: with probability 1 - delta all votes H of T weak rankers have
+    Iyer 1999 section 4.4.3: with probability 1 - delta all votes H of T weak rankers have
 
         | training loss - true loss | < 2 sqrt((D (ln(2m / D) + 1) + ln(18 / delta)) / m)
                                       + 2 sqrt((D (ln(2n / D) + 1) + ln(18 / delta)) / n)
@@ -196,7 +196,7 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
     """VC dimension of the weak rankers that put a threshold on one ranking feature.
 
     A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
-    (seed 003 eq. 4.9). Count the sets of k = p // 2 out of p instances that it can mark with a 1.
+    (Iyer 1999 eq. 4.9). Count the sets of k = p // 2 out of p instances that it can mark with a 1.
     From the strictest theta to the loosest, the sets marked by one feature and one q only grow, so
     at most one of them has k members. All C(p, k) such sets are needed to shatter the instances.
 

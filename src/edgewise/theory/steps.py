@@ -15,7 +15,7 @@ def energy(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ..
 def energy(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
     """Energy of a base classifier with votes of +-1 and its best step.
 
-    Z = sqrt(W^2 - edge^2), W being the sum of the weights (seed 001 below eq. 11, where W = 1).
+    Z = sqrt(W^2 - edge^2), W being the sum of the weights (Kégl 2014b below eq. 11, where W = 1).
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def step(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ...
 def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
     """Step alpha that minimises the energy of a base classifier with votes of +-1.
 
-    alpha = 1/2 ln((W + edge) / (W - edge)) (seed 001 eq. 11). It is infinite for a perfect
+    alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11). It is infinite for a perfect
     classifier (edge = W) and odd in the edge.
 
     Parameters

@@ -66,7 +66,7 @@ def test_signs_are_adaboost_mh_with_products_of_indicators(ratings, loss, votes)
     model = BoostedFactorization(values="signs", random_state=3, **settings).fit(ratings)
     rows = np.column_stack([ratings.users, ratings.items]).astype(float)
     levels = (ratings.values[:, None] > ratings.levels[:-1]).astype(int)
-    peer = AdaBoostMH(Product(Indicator()), nominal=[0, 1], random_state=3,
+    peer = AdaBoostMH(Product(Indicator()), categorical_features=[0, 1], random_state=3,
                       init_weights="uniform", **settings).fit(rows, levels)  # fmt: skip
     users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
     scores = model.predict(users, items, output="score")
@@ -203,7 +203,8 @@ def test_validation_chooses_the_number_of_rounds(values):
     assert model.n_rounds_ == len(errors) < 80
     assert errors.argmin() == len(errors) - 1
     patient = BoostedFactorization(80, values=values, regularization=0.5, learning_rate=1.0,
-                                   validation_fraction=0.2, patience=3, random_state=0)  # fmt: skip
+                                   validation_fraction=0.2, early_stopping_rounds=3,
+                                   random_state=0)  # fmt: skip
     assert patient.fit(ratings).n_rounds_ <= model.n_rounds_
 
 
@@ -268,7 +269,7 @@ def test_a_file_keeps_everything(tmp_path):
         ({"terms": 3}, "terms must be"),
         ({"loss": "exponential"}, "loss='exponential' goes with values='signs'"),
         ({"regularization": 0}, "regularization must be"),
-        ({"patience": 5}, "patience needs"),
+        ({"early_stopping_rounds": 5}, "early_stopping_rounds needs"),
         ({"columns": ["user"]}, "columns must be a list of names, with values='signs'"),
     ],
 )

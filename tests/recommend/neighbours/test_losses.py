@@ -1,4 +1,4 @@
-"""Ranking losses by counting, against all pairs one by one (seed 003, Eq. 5.1)."""
+"""Ranking losses by counting, against all pairs one by one (Iyer 1999, Eq. 5.1)."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""The nearest neighbour of the seed: whose ratings order a user's items best."""
+"""Iyer's nearest neighbour: whose ratings order a user's items best."""
 
 import numpy as np
 import pytest

@@ -30,7 +30,9 @@ def without(ratings, users):
 
 @pytest.mark.parametrize("start", ["zero", "mean"])
 def test_ones_own_ratings_are_never_features(start):
-    model = RankBoostRecommender(30, start=start, learning_rate=0.5, monotone="none").fit(world(0))
+    model = RankBoostRecommender(30, start=start, learning_rate=0.5, monotonic_cst="none").fit(
+        world(0)
+    )
     for user in range(14):
         assert str(user) not in viewers_of(model, user)
         assert len(viewers_of(model, user)) > 1
@@ -157,7 +159,7 @@ def test_higher_ratings_never_lower_the_score():
         thresholds = [rule for rule in model.rules(user, None) if ">=" in rule.text]
         assert thresholds
         assert all(rule.text.startswith("+") for rule in thresholds)
-    free = RankBoostRecommender(60, monotone="none", **THESIS).fit(world(4))
+    free = RankBoostRecommender(60, monotonic_cst="none", **THESIS).fit(world(4))
     texts = [
         rule.text for user in range(14) for rule in free.rules(user, None) if ">=" in rule.text
     ]
@@ -324,7 +326,7 @@ def test_progress_is_shown_by_users(capsys):
         ({"learning_rate": 1.5}, ValueError, "learning_rate must be"),
         ({"max_features": 0.0}, ValueError, "max_features must be"),
         ({"start": "best"}, ValueError, "start must be one of 'mean', 'zero', got 'best'"),
-        ({"monotone": "up"}, ValueError, "monotone must be one of"),
+        ({"monotonic_cst": "up"}, ValueError, "monotonic_cst must be one of"),
         ({"q_def": 2}, ValueError, "q_def must be None, 0, 0.5 or 1, got 2"),
         ({"q_def": True}, ValueError, "q_def must be None, 0, 0.5 or 1"),
         ({"pair_weight": "root"}, ValueError, "pair_weight must be one of"),

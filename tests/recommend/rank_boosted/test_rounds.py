@@ -41,18 +41,18 @@ def engine(ratings, user, how):
     abstains = how.q_def == 0.5
     model = RankBoost(
         Stump(constant=False, missing="abstain") if abstains else "stump",
-        n_rounds=how.n_rounds, learning_rate=how.learning_rate, monotone=how.monotone,
+        n_rounds=how.n_rounds, learning_rate=how.learning_rate, monotonic_cst=how.monotonic_cst,
         q_def=None if abstains else how.q_def, pair_weight=how.pair_weight, query_weight="pairs",
     )  # fmt: skip
     return model.fit(table[mine], grades[mine]), table
 
 
 @pytest.mark.parametrize("boost", TWINS.values(), ids=TWINS)
-@pytest.mark.parametrize("monotone", ["increasing", "learn", "none"])
+@pytest.mark.parametrize("monotonic_cst", ["increasing", "learn", "none"])
 @pytest.mark.parametrize("q_def", [None, 0, 0.5, 1])
 @pytest.mark.parametrize(("rate", "pair_weight"), [(1.0, "equal"), (0.3, "difference")])
-def test_they_are_those_of_rank_boost(boost, monotone, q_def, rate, pair_weight):
-    how = Settings(25, rate, monotone, q_def, pair_weight)
+def test_they_are_those_of_rank_boost(boost, monotonic_cst, q_def, rate, pair_weight):
+    how = Settings(25, rate, monotonic_cst, q_def, pair_weight)
     for seed in range(3):
         ratings = world(seed)
         for user in (0, 5):
@@ -81,7 +81,7 @@ def matrix_columns(cuts, ratings, user):
     n_items=st.integers(2, 30),
     levels=st.integers(2, 12),
     seen=st.floats(0.2, 1.0),
-    monotone=st.sampled_from(["increasing", "learn", "none"]),
+    monotonic_cst=st.sampled_from(["increasing", "learn", "none"]),
     q_def=st.sampled_from([None, 0, 0.5, 1]),
     rate=st.floats(0.05, 1.0),
     begins=st.booleans(),
@@ -89,14 +89,14 @@ def matrix_columns(cuts, ratings, user):
 )
 @settings(max_examples=60, deadline=None)
 def test_numpy_and_numba_agree_to_the_last_bit(
-    seed, n_users, n_items, levels, seen, monotone, q_def, rate, begins, share
+    seed, n_users, n_items, levels, seen, monotonic_cst, q_def, rate, begins, share
 ):
     ratings = world(seed, n_users, n_items, levels, seen)
     start = np.random.default_rng(seed).normal(size=ratings.n_items) if begins else None
     user = seed % ratings.n_users
     if not Rated.of(ratings, user).has_pairs:
         return
-    how = Settings(15, rate, monotone, q_def, "equal", share, seed)
+    how = Settings(15, rate, monotonic_cst, q_def, "equal", share, seed)
     ours, theirs = (trained(boost, ratings, user, how, start)[0] for boost in TWINS.values())
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(mine, other)
@@ -138,7 +138,7 @@ def test_weights_are_those_of_the_pairs(boost):
     table, mine = dense(ratings), ratings.by_user.span(0)
     items = ratings.by_user.others[mine]
     model = RankBoost(
-        n_rounds=20, learning_rate=0.5, monotone="increasing", pair_weight="equal",
+        n_rounds=20, learning_rate=0.5, monotonic_cst="increasing", pair_weight="equal",
         query_weight="pairs",
     )  # fmt: skip
     grades = table[items, 0]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.ranking.lists import Lists, ranked_lists
 from edgewise.metrics.ranking.relevance import (
     EmptyOption,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics.ranking.ranked import Ranked
 from edgewise.metrics.ranking.relevance import Relevance
 from edgewise.metrics.ranking.scans import running_sums
@@ -22,7 +22,7 @@ class Extremes:
     query : ndarray
         The index of the query.
     before : ndarray
-        R of seed 003 eq. (5.2): how many documents of the list stand above the group.
+        R of Iyer 1999 eq. (5.2): how many documents of the list stand above the group.
     tied, relevant : ndarray
         Q and q of the same: how many documents the group has, and how many are relevant.
     """
@@ -81,7 +81,7 @@ class Steps:
 def steps(found: Extremes) -> Steps:
     """Return the distribution of the first relevant document over the places of its tie group.
 
-    Seed 003 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): of q relevant among Q
+    Iyer 1999 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): of q relevant among Q
     tied documents the first is at step l = 1, ..., Q - q + 1 with probability
     C(Q - l, q - 1) / C(Q, q). That is q / Q for l = 1, and each step has 1 - (q - 1) / (Q - l + 1)
     times the probability of the one before. By symmetry the last relevant document is at the l-th

@@ -6,11 +6,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.checks import integer, one_of
+from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics.ranking.lists import Lists, ranked_lists
 from edgewise.metrics.ranking.relevance import EmptyOption, empty_value, over_queries
 from edgewise.metrics.ranking.scans import running_sums
-from edgewise.validation import integer, one_of
 
 Gain = Literal["exponential", "linear"]
 Rule = Literal["standard", "letor"]

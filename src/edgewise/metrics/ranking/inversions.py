@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.dtypes import Exacts
+from edgewise.common.dtypes import Exacts
 from edgewise.metrics.ranking.lists import Lists
 from edgewise.metrics.ranking.ranked import Ranked
 

@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.checks import numbers
+from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.ids import is_missing
 from edgewise.metrics.ranking.ranked import Ranked
-from edgewise.validation import numbers
 
 T = TypeVar("T")
 
@@ -147,7 +148,7 @@ def _coded(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np
         raise ValueError(f"qid must be 1-D, got an array of shape {values.shape}")
     if len(values) != n_rows:
         raise ValueError(f"qid must have an id for each of the {n_rows} rows, got {len(values)}")
-    if any(map(_missing, values)) if values.dtype.kind == "O" else (values != values).any():
+    if any(map(is_missing, values)) if values.dtype.kind == "O" else (values != values).any():
         raise ValueError("qid must not have missing values: every row belongs to a query")
     if values.dtype.kind != "O":
         return np.unique(values, return_inverse=True)
@@ -160,11 +161,6 @@ def _coded(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np
     new_code = np.empty(len(ids), dtype=np.intp)
     new_code[[seen[v] for v in ids]] = np.arange(len(ids))
     return np.array(ids), new_code[codes]
-
-
-def _missing(value: Any) -> bool:
-    """Whether an object stands for a missing value; pandas' NA has no truth value of its own."""
-    return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def _halves(codes: NDArray[np.intp], n_queries: int) -> tuple[NDArray[np.unsignedinteger], ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.ranking.area import auc
 from edgewise.metrics.ranking.gain import ndcg
 from edgewise.metrics.ranking.lists import Lists

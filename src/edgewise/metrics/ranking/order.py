@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.ranking.extremes import extremes, steps
 from edgewise.metrics.ranking.inversions import graded, misordered_twice
 from edgewise.metrics.ranking.lists import Lists, ranked_lists
@@ -19,7 +20,6 @@ from edgewise.metrics.ranking.relevance import (
     over_queries,
     relevance,
 )
-from edgewise.validation import integer
 
 
 def disagreement(
@@ -32,7 +32,7 @@ def disagreement(
 ) -> float | Reals:
     """Disagreement: the share of a list's pairs of different grades that the scores misorder.
 
-    A pair with equal scores counts one half (seed 003 section 5.2.4). Lower is better. Pairs are
+    A pair with equal scores counts one half (Iyer 1999 section 5.2.4). Lower is better. Pairs are
     counted in O(n log g) for n sorted rows and g grades; they are never listed.
 
     Parameters
@@ -151,7 +151,7 @@ def top_counts(
 ) -> Reals:
     """Count the queries whose first relevant document is among the top k, for each k.
 
-    These are the columns of seed 003 table 5.1. With ties it is the expected number of queries; a
+    These are the columns of Iyer 1999 table 5.1. With ties it is the expected number of queries; a
     query without a relevant document counts for no k.
 
     Parameters

@@ -6,7 +6,8 @@ All are expectations over the order of documents with equal scores.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.ranking.lists import Lists, ranked_lists
 from edgewise.metrics.ranking.ranked import Ranked
 from edgewise.metrics.ranking.relevance import (
@@ -16,7 +17,6 @@ from edgewise.metrics.ranking.relevance import (
     over_queries,
     relevance,
 )
-from edgewise.validation import integer
 
 
 def average_precision(
@@ -30,7 +30,7 @@ def average_precision(
 ) -> float | Reals:
     """Average precision: the mean of k / rank(t_k) over the K relevant documents t_k of a list.
 
-    t_k is the k-th relevant document from the top (seed 003 section 5.2.4); its mean over queries
+    t_k is the k-th relevant document from the top (Iyer 1999 section 5.2.4); its mean over queries
     is known as MAP. With ties it is the expectation over their orders: of a group of n documents,
     r of them relevant, below R relevant ones, each place holds a relevant document with
     probability r / n, and the p-th place then has R + 1 + (p - 1)(r - 1) / (n - 1) of them, in

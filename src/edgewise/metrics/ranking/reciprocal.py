@@ -6,7 +6,7 @@ All are expectations over the order of documents with equal scores.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.ranking.extremes import extremes, steps
 from edgewise.metrics.ranking.lists import Lists, ranked_lists
 from edgewise.metrics.ranking.relevance import (
@@ -30,7 +30,7 @@ def reciprocal_rank(
     """Reciprocal rank: one over the rank of the first relevant document of a list.
 
     Its mean over queries is known as MRR. With ties it is the expectation under the distribution
-    of the first rank (seed 003 eq. 5.2).
+    of the first rank (Iyer 1999 eq. 5.2).
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def prot(
 ) -> float | Reals:
     """Predicted rank of top: the reciprocal rank of the first document with the highest grade.
 
-    It is :func:`reciprocal_rank` under the name, and with the relevant documents, of seed 003
+    It is :func:`reciprocal_rank` under the name, and with the relevant documents, of Iyer 1999
     section 5.2.4: those with the highest grade of a list that has two or more grades.
 
     Parameters
@@ -130,7 +130,7 @@ def coverage(
 ) -> float | Reals:
     """Coverage: the precision of the last relevant document, K / rank(t_K).
 
-    K is how many relevant documents the list has: this is the precision at recall 1 (seed 003
+    K is how many relevant documents the list has: this is the precision at recall 1 (Iyer 1999
     section 5.2.4, whose first formula misprints the numerator as 1; its expectation has K).
 
     Parameters

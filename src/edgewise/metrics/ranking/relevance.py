@@ -7,9 +7,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.ranking.lists import Lists
-from edgewise.validation import flag
 
 RelevantOption: TypeAlias = float | Literal["top"] | None
 EmptyOption: TypeAlias = float | Literal["skip"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Reals
 
 
 def running_sums(values: Reals, position: Exacts) -> Reals:

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
 from edgewise.metrics.rating.recommended import ItemLists, over_lists, recommended
 from edgewise.metrics.rating.values import finite
-from edgewise.validation import integer
 
 
 def catalogue_coverage(lists: ItemLists, n_items: int) -> float:

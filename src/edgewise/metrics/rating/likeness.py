@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import REAL, Reals
+from edgewise.common.dtypes import REAL, Reals
 from edgewise.metrics.rating.recommended import (
     ItemLists,
     Recommended,

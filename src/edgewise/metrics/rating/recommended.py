@@ -6,8 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.dtypes import Exacts, Reals
-from edgewise.validation import flag
+from edgewise.common.checks import flag
+from edgewise.common.dtypes import Exacts, Reals
 
 ItemLists: TypeAlias = Any
 """Lists of item indices: a sequence of sequences of any lengths, or a 2-D integer array."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
-from edgewise.validation import numbers
+from edgewise.common.checks import numbers
+from edgewise.common.dtypes import Reals
 
 
 def finite(name: str, values: Any) -> Reals:

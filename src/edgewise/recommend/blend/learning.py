@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics import nearest_level
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.recommend.blend.evidence import Evidence
@@ -77,7 +77,7 @@ def least_squares(evidence: Evidence, settings: Settings) -> Learned:
 def rank_boost(evidence: Evidence, settings: Settings) -> Learned:
     """Return RankBoost's coefficients of the models' scores, with users as queries.
 
-    The weak rankers are the scores themselves (seed 003 section 4.2.2, the first method), so that
+    The weak rankers are the scores themselves (Iyer 1999 section 4.2.2, the first method), so that
     the final ranking is a sum of scores with weights.
     """
     from edgewise.estimators.rank_boost import RankBoost

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer, one_of, positive
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
@@ -27,7 +28,6 @@ from edgewise.recommend.blend.parts import (
     with_users,
     without_models,
 )
-from edgewise.validation import integer, one_of, positive
 
 
 class Blend(Recommender, _BaseComposition):

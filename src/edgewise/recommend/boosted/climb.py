@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.recommend.boosted.passes import Passes
 from edgewise.recommend.boosted.sides import Side
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data import NominalColumn
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer, one_of
+from edgewise.common.dtypes import Reals
+from edgewise.data import CategoricalColumn
 from edgewise.estimators.stored_parts import strings
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
@@ -17,7 +18,6 @@ from edgewise.recommend.boosted.factors import Factors, fold
 from edgewise.recommend.boosted.feature_rules import FeatureRule
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.training import Rounds, Settings, user_marks
-from edgewise.validation import integer, one_of
 
 if TYPE_CHECKING:
     from edgewise.recommend.boosted.reasons import Reasons
@@ -290,6 +290,6 @@ def _described(features: Any) -> Any:
 
 
 def _missing(column: Any) -> Mask:
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         return column.codes == column.missing_code
     return np.isnan(column.reals())

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS
 
 

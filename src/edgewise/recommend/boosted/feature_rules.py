@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data import NominalColumn
+from edgewise.common.dtypes import Reals
+from edgewise.data import CategoricalColumn
 from edgewise.data.column_table import ColumnTable
-from edgewise.dtypes import Reals
 from edgewise.model.rules import Cut, Subset
 
 
 @dataclass(frozen=True)
 class FeatureRule:
-    """A threshold on a numeric feature, or a subset of the codes of a nominal one.
+    """A threshold on a numeric feature, or a subset of the codes of a categorical one.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class FeatureRule:
 
     @staticmethod
     def of(factor: Cut | Subset, name: str, categories: dict[int, tuple[object, ...]]) -> Any:
-        """Return a factor of a rule, whose nominal columns hold codes."""
+        """Return a factor of a rule, whose categorical columns hold codes."""
         if isinstance(factor, Cut):
             return FeatureRule(name, float(factor.threshold), (), (), int(factor.missing))
         codes = [int(code) for code in categories[factor.column]]  # type: ignore[call-overload]
@@ -60,7 +60,7 @@ class FeatureRule:
         if table is None or self.name not in names:
             return signs
         column = table.column(names.index(self.name))
-        if isinstance(column, NominalColumn):
+        if isinstance(column, CategoricalColumn):
             codes = column.codes[rows]
             signs[np.isin(codes, self.inside)] = 1.0
             signs[np.isin(codes, self.outside)] = -1.0

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.kernels.exponential import exp
 
 TARGETS = ("ordered", "one_hot", "binary")

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag, integer, one_of, positive
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted.choosing import MANY, chosen
 from edgewise.recommend.boosted.factorized import Factorized
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.training import Rounds, Settings, train
 from edgewise.recommend.boosted.watching import Watch, best_round
-from edgewise.validation import flag, integer, one_of, positive
 
 VALUES = ("real", "signs")
 VOTES = ("real", "discrete")
@@ -32,7 +32,8 @@ class BoostedFactorization(Factorized):
     """Boosting with products of user values and item values: a factorisation learned by rounds.
 
     The score of a user and an item in each score column is the sum over rounds of a value of the
-    user, times a value of the item, times votes (seed 000, remark 2). Ratings are ordered, so
+    user, times a value of the item, times votes (Kégl and Busa-Fekete 2009a, remark 2). Ratings
+    are ordered, so
     the columns ask "is the rating above this level?", and the chances of a yes add up to the
     expected rating. There are two kinds of values:
 
@@ -93,7 +94,7 @@ class BoostedFactorization(Factorized):
     validation_fraction : float or None, default None
         The share of the ratings to hold out, on which the number of rounds is chosen. The model
         that is kept has not learned from these.
-    patience : int or None, default None
+    early_stopping_rounds : int or None, default None
         After how many rounds without a lower validation error to stop; None runs all of them. Signs
         run all of them in any case, and those after the stop are dropped.
     random_state : int, Generator, RandomState or None, default None
@@ -149,7 +150,7 @@ class BoostedFactorization(Factorized):
         columns: Sequence[str] | None = None,
         threshold: float | None = None,
         validation_fraction: float | None = None,
-        patience: int | None = None,
+        early_stopping_rounds: int | None = None,
         random_state: Any = None,
         n_jobs: int | None = 1,
         verbose: int = 0,
@@ -170,7 +171,7 @@ class BoostedFactorization(Factorized):
         self.columns = columns
         self.threshold = threshold
         self.validation_fraction = validation_fraction
-        self.patience = patience
+        self.early_stopping_rounds = early_stopping_rounds
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -201,10 +202,12 @@ class BoostedFactorization(Factorized):
             raise ValueError(f"threshold must be a finite number or None, got {self.threshold!r}")
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, 1.0)
-        if self.patience is not None:
-            integer("patience", self.patience, 1)
+        if self.early_stopping_rounds is not None:
+            integer("early_stopping_rounds", self.early_stopping_rounds, 1)
             if self.validation_fraction is None:
-                raise ValueError("patience needs ratings to validate on: set validation_fraction")
+                raise ValueError(
+                    "early_stopping_rounds needs ratings to validate on: set validation_fraction"
+                )
 
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()
@@ -242,7 +245,7 @@ class BoostedFactorization(Factorized):
             self.shrinkage_ = choice.shrinkage
             settings = replace(self._settings(seed), n_rounds=choice.n_rounds)
         with self._progress(settings.n_rounds, "rounds") as step:
-            watch = Watch(levels, held_out, self.patience, step)
+            watch = Watch(levels, held_out, self.early_stopping_rounds, step)
             train(ratings, levels, settings, watch, rounds)
         rounds.truncate(watch.best + 1)
         self._keep_rounds(rounds, ratings, levels)
@@ -279,7 +282,7 @@ class BoostedFactorization(Factorized):
         rounds, self.history_, self.rules_ = trained.rounds, trained.history, trained.rules
         if held_out is not None:
             errors = validation_errors(rounds, levels, held_out, self.loss == "logistic")
-            last = best_round(errors, self.patience)
+            last = best_round(errors, self.early_stopping_rounds)
             rounds.truncate(last + 1)
             self.rules_ = {t: rules for t, rules in self.rules_.items() if t <= last}
             self.history_["validation_rmse"] = errors[1:]

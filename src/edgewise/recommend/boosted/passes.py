@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.kernels import use_compiled
 from edgewise.recommend.boosted.levels import Levels
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgewise.data import NominalColumn
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
+from edgewise.data import CategoricalColumn
 from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS
 from edgewise.recommend.boosted.training import user_marks
 
@@ -150,7 +150,7 @@ def _feature_names(model: "Factorized") -> list[str]:
     assert table is not None
     names = []
     for j, column in enumerate(table.columns()):
-        if isinstance(column, NominalColumn):
+        if isinstance(column, CategoricalColumn):
             names += [f"{table.name(j)} = {value}" for value in column.categories]
             continue
         *_, cuts = coded(column, model.n_trained_)

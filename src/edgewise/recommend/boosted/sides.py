@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.data import NominalColumn
+from edgewise.common.dtypes import Reals
+from edgewise.data import CategoricalColumn
 from edgewise.data.column_table import ColumnTable
-from edgewise.dtypes import Reals
 from edgewise.ratings.rows import Grouped
 
 # A numeric feature is cut into so many parts of about as many rows each.
@@ -141,7 +141,7 @@ def coded(column: Any, n_trained: int) -> tuple[NDArray[np.intp], int, Reals | N
     cuts : float64 array or None
         Where numbers are cut; None where they are not.
     """
-    if isinstance(column, NominalColumn):
+    if isinstance(column, CategoricalColumn):
         codes = column.codes.astype(np.intp)
         return np.where(codes == column.missing_code, -1, codes), len(column.categories), None
     numbers = column.reals()

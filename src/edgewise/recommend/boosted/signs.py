@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.data import Aligned, ArrayTable, NominalColumn
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
+from edgewise.data import Aligned, ArrayTable, CategoricalColumn
 from edgewise.estimators import AdaBoostMH
 from edgewise.kernels.exponential import exp
 from edgewise.learners import Best, Indicator, Product, Stump
@@ -37,15 +37,15 @@ class Columns:
     at_users : list of bool
         Whether a column belongs to users.
     values : list of float64 arrays
-        A number for every user or item; codes where it is nominal.
-    nominal : list of int
+        A number for every user or item; codes where it is categorical.
+    categorical : list of int
         The columns that hold codes.
     """
 
     names: list[str]
     at_users: list[bool]
     values: list[Reals]
-    nominal: list[int]
+    categorical: list[int]
 
     def of_ratings(self, users: NDArray[Any], items: NDArray[Any]) -> Reals:
         """Return the rows of ratings."""
@@ -72,8 +72,8 @@ def columns_of(ratings: Ratings, names: Any, side_features: bool) -> Columns:
         for j in range(0 if table is None else table.n_columns):
             assert table is not None
             column = table.column(j)
-            if isinstance(column, NominalColumn):
-                columns.nominal.append(len(columns.names))
+            if isinstance(column, CategoricalColumn):
+                columns.categorical.append(len(columns.names))
                 codes = column.codes.astype(np.float64)
                 codes[column.codes == column.missing_code] = np.nan
                 columns.values.append(codes)
@@ -94,7 +94,7 @@ def _chosen(columns: Columns, names: Any) -> Columns:
         [columns.names[j] for j in kept],
         [columns.at_users[j] for j in kept],
         [columns.values[j] for j in kept],
-        [place for place, j in enumerate(kept) if j in columns.nominal],
+        [place for place, j in enumerate(kept) if j in columns.categorical],
     )
 
 
@@ -136,7 +136,7 @@ def train_signs(
     base = Best([Indicator(), Stump(constant=False)])
     model = AdaBoostMH(
         learner=base if terms == 1 else Product(base, terms=terms),
-        nominal=columns.nominal,
+        categorical_features=columns.categorical,
         init_weights="uniform",
         **settings,
     )
@@ -155,7 +155,7 @@ def _unfolded(model: AdaBoostMH, columns: Columns, width: int, ratings: Ratings)
     sides = {}
     for at_users in (True, False):
         rows = columns.of_side(at_users)
-        table = ArrayTable(rows).declare(columns.nominal)
+        table = ArrayTable(rows).declare(columns.categorical)
         sides[at_users] = Aligned(table, model._categories)
     sizes = {True: ratings.n_users, False: ratings.n_items}
     rules: dict[int, list[FeatureRule]] = {}

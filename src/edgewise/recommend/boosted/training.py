@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted.climb import BOTH, ITEMS, Found, pair, single
 from edgewise.recommend.boosted.levels import Levels

@@ -5,7 +5,7 @@ Sums are added up in the order of the ratings, as in `compiled`, so that the bit
 
 import numpy as np
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.recommend.boosted.tangent import LEAST_CHANCE, Singles, tanh
 
 _ONE, _HALF = np.float32(1.0), np.float32(0.5)

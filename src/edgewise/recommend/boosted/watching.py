@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
+from edgewise.common.progress import Step
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted.climb import Found
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.progress import Step
 
 
-def best_round(errors: Reals, patience: int | None) -> int:
-    """Return the round of the least error, up to where patience would have ended."""
+def best_round(errors: Reals, early_stopping_rounds: int | None) -> int:
+    """Return the round of the least error, up to where early_stopping_rounds would have ended."""
     best = 0
     for t, error in enumerate(errors):
         if error < errors[best]:
             best = t
-        elif patience is not None and t - best >= patience:
+        elif early_stopping_rounds is not None and t - best >= early_stopping_rounds:
             break
     return best
 
@@ -29,16 +29,25 @@ class Watch:
         What the score columns ask.
     held_out : Ratings or None
         Ratings to validate on.
-    patience : int or None
+    early_stopping_rounds : int or None
         After how many rounds without a lower error to stop.
     step : function
         What tells of progress.
     """
 
     def __init__(
-        self, levels: Levels, held_out: Ratings | None, patience: int | None, step: Step
+        self,
+        levels: Levels,
+        held_out: Ratings | None,
+        early_stopping_rounds: int | None,
+        step: Step,
     ) -> None:
-        self.levels, self.held_out, self.patience, self.step = levels, held_out, patience, step
+        self.levels, self.held_out, self.early_stopping_rounds, self.step = (
+            levels,
+            held_out,
+            early_stopping_rounds,
+            step,
+        )
         self.errors: list[float] = []
         self.n_seen = 0
         if held_out is not None:
@@ -61,4 +70,7 @@ class Watch:
         self.scores += products[:, None] * votes
         wrong = self.levels.expected(self.scores, True) - self.held_out.values
         self.errors.append(float(np.sqrt((wrong * wrong).mean())))
-        return self.patience is not None and self.n_seen - 1 - self.best >= self.patience
+        return (
+            self.early_stopping_rounds is not None
+            and self.n_seen - 1 - self.best >= self.early_stopping_rounds
+        )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics import catalogue_coverage, diversity, novelty
 from edgewise.recommend.evaluation.hits import Hits, find_hits
 from edgewise.recommend.evaluation.measures import Measure

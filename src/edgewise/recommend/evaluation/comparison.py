@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Reals
 from edgewise.recommend.evaluation.measures import LEVEL, Measure, chosen
 from edgewise.recommend.evaluation.parts import TIMES
 from edgewise.recommend.evaluation.table import Cell, text_table
-from edgewise.validation import one_of
 
 _SHOWN_TIMES = ("fit_s", "predict_s")
 

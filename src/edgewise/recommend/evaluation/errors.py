@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.metrics import mae, nmae, one_zero_error, rmse
 from edgewise.recommend.evaluation.measures import LEVEL, Measure
 from edgewise.recommend.evaluation.tested import Tested

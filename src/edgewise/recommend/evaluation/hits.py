@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Reals
 
 
 @dataclass(frozen=True, eq=False)

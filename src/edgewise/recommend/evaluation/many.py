@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from edgewise.common.checks import one_of
+from edgewise.common.progress import progress
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.comparison import Comparison, gathered
 from edgewise.recommend.evaluation.measures import chosen
 from edgewise.recommend.evaluation.parts import Trial, parts_of
 from edgewise.recommend.evaluation.single import check_relevant
-from edgewise.recommend.progress import progress
-from edgewise.validation import one_of
 
 COLUMNS = (
     "rmse",

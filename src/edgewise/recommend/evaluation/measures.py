@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from edgewise.validation import integer
+from edgewise.common.checks import integer
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Measures of seed 003 section 5.2.4, on the order of each user's test items."""
+"""Measures of Iyer 1999 section 5.2.4, on the order of each user's test items."""
 
 from collections.abc import Callable
 from functools import partial

@@ -8,12 +8,12 @@ from typing import Any
 
 from sklearn.base import clone
 
+from edgewise.common.checks import integer
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.evaluation.measures import Measure
 from edgewise.recommend.evaluation.single import measured
 from edgewise.recommend.evaluation.tested import Tested
-from edgewise.validation import integer
 
 TIMES = ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s")
 """The names of the times in results, in seconds: on the clock, and of all processors."""

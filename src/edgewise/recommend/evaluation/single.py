@@ -33,7 +33,7 @@ def evaluate(
       nearest to the prediction, or the model's own where ``predict`` takes ``output="level"``;
     - "mae_best", "nmae_best", "one_zero_best": the lesser of both.
 
-    On the **order of each user's test items** (seed 003 section 5.2.4), where good items are those
+    On the **order of each user's test items** (Iyer 1999 section 5.2.4), where good items are those
     with the user's highest test rating: "disagreement", "ap", "prot", "coverage". Users whose test
     ratings are all the same are left out.
 

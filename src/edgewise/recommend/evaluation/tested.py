@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Reals
 from edgewise.metrics import nearest_level
 from edgewise.ratings import Ids, Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender
-from edgewise.validation import one_of
 
 Places = NDArray[np.intp]
 

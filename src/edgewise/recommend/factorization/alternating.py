@@ -1,16 +1,16 @@
-"""Alternating least squares: one side is solved exactly while the other is held (seed 002)."""
+"""Alternating least squares: one side is solved exactly while the other is held (Shi 2025)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.progress import Step
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.factorization.entries import row_mass
 from edgewise.recommend.factorization.objective import Factors, Objective
 from edgewise.recommend.factorization.threads import Team
-from edgewise.recommend.progress import Step
 
 # An equation of which less than this share is left says nothing that the others do not.
 _TINY = 1e-12

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from edgewise.validation import integer, threads
+from edgewise.common.checks import integer, threads
 
 
 def check_common(model: Any, own_epochs: bool = False) -> None:

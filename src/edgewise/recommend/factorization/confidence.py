@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.factorization.alternating import Equations
 from edgewise.recommend.factorization.entries import row_numbers

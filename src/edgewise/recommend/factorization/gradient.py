@@ -1,9 +1,9 @@
-"""Gradient descent on all ratings at once (seed 002, "Comparison of Optimization Algorithms")."""
+"""Gradient descent on all ratings at once (Shi 2025, "Comparison of Optimization Algorithms")."""
 
 import numpy as np
 
+from edgewise.common.progress import Step
 from edgewise.recommend.factorization.objective import Factors, Objective
-from edgewise.recommend.progress import Step
 
 # Armijo's rule: a step must gain this share of what the gradient promises.
 _SHARE = 0.1

@@ -4,7 +4,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer, not_negative, one_of
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
@@ -15,7 +16,6 @@ from edgewise.recommend.factorization.confidence import Confident, padded
 from edgewise.recommend.factorization.entries import rows_from
 from edgewise.recommend.factorization.objective import pair_products
 from edgewise.recommend.factorization.threads import Team
-from edgewise.validation import integer, not_negative, one_of
 
 SOLVERS = ("cg", "exact")
 

@@ -1,11 +1,12 @@
-"""Matrix factorisation on what was rated, with biases and regularisation (seed 002)."""
+"""Matrix factorisation on what was rated, with biases and regularisation (Shi 2025)."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag, not_negative, one_of, positive
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
@@ -21,7 +22,6 @@ from edgewise.recommend.factorization.gradient import descend_together
 from edgewise.recommend.factorization.objective import Factors, Objective, pair_products
 from edgewise.recommend.factorization.stochastic import VISITS_A_STEP, descend
 from edgewise.recommend.factorization.threads import Team
-from edgewise.validation import flag, not_negative, one_of, positive
 
 SOLVERS = ("sgd", "als", "gd")
 EPOCHS = {"sgd": 60, "als": 15, "gd": 200}
@@ -31,7 +31,7 @@ class MatrixFactorization(Recommender):
     """Factors and biases of users and items, learned from what was rated.
 
     A rating is predicted as ``mean + b_i + c_j + U_i V_j'``. All solvers minimise the same
-    function, the sum over the ratings of what the seed's J_ij is for one (seed 002, "Regularized
+    function, the sum over the ratings of what Shi's J_ij is for one (Shi 2025, "Regularized
     SGD"), each times its weight::
 
         1/2 sum of w_ij (E_ij^2 + lambda (|U_i|^2 + |V_j|^2 + b_i^2 + c_j^2))

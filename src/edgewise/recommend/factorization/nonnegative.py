@@ -1,4 +1,4 @@
-"""Non-negative factorisation by multiplicative updates (seed 002; Lee and Seung 2001)."""
+"""Non-negative factorisation by multiplicative updates (Shi 2025; Lee and Seung 2001)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import not_negative, one_of
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.answers import Indices
@@ -16,7 +17,6 @@ from edgewise.recommend.factorization.choice import worth_compiling
 from edgewise.recommend.factorization.entries import row_mass, row_numbers, rows_from
 from edgewise.recommend.factorization.objective import pair_products
 from edgewise.recommend.factorization.threads import Team
-from edgewise.validation import not_negative, one_of
 
 ENTRIES = ("observed", "all")
 
@@ -111,7 +111,7 @@ class Side:
 
 
 class NonNegativeFactorization(Recommender):
-    """Factors that only add: users and items have none below 0 (seed 002).
+    """Factors that only add: users and items have none below 0 (Shi 2025).
 
     A rating is predicted as ``U_i V_j'``. Multiplicative updates minimise, over U >= 0 and V >= 0,
     the sum over the entries that count::

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.ratings import Ratings
 
 # Products of pairs are made for as many at a time as keep the factors of both below so many.
@@ -58,8 +58,9 @@ class Factors:
 class Objective:
     """1/2 the sum over ratings of w (E^2 + lambda (|U_i|^2 + |V_j|^2 + b_i^2 + c_j^2)).
 
-    The error is E = R - mean - b_i - c_j - U_i V_j'. Seed 002, "Regularized SGD": the term of one
-    rating is the J_ij of the seed, with the bias terms O and P of its next slide; the penalty of a
+    The error is E = R - mean - b_i - c_j - U_i V_j'. Shi 2025, "Regularized SGD": the term of one
+    rating is the J_ij of the lecture, with the bias terms O and P of its next slide; the penalty
+    of a
     user is thus counted once for each rating that the user gave. Without biases the mean is 0 and
     the biases stay 0.
     """

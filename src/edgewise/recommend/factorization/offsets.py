@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.factorization.entries import row_mass, row_numbers, rows_from
 

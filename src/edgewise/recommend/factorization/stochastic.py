@@ -1,12 +1,12 @@
-"""Stochastic gradient descent, one rating after the other (seed 002, "Regularized SGD")."""
+"""Stochastic gradient descent, one rating after the other (Shi 2025, "Regularized SGD")."""
 
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.progress import Step
 from edgewise.recommend.factorization.objective import Factors, Objective
-from edgewise.recommend.progress import Step
 
 # One step in NumPy takes about 9 us: as long as so many entries that NumPy visits.
 VISITS_A_STEP = 3000

@@ -1,11 +1,12 @@
-"""Truncated singular value decomposition of the filled matrix (seed 002)."""
+"""Truncated singular value decomposition of the filled matrix (Shi 2025)."""
 
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import not_negative, one_of
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.answers import Indices
@@ -14,7 +15,6 @@ from edgewise.recommend.factorization.checks import check_common
 from edgewise.recommend.factorization.entries import rows_from
 from edgewise.recommend.factorization.objective import pair_products
 from edgewise.recommend.factorization.offsets import new_offsets, offsets
-from edgewise.validation import not_negative, one_of
 
 FILLS = ("bias", "mean", "zero")
 _BIAS_EPOCHS = 15
@@ -24,12 +24,12 @@ _DENSE_ENTRIES = 1 << 22
 
 
 class SVDRecommender(Recommender):
-    """The best product of factors for the matrix with its gaps filled (seed 002).
+    """The best product of factors for the matrix with its gaps filled (Shi 2025).
 
     What was not rated is given a value, the values are subtracted from the whole matrix, and the
     k largest singular values of what is left, with their vectors, are the factors: of all matrices
     of rank k the nearest. With nothing to fill and no regularisation this is also what matrix
-    factorisation finds (the theorem of seed 002).
+    factorisation finds (the theorem of Shi 2025).
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The ranking losses of many viewers with respect to one target, by counting levels.
 
 Pairs are never listed: how many pairs a viewer misorders follows from how many of the target's
-items have each pair of levels, the target's and the viewer's (seed 003 section 5.2.3).
+items have each pair of levels, the target's and the viewer's (Iyer 1999 section 5.2.3).
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.dtypes import Reals
 
 # So many counts are in memory at once.
 _COUNTS = 1 << 23

@@ -5,7 +5,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals, Rows
+from edgewise.common.checks import flag, integer, not_negative, one_of, threads
+from edgewise.common.dtypes import Reals, Rows
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import Grouped
 from edgewise.recommend.answers import Indices
@@ -13,7 +14,6 @@ from edgewise.recommend.base import Recommender
 from edgewise.recommend.factorization.offsets import new_offsets, offsets
 from edgewise.recommend.neighbours.matrix import Criteria, Nearest, matrix_of, row_means
 from edgewise.recommend.neighbours.search import averages, nearest
-from edgewise.validation import flag, integer, not_negative, one_of, threads
 
 # Ten turns bring biases within a thousandth of where they end on ml-100k.
 _SWEEPS = 10

@@ -1,11 +1,12 @@
-"""The nearest neighbours of the seed: viewers who order a target's items as the target does."""
+"""Iyer's nearest neighbours: viewers who order a target's items as the target does."""
 
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer, threads
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.neighbours.losses import viewer_losses
@@ -17,7 +18,6 @@ from edgewise.recommend.neighbours.targets import (
     chosen_viewers,
 )
 from edgewise.recommend.neighbours.twins import entries_of
-from edgewise.validation import integer, threads
 
 # The counts of a viewer take memory for each pair of levels.
 _MOST_LEVELS = 256
@@ -30,7 +30,7 @@ class _Near(NamedTuple):
 
 
 class RankingNeighbour(OneByOne):
-    """Predicts what the viewer says whose ratings order a user's items best (seed 003, 5.2.3).
+    """Predicts what the viewer says whose ratings order a user's items best (Iyer 1999, 5.2.3).
 
     How near a viewer is, is the ranking loss of its ratings with respect to the user's: the share
     of the user's pairs of differently rated items that the viewer puts the other way round, ties
@@ -41,7 +41,7 @@ class RankingNeighbour(OneByOne):
     Parameters
     ----------
     k : int, default 1
-        How many of the nearest viewers are averaged: 1 in the seed's experiments, more as its
+        How many of the nearest viewers are averaged: 1 in Iyer's experiments, more as its
         discussion proposes.
     viewers : int, sequence of ids or None, default None
         Whose ratings can be a neighbour's: all users', those of so many drawn at random, or of

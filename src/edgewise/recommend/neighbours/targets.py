@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import Reals
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
-from edgewise.validation import integer
 
 # So many numbers of what was learned about users are kept for the next question.
 _KEPT_NUMBERS = 1 << 24

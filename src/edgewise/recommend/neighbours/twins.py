@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.dtypes import ROW, Reals, Rows
+from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.recommend.neighbours.matrix import Criteria, Matrix, Nearest
 
 # So many numbers of a block of similarities, or of looked-up ratings, are in memory at once.

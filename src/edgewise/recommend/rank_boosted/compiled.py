@@ -154,7 +154,7 @@ def _boost(  # type: ignore[no-untyped-def]
 def boost(target: Target, settings: Settings, n_viewers: int) -> Cuts:
     """Return the rules of a target's ranker."""
     part, layout, rounds = target.part, target.layout, settings.n_rounds
-    directions, learn = directions_of(part, settings.monotone, n_viewers)
+    directions, learn = directions_of(part, settings.monotonic_cst, n_viewers)
     columns, firsts = np.empty(rounds, dtype=np.intp), np.empty(rounds, dtype=np.intp)
     sides, steps = np.empty(rounds, dtype=np.int8), np.empty(rounds)
     n = _boost(

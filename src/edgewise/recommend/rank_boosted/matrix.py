@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgewise.common.dtypes import NARROW_CODE, ROW, Codes, Columns, Reals, Rows
 from edgewise.data import Table
 from edgewise.data.bins import find_bins, midpoints
-from edgewise.data.columns import NominalColumn, NumericColumn
-from edgewise.dtypes import NARROW_CODE, ROW, Codes, Columns, Reals, Rows
+from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.ratings import Ratings
 
 MOST_CODES = 256
@@ -17,7 +17,7 @@ MOST_CODES = 256
 
 @dataclass(frozen=True)
 class Side:
-    """A column that is not a viewer: an item feature, or one value of a nominal one.
+    """A column that is not a viewer: an item feature, or one value of a categorical one.
 
     Attributes
     ----------
@@ -176,12 +176,12 @@ def _both_ways(
 def _side_columns(table: Table | None) -> Iterator[tuple[Side, Columns, Reals]]:
     """Yield the columns of item features: what each is, its items, and their numbers.
 
-    A nominal column is one for each of its values, which only its items have.
+    A categorical column is one for each of its values, which only its items have.
     """
     for j in range(0 if table is None else table.n_columns):
         assert table is not None
         column, name = table.column(j), table.name(j)
-        if isinstance(column, NominalColumn):
+        if isinstance(column, CategoricalColumn):
             order = np.argsort(column.codes, kind="stable")
             ends = np.searchsorted(column.codes[order], np.arange(len(column.categories) + 1))
             for category, low, high in zip(column.categories, ends[:-1], ends[1:], strict=True):

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import ROW, Columns, Exacts, Reals, Rows
+from edgewise.common.dtypes import ROW, Columns, Exacts, Reals, Rows
 from edgewise.estimators.judgements import graded_layout
 from edgewise.kernels import GradedLists, Layout
 from edgewise.ratings import Ratings
@@ -16,7 +16,7 @@ class Settings(NamedTuple):
 
     n_rounds: int
     learning_rate: float
-    monotone: str
+    monotonic_cst: str
     q_def: float | None
     pair_weight: str
     max_features: float = 1.0

@@ -1,4 +1,4 @@
-"""RankBoost for each user, on one matrix of all users' ratings (seed 003 section 5.2)."""
+"""RankBoost for each user, on one matrix of all users' ratings (Iyer 1999 section 5.2)."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise import validation
-from edgewise.dtypes import Reals
+from edgewise.common.checks import flag, integer, threads
+from edgewise.common.dtypes import Reals
 from edgewise.model.readable import ReadableRule
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
@@ -23,11 +23,10 @@ from edgewise.recommend.rank_boosted.stored import check_fitted, packed, unpacke
 from edgewise.recommend.rank_boosted.terms import NO_TERMS, Terms, item_scores, terms_of
 from edgewise.recommend.rank_boosted.training import Trainer, trainer_for
 from edgewise.recommend.rank_boosted.wording import AVERAGE, ItemVotes, Vote, rule_text, votes_of
-from edgewise.validation import flag, integer
 
 
 class RankBoostRecommender(Recommender):
-    """Orders items for each user by votes of others, learned by RankBoost (seed 003 section 5.2).
+    """Orders items for each user by votes of others, learned by RankBoost (Iyer 1999 section 5.2).
 
     The other users are the ranking features, of which each orders the items that it rated; item
     features are further ones. A user's own ratings say which items should be ranked above which.
@@ -55,9 +54,9 @@ class RankBoostRecommender(Recommender):
         Whose ratings are ranking features: all users', those of so many drawn at random, or those
         of the users named. Time is in proportion to how many ratings these have.
     side_features : bool, default True
-        Whether item features of the ratings are ranking features too. A nominal one is a feature
-        for each of its values.
-    monotone : {"increasing", "learn", "none"}, default "increasing"
+        Whether item features of the ratings are ranking features too. A categorical one is a
+        feature for each of its values.
+    monotonic_cst : {"increasing", "learn", "none"}, default "increasing"
         Whether a viewer's higher rating may lower the score: never (WeakLearn.3.cum of the thesis),
         if the first rule on that viewer says so, or anyhow. Item features learn their direction,
         unless it is "none".
@@ -132,7 +131,7 @@ class RankBoostRecommender(Recommender):
         start: str = "mean",
         viewers: Any = None,
         side_features: bool = True,
-        monotone: str = "increasing",
+        monotonic_cst: str = "increasing",
         q_def: float | None = None,
         pair_weight: str = "difference",
         random_state: Any = None,
@@ -145,7 +144,7 @@ class RankBoostRecommender(Recommender):
         self.start = start
         self.viewers = viewers
         self.side_features = side_features
-        self.monotone = monotone
+        self.monotonic_cst = monotonic_cst
         self.q_def = q_def
         self.pair_weight = pair_weight
         self.random_state = random_state
@@ -249,11 +248,11 @@ class RankBoostRecommender(Recommender):
         check_settings(self._settings(), self.start)
         check_viewers(self.viewers)
         flag("side_features", self.side_features)
-        validation.threads("n_jobs", self.n_jobs)
+        threads("n_jobs", self.n_jobs)
 
     def _settings(self) -> Settings:
         return Settings(
-            self.n_rounds, self.learning_rate, self.monotone, self.q_def, self.pair_weight,
+            self.n_rounds, self.learning_rate, self.monotonic_cst, self.q_def, self.pair_weight,
             self.max_features, vars(self).get("seed_", 0),
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""All rounds of one small ranker: RankBoost with thresholds, chosen by |r| (seed 003 section 4.2).
+"""All rounds of one small ranker: RankBoost with thresholds, chosen by |r| (Iyer 1999 section 4.2).
 
 The same arithmetic as in `edgewise.RankBoost`, and so the same rules, without what an engine for
 large tables does in every round. In NumPy here; its compiled twin is in `compiled`.
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.kernels import EXACT_SCALE, SEARCH_SCALE
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST, edge_limit
 from edgewise.objective.votes import half_log_odds
@@ -48,14 +48,16 @@ class Cuts(NamedTuple):
     steps: Reals
 
 
-def directions_of(part: Part, monotone: str, n_viewers: int) -> tuple[Signs, NDArray[np.bool_]]:
+def directions_of(
+    part: Part, monotonic_cst: str, n_viewers: int
+) -> tuple[Signs, NDArray[np.bool_]]:
     """Return the direction of each column, and which of the others learn theirs.
 
     Side features are not opinions: where viewers' columns rise these learn their direction.
     """
     viewer = part.columns < n_viewers
-    rises = viewer & (monotone == "increasing")
-    return rises.astype(np.int8), (monotone != "none") & ~rises
+    rises = viewer & (monotonic_cst == "increasing")
+    return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
 
 
 def absent_of(part: Part, q_def: float | None, n_viewers: int) -> Signs:
@@ -170,7 +172,7 @@ class Step(NamedTuple):
 def boost(target: Target, settings: Settings, n_viewers: int) -> Cuts:
     """Return the rules of a target's ranker, which change the scores that it starts from."""
     part, lists = target.part, target.lists
-    directions, learn = directions_of(part, settings.monotone, n_viewers)
+    directions, learn = directions_of(part, settings.monotonic_cst, n_viewers)
     scan = Scan(part, directions, absent_of(part, settings.q_def, n_viewers))
     looked, everything = looked_at(part, settings), np.ones(len(part.columns), dtype=bool)
     scores, reach = target.start, float(np.ptp(target.start))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.estimators.judgements import QUERY_WEIGHTS, graded_layout
 from edgewise.kernels import GradedLists
 from edgewise.objective.newton import best_step

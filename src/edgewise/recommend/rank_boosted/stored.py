@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import integer
 from edgewise.recommend.rank_boosted.terms import KINDS, NO_TERMS, Terms
-from edgewise.validation import integer
 
 _NAMES = ("columns", "thresholds", "sides", "weights")
 

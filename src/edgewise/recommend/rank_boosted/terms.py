@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.dtypes import Columns, Reals, Rows, Signs
+from edgewise.common.dtypes import Columns, Reals, Rows, Signs
 from edgewise.recommend.rank_boosted.matrix import Levels, Matrix
 from edgewise.recommend.rank_boosted.problem import Part
 from edgewise.recommend.rank_boosted.rounds import Cuts

@@ -1,4 +1,4 @@
-"""The map between the ids of users or items and their indices."""
+"""Ids of users, items, queries and documents: integers or strings, and their indices."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -8,6 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SOME = 3
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether an object stands for a missing value: None, NaN, pandas' NA and NaT.
+
+    Examples
+    --------
+    >>> [is_missing(value) for value in (None, float("nan"), 0, "")]
+    [True, True, False, False]
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 class Ids:
@@ -177,11 +190,6 @@ def _is_whole(series: Any) -> bool:
     return isinstance(getattr(series, "dtype", None), np.dtype) and series.dtype.kind in "iu"
 
 
-def _is_missing(value: Any) -> bool:
-    kind = type(value).__name__
-    return value is None or kind in ("NAType", "NaTType") or (kind == "float" and value != value)
-
-
 def _from_objects(name: str, values: list[Any]) -> NDArray[Any]:
     kinds = {type(value) for value in values}
     if not kinds:
@@ -193,7 +201,7 @@ def _from_objects(name: str, values: list[Any]) -> NDArray[Any]:
             return np.array(values, dtype=np.int64)
         except OverflowError as error:
             raise ValueError(f"{name} must fit in 64 bits with a sign: {error}") from error
-    place = next((i for i, value in enumerate(values) if _is_missing(value)), None)
+    place = next((i for i, value in enumerate(values) if is_missing(value)), None)
     if place is not None:
         raise ValueError(f"{name} must not be missing, but entry {place} is {values[place]!r}")
     listed = " and ".join(sorted(kind.__name__ for kind in kinds))

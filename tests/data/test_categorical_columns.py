@@ -1,4 +1,4 @@
-"""Nominal columns: values with codes, declared ones, and values that training did not see."""
+"""Categorical columns: values with codes, declared ones, and values that training did not see."""
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ from scipy import sparse
 from edgewise.data import (
     Aligned,
     Bins,
+    CategoricalColumn,
     Categories,
-    NominalColumn,
     NumericColumn,
     as_table,
     categories_of,
@@ -51,12 +51,12 @@ def test_a_table_of_both_kinds():
     assert table.codes(0).tolist() == [2, 0, 1, 0, 2]
     assert (table.n_rows, table.n_columns) == (5, 2)
     assert table.splittable.tolist() == [0]
-    assert table.splittable_nominal.tolist() == [1]
-    assert table.nominal.columns.tolist() == [1]
+    assert table.splittable_categorical.tolist() == [1]
+    assert table.categorical.columns.tolist() == [1]
     assert categories_of(table.bins) == {1: ("blue", "green", "red")}
 
 
-def test_numeric_columns_keep_their_places_beside_nominal_ones():
+def test_numeric_columns_keep_their_places_beside_categorical_ones():
     rng = np.random.default_rng(0)
     numbers = rng.integers(5, size=(60, 3)).astype(float)
     numbers[:45, 1] = 7.0  # stored sparsely
@@ -70,7 +70,7 @@ def test_numeric_columns_keep_their_places_beside_nominal_ones():
         assert np.array_equal(table.codes(j), alone.codes(place))
         for first in range(table.bins[j].n_values):
             assert np.array_equal(table.cut(j, first, 0), alone.cut(place, first, 0))
-    assert table.nominal.place(np.array([0, 2])) == [0, 1]
+    assert table.categorical.place(np.array([0, 2])) == [0, 1]
     assert decoded(table, 0) == frame["a"].to_list()
     assert decoded(table, 2) == frame["c"].to_list()
 
@@ -112,7 +112,7 @@ def test_a_column_of_one_value_or_of_none_tells_no_rows_apart():
             "two": ["u", "v", "v"],
         }
     )
-    assert binned(frame).splittable_nominal.tolist() == [2, 3]
+    assert binned(frame).splittable_categorical.tolist() == [2, 3]
 
 
 def test_rows_with_unseen_and_missing_values_are_coded_alike_everywhere():
@@ -193,12 +193,12 @@ NUMBERS = np.array([[5.0, 0.0], [0.0, 12.0], [5.0, np.nan], [-2.0, 12.0]])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numbers_can_be_declared_nominal(kind):
+def test_numbers_can_be_declared_categorical(kind):
     X = np.nan_to_num(NUMBERS, nan=-7) if kind == "ints" else NUMBERS
     table = as_table(KINDS[kind](X)).declare([1])
-    assert not isinstance(table.column(0), NominalColumn)
+    assert not isinstance(table.column(0), CategoricalColumn)
     column = table.column(1)
-    assert isinstance(column, NominalColumn)
+    assert isinstance(column, CategoricalColumn)
     names = [*column.categories, None]
     expected = [None if value != value else value for value in X[:, 1].tolist()]
     assert [names[code] for code in column.codes] == expected
@@ -206,7 +206,7 @@ def test_numbers_can_be_declared_nominal(kind):
     # Read one by one or all together, and some of the rows.
     assert np.array_equal(list(table.columns())[1].codes, column.codes)
     taken = table.take(np.array([3, 0]))
-    assert taken.nominal == {1}
+    assert taken.categorical == {1}
     assert taken.column(1).categories == (0.0, 12.0)
     assert isinstance(taken.column(0), type(table.column(0)))
 
@@ -228,7 +228,7 @@ def test_bins_are_not_limited_where_numbers_are_names():
     assert len(bins.categories) == 300
 
 
-def test_nominal_columns_can_be_declared_too():
+def test_categorical_columns_can_be_declared_too():
     table = as_table(pl.DataFrame({"c": COLOURS})).declare([0])
     assert table.column(0).categories == ("blue", "green", "red")
 

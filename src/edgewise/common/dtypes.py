@@ -12,7 +12,7 @@ WIDE_CODE: Final = np.uint16
 """Bin codes past 256 bins: up to 65,535 values and a missing code."""
 
 CATEGORY_CODE: Final = np.uint32
-"""Codes of nominal columns, whose cardinality has no small limit."""
+"""Codes of categorical columns, whose cardinality has no small limit."""
 
 ROW: Final = np.int32
 """Row numbers in sparse columns: half the traffic of int64, good for two thousand million rows."""

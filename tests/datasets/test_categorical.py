@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from edgewise.datasets import registry
+from edgewise.datasets.categorical import mixed, n_categorical
 from edgewise.datasets.fetch import rows_sha256
-from edgewise.datasets.nominal import mixed, n_nominal
 
 pandas = pytest.importorskip("pandas")
 
@@ -57,7 +57,7 @@ def test_white_space_separates_and_integer_classes_stay_integers():
     table = registry.ENTRIES["german"].read(row)
     assert table.y.tolist() == [1]
     assert table.y.dtype == np.int64
-    assert n_nominal(table.X) == 13
+    assert n_categorical(table.X) == 13
     assert table.X["duration"].tolist() == [6.0]
     assert table.X["foreign-worker"].tolist() == ["A201"]
 

@@ -1,4 +1,4 @@
-"""Sums over the values of nominal columns: twins and definitions agree."""
+"""Sums over the values of categorical columns: twins and definitions agree."""
 
 from dataclasses import replace
 
@@ -17,8 +17,8 @@ def some_rows(rng, n, share):
     return np.flatnonzero(rng.random(n) < share).astype(np.int32)
 
 
-def nominal_table(rng, sizes, n, missing=True):
-    """Return a table of nominal columns with up to so many values, and a numeric one."""
+def categorical_table(rng, sizes, n, missing=True):
+    """Return a table of categorical columns with up to so many values, and a numeric one."""
     X = np.column_stack([rng.normal(size=n), *(rng.integers(size, size=n) for size in sizes)])
     if missing:
         X[rng.random(n) < 0.1, -1] = np.nan
@@ -44,11 +44,13 @@ def sums_of_values(table, columns, signed):
     share=st.sampled_from([None, 0.0, 0.5, 1.0]),
     n_jobs=st.sampled_from([1, 2]),
 )
-def test_histograms_of_nominal_columns(make_problem, both, seed, n, sizes, n_scores, share, n_jobs):
+def test_histograms_of_categorical_columns(
+    make_problem, both, seed, n, sizes, n_scores, share, n_jobs
+):
     rng = np.random.default_rng(seed)
     given = make_problem(seed, n=n, n_scores=n_scores, kind="multilabel")
     problem, heavy = given.state().problem(), given.state(mass_column=True)
-    table = nominal_table(rng, sizes, n)
+    table = categorical_table(rng, sizes, n)
     columns = np.sort(
         rng.choice(np.arange(1, 1 + len(sizes)), rng.integers(1, 1 + len(sizes)), replace=False)
     )
@@ -81,7 +83,7 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
     X = np.column_stack([rng.permutation(values), rng.integers(7, size=n)]).astype(float)
     table = as_table(X).declare([0, 1])
     binned = encode(table, fit_bins(table, None, 256))
-    assert [codes.dtype for codes in binned.nominal.codes] == [dtype, np.uint16]
+    assert [codes.dtype for codes in binned.categorical.codes] == [dtype, np.uint16]
     for n_scores in SCORES:
         problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().problem()
         with both(binned, n_jobs) as (twin, numba):

@@ -1,4 +1,4 @@
-"""Delimited text with nominal columns, read into a pandas data frame.
+"""Delimited text with categorical columns, read into a pandas data frame.
 
 The format is that of C4.5, in which the UCI repository has most of its sets: a row a line, ``?``
 for a missing value, ``|`` before a comment, and a full stop that may end a row.
@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.dtypes import REAL
 from edgewise.datasets.dataset import Features
 from edgewise.datasets.formats import Table
-from edgewise.dtypes import REAL
 
 _MISSING: Final = "?"
 _COMMENT: Final = "|"
@@ -24,7 +24,7 @@ def require_pandas(name: str) -> None:
         _pandas()
     except ImportError as error:
         raise ImportError(
-            f"name={name!r} has nominal columns and is returned as a pandas DataFrame; "
+            f"name={name!r} has categorical columns and is returned as a pandas DataFrame; "
             'install pandas (pip install "edgewise[frames]")'
         ) from error
 
@@ -36,7 +36,7 @@ def mixed(
     class_first: bool = False,
     delimiter: str | None = ",",
 ) -> Table:
-    r"""Read rows with nominal columns, the class last or first.
+    r"""Read rows with categorical columns, the class last or first.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def mixed(
     columns : sequence of str
         Names of the columns, without the class.
     numeric : collection of str, default=()
-        The columns that hold numbers; the others are nominal.
+        The columns that hold numbers; the others are categorical.
     class_first : bool, default=False
         Whether the class is the first value of a row rather than the last.
     delimiter : str or None, default=","
@@ -55,7 +55,7 @@ def mixed(
     Returns
     -------
     Table
-        ``X`` is a data frame: nominal columns of type ``category`` with sorted categories, the
+        ``X`` is a data frame: categorical columns of type ``category`` with sorted categories, the
         others ``float64``, NaN for ``?``. ``y`` holds integers if all classes are, else words.
 
     Raises
@@ -93,7 +93,7 @@ def mixed(
     return Table(_pandas().DataFrame(data), _classes(classes))
 
 
-def n_nominal(X: Features) -> int:
+def n_categorical(X: Features) -> int:
     """Count the columns that hold categories."""
     frame: Any = X
     return frame.select_dtypes("category").shape[1] if hasattr(frame, "select_dtypes") else 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dtypes import REAL, Reals
+from edgewise.common.dtypes import REAL, Reals
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Nominal columns from fit to file: learned, declared, unseen, missing, and gone on with."""
+"""Categorical columns from fit to file: learned, declared, unseen, missing, and gone on with."""
 
 from contextlib import suppress
 
@@ -42,7 +42,9 @@ def rows(n=120, seed=0, missing=True):
 def test_columns_of_both_kinds_are_learned(monkeypatch, learner, backend):
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     X, y = rows()
-    model = AdaBoostMH(learner, n_rounds=30, nominal=["code"], random_state=0).fit(X, y)
+    model = AdaBoostMH(learner, n_rounds=30, categorical_features=["code"], random_state=0).fit(
+        X, y
+    )
     assert model.score(X, y) > 0.8
     assert model.feature_importances_[[0, 2]].min() > 0.15
     *_, last = model.staged_decision_function(X)
@@ -56,7 +58,12 @@ def test_the_model_is_the_same_on_every_backend_and_in_any_order(monkeypatch, sa
     models = []
     for backend, chosen in (("numpy", slice(None)), ("numba", slice(None)), ("numba", order)):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
-        settings = {"n_rounds": 15, "nominal": ["code"], "random_state": 0, "n_jobs": 2}
+        settings = {
+            "n_rounds": 15,
+            "categorical_features": ["code"],
+            "random_state": 0,
+            "n_jobs": 2,
+        }
         models.append(AdaBoostMH(learner, **settings).fit(X.iloc[chosen], y[chosen]))
     for other in models[1:]:
         same_terms(models[0], other)
@@ -76,8 +83,8 @@ FRAMES = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_of_every_kind_give_the_same_model(same_terms, kind):
     X, y = rows()
-    model = AdaBoostMH("tree", n_rounds=10, nominal=["code"]).fit(X, y)
-    other = AdaBoostMH("tree", n_rounds=10, nominal=["code"]).fit(FRAMES[kind](X), y)
+    model = AdaBoostMH("tree", n_rounds=10, categorical_features=["code"]).fit(X, y)
+    other = AdaBoostMH("tree", n_rounds=10, categorical_features=["code"]).fit(FRAMES[kind](X), y)
     same_terms(model, other)
     np.testing.assert_array_equal(
         other.decision_function(FRAMES[kind](X)), model.decision_function(X)
@@ -89,16 +96,16 @@ def test_frames_of_every_kind_give_the_same_model(same_terms, kind):
 
 def test_columns_are_declared_by_name_or_number(same_terms):
     X, y = rows()
-    by_name = AdaBoostMH("stump", n_rounds=12, nominal=["code"]).fit(X, y)
-    for nominal in ([2], np.array([2]), ("code",), ["code", 2], ["colour", "code"]):
-        model = AdaBoostMH("stump", n_rounds=12, nominal=nominal).fit(X, y)
+    by_name = AdaBoostMH("stump", n_rounds=12, categorical_features=["code"]).fit(X, y)
+    for categorical in ([2], np.array([2]), ("code",), ["code", 2], ["colour", "code"]):
+        model = AdaBoostMH("stump", n_rounds=12, categorical_features=categorical).fit(X, y)
         same_terms(by_name, model)
 
 
 def test_a_declared_column_is_that_of_the_same_values_as_words(same_terms):
     X, y = rows()
     words = X.assign(code=X["code"].map("{:02d}".format))
-    model = AdaBoostMH("stump", n_rounds=12, nominal=["code"]).fit(X, y)
+    model = AdaBoostMH("stump", n_rounds=12, categorical_features=["code"]).fit(X, y)
     other = AdaBoostMH("stump", n_rounds=12).fit(words, y)
     same_terms(model, other)
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(words))
@@ -109,7 +116,7 @@ def test_columns_of_an_array_can_be_declared():
     X = rng.integers(0, 9, (100, 2)).astype(float)
     y = np.isin(X[:, 1], [0, 3, 4, 8]).astype(int)
     plain = AdaBoostMH("stump", n_rounds=1).fit(X, y)
-    named = AdaBoostMH("stump", n_rounds=1, nominal=[1]).fit(X, y)
+    named = AdaBoostMH("stump", n_rounds=1, categorical_features=[1]).fit(X, y)
     # One subset says it all; one threshold cannot.
     assert plain.score(X, y) < 1.0
     assert named.score(X, y) == 1.0
@@ -118,7 +125,7 @@ def test_columns_of_an_array_can_be_declared():
 
 def test_declared_columns_hold_for_prediction_and_validation():
     X, y = rows(200)
-    model = AdaBoostMH("stump", n_rounds=10, nominal=["code"])
+    model = AdaBoostMH("stump", n_rounds=10, categorical_features=["code"])
     model.fit(X[:120], y[:120], eval_set=(X[120:], y[120:]))
     expected = [(stage != y[120:]).mean() for stage in model.staged_predict(X[120:])]
     np.testing.assert_allclose(model.history_["validation"], expected)
@@ -134,7 +141,9 @@ def test_declared_columns_hold_for_prediction_and_validation():
 @every_learner
 def test_an_unseen_value_counts_as_missing(learner):
     X, y = rows()
-    model = AdaBoostMH(learner, n_rounds=15, nominal=["code"], random_state=0).fit(X, y)
+    model = AdaBoostMH(learner, n_rounds=15, categorical_features=["code"], random_state=0).fit(
+        X, y
+    )
     unseen = X.assign(colour="purple")
     missing = X.assign(colour=pd.Series([None] * len(X), dtype="string"))
     np.testing.assert_array_equal(model.decision_function(unseen), model.decision_function(missing))
@@ -164,7 +173,7 @@ def test_a_column_without_missing_values_abstains_on_unseen_ones():
     ids=["objects", "NaN", "categories", "strings", "polars nulls", "polars strings", "arrow",
          "arrow nulls"],
 )  # fmt: skip
-def test_rows_may_all_lack_a_nominal_column(gone):
+def test_rows_may_all_lack_a_categorical_column(gone):
     # Whatever type a library gives to a column of which no value is known.
     X, y = rows()
     model = AdaBoostMH(Indicator(), n_rounds=10).fit(X[["colour"]], y)
@@ -215,7 +224,7 @@ def test_kinds_that_change_after_training_are_errors_that_name_the_column():
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
 def test_a_saved_model_comes_back(tmp_path, same_terms, learner, loss):
     X, y = rows()
-    settings = {"n_rounds": 8, "nominal": ["code"], "random_state": 0, "loss": loss}
+    settings = {"n_rounds": 8, "categorical_features": ["code"], "random_state": 0, "loss": loss}
     model = AdaBoostMH(learner, **settings).fit(X, y)
     model.save(tmp_path / "m")
     twin = edgewise.load(tmp_path / "m")
@@ -226,7 +235,7 @@ def test_a_saved_model_comes_back(tmp_path, same_terms, learner, loss):
     assert [str(rule) for rule in model.rules()] == [str(rule) for rule in twin.rules()]
     assert repr(model.explain()) == repr(twin.explain())
     assert repr(twin.learner) == repr(model.learner)
-    assert twin.nominal == ["code"]
+    assert twin.categorical == ["code"]
     whole = AdaBoostMH(learner, **{**settings, "n_rounds": 13}).fit(X, y)
     same_terms(whole, twin.set_params(warm_start=True, n_rounds=13).fit(X, y))
 
@@ -262,7 +271,7 @@ def test_values_of_any_kind_are_saved(tmp_path):
     odd = ["käse", "a\nb", "", '"', "\x00", "🌲"]
     X = pd.DataFrame({"word": odd * 10, "number": np.tile([1e300, -0.5, 0.0], 20)})
     y = np.isin(X["word"], odd[::2]).astype(int)
-    model = AdaBoostMH("stump", n_rounds=5, nominal=["number"]).fit(X, y)
+    model = AdaBoostMH("stump", n_rounds=5, categorical_features=["number"]).fit(X, y)
     model.save(tmp_path / "m")
     twin = edgewise.load(tmp_path / "m")
     np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
@@ -272,9 +281,9 @@ def test_values_of_any_kind_are_saved(tmp_path):
 # What is told
 
 
-def test_nominal_columns_are_groups_of_the_explanation():
+def test_categorical_columns_are_groups_of_the_explanation():
     X, y = rows()
-    model = AdaBoostMH("stump", n_rounds=30, nominal=["code"]).fit(X, y)
+    model = AdaBoostMH("stump", n_rounds=30, categorical_features=["code"]).fit(X, y)
     explanation = model.explain()
     shares = {group.names: group.importance for group in explanation.groups}
     assert set(shares) == {("colour",), ("code",)}
@@ -288,7 +297,7 @@ def test_nominal_columns_are_groups_of_the_explanation():
 
 def test_curves_and_groups_of_products():
     X, y = rows()
-    model = AdaBoostMH("product", n_rounds=20, nominal=["code"]).fit(X, y)
+    model = AdaBoostMH("product", n_rounds=20, categorical_features=["code"]).fit(X, y)
     for group in model.explain().groups:
         assert set(group.names) <= {"colour", "size", "code"}
         assert list(group.names) == sorted(group.names, key=list(X.columns).index)

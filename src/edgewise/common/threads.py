@@ -1,0 +1,72 @@
+"""Threads: how many, and how work is spread over them."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Self, TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+# Fewer rows than this are not worth a thread of their own.
+ROWS_PER_THREAD = 4096
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` asks for, as joblib counts; None is one.
+
+    Examples
+    --------
+    >>> n_threads(None), n_threads(2)
+    (1, 2)
+    """
+    if n_jobs is None:
+        return 1
+    from joblib import effective_n_jobs
+
+    return int(effective_n_jobs(n_jobs))
+
+
+class Threads:
+    """A pool of up to `n` threads; with one, work runs in the caller's thread.
+
+    Examples
+    --------
+    >>> with Threads(2) as threads:
+    ...     threads.map(lambda part: part * 2, [1, 2, 3])
+    [2, 4, 6]
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._pool = ThreadPoolExecutor(n) if n > 1 else None
+
+    def map(self, run: Callable[[P], T], parts: Sequence[P]) -> list[T]:
+        """Return ``run(part)`` for each part, in order."""
+        if self._pool is None or len(parts) < 2:
+            return [run(part) for part in parts]
+        return list(self._pool.map(run, parts))
+
+    def spans(self, n_rows: int, least: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
+        """Return one range of rows (start, stop) per thread, none shorter than `least`.
+
+        Examples
+        --------
+        >>> Threads(1).spans(10), Threads(2).spans(10, least=4)
+        ([(0, 10)], [(0, 5), (5, 10)])
+        """
+        parts = max(1, min(self.n, n_rows // least))
+        return list(pairwise(np.linspace(0, n_rows, parts + 1).astype(int).tolist()))
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
