@@ -29,7 +29,7 @@ from edgewise import AdaBoostMH, Callback, Product, Tree, datasets, search
 from edgewise.data import fit_encode
 
 ROUNDS = 8000
-LEARNERS = {"stump": "stump", "product": Product(terms=3), "tree": Tree(leaves=8)}
+LEARNERS = {"stump": "stump", "product": Product(n_terms=3), "tree": Tree(max_leaf_nodes=8)}
 # Minutes for 8,000 rounds: a tenth of what Kégl and Busa-Fekete 2009b states.
 WANTED = {"stump": 27.4, "product": 45.6, "tree": 38.4}
 CATEGORICAL_SHARE = 260 / 15_000

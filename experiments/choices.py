@@ -86,22 +86,22 @@ def main() -> None:
     """Print all tables."""
     for name in ("pendigits", "letter"):
         LiteralProduct.accepted = LiteralProduct.rounds = 0
-        literal = LiteralProduct(Stump(), terms=2)
+        literal = LiteralProduct(Stump(), n_terms=2)
         show(name, "real votes, literal", AdaBoostMH(literal, votes="real", n_rounds=ROUNDS))
         share = LiteralProduct.accepted / LiteralProduct.rounds
         print(f"{'':10} a second term lowers the energy in {share:.1%} of the rounds")
-        product = Product(Stump(), terms=2)
+        product = Product(Stump(), n_terms=2)
         show(name, "real votes, set once", AdaBoostMH(product, votes="real", n_rounds=ROUNDS))
         show(name, "discrete votes", AdaBoostMH(product, n_rounds=ROUNDS))
     for name in ("pendigits", "letter"):
         for leaf_votes in ("inherit", "free"):
-            tree = Tree(leaves=8, leaf_votes=leaf_votes)
+            tree = Tree(max_leaf_nodes=8, leaf_votes=leaf_votes)
             show(name, f"tree of 8, {leaf_votes}", AdaBoostMH(tree, n_rounds=ROUNDS))
     soft = {"votes": "real", "loss": "logistic", "learning_rate": 0.2, "n_rounds": 500}
     for name in ("adult", "pendigits", "letter"):
         for criterion in ("edge", "gain"):
             leaves = {"adult": 8, "pendigits": 16, "letter": 32}[name]
-            tree = Tree(leaves=leaves, leaf_votes="free", criterion=criterion)
+            tree = Tree(max_leaf_nodes=leaves, leaf_votes="free", criterion=criterion)
             title = f"tree of {leaves}, real, logistic, by {criterion}"
             show(name, title, AdaBoostMH(tree, **soft))
 

@@ -54,7 +54,7 @@ def boosted(settings: dict[str, Any], data: datasets.Dataset) -> Any:
     """Return the probabilities of the labels of the test rows."""
     if settings.get("learner") == "by edge":
         leaves = auto_leaves(data.y_train.shape[1])
-        settings = {**settings, "learner": Tree(leaves=leaves, leaf_votes="free")}
+        settings = {**settings, "learner": Tree(max_leaf_nodes=leaves, leaf_votes="free")}
     model = AdaBoostMH(random_state=0, **settings).fit(data.X_train, data.y_train)
     return model.predict_proba(data.X_test)
 

@@ -54,7 +54,7 @@ OURS: list[dict[str, Any]] = [
     {
         "n_rounds": 300,
         "learning_rate": 0.1,
-        "learner": Tree(leaves=4, leaf_votes="free", criterion="gain"),
+        "learner": Tree(max_leaf_nodes=4, leaf_votes="free", criterion="gain"),
         "votes": "real",
         "loss": "logistic",
     },

@@ -61,7 +61,7 @@ def runs(name: str, part: float) -> list[tuple[str, Any]]:
     rounds, default_rounds, trees = (round(part * n) for n in (ROUNDS, default.n_rounds, TREES))
     default.set_params(n_rounds=default_rounds)
     product = AdaBoostMH(
-        Product(Stump(), terms=terms), search=search, n_rounds=rounds, random_state=0
+        Product(Stump(), n_terms=terms), search=search, n_rounds=rounds, random_state=0
     )
     return [
         (f"products of {terms}, {rounds:,} rounds", lambda data: boosted(product, data)),

@@ -22,7 +22,7 @@ from edgewise.commands import (
 )
 from edgewise.commands.errors import CommandError, message
 from edgewise.commands.notices import shown_warnings
-from edgewise.commands.screen import one_line
+from edgewise.common.text import one_line
 
 _DESCRIPTION = "Boosting with readable votes, and proofs as it trains."
 _EXAMPLES = """\

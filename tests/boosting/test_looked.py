@@ -59,7 +59,7 @@ def test_rankers_look_at_k_columns(search):
 
 @every_search
 @pytest.mark.parametrize(
-    "learner", [Product(terms=3), Tree(leaves=5), [Stump(), Product()]], ids=str
+    "learner", [Product(n_terms=3), Tree(max_leaf_nodes=5), [Stump(), Product()]], ids=str
 )
 def test_every_decision_counts(search, learner):
     history = AdaBoostMH(learner, search=search, n_rounds=10, random_state=0).fit(*rows()).history_

@@ -251,7 +251,7 @@ def test_settings_of_a_learner(constant):
 
 
 @pytest.mark.parametrize(
-    "learner", [Product(), Tree(), Product(Stump(), terms=1), "product", "tree"]
+    "learner", [Product(), Tree(), Product(Stump(), n_terms=1), "product", "tree"]
 )
 def test_a_rule_for_each_class_wants_stumps(learner):
     with pytest.raises(ValueError, match=r"factorized=False.*Stump"):

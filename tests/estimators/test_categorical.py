@@ -19,7 +19,7 @@ LEARNERS = {
     "auto": "auto",
     "both": [Stump(), Indicator()],
     "selectors": [Stump(), Selector()],
-    "tree of products": Tree(Product(terms=2), leaves=3),
+    "tree of products": Tree(Product(n_terms=2), max_leaf_nodes=3),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 COLOURS = ["blue", "green", "pink", "red"]

@@ -51,23 +51,23 @@ CASES = {
     "selector": (Selector(), names),
     "indicator": (Indicator(), names),
     "random indicator": (Indicator("random", restarts=1), names),
-    "product": (Product(Stump(), terms=2), numbers),
-    "product with restarts": (Product(Stump(), terms=3, restarts=1), numbers),
-    "product that abstains": (Product(Stump(missing="abstain"), terms=2), numbers),
-    "mixed product": (Product([Stump(), Indicator()], terms=2), mixed),
-    "tree": (Tree(Stump(), leaves=3), numbers),
-    "tree with free votes": (Tree(Stump(), leaves=4, leaf_votes="free"), numbers),
-    "tree that abstains": (Tree(Stump(missing="abstain"), leaves=3), numbers),
-    "tree of products": (Tree(Product(Stump(), terms=2), leaves=3), numbers),
-    "mixed tree": (Tree([Stump(), Indicator()], leaves=3), mixed),
+    "product": (Product(Stump(), n_terms=2), numbers),
+    "product with restarts": (Product(Stump(), n_terms=3, restarts=1), numbers),
+    "product that abstains": (Product(Stump(missing="abstain"), n_terms=2), numbers),
+    "mixed product": (Product([Stump(), Indicator()], n_terms=2), mixed),
+    "tree": (Tree(Stump(), max_leaf_nodes=3), numbers),
+    "tree with free votes": (Tree(Stump(), max_leaf_nodes=4, leaf_votes="free"), numbers),
+    "tree that abstains": (Tree(Stump(missing="abstain"), max_leaf_nodes=3), numbers),
+    "tree of products": (Tree(Product(Stump(), n_terms=2), max_leaf_nodes=3), numbers),
+    "mixed tree": (Tree([Stump(), Indicator()], max_leaf_nodes=3), mixed),
     "tree by gain": (Tree(Stump(), 3, "free", "gain"), numbers),
     "mixed tree by gain": (Tree([Stump(), Indicator()], 3, "free", "gain"), mixed),
     "haar": (Haar((2, 3)), pixels),
-    "product of haar": (Product(Haar((2, 3)), terms=2), pixels),
-    "tree of haar": (Tree(Haar((2, 3)), leaves=3), pixels),
+    "product of haar": (Product(Haar((2, 3)), n_terms=2), pixels),
+    "tree of haar": (Tree(Haar((2, 3)), max_leaf_nodes=3), pixels),
     "automatic": ("auto", mixed),
     "list": ([Stump(), Selector()], mixed),
-    "list with a tree": (Best([Tree(Stump(), leaves=3), Stump()]), numbers),
+    "list with a tree": (Best([Tree(Stump(), max_leaf_nodes=3), Stump()]), numbers),
 }
 
 SETTINGS = {
@@ -205,7 +205,11 @@ def selectors_and_trees():
     X.loc[:5, "c"] = "x"
 
     def make_one(**chosen):
-        return AdaBoostMH([Selector(), Tree(Stump(), leaves=4)], n_rounds=12, **chosen), X, y
+        return (
+            AdaBoostMH([Selector(), Tree(Stump(), max_leaf_nodes=4)], n_rounds=12, **chosen),
+            X,
+            y,
+        )
 
     return make_one
 

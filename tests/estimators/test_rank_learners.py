@@ -39,7 +39,7 @@ CASES = {
     "tree of both": ({"learner": "tree"}, [*NUMBERS, "kind"]),
     "feature": ({"learner": "feature"}, NUMBERS),
     "Stump": ({"learner": Stump(missing="abstain")}, NUMBERS),
-    "Product of three": ({"learner": Product(Stump(), terms=3)}, NUMBERS),
+    "Product of three": ({"learner": Product(Stump(), n_terms=3)}, NUMBERS),
     "Tree of four": ({"learner": Tree(Stump(), 4)}, NUMBERS),
     "list": ({"learner": [Stump(), Indicator()]}, [*NUMBERS, "kind"]),
     "Best": ({"learner": Best([Stump(), Selector()])}, [*NUMBERS, "kind"]),

@@ -62,18 +62,18 @@ LEARNERS = {
     "stump per class": (rows, {"learner": "stump", "factorized": False}),
     "selector": (names_alone, {"learner": Selector()}),
     "indicator": (names_alone, {"learner": Indicator()}),
-    "product": (rows, {"learner": Product(terms=3)}),
-    "restarts": (rows, {"learner": Product(terms=2, restarts=2)}),
-    "tree": (rows, {"learner": Tree(leaves=4)}),
+    "product": (rows, {"learner": Product(n_terms=3)}),
+    "restarts": (rows, {"learner": Product(n_terms=2, restarts=2)}),
+    "tree": (rows, {"learner": Tree(max_leaf_nodes=4)}),
     "gain": (
         frame,
-        {"learner": Tree(leaves=4, criterion="gain", leaf_votes="free"), "votes": "real"},
+        {"learner": Tree(max_leaf_nodes=4, criterion="gain", leaf_votes="free"), "votes": "real"},
     ),
     "auto": (frame, {"learner": "auto"}),
-    "list": (frame, {"learner": [Stump(), Indicator(), Product(terms=2)]}),
-    "tree of products": (rows, {"learner": Tree(Product(terms=2), leaves=3)}),
+    "list": (frame, {"learner": [Stump(), Indicator(), Product(n_terms=2)]}),
+    "tree of products": (rows, {"learner": Tree(Product(n_terms=2), max_leaf_nodes=3)}),
     "filters": (images, {"learner": Haar((4, 4))}),
-    "product of filters": (images, {"learner": Product(Haar((4, 4)), terms=2)}),
+    "product of filters": (images, {"learner": Product(Haar((4, 4)), n_terms=2)}),
 }
 every_learner = pytest.mark.parametrize("learner", LEARNERS)
 

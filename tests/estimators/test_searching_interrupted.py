@@ -24,9 +24,9 @@ every_policy = pytest.mark.parametrize(
 )
 LEARNERS = {
     "stump": Stump(),
-    "product": Product(terms=3),
-    "tree": Tree(leaves=4),
-    "list": [Stump(), Product(terms=2)],
+    "product": Product(n_terms=3),
+    "tree": Tree(max_leaf_nodes=4),
+    "list": [Stump(), Product(n_terms=2)],
 }
 
 

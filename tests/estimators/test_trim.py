@@ -14,14 +14,14 @@ LEARNERS = {
     "abstaining stump": {"learner": Stump(missing="abstain"), "votes": "abstain"},
     "stump per class": {"learner": "stump", "factorized": False},
     "product": {"learner": "product"},
-    "tree": {"learner": Tree(leaves=5)},
-    "free leaves": {"learner": Tree(leaves=5, leaf_votes="free")},
+    "tree": {"learner": Tree(max_leaf_nodes=5)},
+    "free leaves": {"learner": Tree(max_leaf_nodes=5, leaf_votes="free")},
     "real tree": {
-        "learner": Tree(leaves=5, leaf_votes="free", criterion="gain"), "votes": "real",
+        "learner": Tree(max_leaf_nodes=5, leaf_votes="free", criterion="gain"), "votes": "real",
         "loss": "logistic", "learning_rate": 0.3,
     },
     "auto": {"learner": "auto"},
-    "list": {"learner": [Stump(), Product(terms=2)]},
+    "list": {"learner": [Stump(), Product(n_terms=2)]},
 }  # fmt: skip
 
 
@@ -158,8 +158,8 @@ def test_threads_share_the_rows(backend, eager, looked, learner):
 @pytest.mark.parametrize(
     "learner",
     [
-        [Stump(), Indicator()], [Stump(), Selector()], Product(terms=2), Tree(leaves=4),
-        Tree(leaves=4, criterion="gain"),
+        [Stump(), Indicator()], [Stump(), Selector()], Product(n_terms=2), Tree(max_leaf_nodes=4),
+        Tree(max_leaf_nodes=4, criterion="gain"),
     ],
     ids=["indicator", "selector", "product", "tree", "gain"],
 )  # fmt: skip
@@ -195,7 +195,7 @@ def test_image_filters(backend, monkeypatch, settings):
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 16))
     X[:, :4] += y[:, None]
-    for learner in (Haar((4, 4)), Product([Haar((4, 4)), Stump()], terms=2)):
+    for learner in (Haar((4, 4)), Product([Haar((4, 4)), Stump()], n_terms=2)):
         both(backend, X, y, learner=learner, search=Lazy(15), n_rounds=6, **settings)
 
 
@@ -270,7 +270,7 @@ def test_trimming_saves_and_learns():
 )
 def test_two_halves_are_one_run(settings, tmp_path):
     X, y = classes(10, n=300)
-    for learner in ("stump", "product", Tree(leaves=4)):
+    for learner in ("stump", "product", Tree(max_leaf_nodes=4)):
         options = {"learner": learner, "random_state": 3, **settings}
         whole = AdaBoostMH(n_rounds=50, **options).fit(X, y)
         half = AdaBoostMH(n_rounds=23, warm_start=True, **options).fit(X, y)

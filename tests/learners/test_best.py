@@ -46,7 +46,7 @@ def test_of_equally_good_rules_the_first_learners_is_taken(small):
 def test_a_tree_that_is_no_better_than_the_first_learner_is_not_taken(votes):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(100, 4)), rng.integers(3, size=100)
-    learner = [Stump(), Tree(Stump(), leaves=2)]
+    learner = [Stump(), Tree(Stump(), max_leaf_nodes=2)]
     model = AdaBoostMH(learner, votes=votes, n_rounds=5).fit(X, y)
     stump = AdaBoostMH(Stump(), votes=votes, n_rounds=5).fit(X, y)
     assert not any(isinstance(model.terms_.rule(t), TreeRule) for t in range(5))
@@ -71,7 +71,7 @@ def test_stump_on_columns_of_both_kinds_is_a_stump_or_an_indicator():
 
 def test_a_mixed_product_prints_its_factors():
     X, y = frame()
-    model = AdaBoostMH(Product([Stump(), Indicator()], terms=2), n_rounds=1, random_state=0)
+    model = AdaBoostMH(Product([Stump(), Indicator()], n_terms=2), n_rounds=1, random_state=0)
     rule = model.fit(X, y).rules()[0]
     found = model.terms_.rule(0)
     assert isinstance(found, ProductRule)
@@ -124,7 +124,7 @@ def test_an_empty_list_is_an_error():
     [
         ([Stump(), "twig"], ValueError, "learner must be one of"),
         ([Stump(), 3], TypeError, "learner must be one of"),
-        ([Stump(), Product(terms=0)], ValueError, "terms must be"),
+        ([Stump(), Product(n_terms=0)], ValueError, "terms must be"),
         ([Stump(), Indicator(start="here")], ValueError, "start must be"),
     ],
 )

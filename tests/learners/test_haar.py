@@ -128,7 +128,7 @@ def test_a_product_of_filters_is_what_figure_3_gives(images_of, figure_3, seed, 
 def test_a_tree_of_filters_is_at_least_as_good_as_one(images_of, edge_of):
     for seed in range(5):
         problem, _ = images_of(seed, n=30)
-        one, tree = problem.find(Haar((3, 4))), problem.find(Tree(Haar((3, 4)), leaves=4))
+        one, tree = problem.find(Haar((3, 4))), problem.find(Tree(Haar((3, 4)), max_leaf_nodes=4))
         assert tree.edge > one.edge
         outputs = tree.rule.outputs(problem.binned).T
         assert problem.units(tree.edge) == int((outputs * problem.signed).sum())

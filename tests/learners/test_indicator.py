@@ -313,7 +313,7 @@ def test_products_of_indicators_factorise_a_matrix():
     seen = rng.random(12 * 9) < 0.6
     X = pandas.DataFrame({"user": rows.astype(str), "film": columns.astype(str)})
     y = (u[rows] * z[columns] > 0).astype(int)
-    model = AdaBoostMH(Product(Indicator(), terms=2, restarts=5), n_rounds=10, random_state=0)
+    model = AdaBoostMH(Product(Indicator(), n_terms=2, restarts=5), n_rounds=10, random_state=0)
     model.fit(X[seen], y[seen])
     assert model.score(X[~seen], y[~seen]) == 1.0
 

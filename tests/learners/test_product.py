@@ -53,7 +53,7 @@ def test_a_product_of_two_stumps_solves_xor():
     for seed in range(3):
         X = np.random.default_rng(seed).uniform(-1, 1, size=(300, 2))
         y = X[:, 0] * X[:, 1] > 0
-        assert AdaBoostMH(Product(Stump(), terms=2), n_rounds=5).fit(X, y).score(X, y) == 1.0
+        assert AdaBoostMH(Product(Stump(), n_terms=2), n_rounds=5).fit(X, y).score(X, y) == 1.0
         assert AdaBoostMH(Stump(), n_rounds=30).fit(X, y).score(X, y) < 0.9
 
 
@@ -61,7 +61,7 @@ def test_a_product_of_three_stumps_solves_the_parity_of_three():
     for seed in range(3):
         X = np.random.default_rng(seed).uniform(-1, 1, size=(400, 3))
         y = X.prod(axis=1) > 0
-        product = Product(Stump(), terms=3, restarts=8)
+        product = Product(Stump(), n_terms=3, restarts=8)
         model = AdaBoostMH(product, n_rounds=5, random_state=0).fit(X, y)
         assert model.score(X, y) == 1.0
         assert model.history_["edge"][0] > 0.9
@@ -74,7 +74,7 @@ def test_parity_on_the_corners_of_a_cube_is_one_product(small, d):
     y = X.sum(axis=1) % 2
     corners = small(X, 2 * y[:, None] - 1, np.ones((2**d, 1)))
     assert corners.find(Stump()) is None
-    model = AdaBoostMH(Product(Stump(), terms=d), n_rounds=1, random_state=0).fit(X, y)
+    model = AdaBoostMH(Product(Stump(), n_terms=d), n_rounds=1, random_state=0).fit(X, y)
     assert model.score(X, y) == 1.0
     assert sorted(model.terms_.rule(0).columns) == list(range(d))
 
@@ -87,13 +87,13 @@ def test_sums_of_products_of_two_stumps_say_anything_on_the_square():
     for code in range(16):
         y = (code >> np.arange(4)) & 1
         Y = np.column_stack([y, 1 - y])
-        model = AdaBoostMH(Product(Stump(), terms=2), n_rounds=10, random_state=0).fit(X, Y)
+        model = AdaBoostMH(Product(Stump(), n_terms=2), n_rounds=10, random_state=0).fit(X, Y)
         assert np.array_equal(model.predict(X), Y)
 
 
 def test_sums_of_products_of_three_stumps_say_anything_on_the_cube():
     X = np.array(list(itertools.product([0, 1], repeat=3)))
-    learner = Product(Stump(), terms=3, restarts=4)
+    learner = Product(Stump(), n_terms=3, restarts=4)
     for code in range(3, 255, 12):
         y = (code >> np.arange(8)) & 1
         model = AdaBoostMH(learner, n_rounds=15, random_state=0).fit(X, y)
@@ -106,7 +106,7 @@ def test_sums_of_products_of_fewer_stumps_do_not_say_everything():
     """
     X = np.array(list(itertools.product([0, 1], repeat=3)))
     y = X.sum(axis=1) % 2
-    model = AdaBoostMH(Product(Stump(), terms=2, restarts=4), n_rounds=15, random_state=0)
+    model = AdaBoostMH(Product(Stump(), n_terms=2, restarts=4), n_rounds=15, random_state=0)
     assert model.fit(X, y).n_rounds_ == 0
     assert model.stop_reason_ == "no edge"
 
@@ -114,8 +114,8 @@ def test_sums_of_products_of_fewer_stumps_do_not_say_everything():
 def test_restarts_find_products_at_least_as_good(random_small):
     for seed in range(5):
         problem = random_small(seed, n=40, numeric=4, n_scores=2)
-        plain = problem.find(Product(Stump(), terms=3))
-        more = problem.find(Product(Stump(), terms=3, restarts=6))
+        plain = problem.find(Product(Stump(), n_terms=3))
+        more = problem.find(Product(Stump(), n_terms=3, restarts=6))
         assert more.edge >= plain.edge
 
 
@@ -161,7 +161,7 @@ def test_the_energy_falls_at_every_step_but_the_last(random_small, edge_of, shap
 def test_each_term_sees_the_labels_times_the_other_terms(random_small, shape):
     problem = random_small(**shape)
     Recording.log.clear()
-    problem.find(Product(Recording(), terms=2))
+    problem.find(Product(Recording(), n_terms=2))
     assume(Recording.log[0][1] is not None)
     (first, one), (second, _), *_ = Recording.log
     relabelled = problem.labels * one.rule.signs(problem.binned)
@@ -230,7 +230,7 @@ def test_on_some_of_the_rows_the_product_is_that_of_those_rows(random_small, sma
         part = TwinKernels(problem.binned).within(problem.state().problem(), rows)
         weights = np.zeros_like(problem.weights)
         weights[:, rows] = problem.weights[:, rows]
-        learner = Product(Selector() if kind == "categorical" else Stump(), terms=2)
+        learner = Product(Selector() if kind == "categorical" else Stump(), n_terms=2)
         ours = problem.find(learner, problem=part)
         theirs = problem.find(learner, problem=problem.state(weights=weights).problem())
         assert ours.edge == theirs.edge
@@ -251,7 +251,7 @@ def test_a_product_of_one_term_is_the_stump(target):
         "labels": rng.integers(2, size=(90, 3)),
     }[target]
     stump = AdaBoostMH(Stump(), n_rounds=25).fit(X, y)
-    product = AdaBoostMH(Product(Stump(), terms=1), n_rounds=25).fit(X, y)
+    product = AdaBoostMH(Product(Stump(), n_terms=1), n_rounds=25).fit(X, y)
     assert np.array_equal(stump.history_.to_array(), product.history_.to_array(), equal_nan=True)
     assert np.array_equal(stump.terms_.alphas, product.terms_.alphas)
     assert np.array_equal(stump.terms_.votes, product.terms_.votes)
@@ -270,7 +270,7 @@ def test_a_product_of_one_term_is_the_stump(target):
 @given(shapes)
 def test_terms_that_say_nothing_are_left_out(random_small, shape):
     problem = random_small(**shape)
-    found = problem.find(Product(Stump(), terms=4))
+    found = problem.find(Product(Stump(), n_terms=4))
     if found is not None:
         assert all(column >= 0 for column in found.rule.columns)
         if isinstance(found.rule, ProductRule):
@@ -297,7 +297,7 @@ def test_a_product_of_a_number_and_a_colour():
     rng = np.random.default_rng(3)
     X = pandas.DataFrame({"x": rng.uniform(-1, 1, 200), "colour": rng.choice(list("rgby"), 200)})
     y = (X["x"] > 0.25) ^ X["colour"].isin(["r", "b"])
-    model = AdaBoostMH(Product([Stump(), Indicator()], terms=2), n_rounds=3, random_state=0)
+    model = AdaBoostMH(Product([Stump(), Indicator()], n_terms=2), n_rounds=3, random_state=0)
     assert model.fit(X, y).score(X, y) == 1.0
 
 
@@ -346,7 +346,7 @@ def test_a_stump_that_abstains_is_the_best_of_all_compiled(
     "learner",
     [
         Stump(constant=False, missing="abstain"),
-        Product(Stump(constant=False, missing="abstain"), terms=2),
+        Product(Stump(constant=False, missing="abstain"), n_terms=2),
     ],
     ids=["stump", "product"],
 )

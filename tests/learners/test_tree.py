@@ -134,7 +134,7 @@ def test_a_tree_of_products_tests_a_product_at_every_node(
         return np.prod([cuts[place][-1] for place in chosen], axis=0), edge
 
     expected = grown(split, signed, leaves)
-    found = problem.find(Tree(Product(Stump(), terms=2), leaves))
+    found = problem.find(Tree(Product(Stump(), n_terms=2), leaves))
     assert np.array_equal(outputs_of(found, problem), expected)
     assert all(len(node.test.factors) <= 2 for node in found.rule.nodes)
 
@@ -149,7 +149,7 @@ def test_compiled_kernels_grow_the_same_tree(random_small, base, n_scores):
         problem = random_small(
             seed, n=60, numeric=3, categorical=categorical, n_scores=n_scores, missing=True
         )
-        learner = Tree(base, leaves=8)
+        learner = Tree(base, max_leaf_nodes=8)
         plain = problem.find(learner)
         with closing(CompiledKernels(problem.binned)) as kernels:
             found = problem.find(learner, kernels=kernels)
@@ -192,7 +192,7 @@ def test_a_worked_example(small):
     the constant 2: the tree says +, -, + and has the edge 5.
     """
     problem = small([[0], [1], [2]], [[1], [-1], [1]], [[1], [3], [1]])
-    found = problem.find(Tree(Stump(), leaves=3))
+    found = problem.find(Tree(Stump(), max_leaf_nodes=3))
     assert [node.test.threshold for node in found.rule.nodes] == [0.5, 1.5]
     assert outputs_of(found, problem)[:, 0].tolist() == [1, -1, 1]
     assert problem.units(found.edge) == 5
@@ -201,7 +201,7 @@ def test_a_worked_example(small):
 def test_leaves_say_the_last_cut_times_its_votes(random_small):
     for seed in range(6):
         problem = random_small(seed, n=40, numeric=3, n_scores=3, levels=9)
-        rule = problem.find(Tree(Stump(), leaves=6)).rule
+        rule = problem.find(Tree(Stump(), max_leaf_nodes=6)).rule
         for node in rule.nodes:
             if node.low < 0 and node.high < 0:
                 low, high = rule.leaves[-1 - node.low], rule.leaves[-1 - node.high]
@@ -387,7 +387,7 @@ def test_later_missing_values_stop_at_the_node_that_meets_them(small):
     """Training had none, so a test abstains on them; at the root nothing has been said yet."""
     X = np.array(list(itertools.product([0.0, 1.0], repeat=2)))
     problem = small(X, [[-1], [-1], [-1], [1]], [[3], [2], [1], [2]])
-    rule = problem.find(Tree(Stump(), leaves=3)).rule
+    rule = problem.find(Tree(Stump(), max_leaf_nodes=3)).rule
     root, below = rule.nodes
     assert root.test.column != below.test.column
     rows = np.zeros((4, 2))
@@ -395,7 +395,7 @@ def test_later_missing_values_stop_at_the_node_that_meets_them(small):
     rows[:, below.test.column] = [np.nan, np.nan, 0.0, 1.0]
     later = Aligned(as_table(rows))
     assert rule.outputs(later)[0].tolist()[2:] == [0, 0]
-    stub = problem.find(Tree(Stump(), leaves=2)).rule
+    stub = problem.find(Tree(Stump(), max_leaf_nodes=2)).rule
     assert rule.outputs(later)[0].tolist()[:2] == stub.outputs(later)[0].tolist()[:2]
 
 
@@ -406,7 +406,7 @@ def test_free_real_leaves_say_half_the_log_odds_of_their_rows():
     rng = np.random.default_rng(0)
     X = rng.integers(4, size=(400, 2)).astype(float)
     y = (rng.random(400) < 0.2 + 0.15 * X[:, 0] + 0.05 * X[:, 1]).astype(int)
-    learner = Tree(Stump(), leaves=4, leaf_votes="free")
+    learner = Tree(Stump(), max_leaf_nodes=4, leaf_votes="free")
     model = AdaBoostMH(learner, votes="real", n_rounds=1, init_weights="uniform").fit(X, y)
     scores = model.decision_function(X)
     assert 2 < len(set(scores.tolist())) <= 4
@@ -420,7 +420,7 @@ def test_inherited_real_leaves_say_half_the_log_odds_of_the_last_cut():
     rng = np.random.default_rng(1)
     X = rng.integers(4, size=(400, 2)).astype(float)
     Y = (rng.random((400, 2)) < 0.2 + 0.15 * X).astype(int)
-    model = AdaBoostMH(Tree(Stump(), leaves=2), votes="real", n_rounds=1).fit(X, Y)
+    model = AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), votes="real", n_rounds=1).fit(X, Y)
     (node,) = model.terms_.rule(0).nodes
     phi = np.where(X[:, node.test.column] >= node.test.threshold, 1, -1)
     right = np.array([(phi == np.where(label, 1, -1)).sum() for label in Y.T])
@@ -456,7 +456,7 @@ def stump_and_tree(target):
         "labels": rng.integers(2, size=(90, 3)),
     }[target]
     stump = AdaBoostMH(Stump(), n_rounds=25).fit(X, y)
-    return stump, AdaBoostMH(Tree(Stump(), leaves=2), n_rounds=25).fit(X, y)
+    return stump, AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), n_rounds=25).fit(X, y)
 
 
 @pytest.mark.parametrize("target", ["two classes", "three classes", "labels"])
@@ -493,7 +493,7 @@ def test_a_tree_of_two_leaves_is_the_stump_where_a_class_has_no_edge():
     X = np.array([[0.0], [0.0], [1.0], [1.0]] * 3)
     y = np.array([0, 2, 1, 2] * 3)
     stump = AdaBoostMH(Stump(), n_rounds=1).fit(X, y)
-    tree = AdaBoostMH(Tree(Stump(), leaves=2), n_rounds=1).fit(X, y)
+    tree = AdaBoostMH(Tree(Stump(), max_leaf_nodes=2), n_rounds=1).fit(X, y)
     assert np.array_equal(stump.decision_function(X), tree.decision_function(X))
 
 
@@ -504,12 +504,14 @@ def test_a_tree_solves_what_no_sum_of_stumps_can():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 2))
     y = X[:, 0] * X[:, 1] > 0
-    assert AdaBoostMH(Tree(Stump(), leaves=4), n_rounds=25).fit(X, y).score(X, y) > 0.98
+    assert AdaBoostMH(Tree(Stump(), max_leaf_nodes=4), n_rounds=25).fit(X, y).score(X, y) > 0.98
 
 
 def test_a_tree_reads_as_one_branch_a_line():
     X, y = [[0.0], [1.0], [2.0]], ["a", "b", "a"]
-    model = AdaBoostMH(Tree(Stump(), leaves=3), n_rounds=1, init_weights=[[1.0], [3.0], [1.0]])
+    model = AdaBoostMH(
+        Tree(Stump(), max_leaf_nodes=3), n_rounds=1, init_weights=[[1.0], [3.0], [1.0]]
+    )
     lines = str(model.fit(X, y).rules()[0]).splitlines()
     assert lines[0].endswith("* tree")
     assert lines[1:] == [
@@ -525,7 +527,7 @@ def test_a_mixed_frame_of_numbers_and_names():
     X = pandas.DataFrame({"x": rng.uniform(size=200), "c": rng.choice(list("abcd"), 200)})
     X.loc[rng.random(200) < 0.1, "c"] = None
     y = np.where(X["c"].isin(["a", "b"]), X["x"] > 0.3, X["x"] > 0.7)
-    model = AdaBoostMH(Tree(leaves=4), n_rounds=10).fit(X, y)
+    model = AdaBoostMH(Tree(max_leaf_nodes=4), n_rounds=10).fit(X, y)
     assert model.score(X, y) == 1.0
     rules = [model.terms_.rule(t) for t in range(model.n_rounds_)]
     assert all(isinstance(rule, TreeRule) for rule in rules)
@@ -538,7 +540,7 @@ def test_trees_of_products_are_stored_as_such():
     rng = np.random.default_rng(4)
     X = rng.uniform(-1, 1, size=(200, 3))
     y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 0.3)
-    model = AdaBoostMH(Tree(Product(Stump(), 2), leaves=3), n_rounds=4).fit(X, y)
+    model = AdaBoostMH(Tree(Product(Stump(), 2), max_leaf_nodes=3), n_rounds=4).fit(X, y)
     tests = [node.test for t in range(4) for node in model.terms_.rule(t).nodes]
     assert any(isinstance(test, ProductRule) for test in tests)
 
@@ -556,7 +558,7 @@ def test_it_can_be_cloned():
         ({"leaf_votes": "fixed"}, ValueError, "leaf_votes"),
         ({"criterion": "entropy"}, ValueError, "criterion"),
         ({"base": "twig"}, ValueError, "learner"),
-        ({"base": Product(terms=0)}, ValueError, "terms"),
+        ({"base": Product(n_terms=0)}, ValueError, "terms"),
     ],
 )
 def test_a_wrong_setting_is_an_error_that_names_it(chosen, error, name):

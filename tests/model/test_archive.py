@@ -488,7 +488,7 @@ def rules(tmp_path_factory):
     """Return the path of a sound file of trees, products and subsets."""
     path = tmp_path_factory.mktemp("model") / "rules"
     frame = pd.DataFrame(X, columns=list("pqr")).assign(colour=np.tile(["u", "v", None, "w"], 10))
-    learner = [Tree(leaves=3), Product(terms=2)]
+    learner = [Tree(max_leaf_nodes=3), Product(n_terms=2)]
     AdaBoostMH(learner, n_rounds=6, random_state=0).fit(frame, Y).save(path)
     return path
 

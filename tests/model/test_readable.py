@@ -188,7 +188,9 @@ def test_a_tree_with_real_leaves_has_the_largest_of_them(words):
 
 
 @pytest.mark.parametrize(
-    "learner", [Stump(), Product(Stump()), Tree(Stump(), leaves=3), "stump", "auto"], ids=str
+    "learner",
+    [Stump(), Product(Stump()), Tree(Stump(), max_leaf_nodes=3), "stump", "auto"],
+    ids=str,
 )
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_strongest_rules_come_first(blobs, learner, n_classes):

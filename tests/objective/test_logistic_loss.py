@@ -18,9 +18,9 @@ FORMS = {
     "real stumps": (Stump(), "real", True),
     "abstaining stumps": (Stump(), "abstain", True),
     "stump for each": (Stump(), "discrete", False),
-    "products": (Product(Stump(), terms=2), "discrete", True),
-    "discrete trees": (Tree(Stump(), leaves=3), "discrete", True),
-    "real trees": (Tree(Stump(), leaves=3), "real", True),
+    "products": (Product(Stump(), n_terms=2), "discrete", True),
+    "discrete trees": (Tree(Stump(), max_leaf_nodes=3), "discrete", True),
+    "real trees": (Tree(Stump(), max_leaf_nodes=3), "real", True),
 }
 
 every_form = pytest.mark.parametrize("form", FORMS)

@@ -37,7 +37,7 @@ def test_a_rate_shortens_the_step_and_nothing_else(start, boost, votes, loss, ra
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_rate_shortens_the_step_of_real_outputs(start, boost, loss):
-    tree = Tree(Stump(), leaves=4)
+    tree = Tree(Stump(), max_leaf_nodes=4)
     objective = start("real", loss=loss, learning_rate=0.25)
     labels = objective.state.labels
     (whole,) = boost(start("real", loss=loss), 1, tree)

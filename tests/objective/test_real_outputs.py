@@ -14,7 +14,7 @@ KINDS = {
     "multiclass": (4, "multiclass"),
     "multilabel": (3, "multilabel"),
 }
-TREE = Tree(Stump(), leaves=3)
+TREE = Tree(Stump(), max_leaf_nodes=3)
 TURNS = {
     "trees": [TREE],
     "trees and stumps": [TREE, Stump()],

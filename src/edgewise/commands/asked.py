@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from edgewise.commands.errors import CommandError, in_one_line
 from edgewise.commands.item_names import Names
 from edgewise.commands.rating_files import ids_from
-from edgewise.commands.screen import counted
+from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,8 +10,9 @@ from edgewise.commands.options import count, jobs, seed
 from edgewise.commands.paths import Named, check_inputs, check_outputs
 from edgewise.commands.rating_files import add_ratings, is_model, read_ratings, reading_of, size_of
 from edgewise.commands.recommended import check_table, write_columns
-from edgewise.commands.screen import counted, one_line, say, say_facts
+from edgewise.commands.screen import say, say_facts
 from edgewise.commands.training import on_a_terminal
+from edgewise.common.text import counted, one_line
 
 if TYPE_CHECKING:
     from edgewise.ratings import Ratings

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from edgewise.commands.options import seed
 from edgewise.commands.paths import check_inputs
-from edgewise.commands.screen import counted, say, say_table
+from edgewise.commands.screen import say, say_table
+from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from edgewise.commands.judged import Judged

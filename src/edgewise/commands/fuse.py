@@ -7,7 +7,7 @@ from edgewise.commands.errors import CommandError, in_one_line
 from edgewise.commands.evaluate import say_means
 from edgewise.commands.info import loaded
 from edgewise.commands.paths import Named, check_inputs, check_outputs
-from edgewise.commands.screen import counted, say, say_facts, say_rules
+from edgewise.commands.screen import say, say_facts, say_rules
 from edgewise.commands.training import (
     add_training,
     finished,
@@ -16,6 +16,7 @@ from edgewise.commands.training import (
     raise_if_interrupted,
     rounds_of,
 )
+from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from edgewise.common.dtypes import Reals

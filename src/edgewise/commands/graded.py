@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from edgewise.commands.errors import CommandError, in_one_line
-from edgewise.commands.screen import counted
+from edgewise.common.text import counted
 from edgewise.data import as_table
 from edgewise.io import RankingData, read_letor, read_table
 from edgewise.metrics import Lists

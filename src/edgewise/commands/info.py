@@ -5,7 +5,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from edgewise.commands.errors import CommandError
-from edgewise.commands.screen import one_line, say, say_facts, say_rules
+from edgewise.commands.screen import say, say_facts, say_rules
+from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
     import numpy as np

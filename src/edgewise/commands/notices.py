@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgewise.commands.screen import one_line
+from edgewise.common.text import one_line
 
 
 class _Shown(logging.Handler):

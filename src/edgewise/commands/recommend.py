@@ -29,8 +29,9 @@ from edgewise.commands.rating_files import (
     size_of,
 )
 from edgewise.commands.recommended import check_table, say_list, write_lists
-from edgewise.commands.screen import counted, say, say_facts
+from edgewise.commands.screen import say, say_facts
 from edgewise.commands.training import on_a_terminal
+from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from edgewise.ratings import Ratings, Split

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from edgewise.commands.errors import CommandError, in_one_line
 from edgewise.commands.item_names import Names
 from edgewise.commands.rating_files import PARQUET
-from edgewise.commands.screen import one_line, say
+from edgewise.commands.screen import say
+from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
     from edgewise.recommend import Ranked, RankedLists

@@ -116,7 +116,8 @@ ENTRIES: Final = (
         ),
         description=(
             "Persons of the US census of 1994, six numbers and eight categorical columns, some "
-            "values missing; who earns over 50,000 dollars a year. adult.data trains, adult.test tests."
+            "values missing; who earns over 50,000 dollars a year. adult.data trains, adult.test "
+            "tests."
         ),
     ),
     _entry(

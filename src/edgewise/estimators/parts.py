@@ -79,9 +79,8 @@ def check_kinds(learner: Learner, table: BinnedTable) -> None:
     can_use = learner.kinds()
     if categorical and "categorical" not in can_use:
         raise ValueError(
-            f"X has the categorical column {categorical[0]!r}, which learner={learner!r} cannot use: "
-            "add "
-            "Indicator() or Selector() to it, or encode the column as numbers"
+            f"X has the categorical column {categorical[0]!r}, which learner={learner!r} "
+            "cannot use: add Indicator() or Selector() to it, or encode the column as numbers"
         )
     if numeric and "numeric" not in can_use:
         raise ValueError(

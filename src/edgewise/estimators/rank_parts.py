@@ -127,7 +127,7 @@ def _named(name: str, table: BinnedTable, unranked: str) -> Learner:
         simple = Indicator() if categorical == table.n_columns else Best([stump, Indicator()])
     if alone:
         return simple
-    return Product(simple, terms=2) if name == "product" else Tree(simple, 8, "free", "gain")
+    return Product(simple, n_terms=2) if name == "product" else Tree(simple, 8, "free", "gain")
 
 
 def cumulative_of(model: "RankBoost", learner: Learner, table: BinnedTable) -> Cumulative | None:

@@ -51,8 +51,8 @@ LEARNER_NAMES: dict[str, Callable[[Learner, "Goal"], Learner]] = {
         simple, auto_leaves(goal.n_scores), "free", "gain" if goal.apart else "edge"
     ),
     "stump": lambda simple, _: simple,
-    "product": lambda simple, _: Product(simple, terms=3),
-    "tree": lambda simple, _: Tree(simple, leaves=8),
+    "product": lambda simple, _: Product(simple, n_terms=3),
+    "tree": lambda simple, _: Tree(simple, max_leaf_nodes=8),
 }
 
 

@@ -31,7 +31,7 @@ class Product(Wrapper):
     base : Learner, str or list, default "stump"
         What the terms are: a learner, or a list of learners of which each step takes the best.
         "stump" is stumps for numeric columns and subset indicators for categorical ones.
-    terms : int, default 2
+    n_terms : int, default 2
         m, the number of terms.
     restarts : int, default 0
         How many times to start also from random first terms, keeping the best product. Where no
@@ -41,26 +41,26 @@ class Product(Wrapper):
     --------
     >>> from edgewise import AdaBoostMH, Product, Stump
     >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], ["same", "other", "other", "same"]
-    >>> model = AdaBoostMH(learner=Product(Stump(), terms=2), n_rounds=1, random_state=0)
+    >>> model = AdaBoostMH(learner=Product(Stump(), n_terms=2), n_rounds=1, random_state=0)
     >>> print(model.fit(X, y).rules()[0])
     +3.45 * (x0 >= 0.5) * (x1 >= 0.5) -> votes for same, against other
     """
 
-    def __init__(self, base: Any = "stump", terms: int = 2, restarts: int = 0) -> None:
+    def __init__(self, base: Any = "stump", n_terms: int = 2, restarts: int = 0) -> None:
         self.base = base
-        self.terms = terms
+        self.n_terms = n_terms
         self.restarts = restarts
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
-        integer("terms", self.terms, 1)
+        integer("n_terms", self.n_terms, 1)
         integer("restarts", self.restarts, 0)
         super().validate()
 
     def find(self, round: Round) -> Found | None:
         """Return the best product found."""
         best = self._climb(round, [])
-        if self.terms == 1:
+        if self.n_terms == 1:
             return best
         for _ in range(self.restarts if best is not None else max(self.restarts, _RESCUES)):
             found = self._climb(round, self._first_terms(round))
@@ -69,12 +69,12 @@ class Product(Wrapper):
         return best
 
     def _first_terms(self, round: Round) -> list[Test]:
-        drawn = (self.base_.draw(round.table, round.rng()) for _ in range(self.terms - 1))
+        drawn = (self.base_.draw(round.table, round.rng()) for _ in range(self.n_terms - 1))
         return [rule for rule in drawn if rule is not None]
 
     def _climb(self, round: Round, first: Sequence[Test]) -> Found | None:
         """Fit the terms in turn while the energy falls; `first` are the terms to begin with."""
-        terms: list[Test] = [*first, *[EVERYWHERE] * (self.terms - len(first))]
+        terms: list[Test] = [*first, *[EVERYWHERE] * (self.n_terms - len(first))]
         signs = [_signs(term, round.table) for term in terms]
         best: Found | None = None
         j = len(first)
@@ -88,9 +88,9 @@ class Product(Wrapper):
             assert isinstance(found.rule, Test)
             best = found
             terms[j], signs[j] = found.rule, _signs(found.rule, round.table)
-            if self.terms == 1:
+            if self.n_terms == 1:
                 break
-            j = (j + 1) % self.terms
+            j = (j + 1) % self.n_terms
         if best is None:
             return None
         return best._replace(rule=_multiplied(terms), outputs=_product(signs, round.table))
@@ -108,7 +108,7 @@ class Product(Wrapper):
     @property
     def cost(self) -> int:
         """About how many searches of all columns one round takes."""
-        return (self.terms + 2) * self._base().cost if self.terms > 1 else self._base().cost
+        return (self.n_terms + 2) * self._base().cost if self.n_terms > 1 else self._base().cost
 
 
 def _signs(term: Test, table: BinnedTable) -> Signs | None:

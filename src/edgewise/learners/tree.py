@@ -41,7 +41,7 @@ class Tree(Wrapper):
     base : Learner, str or list, default "stump"
         What the tests are: a learner, or a list of learners of which each node takes the best.
         "stump" is stumps for numeric columns and subset indicators for categorical ones.
-    leaves : int, default 8
+    max_leaf_nodes : int, default 8
         N, the most leaves.
     leaf_votes : {"inherit", "free"}, default "inherit"
         "free" gives each leaf the votes that are best for its own rows.
@@ -55,7 +55,7 @@ class Tree(Wrapper):
     --------
     >>> from edgewise import AdaBoostMH, Stump, Tree
     >>> X, y = [[0.0], [1.0], [2.0]], ["a", "b", "c"]
-    >>> learner = Tree(Stump(), leaves=3, leaf_votes="free")
+    >>> learner = Tree(Stump(), max_leaf_nodes=3, leaf_votes="free")
     >>> model = AdaBoostMH(learner=learner, n_rounds=1).fit(X, y)
     >>> model.predict(X)
     array(['a', 'b', 'c'], dtype='<U1')
@@ -64,18 +64,18 @@ class Tree(Wrapper):
     def __init__(
         self,
         base: Any = "stump",
-        leaves: int = 8,
+        max_leaf_nodes: int = 8,
         leaf_votes: str = "inherit",
         criterion: str = "edge",
     ) -> None:
         self.base = base
-        self.leaves = leaves
+        self.max_leaf_nodes = max_leaf_nodes
         self.leaf_votes = leaf_votes
         self.criterion = criterion
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
-        integer("leaves", self.leaves, 2)
+        integer("max_leaf_nodes", self.max_leaf_nodes, 2)
         one_of("leaf_votes", self.leaf_votes, LEAF_VOTES)
         one_of("criterion", self.criterion, CRITERIA)
         super().validate()
@@ -147,7 +147,7 @@ class Tree(Wrapper):
     @property
     def cost(self) -> int:
         """About how many searches of all columns one round takes."""
-        return (2 + self.leaves // 3) * self._base().cost
+        return (2 + self.max_leaf_nodes // 3) * self._base().cost
 
 
 @dataclass(eq=False)
@@ -213,7 +213,7 @@ class _Grower:
         if root.found is None:
             return None
         self._split(root)
-        while len(self.leaves) < self.settings.leaves:
+        while len(self.leaves) < self.settings.max_leaf_nodes:
             self._look_for_splits()
             best = max(self.leaves, key=lambda leaf: leaf.improvement)
             if best.improvement <= 0:

@@ -135,7 +135,7 @@ def train_signs(
     """
     base = Best([Indicator(), Stump(constant=False)])
     model = AdaBoostMH(
-        learner=base if terms == 1 else Product(base, terms=terms),
+        learner=base if terms == 1 else Product(base, n_terms=terms),
         categorical_features=columns.categorical,
         init_weights="uniform",
         **settings,
