@@ -4,11 +4,10 @@ Both give the same integers and so the same model. Small problems take NumPy and
 `kernels_for` chooses.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from edgewise.common.checks import one_of
+from edgewise.backend.choose import COMPILE_FROM, use_compiled
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 from edgewise.kernels.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
@@ -74,12 +73,6 @@ __all__ = [
     "lanes_for",
     "use_compiled",
 ]
-
-BACKENDS = ("auto", "numpy", "numba")
-
-# NumPy takes about 3 ns for an entry that it visits and compiled code a tenth of that or less;
-# loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
-_COMPILE_FROM = 1_000_000_000
 
 # What NumPy does with a bin after the histogram takes as long as so many entries of it.
 _VISITS_A_BIN = 40
@@ -177,15 +170,6 @@ class Kernels(Protocol):
         """End what was started."""
 
 
-def use_compiled(visits: float) -> bool:
-    """Return whether work that visits this many entries is worth compiled kernels.
-
-    The environment variable ``EDGEWISE_BACKEND`` ("auto", "numpy" or "numba") overrides the choice.
-    """
-    choice = one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
-    return choice == "numba" or (choice == "auto" and visits >= _COMPILE_FROM)
-
-
 def kernels_for(
     table: BinnedTable,
     n_scores: int,
@@ -209,7 +193,7 @@ def kernels_for(
             work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
         visits += work * float(n_rounds)
     if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
-        visits = max(visits, _COMPILE_FROM)
+        visits = max(visits, COMPILE_FROM)
     if use_compiled(visits):
         from edgewise.kernels.engine import CompiledKernels
 

@@ -1,0 +1,1 @@
+"""All arithmetic on rows, behind one door: a reference implementation in NumPy, a compiled one."""
