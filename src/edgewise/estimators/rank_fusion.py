@@ -137,7 +137,7 @@ class RankFusion(RankBoost):
     subsample = 1.0
     max_bins = None
     infinite = "raise"
-    categorical = None
+    categorical_features = None
 
     def fit(  # type: ignore[override]
         self, lists: Any, judgements: Any, sample_weight: Any = None, eval_set: Any = None
