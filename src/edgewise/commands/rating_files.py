@@ -1,13 +1,13 @@
 """The files of ratings that commands read: their columns, and ids given as words."""
 
 import argparse
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from edgewise.commands.errors import CommandError
 from edgewise.commands.paths import MODEL
+from edgewise.common.checks import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,12 +20,6 @@ DUPLICATES = ("raise", "last", "mean", "sum")
 PARQUET = ".parquet"
 
 _TABS = {"tab": "\t", r"\t": "\t"}
-# How the library names its arguments, and what the command calls them.
-_AS_OPTIONS = (
-    (re.compile(rf"\b({'|'.join(ROLES)})="), r"--\1-column "),
-    (re.compile(r"\bduplicates='last', 'mean' or 'sum'"), "--duplicates last, mean or sum"),
-)
-_RATING = "--rating-column"
 _COLUMNS_HELP = "the names of the columns, with commas between, if the file has no header"
 
 
@@ -143,13 +137,15 @@ def read_ratings(path: str, reading: Reading) -> "Ratings":
         raise CommandError(f"--columns is for text files: {path} has names of its own")
     try:
         return Ratings.from_file(path, **reading._asdict())
+    except ArgumentError as error:
+        option = "--duplicates" if error.argument == "duplicates" else f"--{error.argument}-column"
+        told = f"{option} {error.value!r} {error.problem}"
+        if reading.columns is None and error.argument in ROLES:
+            told += "; if this is no header, --columns says what stands where"
+            told += "; if nothing is rated, --no-ratings says so" * (error.argument == "rating")
+        raise CommandError(f"{path}: {told}") from error
     except (ValueError, TypeError, ImportError) as error:
         told = str(error)
-        for pattern, option in _AS_OPTIONS:
-            told = pattern.sub(option, told)
-        if reading.columns is None and "must be one of the columns" in told:
-            told += "; if this is no header, --columns says what stands where"
-            told += "; if nothing is rated, --no-ratings says so" * (_RATING in told)
         raise CommandError(told if told.startswith(path) else f"{path}: {told}") from error
 
 

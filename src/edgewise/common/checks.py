@@ -10,6 +10,31 @@ import numpy as np
 from edgewise.common.dtypes import REAL, Reals
 
 
+class ArgumentError(ValueError):
+    """A wrong argument, in parts: a command line has another name for it.
+
+    Attributes
+    ----------
+    argument : str
+        The name.
+    value : object
+        What it was.
+    problem : str
+        The rest of the sentence.
+
+    Examples
+    --------
+    >>> raise ArgumentError("target", "y", "must be a column of clicks.csv")
+    Traceback (most recent call last):
+        ...
+    edgewise.common.checks.ArgumentError: target='y' must be a column of clicks.csv
+    """
+
+    def __init__(self, argument: str, value: object, problem: str) -> None:
+        super().__init__(f"{argument}={value!r} {problem}")
+        self.argument, self.value, self.problem = argument, value, problem
+
+
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return `value` as an int between `low` and `high`, or raise.
 

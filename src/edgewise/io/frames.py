@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import one_of
+from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.files import PathLike, reading, replacing
 from edgewise.io.ranking import RankingData
 
@@ -197,7 +197,7 @@ def _check(path: PathLike, columns: Sequence[str], roles: dict[str, str | None])
         if name is not None and name not in columns:
             listed = ", ".join(repr(column) for column in columns[:_LISTED])
             more = f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else ""
-            raise ValueError(f"{role}={name!r} must be a column of {path}: {listed}{more}")
+            raise ArgumentError(role, name, f"must be a column of {path}: {listed}{more}")
     if len(columns) == sum(name is not None for name in roles.values()):
         raise ValueError(f"{path} has no column left for X")
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.common.checks import numbers, one_of
+from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.ids import Ids, as_ids
 from edgewise.data.table import is_frame
@@ -89,10 +89,12 @@ class _Rows(NamedTuple):
         if duplicates == "raise":
             place = int(np.argmin(new))
             pair = user_ids.values[ordered.users[place]], item_ids.values[ordered.items[place]]
-            raise ValueError(
-                f"ratings must hold each pair of user and item once, but {pair[0].item()!r} rated "
-                f"{pair[1].item()!r} several times ({int((~new).sum())} too many in all): say "
-                "duplicates='last', 'mean' or 'sum'"
+            raise ArgumentError(
+                "duplicates",
+                duplicates,
+                f"takes each pair of user and item once, but {pair[0].item()!r} rated "
+                f"{pair[1].item()!r} several times ({int((~new).sum())} too many in all): use "
+                "'last', 'mean' or 'sum'",
             )
         first = np.flatnonzero(new)
         last = np.append(first[1:], len(new)) - 1
@@ -147,7 +149,7 @@ def frame_columns(
     return Columns(_words("user", table[user], nw), _words("item", table[item], nw), *read.values())
 
 
-def check_names(roles: Mapping[str, str | None], columns: Any) -> None:
+def check_names(roles: Mapping[str, str | None], columns: Any, of: str = "") -> None:
     """Raise if a column that was named is not there."""
     for role, name in roles.items():
         if name is None and role not in ("user", "item"):
@@ -156,7 +158,7 @@ def check_names(roles: Mapping[str, str | None], columns: Any) -> None:
             raise TypeError(f"{role} must be the name of a column, got {name!r}")
         if list(columns).count(name) != 1:
             listed = ", ".join(repr(column) for column in columns)
-            raise ValueError(f"{role}={name!r} must be one of the columns: there are {listed}")
+            raise ArgumentError(role, name, f"must be one of the columns{of}: there are {listed}")
     named = [name for name in roles.values() if name is not None]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:

@@ -37,10 +37,7 @@ def file_columns(path: PathLike, names: Names, columns: Any, separator: str | No
     text = _text(path, data)
     rows = _cells(path, text, separator)
     header = [name.strip() for name in (rows.pop(0) if columns is None else columns)]
-    try:
-        check_names(dict(zip(_ROLES, names, strict=True)), header)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    check_names(dict(zip(_ROLES, names, strict=True)), header, f" of {path}")
     places = [None if name is None else header.index(name) for name in names]
     return _columns(path, rows, places, len(header), columns is None)
 
