@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion
     from edgewise.learners import Best, Feature, Haar, Indicator, Product, Selector, Stump, Tree
     from edgewise.loading import load
-    from edgewise.model import Curve, Explanation, Group, ModelFileError, ReadableRule
+    from edgewise.model import (
+        Contribution,
+        Curve,
+        Explanation,
+        Group,
+        ModelExplanation,
+        ModelFileError,
+        PairExplanation,
+        ReadableRule,
+    )
     from edgewise.ratings import Ratings
     from edgewise.search import UCB, Exhaustive, Exp3P, Lazy, ThompsonSampling
 
@@ -56,10 +65,13 @@ _HOMES = {
     "History": "edgewise.boosting",
     "ProgressBar": "edgewise.boosting",
     "TimeLimit": "edgewise.boosting",
+    "Contribution": "edgewise.model",
     "Curve": "edgewise.model",
     "Explanation": "edgewise.model",
     "Group": "edgewise.model",
+    "ModelExplanation": "edgewise.model",
     "ModelFileError": "edgewise.model",
+    "PairExplanation": "edgewise.model",
     "ReadableRule": "edgewise.model",
     "Ratings": "edgewise.ratings",
     "Chunks": "edgewise.data",
@@ -80,6 +92,7 @@ __all__ = [
     "Callback",
     "Checkpoint",
     "Chunks",
+    "Contribution",
     "Curve",
     "EarlyStopping",
     "Exhaustive",
@@ -91,7 +104,9 @@ __all__ = [
     "History",
     "Indicator",
     "Lazy",
+    "ModelExplanation",
     "ModelFileError",
+    "PairExplanation",
     "Product",
     "ProgressBar",
     "RankBoost",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise.data import as_table
-from edgewise.model import Predictor, explain
+from edgewise.model import Contribution, PairExplanation, Predictor, explain
 
 NAMES = ["height", "width", "depth", "age"]
 IMPORTANCES = np.array([0.1, 0.5, 0.2, 0.2])
@@ -70,3 +70,33 @@ def test_an_explanation_reads_as_text(model):
     assert len(lines) == 5
     for line, curve in zip(lines[1:], explanation, strict=True):
         assert curve.name in line
+
+
+# What every explanation can do
+
+
+def pair(n=3, **more):
+    parts = tuple(Contribution(f"film {j}", 3.0 - j, "rated it 4" * (j == 0)) for j in range(n))
+    return PairExplanation("ann", "Heat", 4.25, parts, **more)
+
+
+def test_a_pair_prints_its_largest_contributions_and_the_sum_of_the_others():
+    assert str(pair(6, shown=2)).splitlines() == [
+        "Heat for ann: 4.25",
+        "  +3.00  film 0: rated it 4",
+        "  +2.00  film 1",
+        "  -2.00  4 others",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["pair", "model"])
+def test_an_explanation_becomes_a_frame_and_a_picture(model, kind):
+    explanation = pair() if kind == "pair" else model[2]
+    frame = explanation.to_frame()
+    assert list(frame) == ["name", explanation.unit, "detail"]
+    assert frame["name"].tolist() == [part.name for part in explanation.contributions]
+    assert frame[explanation.unit].tolist() == [part.amount for part in explanation.contributions]
+    axes = explanation.plot().axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == frame["name"].tolist()
+    assert [bar.get_width() for bar in axes.patches] == frame[explanation.unit].tolist()
+    assert axes.get_title(loc="left") == explanation.title

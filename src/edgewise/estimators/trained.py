@@ -13,7 +13,7 @@ from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.data.filters import Filters
 from edgewise.estimators.parameters import categorical_columns
-from edgewise.model import Explanation, Predictor, ReadableRule, Rule, Terms, Wording, explain
+from edgewise.model import ModelExplanation, Predictor, ReadableRule, Rule, Terms, Wording, explain
 
 
 class TrainedModel:
@@ -44,7 +44,7 @@ class TrainedModel:
         """Return how rules are put into words."""
         return Wording
 
-    def explain(self) -> Explanation:
+    def explain(self) -> ModelExplanation:
         """Return what the model has learned: curves of single columns, and groups of columns."""
         check_is_fitted(self)
         return explain(self._predictor, self._falls(), self._name, self._score_names())

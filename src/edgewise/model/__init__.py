@@ -1,7 +1,15 @@
 """Models: rules, terms packed into arrays, prediction, explanation and files."""
 
 from edgewise.model.archive import FORMAT_VERSION, ModelFileError, read, write
-from edgewise.model.explain import Curve, Explanation, Group, explain
+from edgewise.model.explain import (
+    Contribution,
+    Curve,
+    Explanation,
+    Group,
+    ModelExplanation,
+    PairExplanation,
+    explain,
+)
 from edgewise.model.feature_terms import FeatureTerms
 from edgewise.model.predictor import Predictor, Terms
 from edgewise.model.rank_wording import FusionWording, RankWording
@@ -27,6 +35,7 @@ from edgewise.model.terms import StumpTerms
 __all__ = [
     "EVERYWHERE",
     "FORMAT_VERSION",
+    "Contribution",
     "Curve",
     "Cut",
     "Explanation",
@@ -34,8 +43,10 @@ __all__ = [
     "FusionWording",
     "Group",
     "Linear",
+    "ModelExplanation",
     "ModelFileError",
     "Node",
+    "PairExplanation",
     "PerScore",
     "Predictor",
     "ProductRule",

@@ -1,15 +1,143 @@
-"""What a model has learned, column by column: curves that a person can read."""
+"""Explanations: of a model column by column, and of the score of one user and item.
+
+Every ``explain`` of the library returns an `Explanation`: a list of contributions with one way to
+print, to plot and to turn into a frame.
+"""
 
 import math
+import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted
 from edgewise.model.predictor import Predictor
 from edgewise.model.rules import Cut
 from edgewise.model.terms import StumpTerms
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One line of an explanation.
+
+    Attributes
+    ----------
+    name : str
+        The source: a column, a feature, a user, an item.
+    amount : float
+        What it adds to the score, or its share of the model.
+    detail : str
+        More about it, such as "rated it 4"; may be empty.
+    """
+
+    name: str
+    amount: float
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.detail}" if self.detail else self.name
+
+
+class Explanation(ABC):
+    """Contributions, the largest first, that print, plot and become a frame in one way."""
+
+    unit: ClassVar[str] = "contribution"
+    """What the amounts are."""
+
+    amount_format: ClassVar[str] = "+.2f"
+    shown: int = 10
+    """How many contributions ``str`` and :meth:`plot` show."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What is explained, in one line."""
+
+    @abstractmethod
+    def _parts(self) -> Sequence[Contribution]:
+        """Return all contributions, the largest first."""
+
+    @property
+    def contributions(self) -> list[Contribution]:
+        """All contributions, the largest first."""
+        return list(self._parts())
+
+    def __str__(self) -> str:
+        parts = self.contributions
+        amounts = [format(part.amount, self.amount_format) for part in parts[: self.shown]]
+        width = max(map(len, amounts), default=0)
+        lines = [
+            f"  {amount:>{width}}  {part}" for amount, part in zip(amounts, parts, strict=False)
+        ]
+        rest = parts[self.shown :]
+        if rest:
+            total = format(math.fsum(part.amount for part in rest), self.amount_format)
+            lines.append(f"  {total:>{width}}  {counted(len(rest), 'others')}")
+        return "\n".join([self.title, *lines])
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return the contributions as a pandas DataFrame, one row each."""
+        rows = [asdict(part) for part in self.contributions]
+        frame = import_module("pandas").DataFrame(rows, columns=["name", "amount", "detail"])
+        return frame.rename(columns={"amount": self.unit})
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw the largest contributions as bars; see :func:`edgewise.plots.contribution_plot`.
+
+        Parameters
+        ----------
+        path : str or path-like, default None
+            Where to write the picture.
+        """
+        return import_module("edgewise.plots").contribution_plot(self, path)
+
+
+@dataclass(frozen=True)
+class PairExplanation(Explanation):
+    """Why a user and an item have their score: contributions that add up to it.
+
+    Attributes
+    ----------
+    user, item : id
+        The pair.
+    score : float
+        The score, or the predicted rating.
+    parts : tuple of Contribution
+        What adds to the score, the largest first.
+    shown : int, default 10
+        How many of them ``str`` and ``plot`` show.
+
+    Examples
+    --------
+    >>> print(PairExplanation("ann", "Heat", 4.25, (Contribution("average", 4.0),
+    ...                                             Contribution("user bob", 0.25, "rated it 5"))))
+    Heat for ann: 4.25
+      +4.00  average
+      +0.25  user bob: rated it 5
+    """
+
+    user: Any
+    item: Any
+    score: float
+    parts: tuple[Contribution, ...]
+    shown: int = 10
+
+    def _parts(self) -> Sequence[Contribution]:
+        return self.parts
+
+    @property
+    def title(self) -> str:
+        """The item, the user and the score."""
+        return f"{self.item} for {self.user}: {self.score:.2f}"
 
 
 @dataclass(frozen=True)
@@ -81,11 +209,11 @@ class Group:
     n_rules: int
 
 
-class Explanation(Sequence[Curve]):
+class ModelExplanation(Explanation, Sequence[Curve]):
     """A model as a sum of curves, the most important first, and of groups of columns.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
-    Rules that look at several columns, or at a categorical one, are summed up as `groups`.
+    Rules that test several columns, or a categorical one, are summed up as `groups`.
 
     Attributes
     ----------
@@ -94,16 +222,23 @@ class Explanation(Sequence[Curve]):
     bias : float64 array of shape (K,)
         The part that depends on no column.
     groups : list of Group
-        What is not in the curves, the most important first.
+        Everything outside the curves, the most important first.
 
     Examples
     --------
     >>> from edgewise import AdaBoostMH
     >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
     >>> model.explain()
-    Explanation: 1 columns in use, 2 classes
-      100.0%  x0: 1 thresholds, low values favour 'a', high values favour 'b'
+    Explanation: 1 column in use, 2 classes
+      100.0%  x0: 1 threshold, low values favour 'a', high values favour 'b'
+    >>> model.explain().to_frame()[["name", "importance"]]
+      name  importance
+    0   x0         1.0
     """
+
+    unit = "importance"
+    amount_format = "6.1%"
+    shown = 20
 
     def __init__(
         self, curves: list[Curve], bias: Reals, classes: list, groups: Sequence[Group] = ()
@@ -116,7 +251,11 @@ class Explanation(Sequence[Curve]):
     def __len__(self) -> int:
         return len(self._curves)
 
-    def __getitem__(self, which: int | slice) -> Curve | list[Curve]:  # type: ignore[override]
+    @overload
+    def __getitem__(self, which: int) -> Curve: ...
+    @overload
+    def __getitem__(self, which: slice) -> list[Curve]: ...
+    def __getitem__(self, which: int | slice) -> Curve | list[Curve]:
         return self._curves[which]
 
     def __iter__(self) -> Iterator[Curve]:
@@ -130,37 +269,47 @@ class Explanation(Sequence[Curve]):
         known = ", ".join(repr(curve.name) for curve in self._curves[:20])
         raise KeyError(f"the model does not use a column {name!r}; it uses {known}")
 
-    def _favoured(self, scores: Reals) -> str:
-        """Return what scores speak for: the highest class, or for or against a single one."""
-        if len(scores) == 1 and len(self.classes) == 2:
-            return repr(self.classes[int(scores[0] > 0)])
-        return repr(self.classes[int(scores.argmax())])
+    @property
+    def title(self) -> str:
+        """The number of columns in use, and of classes."""
+        used = len({curve.name for curve in self} | {n for g in self.groups for n in g.names})
+        classes = "" if self._ranks else f", {len(self.classes)} classes"
+        return f"Explanation: {counted(used, 'columns')} in use{classes}"
 
-    def _sides(self, curve: Curve) -> str:
-        low, high = (self._favoured(curve.scores[end]) for end in (0, -1))
-        return f"low values favour {low}, high values favour {high}"
+    def _parts(self) -> list[Contribution]:
+        curves = [
+            Contribution(curve.name, curve.importance, self._described(curve)) for curve in self
+        ]
+        groups = [
+            Contribution(" * ".join(group.names), group.importance, counted(group.n_rules, "rules"))
+            for group in self.groups
+        ]
+        return sorted(curves + groups, key=lambda part: -part.amount)
 
     def __repr__(self) -> str:
-        used = len({curve.name for curve in self} | {n for g in self.groups for n in g.names})
-        ranks = len(self.classes) == 1
-        classes = "" if ranks else f", {len(self.classes)} classes"
-        lines = [f"Explanation: {used} columns in use{classes}"]
-        for curve in self._curves[:10]:
-            says = _course(curve) if ranks else self._sides(curve)
-            cuts = f"{len(curve.thresholds)} thresholds"
-            lines.append(f"  {curve.importance:6.1%}  {curve.name}: {cuts}, {says}")
-        if len(self) > 10:
-            lines.append(f"  ... and {len(self) - 10} more")
-        for group in self.groups[:10]:
-            names = " * ".join(group.names)
-            lines.append(f"  {group.importance:6.1%}  {names}: {group.n_rules} rules")
-        if len(self.groups) > 10:
-            lines.append(f"  ... and {len(self.groups) - 10} more groups of columns")
-        return "\n".join(lines)
+        return str(self)
+
+    @property
+    def _ranks(self) -> bool:
+        return len(self.classes) == 1
+
+    def _described(self, curve: Curve) -> str:
+        course = _course(curve) if self._ranks else self._favoured(curve)
+        return f"{counted(len(curve.thresholds), 'thresholds')}, {course}"
+
+    def _favoured(self, curve: Curve) -> str:
+        """Return which classes the lowest and the highest values of a column speak for."""
+        low, high = (repr(self.classes[self._best(curve.scores[end])]) for end in (0, -1))
+        return f"low values favour {low}, high values favour {high}"
+
+    def _best(self, scores: Reals) -> int:
+        if len(scores) == 1 and len(self.classes) == 2:
+            return int(scores[0] > 0)
+        return int(scores.argmax())
 
 
 def _course(curve: Curve) -> str:
-    """Return how a ranker's score runs with a column."""
+    """Return how a ranker's score changes along a column."""
     steps = np.diff(curve.scores[:, 0])
     span = float(np.ptp(curve.scores[:, 0]))
     way = "up and down" if (steps < 0).any() and (steps > 0).any() else None
@@ -170,7 +319,7 @@ def _course(curve: Curve) -> str:
 
 def explain(
     predictor: Predictor, falls: Reals, name: Callable[[int], str], classes: list
-) -> Explanation:
+) -> ModelExplanation:
     """Return the curves and groups of a model.
 
     Parameters
@@ -178,7 +327,7 @@ def explain(
     predictor : Predictor
         The model.
     falls : float64 array of shape (T,)
-        How much the loss fell with each term.
+        How much each term decreased the loss.
     name : function from int to str
         The name of a column.
     classes : list
@@ -194,7 +343,7 @@ def explain(
     for f, j in enumerate(tables.columns.tolist()):
         thresholds, table = tables.of(f)
         curves.append(Curve(name(j), j, float(importances[j]), thresholds, table[:-1], table[-1]))
-    return Explanation(curves, tables.bias, classes, groups)
+    return ModelExplanation(curves, tables.bias, classes, groups)
 
 
 def _shares(

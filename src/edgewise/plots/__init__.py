@@ -5,13 +5,14 @@ Every function returns a Matplotlib ``Figure`` of its own, so that nothing globa
 display is needed; with `path` it is written to a file as well.
 """
 
-from edgewise.plots.curves import curve_plot
+from edgewise.plots.curves import contribution_plot, curve_plot
 from edgewise.plots.factors import Directions, item_directions, item_factors
 from edgewise.plots.learning import learning_curve
 from edgewise.plots.margins import margin_plot
 
 __all__ = [
     "Directions",
+    "contribution_plot",
     "curve_plot",
     "item_directions",
     "item_factors",

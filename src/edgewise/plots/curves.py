@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from edgewise.model import Curve
+    from edgewise.model import Curve, Explanation
 
 
 def curve_plot(
@@ -88,6 +88,46 @@ def curve_plot(
     tidy(axes)
     if len(classes) > 1:
         axes.legend(title="class" if len(names) > 1 else None, **BESIDE)
+    return finished(figure, path)
+
+
+def contribution_plot(
+    explanation: "Explanation", path: str | os.PathLike[str] | None = None
+) -> "Figure":
+    """Draw the largest contributions of an explanation as horizontal bars.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        The result of ``explain`` of any model.
+    path : str or path-like, default None
+        Where to write the picture; its suffix says the format, and a path without one gets
+        ``.png``.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> model = AdaBoostMH("stump", n_rounds=5).fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    >>> model.explain().plot().axes[0].get_xlabel()
+    'importance'
+    """
+    parts = explanation.contributions[: explanation.shown]
+    figure = empty_figure(6.6, 1.2 + 0.28 * len(parts))
+    axes = figure.subplots()
+    places = range(len(parts))
+    colours = [COLOURS[part.amount < 0] for part in parts]
+    axes.barh(places, [part.amount for part in parts], color=colours, height=0.7)
+    axes.axvline(0.0, color=GREY, linewidth=0.8)
+    axes.set_yticks(places, [plain(part.name) for part in parts])
+    axes.invert_yaxis()
+    axes.set_xlabel(explanation.unit)
+    axes.set_title(plain(explanation.title), loc="left", fontsize=10)
+    tidy(axes)
     return finished(figure, path)
 
 
