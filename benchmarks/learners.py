@@ -22,7 +22,7 @@ os.environ["EDGEWISE_BACKEND"] = "numba"
 import numpy as np
 
 from edgewise import AdaBoostMH, Callback, datasets
-from edgewise.kernels.engine import CompiledKernels
+from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.learners import Learner, Product, Stump, Tree
 
 LEARNERS = {
@@ -74,17 +74,17 @@ class Rounds(Callback):
 
 def counted(learner: Learner, n_rounds: int, X: Any, y: Any) -> tuple[AdaBoostMH, Rounds]:
     """Train a model; return it with what its rounds took."""
-    rounds, plain = Rounds(), CompiledKernels.search
+    rounds, plain = Rounds(), NumbaBackend.search
 
     def search(self: Any, columns: Any, problem: Any, *settings: Any, **named: Any) -> Any:
         rounds.count(problem)
         return plain(self, columns, problem, *settings, **named)
 
-    CompiledKernels.search = search  # type: ignore[method-assign]
+    NumbaBackend.search = search  # type: ignore[method-assign]
     try:
         model = AdaBoostMH(learner, n_rounds=n_rounds, n_jobs=1, callbacks=[rounds]).fit(X, y)
     finally:
-        CompiledKernels.search = plain  # type: ignore[method-assign]
+        NumbaBackend.search = plain  # type: ignore[method-assign]
     return model, rounds
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from edgewise.backend.arithmetic import fixed
+from edgewise.backend.base import State, Step
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import State, Step, TwinKernels, fixed
 from edgewise.model import StumpTerms
 
 # The first example of a test may import libraries; time says nothing about behaviour.
@@ -36,7 +38,7 @@ class Problem:
         """Return the state of these weights, ready for a search."""
         state = self.fresh_state(mass_column)
         everywhere = np.ones((1, len(self.X)), dtype=np.int8)
-        TwinKernels(self.binned).advance(state, everywhere, Step.none(len(self.labels)))
+        ReferenceBackend(self.binned).advance(state, everywhere, Step.none(len(self.labels)))
         return state
 
     def rows(self, rows):

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
+from edgewise.backend.base import State, Step
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import SEARCH_SCALE, State, Step, TwinKernels
-from edgewise.kernels.fixed_point import GAIN_SCALE
 from edgewise.learners import Round
 from edgewise.search import Exhaustive
 
@@ -40,16 +41,16 @@ class Small:
         target, row_mass = np.full(n, -1, np.int32), np.full(n, 2**62 // n)
         state = State(labels, target, row_mass, weights.copy(), mass_column)
         everywhere = np.ones((1, n), dtype=np.int8)
-        TwinKernels(self.binned).advance(state, everywhere, Step.none(len(labels)))
+        ReferenceBackend(self.binned).advance(state, everywhere, Step.none(len(labels)))
         return state
 
-    def round(self, kernels=None, rng=None, problem=None, **settings):
+    def round(self, backend=None, rng=None, problem=None, **settings):
         """Return the round of these weights."""
         rng = np.random.default_rng(0) if rng is None else rng
-        kernels = TwinKernels(self.binned) if kernels is None else kernels
+        backend = ReferenceBackend(self.binned) if backend is None else backend
         if problem is None:
             problem = self.state(mass_column=settings.get("gain", False)).problem()
-        return Round(kernels, problem, lambda: rng, **settings)
+        return Round(backend, problem, lambda: rng, **settings)
 
     def find(self, learner, search=None, seed=0, t=0, **settings):
         """Return what a learner finds in a round."""

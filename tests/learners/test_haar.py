@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH, load
+from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.data.filters import Filters
-from edgewise.kernels.engine import CompiledKernels
 from edgewise.learners import Haar, Product, Stump, Tree, learner_named
 from edgewise.search import Lazy
 
@@ -150,8 +150,8 @@ def test_compiled_kernels_find_the_same_filters(images_of, learner, search):
     for seed in range(3):
         problem, _ = images_of(seed, shape=(6, 6), n=40)
         plain = problem.find(learner, search=search)
-        with closing(CompiledKernels(problem.binned)) as kernels:
-            found = problem.find(learner, search=search, kernels=kernels)
+        with closing(NumbaBackend(problem.binned)) as backend:
+            found = problem.find(learner, search=search, backend=backend)
         assert found.edge == plain.edge
         assert np.array_equal(
             found.rule.outputs(problem.binned), plain.rule.outputs(problem.binned)

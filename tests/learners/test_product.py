@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH
-from edgewise.kernels import LEARN, TwinKernels
-from edgewise.kernels.engine import CompiledKernels
+from edgewise.backend.base import LEARN
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.learners import Indicator, Product, Selector, Stump, Tree, learner_named
 from edgewise.model import ProductRule
 
@@ -169,13 +170,13 @@ def test_each_term_sees_the_labels_times_the_other_terms(random_small, shape):
     assert second.signed_totals.tolist() == problem.state(relabelled).signed_totals.tolist()
 
 
-def assert_same_search(kernels, columns, ours, theirs, **settings):
+def assert_same_search(backend, columns, ours, theirs, **settings):
     """Compare two problems by what they sum to and what a search finds in them."""
     assert ours.signed_totals.tolist() == theirs.signed_totals.tolist()
     assert ours.signed_masses.tolist() == theirs.signed_masses.tolist()
     found = []
     for problem in (ours, theirs):
-        one = kernels.search(columns, problem, score_edges=True, **settings)
+        one = backend.search(columns, problem, score_edges=True, **settings)
         parts = (one.edges, one.first, one.missing, one.score_edges)
         found.append([part.tolist() for part in parts])
     assert found[0] == found[1]
@@ -184,24 +185,24 @@ def assert_same_search(kernels, columns, ours, theirs, **settings):
 @given(shapes, st.sampled_from([LEARN, -1, 0, 1]))
 def test_virtual_labels_are_the_labels_times_signs(random_small, shape, absent):
     problem = random_small(**shape)
-    kernels, columns = TwinKernels(problem.binned), problem.binned.splittable
+    backend, columns = ReferenceBackend(problem.binned), problem.binned.splittable
     assume(len(columns))
     signs = np.random.default_rng(0).choice([-1, 1], size=len(problem.X)).astype(np.int8)
-    flipped = kernels.flip(problem.state().problem(), signs)
+    flipped = backend.flip(problem.state().problem(), signs)
     relabelled = problem.state(problem.labels * signs).problem()
-    assert_same_search(kernels, columns, flipped, relabelled, absent=absent)
+    assert_same_search(backend, columns, flipped, relabelled, absent=absent)
 
 
 @given(shapes)
 def test_a_sign_of_zero_takes_a_row_out(random_small, shape):
     problem = random_small(**shape)
-    kernels, columns = TwinKernels(problem.binned), problem.binned.splittable
+    backend, columns = ReferenceBackend(problem.binned), problem.binned.splittable
     assume(len(columns))
     signs = np.random.default_rng(1).choice([-1, 0, 1], size=len(problem.X)).astype(np.int8)
-    flipped = kernels.flip(problem.state().problem(), signs)
+    flipped = backend.flip(problem.state().problem(), signs)
     labels = problem.labels * np.where(signs == 0, 1, signs)
     without = problem.state(labels, problem.weights * np.abs(signs)).problem()
-    assert_same_search(kernels, columns, flipped, without)
+    assert_same_search(backend, columns, flipped, without)
 
 
 @pytest.mark.parametrize("zeros", [False, True])
@@ -213,9 +214,9 @@ def test_virtual_labels_compiled(random_small, n_scores, zeros):
         signs = np.random.default_rng(seed).choice(choices, size=25).astype(np.int8)
         labels = problem.labels * np.where(signs == 0, 1, signs)
         relabelled = problem.state(labels, problem.weights * np.abs(signs)).problem()
-        with closing(CompiledKernels(problem.binned)) as kernels:
-            flipped = kernels.flip(problem.state().problem(), signs)
-            assert_same_search(kernels, problem.binned.splittable, flipped, relabelled)
+        with closing(NumbaBackend(problem.binned)) as backend:
+            flipped = backend.flip(problem.state().problem(), signs)
+            assert_same_search(backend, problem.binned.splittable, flipped, relabelled)
 
 
 @pytest.mark.parametrize("kind", ["numeric", "categorical"])
@@ -227,7 +228,7 @@ def test_on_some_of_the_rows_the_product_is_that_of_those_rows(random_small, sma
             seed, n=30, numeric=3 - categorical, categorical=categorical, n_scores=2
         )
         rows = np.sort(np.random.default_rng(seed).choice(30, 18, replace=False)).astype(np.int32)
-        part = TwinKernels(problem.binned).within(problem.state().problem(), rows)
+        part = ReferenceBackend(problem.binned).within(problem.state().problem(), rows)
         weights = np.zeros_like(problem.weights)
         weights[:, rows] = problem.weights[:, rows]
         learner = Product(Selector() if kind == "categorical" else Stump(), n_terms=2)
@@ -337,8 +338,8 @@ def test_a_stump_that_abstains_is_the_best_of_all_compiled(
         problem = random_small(seed, n=20, numeric=4, n_scores=n_scores, missing=True)
         for constant in (False, True):
             phis = abstaining_phis(problem, all_cuts, constant)
-            with closing(CompiledKernels(problem.binned)) as kernels:
-                found = problem.find(Stump(constant, missing="abstain"), kernels=kernels)
+            with closing(NumbaBackend(problem.binned)) as backend:
+                found = problem.find(Stump(constant, missing="abstain"), backend=backend)
             assert problem.units(found.edge) == max(edge_of(phi, problem.signed) for phi in phis)
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.backend.base import State, Step
+from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import State, Step, TwinKernels
-from edgewise.kernels.twins import unpacked
 from edgewise.learners import Best, Indicator, Product, Round, Stump, Tree, learner_named
 from edgewise.model import EVERYWHERE, Cut, PerScore
 from edgewise.search import Exhaustive
@@ -37,7 +37,9 @@ def ready(learner, binned):
 
 
 def round_of(binned, state, **settings):
-    return Round(TwinKernels(binned), state.problem(), lambda: np.random.default_rng(0), **settings)
+    return Round(
+        ReferenceBackend(binned), state.problem(), lambda: np.random.default_rng(0), **settings
+    )
 
 
 def outputs(X, column, threshold, missing):
@@ -113,7 +115,7 @@ def state_of(binned, labels):
     mass = np.full(n, 2**62 // n)
     state = State(labels, np.full(n, -1, np.int32), mass, np.full(labels.shape, 2.0**-8))
     everywhere = np.ones((1, n), np.int8)
-    TwinKernels(binned).advance(state, everywhere, Step.none(n_scores))
+    ReferenceBackend(binned).advance(state, everywhere, Step.none(n_scores))
     return state
 
 
@@ -162,8 +164,8 @@ def test_missing_values_without_weight_go_to_the_positive_side():
         np.array([[-1, 1, 1]], np.int8), np.full(3, -1, np.int32), np.full(3, 2**60),
         np.array([[0.5, 0.5, 0.0]]),
     )  # fmt: skip
-    kernels = TwinKernels(binned)
-    kernels.advance(state, np.ones((1, 3), np.int8), Step.none(1))
+    backend = ReferenceBackend(binned)
+    backend.advance(state, np.ones((1, 3), np.int8), Step.none(1))
     found = ready(Stump(), binned).find(round_of(binned, state))
     assert found.rule == Cut(0, 1.5, 1)
 
@@ -265,7 +267,7 @@ def test_learners_have_names(make_problem):
     assert stump.constant is True
     assert learner_named(Stump(constant=False)).constant is False
     product, tree = learner_named("product", binned), learner_named("tree", binned)
-    assert (type(product), type(product.base), product.terms) == (Product, Stump, 3)
+    assert (type(product), type(product.base), product.n_terms) == (Product, Stump, 3)
     assert (type(tree), type(tree.base), tree.leaves) == (Tree, Stump, 8)
 
 

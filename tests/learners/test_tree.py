@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from edgewise import AdaBoostMH
+from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import Aligned, as_table
-from edgewise.kernels.engine import CompiledKernels
 from edgewise.learners import Best, Indicator, Product, Selector, Stump, Tree, learner_named
 from edgewise.model import ProductRule, Subset, TreeRule
 
@@ -151,8 +151,8 @@ def test_compiled_kernels_grow_the_same_tree(random_small, base, n_scores):
         )
         learner = Tree(base, max_leaf_nodes=8)
         plain = problem.find(learner)
-        with closing(CompiledKernels(problem.binned)) as kernels:
-            found = problem.find(learner, kernels=kernels)
+        with closing(NumbaBackend(problem.binned)) as backend:
+            found = problem.find(learner, backend=backend)
         assert found.edge == plain.edge
         assert np.array_equal(outputs_of(found, problem), outputs_of(plain, problem))
 
@@ -294,8 +294,8 @@ def test_by_gain_compiled_kernels_grow_the_same_tree(random_small, base, n_score
         )
         plain = problem.find(learner, real_votes=True)
         for n_jobs in (1, 2):
-            with closing(CompiledKernels(problem.binned, n_jobs)) as kernels:
-                found = problem.find(learner, kernels=kernels, real_votes=True)
+            with closing(NumbaBackend(problem.binned, n_jobs)) as backend:
+                found = problem.find(learner, backend=backend, real_votes=True)
             assert found.edge == plain.edge
             assert np.array_equal(found.outputs, plain.outputs)
             assert np.array_equal(found.rule.leaves, plain.rule.leaves)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from edgewise.backend.numba import score as compiled
+from edgewise.backend.reference.engine import score
 from edgewise.data import Aligned, as_table
-from edgewise.kernels import compiled
-from edgewise.kernels.twins import score
 from edgewise.model import StumpTerms, collapse
 
 FORMS = [(1, False), (3, False), (3, True)]

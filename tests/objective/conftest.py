@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from edgewise.kernels import TwinKernels
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.learners import Stump
 from edgewise.objective import Hamming, Settings, Targets
 from edgewise.search import Exhaustive
@@ -38,14 +38,14 @@ def _make_targets(seed, problem, weighting="balanced"):
 
 
 def _make_objective(
-    problem, targets, votes="discrete", factorized=True, kernels=TwinKernels, **settings
+    problem, targets, votes="discrete", factorized=True, backend=ReferenceBackend, **settings
 ):
-    return Hamming(kernels(problem.binned), targets, Settings(votes, factorized, **settings))
+    return Hamming(backend(problem.binned), targets, Settings(votes, factorized, **settings))
 
 
 def _boost(objective, n_rounds, *learners):
     """Yield the rounds, fewer where there is no edge; several learners take turns."""
-    table = objective.kernels.table
+    table = objective.backend.table
     ready = [learner.ready(table, Exhaustive(), seed=0) for learner in learners or [Stump()]]
     for t in range(n_rounds):
         chosen = _choose(objective, ready[t % len(ready)], t)
@@ -61,7 +61,7 @@ def _choose(objective, learner, t):
     for everything in (False, True):
         found = objective.find(learner, t, everything)
         if found is not None:
-            outputs = found.rule.outputs(objective.kernels.table)
+            outputs = found.rule.outputs(objective.backend.table)
             vote = objective.vote(found, outputs)
             if vote is not None:
                 return outputs, vote

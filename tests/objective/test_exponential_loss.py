@@ -6,7 +6,7 @@ Kégl and Busa-Fekete 2009a section 2.1.
 import numpy as np
 import pytest
 
-from edgewise.kernels.engine import CompiledKernels
+from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.learners import Found
 from edgewise.model import EVERYWHERE
 
@@ -192,11 +192,11 @@ def test_refresh_brings_back_weights_that_vanished(make_problem, make_targets, m
 
 @either_form
 @every_rule
-@pytest.mark.parametrize("kernels", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_permuted_rows_give_the_same_rounds_bit_for_bit(
-    make_problem, make_targets, make_objective, boost, votes, factorized, kernels
+    make_problem, make_targets, make_objective, boost, votes, factorized, backend
 ):
-    choice = {} if kernels == "numpy" else {"kernels": CompiledKernels}
+    choice = {} if backend == "numpy" else {"backend": NumbaBackend}
     problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)

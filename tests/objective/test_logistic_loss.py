@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH
-from edgewise.kernels.engine import CompiledKernels
+from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.learners import Product, Stump, Tree
 
 KINDS = {
@@ -117,12 +117,12 @@ def test_energy_and_edge_are_what_their_definitions_say(train, form):
 
 
 @every_form
-@pytest.mark.parametrize("kernels", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_permuted_rows_give_the_same_rounds_bit_for_bit(
-    make_problem, make_targets, make_objective, boost, form, kernels
+    make_problem, make_targets, make_objective, boost, form, backend
 ):
     learner, votes, factorized = FORMS[form]
-    choice = {} if kernels == "numpy" else {"kernels": CompiledKernels}
+    choice = {} if backend == "numpy" else {"backend": NumbaBackend}
     problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)

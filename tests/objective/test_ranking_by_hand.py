@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 
 from edgewise import RankBoost
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_layout
-from edgewise.kernels import GradedLists, PairList, TwinKernels
-from edgewise.kernels.engine import CompiledKernels
 from edgewise.learners import Stump
 from edgewise.model import Cut
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.lists import GradedLists
+from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
 # Two queries of three documents. A pair counts by the weights of both documents and the difference
@@ -56,33 +58,33 @@ PI_3 = np.array([-2 / S - 4, 2 / S - S, 4 + S, -4 / S, 2 / S, 2 / S]) / N
 
 
 @pytest.fixture(params=["numpy", "numba"])
-def kernels(request):
+def backend(request):
     table = as_table(X)
     binned = encode(table, fit_bins(table, None, 256))
     if request.param == "numpy":
-        yield TwinKernels(binned)
+        yield ReferenceBackend(binned)
     else:
-        with closing(CompiledKernels(binned)) as compiled:
+        with closing(NumbaBackend(binned)) as compiled:
             yield compiled
 
 
 @pytest.fixture(params=["lists", "pairs"])
-def take(request, kernels):
+def take(request, backend):
     """Return a function that makes an objective, and one that takes a round of it."""
     if request.param == "lists":
         layout = graded_layout(np.arange(6), GRADES, QUERY, "difference", WEIGHTS)
-        feedback = GradedLists(layout, kernels)
+        feedback = GradedLists(layout, backend)
     else:
         worse, better, weights = (np.array(part) for part in zip(*PAIRS, strict=True))
         feedback = PairList(np.arange(6, dtype=np.int32), worse, better, weights / 3.0)
-    learner = Stump(constant=False).ready(kernels.table, Exhaustive(), seed=0)
+    learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
 
     def start(*settings):
-        objective = Ranking(kernels, feedback, RankSettings(*settings))
+        objective = Ranking(backend, feedback, RankSettings(*settings))
 
         def round():
             found = objective.find(learner, 0)
-            outputs = found.rule.outputs(kernels.table)
+            outputs = found.rule.outputs(backend.table)
             vote = objective.vote(found, outputs)
             return found.rule, vote, objective.advance(outputs, vote, found.rule)
 

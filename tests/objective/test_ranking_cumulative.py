@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from edgewise import RankBoost, Stump
+from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import SEARCH_SCALE
 from edgewise.model import Cut, Subset
 from edgewise.objective import Cumulative, edge_limit
 

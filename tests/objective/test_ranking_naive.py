@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_feedback, graded_layout
-from edgewise.kernels import GradedLists, PairList, TwinKernels
-from edgewise.kernels.engine import CompiledKernels
 from edgewise.learners import Stump
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.lists import GradedLists
+from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
 POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
@@ -112,13 +114,13 @@ class Case:
     def n(self):
         return len(self.X)
 
-    def feedback(self, form, kernels):
+    def feedback(self, form, backend):
         """Return the pairs as lists or as pairs."""
         if form == "lists":
             pair_weight, query_weight = self.settings
             rows = np.arange(self.n)
             layout = graded_layout(rows, self.grades, self.query, pair_weight, self.weights)
-            return GradedLists(layout, kernels, POWERS[query_weight], self.factors)
+            return GradedLists(layout, backend, POWERS[query_weight], self.factors)
         worse, better, weights = (np.array(part) for part in zip(*self.pairs, strict=True))
         rows, places = np.unique([worse, better], return_inverse=True)
         worse, better = places.reshape(2, -1)
@@ -135,9 +137,9 @@ class Case:
                     yield (j, threshold, side), h
 
 
-def rounds(case, kernels, form, n_rounds, missing="learn", **options):
+def rounds(case, backend, form, n_rounds, missing="learn", **options):
     """Yield the objective before each round, the rule, h of every document, vote and progress."""
-    objective = Ranking(kernels, case.feedback(form, kernels), RankSettings(**options))
+    objective = Ranking(backend, case.feedback(form, backend), RankSettings(**options))
     learner = Stump(constant=False, missing=missing).ready(case.binned, Exhaustive(), seed=0)
     for t in range(n_rounds):
         found = objective.find(learner, t)
@@ -180,8 +182,8 @@ forms = st.sampled_from(["lists", "pairs"])
 sides = st.sampled_from(["learn", "low", "high"])
 
 
-def assert_figure(naive, case, kernels, form, **options):
-    for objective, _, h, vote in rounds(case, kernels, form, 8, learning_rate=0.8, **options):
+def assert_figure(naive, case, backend, form, **options):
+    for objective, _, h, vote in rounds(case, backend, form, 8, learning_rate=0.8, **options):
         pi = naive.potentials(case.n)
         np.testing.assert_allclose(pi_of(objective, case.n), pi, rtol=0, atol=1e-12)
         assert vote.edge == pytest.approx(pi @ h, abs=1e-12)
@@ -191,14 +193,14 @@ def assert_figure(naive, case, kernels, form, **options):
 
 @given(cases, forms)
 def test_figure_4_1(case, form):
-    assert_figure(General(case.pairs), case, TwinKernels(case.binned), form)
+    assert_figure(General(case.pairs), case, ReferenceBackend(case.binned), form)
 
 
 @given(st.integers(0, 10**6), st.integers(3, 20))
 def test_figure_4_2(seed, n):
     case = Case(seed, n, n_queries=1, grades=2)
     for form in ("lists", "pairs"):
-        assert_figure(Bipartite(case.grades), case, TwinKernels(case.binned), form)
+        assert_figure(Bipartite(case.grades), case, ReferenceBackend(case.binned), form)
 
 
 @pytest.mark.parametrize("pair_weight", ["equal", "difference"])
@@ -206,9 +208,9 @@ def test_figure_4_2(seed, n):
 def test_figure_4_1_compiled(pair_weight, query_weight):
     for seed in range(5):
         case = Case(seed, 30, 3, 4, pair_weight, query_weight, seed % 2 == 1)
-        with closing(CompiledKernels(case.binned)) as kernels:
+        with closing(NumbaBackend(case.binned)) as backend:
             for form in ("lists", "pairs"):
-                assert_figure(General(case.pairs), case, kernels, form)
+                assert_figure(General(case.pairs), case, backend, form)
 
 
 @pytest.mark.parametrize("criterion", ["edge", "energy"])
@@ -219,7 +221,7 @@ def test_exact_steps(criterion):
         case = Case(seed, 40, 3, 3, "difference", "root", True)
         naive = General(case.pairs)
         options = {"criterion": criterion, "step": "exact"}
-        for _, _, h, vote in rounds(case, TwinKernels(case.binned), "lists", 8, **options):
+        for _, _, h, vote in rounds(case, ReferenceBackend(case.binned), "lists", 8, **options):
             minus, plus = naive.sides(h)
             least = 1e-3 * max(minus, plus)
             alpha = 0.5 * math.log(max(minus, least) / max(plus, least))
@@ -241,10 +243,10 @@ def assert_largest(scores, chosen, room):
         assert chosen == ranked[-1]
 
 
-def assert_largest_edges(case, kernels, form, missing):
+def assert_largest_edges(case, backend, form, missing):
     """Figure 4-3: the weak learner maximises |r|."""
     naive = General(case.pairs)
-    for _, rule, h, vote in rounds(case, kernels, form, 5, missing):
+    for _, rule, h, vote in rounds(case, backend, form, 5, missing):
         pi = naive.potentials(case.n)
         sizes = {name: abs(pi @ one) for name, one in case.cuts(missing)}
         # Potentials are rounded to 2**-30 for the search.
@@ -252,10 +254,10 @@ def assert_largest_edges(case, kernels, form, missing):
         naive.step(2 * vote.coefficients[0], h)
 
 
-def assert_least_energies(case, kernels, form, missing, n_rounds=5):
+def assert_least_energies(case, backend, form, missing, n_rounds=5):
     naive = General(case.pairs)
     options = {"criterion": "energy", "step": "exact"}
-    for _, rule, h, vote in rounds(case, kernels, form, n_rounds, missing, **options):
+    for _, rule, h, vote in rounds(case, backend, form, n_rounds, missing, **options):
         falls = {}
         for name, one in case.cuts(missing):
             minus, plus = naive.sides(one)
@@ -267,13 +269,13 @@ def assert_least_energies(case, kernels, form, missing, n_rounds=5):
 
 @given(cases, forms, sides)
 def test_figure_4_3(case, form, missing):
-    assert_largest_edges(case, TwinKernels(case.binned), form, missing)
+    assert_largest_edges(case, ReferenceBackend(case.binned), form, missing)
 
 
 @settings(max_examples=50)
 @given(cases, forms, sides)
 def test_the_second_method_finds_the_least_energy(case, form, missing):
-    assert_least_energies(case, TwinKernels(case.binned), form, missing)
+    assert_least_energies(case, ReferenceBackend(case.binned), form, missing)
 
 
 @pytest.mark.parametrize("missing", ["learn", "low", "high"])
@@ -282,8 +284,8 @@ def test_the_second_method_finds_the_least_energy(case, form, missing):
 def test_both_methods_compiled(check, form, missing):
     for seed in range(4):
         case = Case(seed, 30, 3, 3, "difference", "root", seed % 2 == 1)
-        with closing(CompiledKernels(case.binned, n_jobs=2)) as kernels:
-            check(case, kernels, form, missing)
+        with closing(NumbaBackend(case.binned, n_jobs=2)) as backend:
+            check(case, backend, form, missing)
 
 
 def test_the_second_method_where_scores_are_far_apart():
@@ -294,8 +296,8 @@ def test_the_second_method_where_scores_are_far_apart():
     case.X = np.arange(12.0)[:, None]
     table = as_table(case.X)
     case.binned = encode(table, fit_bins(table, None, 256))
-    assert_least_energies(case, TwinKernels(case.binned), "pairs", "learn", 25)
-    assert_least_energies(case, TwinKernels(case.binned), "lists", "learn", 25)
+    assert_least_energies(case, ReferenceBackend(case.binned), "pairs", "learn", 25)
+    assert_least_energies(case, ReferenceBackend(case.binned), "lists", "learn", 25)
 
 
 def test_no_rule_without_an_edge():
@@ -303,17 +305,17 @@ def test_no_rule_without_an_edge():
     X = np.array([[1.0], [2.0], [1.0], [2.0]])
     table = as_table(X)
     binned = encode(table, fit_bins(table, None, 256))
-    kernels = TwinKernels(binned)
-    feedback = graded_feedback(kernels, np.arange(4), np.array([0.0, 0, 1, 1]), np.zeros(4, int))
+    backend = ReferenceBackend(binned)
+    feedback = graded_feedback(backend, np.arange(4), np.array([0.0, 0, 1, 1]), np.zeros(4, int))
     learner = Stump(constant=False).ready(binned, Exhaustive(), seed=0)
     for criterion in ("edge", "energy"):
-        assert Ranking(kernels, feedback, RankSettings(criterion)).find(learner, 0) is None
+        assert Ranking(backend, feedback, RankSettings(criterion)).find(learner, 0) is None
 
 
 @settings(max_examples=50)
 @given(cases)
 def test_the_energy_only_falls(case):
     for options in ({}, {"criterion": "energy", "step": "exact"}):
-        taken = rounds(case, TwinKernels(case.binned), "lists", 8, **options)
+        taken = rounds(case, ReferenceBackend(case.binned), "lists", 8, **options)
         seen = [objective.weighed.energy for objective, *_ in taken]
         assert all(later < earlier for earlier, later in pairwise(seen))

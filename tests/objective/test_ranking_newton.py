@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
 from edgewise import RankBoost
-from edgewise.kernels import Moments
 from edgewise.model import Linear
+from edgewise.objective.feedback import Moments
 from edgewise.objective.newton import best_step
 
 LARGEST = 0.5 * math.log(1000)

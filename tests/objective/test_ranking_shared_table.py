@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from edgewise import RankBoost
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Run, Task, TermList, boost
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_feedback
-from edgewise.kernels import PairList, TwinKernels
-from edgewise.kernels.engine import CompiledKernels
 from edgewise.learners import Stump
 from edgewise.model import StumpTerms
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
 # Movies that some of the viewers have rated; each viewer's own ratings are a ranker's grades.
@@ -34,11 +35,11 @@ WHOLE = binned(as_table(X))
 
 
 @pytest.fixture(params=["numpy", "numba"])
-def kernels(request):
+def backend(request):
     if request.param == "numpy":
-        yield TwinKernels(WHOLE)
+        yield ReferenceBackend(WHOLE)
     else:
-        with closing(CompiledKernels(WHOLE)) as compiled:
+        with closing(NumbaBackend(WHOLE)) as compiled:
             yield compiled
 
 
@@ -52,13 +53,13 @@ def no_binning(monkeypatch):
     return monkeypatch
 
 
-def train(kernels, feedback, settings, n_rounds=6):
+def train(backend, feedback, settings, n_rounds=6):
     """Return the terms and the history of a ranker."""
-    objective = Ranking(kernels, feedback, settings)
-    learner = Stump(constant=False).ready(kernels.table, Exhaustive(), seed=0)
+    objective = Ranking(backend, feedback, settings)
+    learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
     terms, history = TermList(StumpTerms.empty(1, 1)), History(RANKING)
     run = Run(n_rounds, history, save=print)
-    boost(Task(kernels.table, objective, learner), terms, run, [])
+    boost(Task(backend.table, objective, learner), terms, run, [])
     return terms.pack(), history
 
 
@@ -68,8 +69,8 @@ def assert_same(ours, theirs):
     np.testing.assert_array_equal(ours[1].to_array(), theirs[1].to_array())
 
 
-def lists(kernels, rows, grades):
-    return graded_feedback(kernels, rows, grades.astype(float), np.zeros(len(rows), int))
+def lists(backend, rows, grades):
+    return graded_feedback(backend, rows, grades.astype(float), np.zeros(len(rows), int))
 
 
 @pytest.mark.parametrize(
@@ -78,35 +79,35 @@ def lists(kernels, rows, grades):
     ids=["edge", "energy"],
 )
 def test_a_ranker_of_some_rows_is_the_one_of_these_rows_alone(
-    kernels, no_binning, settings, n_rankers
+    backend, no_binning, settings, n_rankers
 ):
     shared = [
-        train(kernels, lists(kernels, rows, grades), settings)
+        train(backend, lists(backend, rows, grades), settings)
         for rows, grades in zip(VIEWERS[:n_rankers], GRADES, strict=False)
     ]
     no_binning.undo()
     assert sum(len(terms) for terms, _ in shared) > 4 * n_rankers
     for rows, grades, ranker in zip(VIEWERS, GRADES, shared, strict=False):
-        alone = TwinKernels(binned(as_table(X[rows])))
+        alone = ReferenceBackend(binned(as_table(X[rows])))
         assert_same(ranker, train(alone, lists(alone, np.arange(len(rows)), grades), settings))
 
 
-def test_pairs_of_some_rows(kernels, no_binning):
+def test_pairs_of_some_rows(backend, no_binning):
     some = VIEWERS[0].astype(np.int32)
     worse, better = np.arange(0, len(some) - 1, 2), np.arange(1, len(some), 2)
     weights = np.arange(1.0, len(worse) + 1)
     feedback = PairList(some, worse, better, weights)
-    ranker = train(kernels, feedback, RankSettings())
+    ranker = train(backend, feedback, RankSettings())
     no_binning.undo()
-    alone = TwinKernels(binned(as_table(X[some])))
+    alone = ReferenceBackend(binned(as_table(X[some])))
     rows = np.arange(len(some), dtype=np.int32)
     assert_same(ranker, train(alone, PairList(rows, worse, better, weights), RankSettings()))
 
 
-def test_the_estimator_makes_the_same_rankers(kernels):
+def test_the_estimator_makes_the_same_rankers(backend):
     # Its thresholds are between the values of these rows, so rules are compared by what they say.
     for rows, grades in zip(VIEWERS[:12], GRADES, strict=False):
-        terms, history = train(kernels, lists(kernels, rows, grades), RankSettings(), 10)
+        terms, history = train(backend, lists(backend, rows, grades), RankSettings(), 10)
         model = RankBoost(
             n_rounds=10, learning_rate=1.0, monotonic_cst="none", pair_weight="equal",
             query_weight="pairs",

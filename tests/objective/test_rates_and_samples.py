@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise.kernels import TwinKernels
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.learners import Stump, Tree
 from edgewise.search import Exhaustive
 
@@ -13,9 +13,9 @@ LOSSES = ["exponential", "logistic"]
 
 @pytest.fixture
 def start(make_problem, make_targets, make_objective):
-    def make(votes="discrete", kernels=TwinKernels, n=80, **settings):
+    def make(votes="discrete", backend=ReferenceBackend, n=80, **settings):
         problem = make_problem(4, n=n, n_scores=3)
-        return make_objective(problem, make_targets(4, problem), votes, kernels=kernels, **settings)
+        return make_objective(problem, make_targets(4, problem), votes, backend=backend, **settings)
 
     return make
 
@@ -60,8 +60,8 @@ def test_the_exponential_loss_is_the_product_of_the_energies_at_any_rate(start, 
         assert step.progress.hamming_loss <= product * (1 + 1e-9)
 
 
-class Watched(TwinKernels):
-    """Kernels that tell which rows they were asked to look at."""
+class Watched(ReferenceBackend):
+    """Backend that tell which rows they were asked to look at."""
 
     def __init__(self, table):
         super().__init__(table)
@@ -74,23 +74,23 @@ class Watched(TwinKernels):
 
 def drawn(objective, rounds):
     """Return the rows that each of some rounds looks at."""
-    learner = Stump().ready(objective.kernels.table, Exhaustive(), seed=0)
-    objective.kernels.rows.clear()
+    learner = Stump().ready(objective.backend.table, Exhaustive(), seed=0)
+    objective.backend.rows.clear()
     for t in rounds:
         objective.find(learner, t)
-    return [rows.tolist() for rows in objective.kernels.rows]
+    return [rows.tolist() for rows in objective.backend.rows]
 
 
 @pytest.mark.parametrize(("share", "n_drawn"), [(0.5, 40), (0.3, 24), (0.99, 79), (1e-6, 1)])
 def test_a_sample_has_its_share_of_the_rows_each_once(start, share, n_drawn):
-    for rows in drawn(start(kernels=Watched, subsample=share), range(5)):
+    for rows in drawn(start(backend=Watched, subsample=share), range(5)):
         assert len(rows) == n_drawn
         assert sorted(set(rows)) == rows
         assert 0 <= rows[0] <= rows[-1] < 80
 
 
 def test_samples_depend_on_the_seed_and_the_round_only(start, boost):
-    settings = {"kernels": Watched, "subsample": 0.4}
+    settings = {"backend": Watched, "subsample": 0.4}
     one, other = start(seed=7, **settings), start(seed=7, loss="logistic", **settings)
     straight = drawn(one, range(6))
     assert len({tuple(rows) for rows in straight}) == 6
@@ -102,35 +102,35 @@ def test_samples_depend_on_the_seed_and_the_round_only(start, boost):
 
 
 def test_all_rows_are_looked_at_where_that_is_asked_for(start):
-    objective = start(kernels=Watched, subsample=0.4)
-    learner = Stump().ready(objective.kernels.table, Exhaustive(), seed=0)
+    objective = start(backend=Watched, subsample=0.4)
+    learner = Stump().ready(objective.backend.table, Exhaustive(), seed=0)
     everything = objective.find(learner, 0, everything=True)
-    assert objective.kernels.rows == []
+    assert objective.backend.rows == []
     assert everything.rule == start().find(learner, 0).rule
-    assert drawn(start(kernels=Watched), range(3)) == []
+    assert drawn(start(backend=Watched), range(3)) == []
 
 
 def test_a_rule_is_the_best_on_its_sample_and_its_step_that_of_all_rows(start, make_problem):
-    objective = start(kernels=Watched, subsample=0.5)
-    table = objective.kernels.table
+    objective = start(backend=Watched, subsample=0.5)
+    table = objective.backend.table
     learner = Stump().ready(table, Exhaustive(), seed=0)
     found = objective.find(learner, 0)
-    (rows,) = objective.kernels.rows
+    (rows,) = objective.backend.rows
     sample = make_problem(4, n=80, n_scores=3).rows(rows)
     sample.weights[:] = objective.state.weights[:, rows]
-    best = TwinKernels(sample.binned).search(table.splittable, sample.state().problem())
+    best = ReferenceBackend(sample.binned).search(table.splittable, sample.state().problem())
     assert found.edge == best.edges.max()
     outputs = found.rule.outputs(table)
     vote = objective.vote(found, outputs)
-    full = objective.kernels.edges(objective.state, outputs)
+    full = objective.backend.edges(objective.state, outputs)
     assert vote.edge == pytest.approx(np.abs(full.edges).sum() / full.total, rel=1e-12)
 
 
 def test_a_rule_that_is_wrong_on_all_rows_together_is_no_step(start):
     # Found on a sample of one row, a cut may have no edge on all of them; then there is no vote.
     objective = start(subsample=1e-6, seed=3)
-    learner = Stump().ready(objective.kernels.table, Exhaustive(), seed=0)
+    learner = Stump().ready(objective.backend.table, Exhaustive(), seed=0)
     for t in range(40):
         found = objective.find(learner, t)
-        vote = objective.vote(found, found.rule.outputs(objective.kernels.table))
+        vote = objective.vote(found, found.rule.outputs(objective.backend.table))
         assert vote is None or vote.energy < 1

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import TwinKernels
-from edgewise.kernels.engine import CompiledKernels
 from edgewise.learners import Indicator, Stump, Tree
 from edgewise.objective import Hamming, Settings
 
@@ -78,11 +78,11 @@ def test_real_outputs_have_no_pseudo_weight(train):
 
 
 @pytest.mark.parametrize("turns", TURNS)
-@pytest.mark.parametrize("kernels", ["numpy", "numba"])
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
 def test_permuted_rows_give_the_same_rounds_bit_for_bit(
-    make_problem, make_targets, make_objective, boost, turns, kernels
+    make_problem, make_targets, make_objective, boost, turns, backend
 ):
-    choice = {} if kernels == "numpy" else {"kernels": CompiledKernels}
+    choice = {} if backend == "numpy" else {"backend": NumbaBackend}
     problem = make_problem(3, n=90, n_scores=3, equal_mass=False)
     order = np.random.default_rng(1).permutation(90)
     permuted = problem.rows(order)
@@ -98,9 +98,9 @@ def test_permuted_rows_give_the_same_rounds_bit_for_bit(
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
-@pytest.mark.parametrize("kernels", [TwinKernels, CompiledKernels])
+@pytest.mark.parametrize("backend", [ReferenceBackend, NumbaBackend])
 def test_numbers_for_the_values_of_a_categorical_column(
-    make_problem, make_targets, boost, loss, kernels
+    make_problem, make_targets, boost, loss, backend
 ):
     problem = make_problem(5, n=120, n_scores=3)
     values = np.random.default_rng(5).integers(6, size=(120, 2)) + problem.target[:, None] % 2
@@ -108,7 +108,7 @@ def test_numbers_for_the_values_of_a_categorical_column(
     table = as_table(np.where(values < 0, np.nan, values)).declare([0, 1])
     binned = encode(table, fit_bins(table, None, 256))
     targets = make_targets(5, problem)
-    objective = Hamming(kernels(binned), targets, Settings("real", loss=loss))
+    objective = Hamming(backend(binned), targets, Settings("real", loss=loss))
     first = objective.state.weights.copy()
     n_rounds = 0
     for step in boost(objective, 8, Indicator(values="real")):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.kernels import TwinKernels
 from edgewise.learners import Stump
 from edgewise.model import Cut
 from edgewise.objective import Hamming, Settings, Targets
@@ -26,7 +26,7 @@ def points():
     targets = Targets(
         LABELS, np.array([0, 1, 2], np.int32), np.full(3, 1 / 3), np.array([[0.25] * 3, [0.5] * 3])
     )
-    objective = Hamming(TwinKernels(binned), targets, Settings("discrete"))
+    objective = Hamming(ReferenceBackend(binned), targets, Settings("discrete"))
     learner = Stump().ready(binned, Exhaustive(), seed=0)
 
     def take_round():

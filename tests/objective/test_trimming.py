@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.kernels import SEARCH_SCALE, Step, TwinKernels
-from edgewise.kernels.engine import CompiledKernels
-from edgewise.kernels.twins import unpacked
+from edgewise.backend.arithmetic import SEARCH_SCALE
+from edgewise.backend.base import Step
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.objective import trimming
 from edgewise.objective.trimming import Everything, Heaviest, Sampled, heaviest_rows
 
@@ -60,8 +61,8 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trimming, "_TRY_EVERY", 1)
         given, state = problem_of(make_problem, power, seed, n_scores=n_scores)
-        kernels = TwinKernels(given.binned)
-        look = Heaviest(kernels, least)
+        backend = ReferenceBackend(given.binned)
+        look = Heaviest(backend, least)
         rng = np.random.default_rng(seed)
         for t in range(8):
             problem = state.problem()
@@ -72,13 +73,13 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
             state.weights *= np.exp(rng.normal(size=state.weights.shape))
             state.weights /= state.weights.sum()
             unmoved = np.ones((1, state.n_rows), dtype=np.int8)
-            kernels.advance(state, unmoved, Step.none(n_scores))
+            backend.advance(state, unmoved, Step.none(n_scores))
 
 
 def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     given, state = problem_of(make_problem, 12.0)
-    kernels = TwinKernels(given.binned)
-    look = Heaviest(kernels, 0.8)
+    backend = ReferenceBackend(given.binned)
+    look = Heaviest(backend, 0.8)
     look.follow(state.problem(), 0)
     first = look._part
     assert first is not None
@@ -90,7 +91,7 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     for wanted, kept in ((0.85, True), (0.81, True), (0.79, False)):
         state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
         state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
-        kernels.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(3))
+        backend.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(3))
         look.follow(state.problem(), 1)
         assert (look._part is first) == kept
     assert mass(look.part(state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
@@ -98,14 +99,14 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
 
 def test_a_part_is_looked_for_now_and_then(make_problem):
     given, state = problem_of(make_problem, 0.0)
-    look = Heaviest(TwinKernels(given.binned), 0.8)
+    look = Heaviest(ReferenceBackend(given.binned), 0.8)
     look.follow(state.problem(), 0)
     assert look._part is None
     _, heavy = problem_of(make_problem, 20.0)
     for t in range(1, trimming._TRY_EVERY):
         look.follow(heavy.problem(), t)
         assert look.share == 1.0
-        assert look.part(heavy.problem(), t)[0] is look._kernels
+        assert look.part(heavy.problem(), t)[0] is look._backend
     look.follow(heavy.problem(), trimming._TRY_EVERY)
     assert look._part is not None
     assert look.share < trimming._WORTH
@@ -113,7 +114,7 @@ def test_a_part_is_looked_for_now_and_then(make_problem):
 
 def test_a_part_is_renewed_as_weight_gathers(make_problem):
     given, wide = problem_of(make_problem, 4.0, n=200)
-    look = Heaviest(TwinKernels(given.binned), 0.6)
+    look = Heaviest(ReferenceBackend(given.binned), 0.6)
     look.follow(wide.problem(), 0)
     size = look._part.size
     # Heavier where it was heavy: the part holds still more of the weight, but fewer would do.
@@ -128,10 +129,10 @@ def test_a_part_is_renewed_as_weight_gathers(make_problem):
 @pytest.mark.parametrize("n_scores", [1, 3, 40])
 def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
     given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
-    look = Heaviest(TwinKernels(given.binned), 0.5)
+    look = Heaviest(ReferenceBackend(given.binned), 0.5)
     look.follow(state.problem(), 0)
     assert look.share == 1.0
-    assert look.part(state.problem(), 0)[0] is look._kernels
+    assert look.part(state.problem(), 0)[0] is look._backend
 
 
 # Rows or entries
@@ -143,8 +144,8 @@ def test_entries_where_they_are_fewer(make_problem, mass_column):
     problem = state.problem()
     sizes = np.abs(unpacked(problem))
     found = []
-    for kernels in (TwinKernels(given.binned), CompiledKernels(given.binned)):
-        look = Heaviest(kernels, 0.9)
+    for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
+        look = Heaviest(backend, 0.9)
         look.follow(problem, 0)
         _, part = look.part(problem, 0)
         assert look._part.size < 0.1 * sizes.size
@@ -163,7 +164,7 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
         for one, weights in ((given, given.weights), (other, other.weights)):
             state = one.state()
             np.testing.assert_array_equal(state.weights, weights)
-            look = Heaviest(TwinKernels(one.binned), 0.8)
+            look = Heaviest(ReferenceBackend(one.binned), 0.8)
             look.follow(state.problem(), 0)
             chosen.append((look._part.rows, look.share, look._part.size))
         assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
@@ -172,10 +173,10 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
 
 def test_everything_is_everything(make_problem):
     given, state = problem_of(make_problem, 5.0)
-    kernels, problem = TwinKernels(given.binned), state.problem()
-    look = Everything(kernels)
+    backend, problem = ReferenceBackend(given.binned), state.problem()
+    look = Everything(backend)
     look.follow(problem, 0)
-    assert look.part(problem, 0) == (kernels, problem)
+    assert look.part(problem, 0) == (backend, problem)
     assert look.share == 1.0
 
 
@@ -188,8 +189,8 @@ def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
     given, state = problem_of(make_problem, 3.0, n_scores=n_scores, mass=mass_column)
     problem = state.problem()
     masses = np.abs(unpacked(problem)).sum(axis=1)
-    for kernels in (TwinKernels(given.binned), CompiledKernels(given.binned)):
-        look = Sampled(kernels, 0.5, seed=4)
+    for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
+        look = Sampled(backend, 0.5, seed=4)
         part_kernels, part = look.part(problem, 7)
         assert look.share == 0.5
         sizes = np.abs(unpacked(part)).sum(axis=1)
@@ -209,7 +210,7 @@ def test_heavy_rows_are_drawn_more_often(make_problem):
     given, state = problem_of(make_problem, 6.0, n_scores=1)
     problem = state.problem()
     shares = np.abs(unpacked(problem)).sum(axis=1) / mass(problem)
-    look = Sampled(TwinKernels(given.binned), 1.0, seed=0)
+    look = Sampled(ReferenceBackend(given.binned), 1.0, seed=0)
     sums = np.zeros(1)
     totals = 0
     for t in range(200):
@@ -226,7 +227,9 @@ def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
     problem = state.problem()
 
     def drawn(seed, t):
-        return unpacked(Sampled(TwinKernels(given.binned), 0.3, seed).part(problem, t)[1]).tolist()
+        return unpacked(
+            Sampled(ReferenceBackend(given.binned), 0.3, seed).part(problem, t)[1]
+        ).tolist()
 
     assert drawn(1, 5) == drawn(1, 5)
     assert drawn(1, 5) != drawn(1, 6)
@@ -237,10 +240,10 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     given, state = problem_of(make_problem, 1.0, n_scores=1)
     state.weights[:, ::2] = 0.0
     state.weights /= state.weights.sum()
-    kernels = TwinKernels(given.binned)
-    kernels.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(1))
+    backend = ReferenceBackend(given.binned)
+    backend.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(1))
     problem = state.problem()
-    look = Sampled(kernels, 1.0, seed=0)
+    look = Sampled(backend, 1.0, seed=0)
     for t in range(20):
         part_kernels, part = look.part(problem, t)
         assert (np.abs(unpacked(part)).sum(axis=1) > 0).all()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.kernels import EXACT_SCALE, Edges
+from edgewise.backend.arithmetic import EXACT_SCALE
+from edgewise.backend.base import Edges
 from edgewise.objective import VOTE_RULES
 
 FLOOR = 1e-6

@@ -3,14 +3,28 @@
 import os
 from importlib import import_module
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from edgewise.common.checks import one_of
+
+if TYPE_CHECKING:
+    from edgewise.backend.base import Backend
+    from edgewise.data import BinnedTable
 
 BACKENDS = ("auto", "numpy", "numba")
 
 # NumPy takes about 3 ns for an entry that it visits and compiled code a tenth of that or less;
 # loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
 COMPILE_FROM = 1_000_000_000
+
+# NumPy takes as long for a bin after the histogram as for this many entries of it.
+_VISITS_A_BIN = 40
+
+# The same for a document, a pair of documents, and each grade of the query with most grades.
+_VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
+
+# NumPy's histogram takes some 50 bytes of memory for each value of the table.
+_COMPILE_FROM_VALUES = 4_000_000
 
 
 def use_compiled(visits: float) -> bool:
@@ -30,3 +44,36 @@ def kernels(name: str, visits: float) -> ModuleType:
     """
     kind = "numba" if use_compiled(visits) else "reference"
     return import_module(f"edgewise.backend.{kind}.{name}")
+
+
+def backend_for(
+    table: "BinnedTable",
+    n_scores: int,
+    n_rounds: int,
+    n_jobs: int,
+    layout: Any = None,
+    by_energy: bool = False,
+) -> "Backend":
+    """Return the backend for a training table, compiled where the work is worth it.
+
+    `n_rounds` counts searches of all columns; a round may make several. `layout` is the layout of
+    the graded lists in a ranking problem, whose cuts may be compared `by_energy`.
+    """
+    n_bins = sum(b.n_codes for b in table.bins)
+    visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
+    if layout is not None:
+        n_documents, n_grades = len(layout.rows), len(layout.levels)
+        work = _VISITS_A_DOCUMENT * n_documents + _VISITS_A_PAIR * layout.n_pairs
+        work += _VISITS_A_GRADE * n_grades
+        if by_energy:
+            work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
+        visits += work * float(n_rounds)
+    if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
+        visits = max(visits, COMPILE_FROM)
+    if use_compiled(visits):
+        from edgewise.backend.numba.engine import NumbaBackend
+
+        return NumbaBackend(table, n_jobs)
+    from edgewise.backend.reference.engine import ReferenceBackend
+
+    return ReferenceBackend(table)

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from edgewise.backend.choose import backend_for
 from edgewise.boosting import History, Task, TermList
 from edgewise.data import categories_of, fit_encode
 from edgewise.data.filters import Filters
@@ -28,7 +29,6 @@ from edgewise.estimators.targets import (
     score_offsets,
 )
 from edgewise.estimators.training import Trainable
-from edgewise.kernels import kernels_for
 from edgewise.learners import Goal, learner_named
 from edgewise.model import (
     StumpTerms,
@@ -274,7 +274,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self._link = 1.0 if settings.loss == "logistic" else 2.0
         monitor = make_monitor(held_out, binned, rows.labels, offsets, self._link, self.eval_metric)
         work = self.n_rounds * learner.cost
-        kernels = kernels_for(binned, rows.labels.n_scores, work, n_jobs)
+        kernels = backend_for(binned, rows.labels.n_scores, work, n_jobs)
         try:
             objective = Hamming(kernels, targets, settings, learner.needs_mass)
             search = search_named(self.search)

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.base import Backend
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import Table
 from edgewise.estimators.rows import read_validation
 from edgewise.estimators.targets import read_row_weights
-from edgewise.kernels import GradedLists, Kernels, Layout, PairList
 from edgewise.metrics import Lists
+from edgewise.objective.lists import GradedLists, Layout
+from edgewise.objective.pairs import PairList
 
 PAIR_WEIGHTS = ("equal", "difference")
 
@@ -63,7 +65,7 @@ class JudgedRows:
         rows = np.arange(len(self.grades))
         return graded_layout(rows, self.grades, self.query, pair_weight, self.weights)
 
-    def feedback(self, layout: Layout, kernels: Kernels, query_weight: str) -> GradedLists:
+    def feedback(self, layout: Layout, kernels: Backend, query_weight: str) -> GradedLists:
         """Return the pairs of all documents of different grades in the same query."""
         return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight], self.query_factors)
 
@@ -106,7 +108,7 @@ def graded_layout(
 
 
 def graded_feedback(
-    kernels: Kernels,
+    kernels: Backend,
     rows: NDArray[np.intp],
     grades: Reals,
     query: Exacts,
@@ -117,7 +119,7 @@ def graded_feedback(
 
     Parameters
     ----------
-    kernels : Kernels
+    kernels : Backend
         The kernels of the table.
     rows, grades, query, pair_weight :
         As in `graded_layout`.

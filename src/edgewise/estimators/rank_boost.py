@@ -5,6 +5,8 @@ from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
+from edgewise.backend.base import Backend
+from edgewise.backend.choose import backend_for
 from edgewise.boosting import RANKING, History, Task, TermList
 from edgewise.data import BinnedTable, categories_of, fit_encode
 from edgewise.data.filters import Filters
@@ -30,10 +32,10 @@ from edgewise.estimators.rank_parts import (
 from edgewise.estimators.ranker import TrainedRanker
 from edgewise.estimators.targets import bin_mass
 from edgewise.estimators.training import Trainable
-from edgewise.kernels import Feedback, Kernels, kernels_for
 from edgewise.learners import Learner
 from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.feedback import Feedback
 from edgewise.search import search_named
 
 
@@ -304,7 +306,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         monitor = rank_monitor(held_out, binned, self.eval_metric)
         layout = judged.layout(self.pair_weight) if isinstance(judged, JudgedRows) else None
         work, by_energy = self.n_rounds * learner.cost, self.criterion == "energy"
-        kernels = kernels_for(binned, 1, work, n_jobs, layout, by_energy)
+        kernels = backend_for(binned, 1, work, n_jobs, layout, by_energy)
         try:
             pairs: Feedback
             if isinstance(judged, JudgedRows):
@@ -318,7 +320,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
             kernels.close()
 
     def _task(
-        self, kernels: Kernels, pairs: Feedback, learner: Learner, monitor: Any, going_on: bool
+        self, kernels: Backend, pairs: Feedback, learner: Learner, monitor: Any, going_on: bool
     ) -> Task:
         binned: BinnedTable = kernels.table
         step = self.step or ("bound" if self.criterion == "edge" else "exact")

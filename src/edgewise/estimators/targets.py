@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from edgewise.backend.arithmetic import exact_sum
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.common.ids import is_missing
-from edgewise.kernels import exact_sum
 from edgewise.objective import Targets
 
 INIT_WEIGHTS = ("auto", "balanced", "uniform")

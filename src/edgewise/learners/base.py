@@ -9,9 +9,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
+from edgewise.backend.arithmetic import GAIN_SCALE
+from edgewise.backend.base import Backend, Bounds, Candidates, Problem
 from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.kernels import GAIN_SCALE, Bounds, Candidates, Kernels, Problem
 from edgewise.model import Rule, Test
 from edgewise.search import Search
 
@@ -54,8 +55,8 @@ class Round:
 
     Attributes
     ----------
-    kernels : Kernels
-        The kernels of the training table.
+    backend : Backend
+        The backend of the training table.
     problem : Problem
         The signed weights.
     energies : Energies or None
@@ -71,7 +72,7 @@ class Round:
     bounds : function or None
         Which signs the edges of cuts of numeric columns may have, given the columns.
     cuts : function or None
-        What finds the best cut of each column, with the arguments of ``kernels.search``; None is
+        What finds the best cut of each column, with the arguments of ``backend.search``; None is
         that search itself.
     fall : function or None
         From real outputs of all rows to how far the loss falls along them, to second order.
@@ -83,7 +84,7 @@ class Round:
         Returns the round's random stream.
     """
 
-    kernels: Kernels
+    backend: Backend
     problem: Problem
     rng: Callable[[], np.random.Generator]
     energies: Energies | None = None
@@ -99,7 +100,7 @@ class Round:
     @property
     def table(self) -> BinnedTable:
         """The training table."""
-        return self.kernels.table
+        return self.backend.table
 
     def on(self, problem: Problem, **changes: Any) -> "Round":
         """Return the same round with another problem."""

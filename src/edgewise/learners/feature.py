@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.common.checks import one_of
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.data import BinnedTable
-from edgewise.kernels import SEARCH_SCALE
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import Linear, Test
 

@@ -8,12 +8,12 @@ from typing import Self
 
 import numpy as np
 
+from edgewise.backend.base import Candidates
 from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import Columns, Exacts
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.filters import Filters
-from edgewise.kernels import Candidates
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.stump import constant_found
 from edgewise.model import EVERYWHERE, Cut, Test
@@ -124,10 +124,10 @@ class Haar(ColumnLearner):
         """Return the best threshold on some filters, and the edge of each filter."""
         assert round.table.aligned is not None
         bins, codes = round.table.aligned.images.coded(numbers, _MAX_BINS)
-        kernels = round.kernels.over(dense_table(bins, codes))
+        backend = round.backend.over(dense_table(bins, codes))
         # Other filters have the same numbers next time: histograms that are kept would be theirs.
         problem = replace(round.problem, kept=None, split_from=None)
-        found: Candidates = kernels.search(
+        found: Candidates = backend.search(
             np.arange(len(numbers)),
             problem,
             score_edges=round.score_edges or round.energies is not None,

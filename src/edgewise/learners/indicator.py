@@ -6,10 +6,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
-from edgewise.kernels import Problem
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.real_indicator import pooled, real_values
 from edgewise.learners.selector import split_gains, subset_rule
@@ -194,7 +194,7 @@ class _ValueMatrix:
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - sizes
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
-        sums = round.kernels.histograms(columns, round.problem, round.gain)
+        sums = round.backend.histograms(columns, round.problem, round.gain)
         self.group = np.arange(len(sums))
         if groups is not None:
             parts = zip(self.starts, columns.tolist(), strict=True)

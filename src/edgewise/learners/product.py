@@ -100,9 +100,9 @@ class Product(Wrapper):
         present = [signs for signs in others if signs is not None]
         if not present:
             return self.base_.find(round)
-        problem = round.kernels.flip(round.problem, reduce(np.multiply, present))
+        problem = round.backend.flip(round.problem, reduce(np.multiply, present))
         found = self.base_.find(round.on(problem))
-        round.kernels.release(problem)
+        round.backend.release(problem)
         return found
 
     @property

@@ -89,7 +89,7 @@ def _masses(round: "Round", column: int) -> Reals:
         kept=None,
         entries=None if entries is None else replace(entries, values=sizes),
     )
-    masses: Exacts = round.kernels.histograms(np.array([column], dtype=np.intp), absolute)
+    masses: Exacts = round.backend.histograms(np.array([column], dtype=np.intp), absolute)
     return masses.astype(np.float64)
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 
+from edgewise.backend.base import Problem, gains
 from edgewise.common.dtypes import Columns, Exacts, Signs
 from edgewise.data import BinnedTable
-from edgewise.kernels import Problem
-from edgewise.kernels.state import gains
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.stump import constant_found
 from edgewise.model import Subset, Test
@@ -37,7 +36,7 @@ class Selector(ColumnLearner):
         columns = self._pull(round)
         if len(columns) == 0:
             return constant_found(round)
-        histogram = round.kernels.histograms(columns, round.problem, round.gain)
+        histogram = round.backend.histograms(columns, round.problem, round.gain)
         if round.gain:
             edges = split_gains(histogram, round.problem)
             histogram = histogram[:, :-1]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgewise.backend.base import LEARN
 from edgewise.common.checks import flag, one_of
 from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
-from edgewise.kernels import LEARN
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
 
@@ -58,7 +58,7 @@ class Stump(ColumnLearner):
         columns = self._pull(round)
         if len(columns) == 0:
             return self._fallback(round)
-        search = round.kernels.search if round.cuts is None else round.cuts
+        search = round.backend.search if round.cuts is None else round.cuts
         found = search(
             columns,
             round.problem,
@@ -92,7 +92,7 @@ class Stump(ColumnLearner):
         n_scores = round.problem.n_scores
         if len(columns) == 0:
             return PerScore((EVERYWHERE,) * n_scores) if self._fallback(round) else None
-        found = round.kernels.search(
+        found = round.backend.search(
             columns,
             round.problem,
             per_score=True,

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.backend.arithmetic import SEARCH_SCALE
+from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import ROW, Exacts, Reals, Rows, Signs
-from edgewise.kernels import SEARCH_SCALE, Problem
 from edgewise.learners.base import Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.wrapper import Wrapper
@@ -129,7 +130,7 @@ class Tree(Wrapper):
         order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
         ends = np.cumsum(np.bincount(leaf_of, minlength=len(leaves)))
         for leaf, rows in enumerate(np.split(order, ends[:-1])):
-            here = round.kernels.within(round.problem, rows)
+            here = round.backend.within(round.problem, rows)
             if self.leaf_votes == "free" and leaf <= len(rule.nodes):
                 leaves[leaf] = sized(here.signed_totals, here.signed_masses, round.real_votes)
             edge += int((here.signed_totals * np.sign(leaves[leaf]).astype(np.int64)).sum())
@@ -226,7 +227,7 @@ class _Grower:
     def release(self) -> None:
         """Give back the memory of the nodes' histograms."""
         for problem in self.problems:
-            self.round.kernels.release(problem)
+            self.round.backend.release(problem)
 
     def _look_for_splits(self) -> None:
         new = [leaf for leaf in self.leaves if not leaf.searched]
@@ -286,7 +287,7 @@ class _Grower:
         return (small, large) if smaller == 0 else (large, small)
 
     def _within(self, problem: Problem, rows: Rows) -> Problem:
-        return self._keeping(self.round.kernels.within(problem, rows))
+        return self._keeping(self.round.backend.within(problem, rows))
 
     def _keeping(self, problem: Problem) -> Problem:
         """Return the problem, or a copy of it that keeps its histograms."""
@@ -367,7 +368,7 @@ def split_rows(round: Round, rows: Rows | None, test: Test) -> tuple[Rows, Rows]
     """Return those of some rows on which a test says -1, and on which it says +1."""
     if isinstance(test, Cut) and 0 <= test.column < round.table.n_columns:
         first = round.table.first(test.column, test.threshold)
-        parts = round.kernels.cut_rows(rows, test.column, first, test.missing)
+        parts = round.backend.cut_rows(rows, test.column, first, test.missing)
         if parts is not None:
             return parts
     signs = test.signs(round.table)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.choose import use_compiled
 from edgewise.common.dtypes import Exacts, Reals, Rows, Signs
 from edgewise.data import Aligned
-from edgewise.kernels import use_compiled
 from edgewise.model.packed import PackedTerms
 from edgewise.model.rules import (
     EVERYWHERE,
@@ -196,7 +196,7 @@ class RuleTerms(PackedTerms):
         return np.ascontiguousarray(self.summed_scores(rows).T)
 
     def _compiled_scores(self, rows: Aligned, n_jobs: int) -> Reals:
-        from edgewise.kernels import compiled
+        from edgewise.backend.numba import score as compiled
 
         distinct, factors = self._distinct
         scores = np.zeros((self.n_scores, rows.n_rows))

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgewise.backend.choose import use_compiled
+from edgewise.backend.reference.engine import score
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.data import ArrayTable, Table
-from edgewise.kernels import use_compiled
-from edgewise.kernels.twins import score
 from edgewise.model.terms import StumpTerms
 
 _ROWS_A_THREAD = 4096
@@ -65,7 +65,7 @@ class ScoreTables:
         return not few and table.values.flags.c_contiguous and table.is_settled()
 
     def _compiled_scores(self, table: ArrayTable, out: Reals, n_jobs: int) -> None:
-        from edgewise.kernels import compiled
+        from edgewise.backend.numba import score as compiled
 
         parts = max(1, min(n_jobs, table.n_rows // _ROWS_A_THREAD))
         bounds = np.linspace(0, table.n_rows, parts + 1).astype(int).tolist()

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.base import Bounds
 from edgewise.common.dtypes import Columns, Signs
 from edgewise.data import BinnedTable, Bins
-from edgewise.kernels import Bounds
 from edgewise.model import Cut, Rule
 
 # A cut's key has room for the side of missing values, +1 first: of equals the first is taken.

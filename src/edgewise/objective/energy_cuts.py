@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from edgewise.backend.arithmetic import SEARCH_SCALE
+from edgewise.backend.base import LEARN, Bounds, Candidates, Problem
 from edgewise.common.dtypes import Columns, Exacts, Reals
-from edgewise.kernels import LEARN, SEARCH_SCALE, SIDE_SCALE, Bounds, Candidates, Problem, Sides
+from edgewise.objective.feedback import SIDE_SCALE, Sides
 
 if TYPE_CHECKING:
     from edgewise.objective.ranking import Ranking
@@ -28,7 +30,7 @@ def best_cuts(
     In place of an edge a candidate has the fall of the energy, 1 - Z, in fixed point. `bounds` say
     which signs the steps may have.
     """
-    feedback, table = objective.feedback, objective.kernels.table
+    feedback, table = objective.feedback, objective.backend.table
     weights = feedback.integers(objective.scores, problem.rows)
 
     def search(q: int) -> tuple[int, int, int]:
@@ -53,7 +55,7 @@ def best_cuts(
                 best = (int(falls[first]), first, side)
         return best
 
-    found = objective.kernels.spread(search, range(len(columns)))
+    found = objective.backend.spread(search, range(len(columns)))
     edges, firsts, missing = (list(part) for part in zip(*found, strict=True))
     return Candidates(
         columns,

@@ -8,20 +8,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE, exact_sum, fixed
+from edgewise.backend.base import Backend, InitialWeights, Problem, RealStep, State, Step, Tally
 from edgewise.common.dtypes import Exacts, Reals, Signs
-from edgewise.kernels import (
-    EXACT_SCALE,
-    SEARCH_SCALE,
-    InitialWeights,
-    Kernels,
-    Problem,
-    RealStep,
-    State,
-    Step,
-    Tally,
-    exact_sum,
-    fixed,
-)
 from edgewise.learners import Energies, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
 from edgewise.objective.streams import stream
@@ -141,8 +130,8 @@ class Hamming:
 
     Parameters
     ----------
-    kernels : Kernels
-        The kernels of the training table.
+    backend : Backend
+        The backend of the training table.
     targets : Targets
         Labels and initial weights.
     settings : Settings
@@ -152,9 +141,9 @@ class Hamming:
     """
 
     def __init__(
-        self, kernels: Kernels, targets: Targets, settings: Settings, mass_column: bool = False
+        self, backend: Backend, targets: Targets, settings: Settings, mass_column: bool = False
     ) -> None:
-        self.kernels = kernels
+        self.backend = backend
         self.targets = targets
         self.settings = settings
         self.rule = VOTE_RULES[settings.votes]()
@@ -176,10 +165,10 @@ class Hamming:
     def _looking(self) -> Look:
         settings = self.settings
         if settings.trim is not None:
-            return Heaviest(self.kernels, settings.trim)
+            return Heaviest(self.backend, settings.trim)
         if settings.sampling == "weight":
-            return Sampled(self.kernels, settings.subsample, settings.seed)
-        return Everything(self.kernels)
+            return Sampled(self.backend, settings.subsample, settings.seed)
+        return Everything(self.backend)
 
     @property
     def is_fitted(self) -> bool:
@@ -193,11 +182,11 @@ class Hamming:
         """
         learner.begin(t)
         everywhere = self.state.problem()
-        kernels, problem = (
-            (self.kernels, everywhere) if everything else self._looked_at(everywhere, t)
+        backend, problem = (
+            (self.backend, everywhere) if everything else self._looked_at(everywhere, t)
         )
         round = Round(
-            kernels,
+            backend,
             problem,
             stream(self.settings.seed, t),
             self._energies() if self.rule.compares_energies else None,
@@ -209,7 +198,7 @@ class Hamming:
         found = learner.find(round)
         if found is None or problem is everywhere or isinstance(self._look, Everything):
             return found
-        return learner.settled(found, replace(round, kernels=self.kernels, problem=everywhere))
+        return learner.settled(found, replace(round, backend=self.backend, problem=everywhere))
 
     def follow(self, t: int) -> None:
         """Take note of the weights at the beginning of round `t`, of a replayed one too."""
@@ -222,7 +211,7 @@ class Hamming:
             return self.settings.subsample
         return self._look.share
 
-    def _looked_at(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
+    def _looked_at(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return what a round's search looks at."""
         share = self.settings.subsample
         if share == 1.0 or self.settings.sampling == "weight":
@@ -230,7 +219,7 @@ class Hamming:
         n_rows = self.state.n_rows
         rng = np.random.default_rng([self.settings.seed, t, 1])
         chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)
-        return self.kernels, self.kernels.within(problem, np.sort(chosen).astype(np.int32))
+        return self.backend, self.backend.within(problem, np.sort(chosen).astype(np.int32))
 
     def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
         """Return the votes on what was found, or None where no step lowers the loss."""
@@ -239,7 +228,7 @@ class Hamming:
             votes = np.ones(self.state.n_scores) if found.votes is None else found.votes
             vote = self._retake_real(outputs, rate, votes, found.edge / SEARCH_SCALE)
             return vote if vote.energy < 1.0 else None
-        edges = self.kernels.edges(self.state, cast(Signs, outputs))
+        edges = self.backend.edges(self.state, cast(Signs, outputs))
         vote = self.rule.vote(edges, self.floor)
         if isinstance(found.rule, TreeRule):
             # The leaves have voted already: a class without an edge keeps what they say.
@@ -253,10 +242,10 @@ class Hamming:
         """Return given votes with their energy on the current weights."""
         if outputs.dtype != np.int8:
             return self._retake_real(outputs, alpha, votes, float("nan"))
-        return self.rule.retake(self.kernels.edges(self.state, cast(Signs, outputs)), alpha, votes)
+        return self.rule.retake(self.backend.edges(self.state, cast(Signs, outputs)), alpha, votes)
 
     def _retake_real(self, outputs: Signs | Reals, alpha: float, votes: Reals, edge: float) -> Vote:
-        return Vote(alpha, votes, edge, self.kernels.energy(self.state, outputs, alpha * votes))
+        return Vote(alpha, votes, edge, self.backend.energy(self.state, outputs, alpha * votes))
 
     def advance(
         self, outputs: Signs | Reals, vote: Vote, rule: Rule | None = None
@@ -278,7 +267,7 @@ class Hamming:
                 moves,
                 vote.votes,
             )
-            tally = self.kernels.advance(self.state, cast(Signs, outputs), step)
+            tally = self.backend.advance(self.state, cast(Signs, outputs), step)
             self._shift -= math.log(vote.energy)
         return HammingProgress(
             tally.wrong_rows / self._row_total,
@@ -293,7 +282,7 @@ class Hamming:
         last = self._weight if self.logistic else 1.0
         unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(last)[1]
         step = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
-        total, pseudo = self.kernels.reweigh(self.state, outputs, step, self._initial)
+        total, pseudo = self.backend.reweigh(self.state, outputs, step, self._initial)
         if self.logistic:
             self._weight = total / unit
         else:
@@ -317,7 +306,7 @@ class Hamming:
         same = np.full(self.state.n_scores, factor)
         unmoved = np.ones((1, self.state.n_rows), dtype=np.int8)
         nothing = np.zeros(self.state.n_scores)
-        return self.kernels.advance(self.state, unmoved, Step(same, same, factor, nothing, nothing))
+        return self.backend.advance(self.state, unmoved, Step(same, same, factor, nothing, nothing))
 
     def refresh(self) -> None:
         """Compute the weights from the scores, where they are otherwise multiplied."""

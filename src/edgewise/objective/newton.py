@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from edgewise.kernels import Moments
+from edgewise.objective.feedback import Moments
 
 # A step is accurate enough where the next would change it by less than this, or this share of it.
 _ACCURACY = 1e-10

@@ -12,22 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE, WIDE_SEARCH_LIMIT
+from edgewise.backend.base import Backend, Problem, aligned_zeros, lanes_for
 from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Reals, Signs
-from edgewise.kernels import (
-    EXACT_SCALE,
-    SEARCH_SCALE,
-    WIDE_SEARCH_LIMIT,
-    Feedback,
-    Kernels,
-    Problem,
-    Weighed,
-    aligned_zeros,
-    lanes_for,
-)
 from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.energy_cuts import best_cuts
+from edgewise.objective.feedback import Feedback, Weighed
 from edgewise.objective.newton import best_step
 from edgewise.objective.streams import stream
 from edgewise.objective.votes import Vote, half_log_odds
@@ -84,8 +76,8 @@ class Ranking:
 
     Parameters
     ----------
-    kernels : Kernels
-        The kernels of the training table.
+    backend : Backend
+        The backend of the training table.
     feedback : Feedback
         The pairs, of all rows of the table or of some.
     settings : RankSettings
@@ -98,18 +90,18 @@ class Ranking:
 
     def __init__(
         self,
-        kernels: Kernels,
+        backend: Backend,
         feedback: Feedback,
         settings: RankSettings,
         cumulative: Cumulative | None = None,
         mass_column: bool = False,
     ) -> None:
-        self.kernels = kernels
+        self.backend = backend
         self.feedback = feedback
         self.settings = settings
         self.cumulative = cumulative
         self._mass_column = mass_column
-        n_rows = kernels.table.n_rows
+        n_rows = backend.table.n_rows
         dtype = WIDE_SEARCH if n_rows > WIDE_SEARCH_LIMIT else SEARCH
         self._signed = aligned_zeros((1, n_rows, lanes_for(1 + mass_column)[1]), dtype)
         self._rows = None if feedback.n_rows == n_rows else np.sort(feedback.rows)
@@ -141,7 +133,7 @@ class Ranking:
         bounds = None if self.cumulative is None else self.cumulative.bounds
         by_energy = self.settings.criterion == "energy"
         round = Round(
-            self.kernels,
+            self.backend,
             self._problem(t, everything),
             stream(self.settings.seed, t),
             real_votes=True,
@@ -156,7 +148,7 @@ class Ranking:
         if everything or share == 1.0:
             return problem
         rng = np.random.default_rng([self.settings.seed, t, 1])
-        return self.kernels.within(problem, self.feedback.some(share, rng))
+        return self.backend.within(problem, self.feedback.some(share, rng))
 
     def _fall(self, outputs: Reals) -> float:
         """Return how far the energy falls along real outputs, to second order, as a share."""

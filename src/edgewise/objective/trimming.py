@@ -5,8 +5,9 @@ from typing import Protocol
 
 import numpy as np
 
+from edgewise.backend.arithmetic import SEARCH_SCALE
+from edgewise.backend.base import Backend, Part, Problem, RowsWithin
 from edgewise.common.dtypes import ROW, Exacts, Rows
-from edgewise.kernels import SEARCH_SCALE, Kernels, Part, Problem, RowsWithin
 
 # A part that would cost more than this share of the whole is not worth its copies.
 _WORTH = 0.7
@@ -35,8 +36,8 @@ class Look(Protocol):
     def follow(self, problem: Problem, t: int) -> None:
         """Take note of the weights at the beginning of round `t`, of a replayed one too."""
 
-    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
-        """Return the kernels and the problem to search in round `t`."""
+    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the backend and the problem to search in round `t`."""
 
     @property
     def share(self) -> float:
@@ -48,15 +49,15 @@ class Everything:
 
     share = 1.0
 
-    def __init__(self, kernels: Kernels) -> None:
-        self._kernels = kernels
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
     def follow(self, problem: Problem, t: int) -> None:
         """Nothing to note."""
 
-    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
+    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the whole problem."""
-        return self._kernels, problem
+        return self._backend, problem
 
 
 class Heaviest:
@@ -68,17 +69,17 @@ class Heaviest:
 
     Parameters
     ----------
-    kernels : Kernels
+    backend : Backend
         Those of the training table.
     least : float
         The least share of the weight to look at.
     """
 
-    def __init__(self, kernels: Kernels, least: float) -> None:
-        self._kernels = kernels
+    def __init__(self, backend: Backend, least: float) -> None:
+        self._backend = backend
         self._least = least
         self._target = (1.0 + least) / 2
-        self._can_copy = _can_copy(kernels)
+        self._can_copy = _can_copy(backend)
         self._part: Part | None = None
         self._gathered: Problem | None = None
         self.share = 1.0
@@ -93,11 +94,11 @@ class Heaviest:
         if due:
             self._choose(problem)
 
-    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
-        """Return the kernels and the problem of the part."""
+    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the backend and the problem of the part."""
         if self._part is None or self._gathered is None:
-            return self._kernels, problem
-        return self._part.kernels, self._gathered
+            return self._backend, problem
+        return self._part.backend, self._gathered
 
     def _choose(self, problem: Problem) -> None:
         self._part = self._gathered = None
@@ -105,11 +106,11 @@ class Heaviest:
         wanted = self._target * _mass(problem)
         chunks, n, lanes = problem.shape
         row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
-        rows = heaviest_rows(self._kernels.row_masses(problem), wanted)
+        rows = heaviest_rows(self._backend.row_masses(problem), wanted)
         costs = {"rows": len(rows) * row_cost}
         if self._can_copy and chunks * lanes >= _ENTRIES_FROM:
             least = self._least_entry(problem, wanted)
-            entries = self._kernels.part_of_entries(problem, least)
+            entries = self._backend.part_of_entries(problem, least)
             costs["entries"] = float(entries.size)
         cheapest = min(costs, key=lambda name: costs[name])
         self.share = costs[cheapest] / (n * row_cost)
@@ -119,9 +120,9 @@ class Heaviest:
         if cheapest == "entries":
             self._part = entries
         elif self._can_copy:
-            self._part = self._kernels.part_of_rows(rows)
+            self._part = self._backend.part_of_rows(rows)
         else:
-            self._part = RowsWithin(self._kernels, rows)
+            self._part = RowsWithin(self._backend, rows)
         self._gathered = self._part.gather(problem)
 
     def _least_entry(self, problem: Problem, wanted: float) -> int:
@@ -129,7 +130,7 @@ class Heaviest:
         low, high = 1, 1 << 62
         while high > max(low + 1, int(low * _STEP)):
             middle = max(low + 1, int(np.sqrt(float(low) * float(high))))
-            if self._kernels.mass_from(problem, middle) >= wanted:
+            if self._backend.mass_from(problem, middle) >= wanted:
                 low = middle
             else:
                 high = middle
@@ -143,7 +144,7 @@ class Sampled:
 
     Parameters
     ----------
-    kernels : Kernels
+    backend : Backend
         Those of the training table.
     share : float
         How many draws there are, as a share of the rows.
@@ -151,18 +152,18 @@ class Sampled:
         The seed of the draws.
     """
 
-    def __init__(self, kernels: Kernels, share: float, seed: int) -> None:
-        self._kernels = kernels
+    def __init__(self, backend: Backend, share: float, seed: int) -> None:
+        self._backend = backend
         self._seed = seed
-        self._can_copy = _can_copy(kernels)
+        self._can_copy = _can_copy(backend)
         self.share = share
 
     def follow(self, problem: Problem, t: int) -> None:
         """Nothing to note."""
 
-    def part(self, problem: Problem, t: int) -> tuple[Kernels, Problem]:
-        """Return the kernels and the problem of the rows drawn."""
-        masses = self._kernels.row_masses(problem)
+    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the backend and the problem of the rows drawn."""
+        masses = self._backend.row_masses(problem)
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))
         rng = np.random.default_rng([self._seed, t, 1])
@@ -171,9 +172,9 @@ class Sampled:
         rows = np.flatnonzero(counts).astype(ROW)
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
         if not self._can_copy:
-            return self._kernels, replace(_scaled(problem, factors), rows=rows)
-        part = self._kernels.part_of_rows(rows)
-        return part.kernels, _scaled(part.gather(problem), factors[rows])
+            return self._backend, replace(_scaled(problem, factors), rows=rows)
+        part = self._backend.part_of_rows(rows)
+        return part.backend, _scaled(part.gather(problem), factors[rows])
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
@@ -189,9 +190,9 @@ def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
     return np.flatnonzero(masses >= order[enough]).astype(ROW)
 
 
-def _can_copy(kernels: Kernels) -> bool:
+def _can_copy(backend: Backend) -> bool:
     """Return whether rows can be copied: responses of image filters are computed of all."""
-    aligned = kernels.table.aligned
+    aligned = backend.table.aligned
     return aligned is None or aligned.filters is None
 
 

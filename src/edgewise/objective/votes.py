@@ -11,8 +11,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from edgewise.backend.arithmetic import EXACT_SCALE
+from edgewise.backend.base import Edges
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.kernels import EXACT_SCALE, Edges
 
 
 class Vote(NamedTuple):

@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
+from edgewise.backend.arithmetic import exp
 from edgewise.common.checks import integer, not_negative, positive
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.kernels.exponential import exp
 from edgewise.search.bandit import Bandit, Memory, largest
 
 _FIRST_HORIZON = 1024

@@ -1,1 +1,1 @@
-"""Kernels compiled by Numba: the results of the reference, much faster."""
+"""Backend compiled by Numba: the results of the reference, much faster."""

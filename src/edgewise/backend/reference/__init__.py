@@ -1,1 +1,1 @@
-"""Kernels in NumPy that a student can check against the papers: the reference."""
+"""Backend in NumPy that a student can check against the papers: the reference."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals, Rows
-from edgewise.kernels.exponential import exp
 
 TARGETS = ("ordered", "one_hot", "binary")
 

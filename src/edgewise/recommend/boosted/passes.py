@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.choose import use_compiled
 from edgewise.common.dtypes import Reals, Rows
-from edgewise.kernels import use_compiled
 from edgewise.recommend.boosted.levels import Levels
 
 # Ratings are cut into parts whose sums are added up in order. How many depends on the ratings

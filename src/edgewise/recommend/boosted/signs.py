@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals
 from edgewise.data import Aligned, ArrayTable, CategoricalColumn
 from edgewise.estimators import AdaBoostMH
-from edgewise.kernels.exponential import exp
 from edgewise.learners import Best, Indicator, Product, Stump
 from edgewise.model import Test
 from edgewise.ratings import Ratings

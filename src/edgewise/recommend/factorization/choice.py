@@ -1,6 +1,6 @@
 """Whether a factorisation runs on compiled kernels or in NumPy."""
 
-from edgewise.kernels import use_compiled
+from edgewise.backend.choose import use_compiled
 
 # Loading these few kernels takes half a second, less than those of boosting: from about a second
 # of work in NumPy on they are worth it.

@@ -5,7 +5,7 @@ Each function notes which arguments it reads (IN) and writes (OUT).
 
 import numpy as np
 
-from edgewise.kernels.vectors import inner, kernel
+from edgewise.backend.numba.vectors import inner, kernel
 
 
 @inner

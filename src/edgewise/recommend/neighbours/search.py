@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.choose import use_compiled
 from edgewise.common.dtypes import ROW, Reals, Rows
-from edgewise.kernels import use_compiled
 from edgewise.recommend.neighbours import twins
 from edgewise.recommend.neighbours.matrix import Criteria, Matrix, Nearest
 

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from edgewise.kernels.fixed_point import EXACT_SCALE, SEARCH_SCALE
-from edgewise.kernels.rank_update import weigh
-from edgewise.kernels.vectors import inner, kernel
+from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
+from edgewise.backend.numba.ranking import weigh
+from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
 from edgewise.recommend.rank_boosted.problem import Settings, Target
 from edgewise.recommend.rank_boosted.rounds import Cuts, absent_of, directions_of, looked_at

@@ -6,7 +6,7 @@ import numpy as np
 
 from edgewise.common.dtypes import ROW, Columns, Exacts, Reals, Rows
 from edgewise.estimators.judgements import graded_layout
-from edgewise.kernels import GradedLists, Layout
+from edgewise.objective.lists import GradedLists, Layout
 from edgewise.ratings import Ratings
 from edgewise.recommend.rank_boosted.matrix import Matrix
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
-from edgewise.kernels import EXACT_SCALE, SEARCH_SCALE
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST, edge_limit
 from edgewise.objective.votes import half_log_odds
 from edgewise.recommend.rank_boosted.problem import Part, Settings, Target

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.estimators.judgements import QUERY_WEIGHTS, graded_layout
-from edgewise.kernels import GradedLists
+from edgewise.objective.lists import GradedLists
 from edgewise.objective.newton import best_step
 from edgewise.ratings import Ratings
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from edgewise.kernels import use_compiled
+from edgewise.backend.choose import use_compiled
 from edgewise.ratings import Ratings
 from edgewise.recommend.rank_boosted import rounds
 from edgewise.recommend.rank_boosted.matrix import Matrix

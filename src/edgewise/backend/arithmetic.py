@@ -1,0 +1,106 @@
+"""Arithmetic that gives the same bits everywhere: sums in fixed point, and an exponential function.
+
+Integer sums do not depend on their order. Libraries differ in the last digit of exp, so weights
+are computed from scores by plain additions and multiplications in a fixed order:
+exp(x) = 2**n * exp(r) with r = x - n ln 2, and a Taylor polynomial for exp(r). The compiled version
+is in `backend.numba.step`.
+"""
+
+import math
+
+import numpy as np
+
+from edgewise.common.dtypes import Exacts, Reals
+
+SEARCH_SCALE = 2.0**30
+"""One unit of weight in the search. All weights together come to 1, so no histogram overflows."""
+
+EXACT_SCALE = 2.0**62
+"""One unit of weight in the sums that steps are computed from."""
+
+GAIN_SCALE = 2.0**20
+"""By how much finer than weights in the search gains are."""
+
+ENERGY_SCALE = 2.0**52
+"""One unit of weight in sums of energies, which may exceed 1."""
+
+WIDE_SEARCH_LIMIT = 2**26
+"""Past this many weights their rounding errors alone could fill the 32-bit head room."""
+
+
+def exact_sum(values: Reals) -> float:
+    """Return the sum of an array of non-negative numbers, the same for every order of them.
+
+    The numbers are rounded to a common binary grid, fine enough for 62 bits of the sum's upper
+    bound, and added as integers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> exact_sum(np.array([0.1, 0.2, 0.7]))
+    1.0
+    """
+    largest = float(values.max(initial=0.0))
+    if largest == 0.0:
+        return 0.0
+    # Even if all were the largest, the integers would sum to less than 2**62.
+    shift = 62 - int(np.ceil(np.log2(values.size))) - int(np.frexp(largest)[1])
+    total = 0
+    for row in np.atleast_2d(values):
+        total += int(np.rint(np.ldexp(row, shift)).astype(np.int64).sum())
+    return math.ldexp(total, -shift)
+
+
+def fixed(values: Reals) -> Exacts:
+    """Return numbers from 0 to 1 as 64-bit integers at the scale of exact sums."""
+    return np.rint(values * EXACT_SCALE).astype(np.int64)
+
+
+LOG2_E = 1.4426950408889634
+
+# ln 2 in two parts: n times the first is exact, so that r has no rounding error to speak of.
+LN2_HIGH = 6.93147180369123816490e-01
+LN2_LOW = 1.90821492927058770002e-10
+
+# Past these the result or a factor of it would leave the range of a double.
+LOWEST, HIGHEST = -700.0, 700.0
+
+# 1 / i!: on |r| <= ln 2 / 2 the next term is below half a unit in the last place.
+(C0, C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13) = (
+    1.0,
+    1.0,
+    0.5,
+    0.16666666666666666,
+    0.041666666666666664,
+    0.008333333333333333,
+    0.001388888888888889,
+    0.0001984126984126984,
+    2.48015873015873e-05,
+    2.7557319223985893e-06,
+    2.755731922398589e-07,
+    2.505210838544172e-08,
+    2.08767569878681e-09,
+    1.6059043836821613e-10,
+)
+
+
+def exp(x: Reals) -> Reals:
+    """Return e**x, x cut to [-700, 700].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> exp(np.array([0.0, 1.0, -1000.0]))
+    array([1.00000000e+000, 2.71828183e+000, 9.85967654e-305])
+    """
+    x = np.minimum(np.maximum(x, LOWEST), HIGHEST)
+    n = np.rint(x * LOG2_E)
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    # By halves and not from one end (Estrin's scheme): processors do independent sums at once.
+    r2 = r * r
+    r4 = r2 * r2
+    a = (C0 + C1 * r) + (C2 + C3 * r) * r2
+    b = (C4 + C5 * r) + (C6 + C7 * r) * r2
+    c = (C8 + C9 * r) + (C10 + C11 * r) * r2
+    value = (a + b * r4) + (c + (C12 + C13 * r) * r4) * (r4 * r4)
+    return value * ((n.astype(np.int64) + 1023) << 52).view(np.float64)

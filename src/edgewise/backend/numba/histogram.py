@@ -1,0 +1,296 @@
+"""Histograms of signed weights, and searches for the best cuts, compiled."""
+
+import numpy as np
+
+from edgewise.backend.numba.scan import scan_all
+from edgewise.backend.numba.vectors import add, add_4, add_sums, flip_vector, inner, kernel
+
+# Rows are visited in blocks whose signed weights stay in a core's own cache while all columns of
+# a batch pass over them.
+_BLOCK_BYTES = 1 << 18
+
+
+@inner
+def _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram):  # type: ignore[no-untyped-def]
+    """Add the signed weights of all rows to the bins of dense columns, four at a time."""
+    lanes = 1 << (width.ndim - 1)
+    block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
+    n_columns = len(places)
+    for start in range(0, n, block):
+        stop = min(n, start + block)
+        for chunk in range(chunks):
+            origin = chunk * n
+            q = 0
+            while q + 4 <= n_columns:
+                code_a, code_b = codes[places[q]], codes[places[q + 1]]
+                code_c, code_d = codes[places[q + 2]], codes[places[q + 3]]
+                base_a = (bases[q] + chunk * n_codes[q]) * lanes
+                base_b = (bases[q + 1] + chunk * n_codes[q + 1]) * lanes
+                base_c = (bases[q + 2] + chunk * n_codes[q + 2]) * lanes
+                base_d = (bases[q + 3] + chunk * n_codes[q + 3]) * lanes
+                for i in range(start, stop):
+                    add_4(
+                        histogram,
+                        signed,
+                        (origin + i) * lanes,
+                        base_a + np.intp(code_a[i]) * lanes,
+                        base_b + np.intp(code_b[i]) * lanes,
+                        base_c + np.intp(code_c[i]) * lanes,
+                        base_d + np.intp(code_d[i]) * lanes,
+                        width,
+                    )
+                q += 4
+            while q < n_columns:
+                code_a = codes[places[q]]
+                base_a = (bases[q] + chunk * n_codes[q]) * lanes
+                for i in range(start, stop):
+                    at = base_a + np.intp(code_a[i]) * lanes
+                    add(histogram, signed, (origin + i) * lanes, at, width)
+                q += 1
+
+
+@inner
+def _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
+    """Add the signed weights of some rows to the bins of dense columns, four at a time."""
+    lanes = 1 << (width.ndim - 1)
+    block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
+    n_columns = len(places)
+    for start in range(0, len(rows), block):
+        stop = min(len(rows), start + block)
+        for chunk in range(chunks):
+            origin = chunk * n
+            q = 0
+            while q + 4 <= n_columns:
+                code_a, code_b = codes[places[q]], codes[places[q + 1]]
+                code_c, code_d = codes[places[q + 2]], codes[places[q + 3]]
+                base_a = (bases[q] + chunk * n_codes[q]) * lanes
+                base_b = (bases[q + 1] + chunk * n_codes[q + 1]) * lanes
+                base_c = (bases[q + 2] + chunk * n_codes[q + 2]) * lanes
+                base_d = (bases[q + 3] + chunk * n_codes[q + 3]) * lanes
+                for p in range(start, stop):
+                    i = np.intp(rows[p])
+                    add_4(
+                        histogram,
+                        signed,
+                        (origin + i) * lanes,
+                        base_a + np.intp(code_a[i]) * lanes,
+                        base_b + np.intp(code_b[i]) * lanes,
+                        base_c + np.intp(code_c[i]) * lanes,
+                        base_d + np.intp(code_d[i]) * lanes,
+                        width,
+                    )
+                q += 4
+            while q < n_columns:
+                code_a = codes[places[q]]
+                base_a = (bases[q] + chunk * n_codes[q]) * lanes
+                for p in range(start, stop):
+                    i = np.intp(rows[p])
+                    at = base_a + np.intp(code_a[i]) * lanes
+                    add(histogram, signed, (origin + i) * lanes, at, width)
+                q += 1
+
+
+@inner
+def _sum_sparse(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width,
+    histogram,
+):  # fmt: skip
+    """Add the signed weights of the stored rows to their bins; the common bin is what is left."""
+    lanes = 1 << (width.ndim - 1)
+    block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
+    n_columns = len(places)
+    cursor = np.empty(n_columns, dtype=np.intp)
+    for chunk in range(chunks):
+        origin = chunk * n
+        for q in range(n_columns):
+            cursor[q] = starts[places[q]]
+        for stop in range(block, n + block, block):
+            for q in range(n_columns):
+                base = (bases[q] + chunk * n_codes[q]) * lanes
+                at, end = cursor[q], ends[places[q]]
+                while at < end and rows[at] < stop:
+                    to = base + np.intp(codes[at]) * lanes
+                    add(histogram, signed, (origin + np.intp(rows[at])) * lanes, to, width)
+                    at += 1
+                cursor[q] = at
+    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
+
+
+@inner
+def _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram):  # type: ignore[no-untyped-def]
+    """Give the commonest bin of each column what is left of the totals."""
+    lanes = 1 << (width.ndim - 1)
+    rest = np.empty(lanes, dtype=np.int64)
+    for chunk in range(chunks):
+        for q in range(len(places)):
+            base = bases[q] + chunk * n_codes[q]
+            for k in range(lanes):
+                score = chunk * lanes + k
+                rest[k] = totals[score] if score < len(totals) else np.int64(0)
+            for code in range(n_codes[q]):
+                for k in range(lanes):
+                    rest[k] -= histogram[(base + code) * lanes + k]
+            left = (base + common[places[q]]) * lanes
+            for k in range(lanes):
+                histogram[left + k] = rest[k]
+
+
+@inner
+def _sum_sparse_rows(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks, totals,
+    width, histogram,
+):  # fmt: skip
+    """Add the signed weights of stored rows that are members; the common bin is what is left."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        origin = chunk * n
+        for q in range(len(places)):
+            base = (bases[q] + chunk * n_codes[q]) * lanes
+            for at in range(starts[places[q]], ends[places[q]]):
+                row = np.intp(rows[at])
+                if member[row]:
+                    to = base + np.intp(codes[at]) * lanes
+                    add(histogram, signed, (origin + row) * lanes, to, width)
+    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
+
+
+@kernel
+def search_dense(  # type: ignore[no-untyped-def]
+    codes, places, bases, n_codes, has_missing, where, asked, bounds, signed, n, chunks,
+    totals, width, per_score, histogram, best, first, missing, score_edges,
+):  # fmt: skip
+    """Find the best cuts of a batch of dense columns.
+
+    IN codes, places (the columns' rows in codes), signed (flat), totals; the rest as in scan_all.
+    OUT histogram, best, first, missing, score_edges.
+    """
+    histogram[:] = 0
+    _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram)
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
+        width, per_score, best, first, missing, score_edges,
+    )  # fmt: skip
+
+
+@kernel
+def search_rows(  # type: ignore[no-untyped-def]
+    codes, places, bases, n_codes, has_missing, where, asked, bounds, signed, n, rows,
+    chunks, totals, width, per_score, histogram, best, first, missing, score_edges,
+):  # fmt: skip
+    """Find the best cuts of a batch of dense columns on some rows; arguments as in search_dense."""
+    histogram[:] = 0
+    _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram)
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
+        width, per_score, best, first, missing, score_edges,
+    )  # fmt: skip
+
+
+@kernel
+def search_sparse(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, common, column_totals, places, bases, n_codes, has_missing, where,
+    asked, bounds, signed, n, member, chunks, totals, width, per_score, histogram, best, first,
+    missing, score_edges,
+):  # fmt: skip
+    """Find the best cuts of a batch of sparse columns; arguments as in search_dense.
+
+    IN column_totals: the sums of all columns of S, the mass column included; member (whether each
+    row counts, None where all do).
+    """
+    histogram[:] = 0
+    if member is None:
+        _sum_sparse(
+            starts, ends, rows, codes, common, places, bases, n_codes, signed, n, chunks,
+            column_totals, width, histogram,
+        )  # fmt: skip
+    else:
+        _sum_sparse_rows(
+            starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks,
+            column_totals, width, histogram,
+        )  # fmt: skip
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
+        width, per_score, best, first, missing, score_edges,
+    )  # fmt: skip
+
+
+@kernel
+def search_rest(  # type: ignore[no-untyped-def]
+    other, bases, n_codes, has_missing, where, asked, bounds, chunks, totals, width,
+    per_score, histogram, best, first, missing, score_edges,
+):  # fmt: skip
+    """Find the best cuts on the rows of a histogram that are not in another, by subtraction.
+
+    IN other, and as in scan_all. OUT histogram (which first holds all rows), best, first, missing,
+    score_edges.
+    """
+    for at in range(len(histogram)):
+        histogram[at] -= other[at]
+    scan_all(
+        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
+        width, per_score, best, first, missing, score_edges,
+    )  # fmt: skip
+
+
+@kernel
+def sum_codes(codes, rows, signed, n, chunks, width, n_codes, histogram):  # type: ignore[no-untyped-def]
+    """Add the signed weights of all rows, or of some, to the values of one categorical column.
+
+    IN codes, rows (empty for all), signed (flat). OUT histogram (flat; chunks, values, lanes).
+    """
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        origin, base = chunk * n, chunk * n_codes * lanes
+        if len(rows) == 0:
+            for i in range(n):
+                at = base + np.intp(codes[i]) * lanes
+                add(histogram, signed, (origin + i) * lanes, at, width)
+        else:
+            for p in range(len(rows)):
+                row = np.intp(rows[p])
+                at = base + np.intp(codes[row]) * lanes
+                add(histogram, signed, (origin + row) * lanes, at, width)
+
+
+@kernel
+def flip(start, stop, signed, signs, n, chunks, width, out, totals):  # type: ignore[no-untyped-def]
+    """Multiply the signed weights of the rows from start to stop by each row's sign.
+
+    IN signed (flat), signs. OUT out (flat), totals (int64, lane by lane, starting at 0).
+    """
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        for i in range(start, stop):
+            at = (chunk * n + i) * lanes
+            flip_vector(out, at, signed, at, np.int64(signs[i]), totals, chunk * lanes, width)
+
+
+@kernel
+def sum_rows(signed, rows, n, chunks, width, totals, masses):  # type: ignore[no-untyped-def]
+    """Sum the signed weights of some rows, and their sizes.
+
+    IN signed (flat), rows. OUT totals, masses (int64, lane by lane, starting at 0).
+    """
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        for p in range(len(rows)):
+            at = (chunk * n + np.intp(rows[p])) * lanes
+            add_sums(totals, masses, chunk * lanes, signed, at, width)
+
+
+@kernel
+def cut_rows(codes, rows, first, missing, gone, low, high):  # type: ignore[no-untyped-def]
+    """Part rows by a cut of a dense column; return how many are below and above.
+
+    IN codes, rows, first (the first code above), missing (the side of missing values, whose code
+    is gone). OUT low, high.
+    """
+    n_low, n_high = 0, 0
+    for p in range(len(rows)):
+        row = rows[p]
+        code = np.intp(codes[row])
+        side = missing if code == gone else (1 if code >= first else -1)
+        low[n_low], high[n_high] = row, row
+        n_low += side < 0
+        n_high += side > 0
+    return n_low, n_high

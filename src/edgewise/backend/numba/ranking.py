@@ -1,0 +1,329 @@
+"""Sums over the pairs of graded lists, compiled: weights, potentials and the ranking loss."""
+
+import math
+
+import numpy as np
+
+from edgewise.backend.numba.step import _exp
+from edgewise.backend.numba.vectors import inner, kernel, power_of_two
+
+# Of lists up to this length all pairs are looked at, which takes less time than sorting.
+_SHORT = 256
+
+
+@inner
+def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
+    """Return the sum of values[lo:hi], the same for every order of them: see lists.group_sums."""
+    if hi - lo == 1:
+        return values[lo]
+    largest = 0.0
+    for i in range(lo, hi):
+        largest = max(largest, abs(values[i]))
+    bits = 0
+    while (hi - lo) >> bits:
+        bits += 1
+    # In two factors: one alone could leave the range of a double.
+    shift = 62 - bits - math.frexp(largest)[1]
+    half = np.int64(shift // 2)
+    scale, rest = power_of_two(half), power_of_two(np.int64(shift) - half)
+    total = np.int64(0)
+    for i in range(lo, hi):
+        total += np.int64(np.rint(values[i] * scale * rest))
+    return np.float64(total) * power_of_two(-half) * power_of_two(half - np.int64(shift))
+
+
+@inner
+def _factors(first, last, query_groups, group_starts, weights, scores):  # type: ignore[no-untyped-def]
+    """Return exp(H) and exp(-H) of the documents of some queries, H from the middle of each."""
+    origin, end = group_starts[query_groups[first]], group_starts[query_groups[last]]
+    shifted, up, down = np.empty(end - origin), np.empty(end - origin), np.empty(end - origin)
+    for q in range(first, last):
+        start, stop = group_starts[query_groups[q]], group_starts[query_groups[q + 1]]
+        highest, lowest = scores[start], scores[start]
+        for i in range(start, stop):
+            highest, lowest = max(highest, scores[i]), min(lowest, scores[i])
+        middle = 0.5 * (highest + lowest)
+        for i in range(start, stop):
+            shifted[i - origin] = scores[i] - middle
+    # All exponentials in one long loop, however short the lists are.
+    own = weights[origin:end]
+    for i in range(len(own)):
+        up[i] = _exp(shifted[i])
+    for i in range(len(own)):
+        down[i] = own[i] / up[i]
+        up[i] = own[i] * up[i]
+    return up, down
+
+
+@kernel
+def weigh(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
+    potentials, energies,
+):  # fmt: skip
+    """Weigh the pairs of the queries from first to last.
+
+    IN the layout of layout.Layout, query_weights (normalised), scores. OUT potentials (of every
+    document), energies (of every query).
+    """
+    up, down = _factors(first, last, query_groups, group_starts, weights, scores)
+    origin, most = group_starts[query_groups[first]], 0
+    for q in range(first, last):
+        most = max(most, query_groups[q + 1] - query_groups[q])
+    ups, downs, below, above = np.empty(most), np.empty(most), np.empty(most), np.empty(most)
+    for q in range(first, last):
+        g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
+        for g in range(n_groups):
+            lo, hi = group_starts[g0 + g] - origin, group_starts[g0 + g + 1] - origin
+            ups[g], downs[g] = _group_sum(up, lo, hi), _group_sum(down, lo, hi)
+        below[0], total = 0.0, 0.0
+        for g in range(1, n_groups):
+            total = total + ups[g - 1]
+            below[g] = below[g - 1] + steps[g0 + g] * total if by_difference else total
+        above[n_groups - 1], total = 0.0, 0.0
+        for g in range(n_groups - 2, -1, -1):
+            total = total + downs[g + 1]
+            above[g] = above[g + 1] + steps[g0 + g + 1] * total if by_difference else total
+        energy, half = 0.0, 0.5 * query_weights[q]
+        for g in range(n_groups):
+            energy = energy + downs[g] * below[g]
+            lower, upper = half * below[g], half * above[g]
+            for i in range(group_starts[g0 + g], group_starts[g0 + g + 1]):
+                potentials[i] = down[i - origin] * lower - up[i - origin] * upper
+        energies[q] = query_weights[q] * energy
+
+
+@kernel
+def sum_moments(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
+    outputs, products,
+):  # fmt: skip
+    """Sum products of the moments of the worse and of the better documents of pairs, by query.
+
+    IN the layout of layout.Layout, query_weights (normalised), scores, outputs (h). OUT products of
+    shape (3, 3, queries): at [a, b] the sum over pairs of h(x0)^a (-h(x1))^b times their weight.
+    """
+    up, down = _factors(first, last, query_groups, group_starts, weights, scores)
+    origin, most = group_starts[query_groups[first]], 0
+    for q in range(first, last):
+        most = max(most, query_groups[q + 1] - query_groups[q])
+    tops, bottoms = np.empty((3, len(up))), np.empty((3, len(up)))
+    for i in range(len(up)):
+        h = outputs[origin + i]
+        tops[0, i], tops[1, i], tops[2, i] = up[i], up[i] * h, up[i] * (h * h)
+        bottoms[0, i], bottoms[1, i], bottoms[2, i] = down[i], down[i] * -h, down[i] * (h * h)
+    ups, downs = np.empty((3, most)), np.empty((3, most))
+    for q in range(first, last):
+        g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
+        for g in range(n_groups):
+            lo, hi = group_starts[g0 + g] - origin, group_starts[g0 + g + 1] - origin
+            for a in range(3):
+                ups[a, g] = _group_sum(tops[a], lo, hi)
+                downs[a, g] = _group_sum(bottoms[a], lo, hi)
+        for a in range(3):
+            for b in range(3 - a):
+                total, below, product = 0.0, 0.0, 0.0
+                for g in range(1, n_groups):
+                    total = total + ups[a, g - 1]
+                    below = below + steps[g0 + g] * total if by_difference else total
+                    product = product + downs[b, g] * below
+                products[a, b, q] = query_weights[q] * product
+
+
+@inner
+def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped-def]
+    """Sort order[start:stop], in which the rows that moved and the others are in order already."""
+    count = 0
+    at = start
+    for p in range(start, stop):
+        if moved[order[p]]:
+            spare[count] = order[p]
+            count += 1
+        else:
+            order[at] = order[p]
+            at += 1
+    # From the end, so that nothing is overwritten before it is read.
+    a, b, to = at - 1, count - 1, stop - 1
+    while b >= 0:
+        if a >= start and scores[order[a]] > scores[spare[b]]:
+            order[to] = order[a]
+            a -= 1
+        else:
+            order[to] = spare[b]
+            b -= 1
+        to -= 1
+
+
+@inner
+def _wrong_short(  # type: ignore[no-untyped-def]
+    scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
+):  # fmt: skip
+    """Sum the misordered weight of a short list by looking at all pairs."""
+    wrong = 0.0
+    for g in range(g0 + 1, g0 + n_groups):
+        for lower in range(g0, g):
+            lo, hi = group_starts[lower], group_starts[lower + 1]
+            worse, own = scores[lo:hi], weights[lo:hi]
+            part = 0.0
+            for i in range(group_starts[g], group_starts[g + 1]):
+                score = scores[i]
+                if all_ones:
+                    count = np.int64(0)
+                    for j in range(len(worse)):
+                        count += np.int64(worse[j] >= score) + np.int64(worse[j] > score)
+                    part += count
+                else:
+                    for j in range(len(worse)):
+                        count = np.int64(worse[j] >= score) + np.int64(worse[j] > score)
+                        part += own[j] * count * weights[i]
+            wrong += 0.5 * part * (grades[g] - grades[lower] if by_difference else 1.0)
+    return wrong
+
+
+@inner
+def _wrong_long(  # type: ignore[no-untyped-def]
+    scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
+):  # fmt: skip
+    """Sum the misordered weight of a list whose documents are in the order of their scores.
+
+    Sums over grades are kept in Fenwick trees, in which grades are numbered from the top.
+    """
+    wrong, p = 0.0, start
+    while p < stop:
+        score = scores[order[p]]
+        end = p + 1
+        while end < stop and scores[order[end]] == score:
+            end += 1
+        # Those with the same score are misordered by half: they count once before they are noted
+        # and once after, by half each.
+        share = 1.0 if end - p == 1 else 0.5
+        for half in range(1 if end - p == 1 else 2):
+            for r in range(p, end):
+                i = order[r]
+                higher, product, at = 0.0, 0.0, n - 1 - (group_of[i] - g0)
+                while at > 0:
+                    higher += sums[at]
+                    product += products[at]
+                    at -= at & -at
+                if by_difference:
+                    higher = product - grades[group_of[i]] * higher
+                wrong += share * weights[i] * higher
+            if half == 0:
+                for r in range(p, end):
+                    i = order[r]
+                    weight, at = weights[i], n - (group_of[i] - g0)
+                    while at <= n:
+                        sums[at] += weight
+                        products[at] += weight * grades[group_of[i]]
+                        at += at & -at
+        p = end
+    return wrong
+
+
+@kernel
+def misordered(  # type: ignore[no-untyped-def]
+    first, last, query_groups, group_starts, grades, group_of, by_difference, weights, all_ones,
+    scores, moved, order, losses,
+):  # fmt: skip
+    """Sum the weights of misordered pairs of the queries from first to last, ties by half.
+
+    Documents of long lists are taken in the order of their scores. What is of a higher grade and
+    went before is misordered.
+
+    IN the layout of layout.Layout, all_ones (whether weights are), scores, moved (which documents
+    the last step moved, all by the same; empty if not known). IN, OUT order (documents sorted by
+    score within their query). OUT losses (of every query).
+    """
+    longest, most = 0, 0
+    for q in range(first, last):
+        longest = max(longest, group_starts[query_groups[q + 1]] - group_starts[query_groups[q]])
+        most = max(most, query_groups[q + 1] - query_groups[q])
+    spare = np.empty(longest, dtype=np.int64)
+    sums, products = np.empty(most + 1), np.empty(most + 1)
+    for q in range(first, last):
+        g0, n_groups = query_groups[q], query_groups[q + 1] - query_groups[q]
+        start, stop = group_starts[g0], group_starts[query_groups[q + 1]]
+        if stop - start <= _SHORT:
+            losses[q] = _wrong_short(
+                scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
+            )
+            continue
+        if len(moved) > 0:
+            _merge(scores, moved, order, start, stop, spare)
+        else:
+            fresh = np.argsort(scores[start:stop], kind="mergesort")
+            for p in range(start, stop):
+                order[p] = start + fresh[p - start]
+        for g in range(n_groups + 1):
+            sums[g], products[g] = 0.0, 0.0
+        losses[q] = _wrong_long(
+            scores, order, start, stop, group_of, g0, n_groups, grades, by_difference, weights,
+            sums, products,
+        )  # fmt: skip
+
+
+@inner
+def _product(  # type: ignore[no-untyped-def]
+    lower, lower_units, upper, upper_units, g0, n_groups, steps, by_difference
+):
+    """Return the weighted sum over pairs of grades of `lower` of one and `upper` of a higher."""
+    total, below, product = 0.0, 0.0, 0.0
+    for g in range(g0 + 1, g0 + n_groups):
+        total = total + lower[g - 1] * lower_units[g - 1]
+        below = below + steps[g] * total if by_difference else total
+        product = product + upper[g] * upper_units[g] * below
+    return product
+
+
+@kernel
+def sum_sides(  # type: ignore[no-untyped-def]
+    codes, query_groups, group_of, query_of_group, steps, by_difference, up, down, up_units,
+    down_units, factors, right, wrong,
+):  # fmt: skip
+    """Sum by how much W- and W+ change as the documents of each code cross the cut, from above.
+
+    IN codes (-1 never crosses), the layout of layout.Layout, up to factors (of
+    layout.ListWeights). OUT right, wrong (int64, by code).
+    """
+    n, n_codes, n_groups = len(codes), len(right), len(steps)
+    # Documents in the order of their codes: a counting sort.
+    ends = np.zeros(n_codes + 1, dtype=np.int64)
+    for i in range(n):
+        if codes[i] >= 0:
+            ends[codes[i] + 1] += 1
+    for code in range(n_codes):
+        ends[code + 1] += ends[code]
+    order = np.empty(ends[n_codes], dtype=np.int64)
+    at = ends.copy()
+    for i in range(n):
+        if codes[i] >= 0:
+            order[at[codes[i]]] = i
+            at[codes[i]] += 1
+    up_low, down_low = np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
+    up_high, down_high = np.zeros(n_groups, dtype=np.int64), np.zeros(n_groups, dtype=np.int64)
+    for i in range(n):
+        up_low[group_of[i]] += up[i]
+        down_low[group_of[i]] += down[i]
+    held_right = np.zeros(len(factors), dtype=np.int64)
+    held_wrong = np.zeros(len(factors), dtype=np.int64)
+    for p in range(len(order) - 1, -1, -1):
+        i = order[p]
+        g = group_of[i]
+        q = query_of_group[g]
+        up_low[g] -= up[i]
+        down_low[g] -= down[i]
+        up_high[g] += up[i]
+        down_high[g] += down[i]
+        g0, width = query_groups[q], query_groups[q + 1] - query_groups[q]
+        if width == 1:
+            continue
+        is_right = _product(
+            up_low, up_units, down_high, down_units, g0, width, steps, by_difference
+        )
+        is_wrong = _product(
+            up_high, up_units, down_low, down_units, g0, width, steps, by_difference
+        )
+        new_right = np.int64(np.rint(factors[q] * is_right))
+        new_wrong = np.int64(np.rint(factors[q] * is_wrong))
+        right[codes[i]] += new_right - held_right[q]
+        wrong[codes[i]] += new_wrong - held_wrong[q]
+        held_right[q], held_wrong[q] = new_right, new_wrong

@@ -1,0 +1,228 @@
+"""The scan of a column's histogram for its best cut, compiled."""
+
+import numpy as np
+
+from edgewise.backend.arithmetic import GAIN_SCALE
+from edgewise.backend.base import LEARN
+from edgewise.backend.numba.vectors import inner, move_bin, try_bin
+
+
+@inner
+def _scan(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, constant, absent, massed, chunks, totals, width, edges
+):
+    """Find a column's best cut for all score columns; return (edge, first bin, missing side).
+
+    `edges` is scratch memory for the edges of the cut under consideration. Where there is a mass
+    column (`massed`) its share is taken back.
+    """
+    lanes = 1 << (width.ndim - 1)
+    n_values = n_codes - 1 if has_missing else n_codes
+    best, first, missing = np.int64(-1), 0, 1
+    for k in range(len(edges)):
+        edges[k] = totals[k] if k < len(totals) else 0
+    learn = has_missing and absent == LEARN
+    usual = absent if has_missing and absent != LEARN else 1
+    if usual < 1:
+        constant, missing = True, usual
+        for score in range(len(totals)):
+            column = base + (score // lanes) * n_codes + n_codes - 1
+            edges[score] -= (1 - usual) * np.int64(histogram[column * lanes + score % lanes])
+    for t in range(n_values):
+        size, other = np.int64(0), np.int64(0)
+        for chunk in range(chunks):
+            column, at = base + chunk * n_codes, chunk * lanes
+            if t > 0:
+                size += move_bin(edges, at, histogram, (column + t - 1) * lanes, width)
+            else:
+                for k in range(lanes):
+                    size += abs(edges[at + k])
+            if learn:
+                other += try_bin(edges, at, histogram, (column + n_codes - 1) * lanes, width)
+        if massed:
+            k = len(totals)
+            size -= abs(edges[k])
+            if learn:
+                at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
+                other -= abs(edges[k] - 2 * np.int64(histogram[at]))
+        if size > best and (t > 0 or constant):
+            best, first, missing = size, t, usual
+        if learn and other > best:
+            best, first, missing = other, t, -1
+    return best, first, missing
+
+
+@inner
+def _scan_gain(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, absent, chunks, totals, mass, width, low
+):
+    """Find a column's best cut by gain; return (gain, first bin, missing side).
+
+    On either side of a cut the gain is the sum of the squared edges over the mass, which is in the
+    column of the histogram after the last score column. `low` is scratch memory for the sums below
+    the cut.
+    """
+    lanes = 1 << (width.ndim - 1)
+    n_scores = len(totals)
+    n_values = n_codes - 1 if has_missing else n_codes
+    best, first, missing = np.int64(-1), 0, 1
+    low[:] = 0
+    for t in range(n_values):
+        if t > 0:
+            for score in range(n_scores + 1):
+                column = base + (score // lanes) * n_codes
+                low[score] += histogram[(column + t - 1) * lanes + score % lanes]
+        for side in range(2 if has_missing else 1):
+            if side == 1:
+                for score in range(n_scores + 1):
+                    column = base + (score // lanes) * n_codes + n_codes - 1
+                    low[score] += histogram[column * lanes + score % lanes]
+            below, above = np.int64(0), np.int64(0)
+            for score in range(n_scores):
+                below += low[score] * low[score]
+                above += (totals[score] - low[score]) * (totals[score] - low[score])
+            under, over = low[n_scores], mass - low[n_scores]
+            allowed = not has_missing or absent == LEARN or absent == 1 - 2 * side
+            if allowed and under > 0 and over > 0:
+                gain = np.int64(np.rint(np.float64(below) / np.float64(under) * GAIN_SCALE))
+                gain += np.int64(np.rint(np.float64(above) / np.float64(over) * GAIN_SCALE))
+                if gain > best:
+                    best, first, missing = gain, t, 1 - 2 * side
+            if side == 1:
+                for score in range(n_scores + 1):
+                    column = base + (score // lanes) * n_codes + n_codes - 1
+                    low[score] -= histogram[column * lanes + score % lanes]
+    return best, first, missing
+
+
+@inner
+def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
+    """Fill `edges` (OUT) with the score columns' edges of one cut."""
+    lanes = 1 << (width.ndim - 1)
+    for k in range(len(edges)):
+        edges[k] = totals[k] if k < len(totals) else 0
+    for score in range(len(totals)):
+        column, k = base + (score // lanes) * n_codes, score % lanes
+        for t in range(first):
+            edges[score] -= 2 * np.int64(histogram[(column + t) * lanes + k])
+        if missing < 1:
+            absent = np.int64(histogram[(column + n_codes - 1) * lanes + k])
+            edges[score] -= absent if missing == 0 else 2 * absent
+
+
+@inner
+def _scan_per_score(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, constant, absent, totals, width, n_scores, best, first,
+    missing,
+):  # fmt: skip
+    """Find a column's best cut for each score column by itself."""
+    lanes = 1 << (width.ndim - 1)
+    n_values = n_codes - 1 if has_missing else n_codes
+    for score in range(n_scores):
+        column = base + (score // lanes) * n_codes
+        k = score % lanes
+        edge = totals[score]
+        best[score], first[score], missing[score] = -1, 0, 1
+        gone = np.int64(histogram[(column + n_codes - 1) * lanes + k])
+        usual = absent if has_missing and absent != LEARN else 1
+        edge -= (1 - usual) * gone
+        for t in range(n_values):
+            if t > 0:
+                edge -= 2 * np.int64(histogram[(column + t - 1) * lanes + k])
+            if abs(edge) > best[score] and (t > 0 or constant or usual < 1):
+                best[score], first[score], missing[score] = abs(edge), t, usual
+            if has_missing and absent == LEARN and abs(edge - 2 * gone) > best[score]:
+                best[score], first[score], missing[score] = abs(edge - 2 * gone), t, -1
+
+
+@inner
+def _scan_bound(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, constant, absent, total, lanes, direction, bounds, low,
+    high,
+):  # fmt: skip
+    """Find a column's best cut for one score column, among those with an allowed sign.
+
+    IN direction (+1 or -1 is the sign that edges of this column must have, 0 lets them have any),
+    bounds, of which the entries from low to high are this column's: cuts, by rising first bin, that
+    may have an edge of any sign up to a limit.
+    """
+    n_values = n_codes - 1 if has_missing else n_codes
+    gone = np.int64(histogram[(base + n_codes - 1) * lanes]) if has_missing else np.int64(0)
+    best, first, missing = np.int64(-1), 0, 1
+    # The sides of missing values to try, of which the first is the usual one.
+    usual = absent if has_missing and absent != LEARN else 1
+    other = has_missing and absent == LEARN
+    edge = total - (1 - usual) * gone
+    p = low
+    exception = bounds.firsts[p] if p < high else -1
+    for t in range(n_values):
+        if t > 0:
+            edge -= 2 * np.int64(histogram[(base + t - 1) * lanes])
+        limit, other_limit = np.int64(-1), np.int64(-1)
+        while exception == t:
+            if bounds.sides[p] == usual:
+                limit = bounds.limits[p]
+            elif other and bounds.sides[p] == -1:
+                other_limit = bounds.limits[p]
+            p += 1
+            exception = bounds.firsts[p] if p < high else -1
+        # At the first bin a cut tells present from missing values, which is no direction.
+        free = direction == 0 or t == 0
+        size = abs(edge)
+        allowed = free or edge * direction >= 0 or size <= limit
+        if size > best and allowed and (t > 0 or constant or usual < 1):
+            best, first, missing = size, t, usual
+        if other:
+            turned = edge - 2 * gone
+            size = abs(turned)
+            if size > best and (free or turned * direction >= 0 or size <= other_limit):
+                best, first, missing = size, t, -1
+    return best, first, missing
+
+
+@inner
+def scan_all(  # type: ignore[no-untyped-def]
+    histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals, width, per_score,
+    best, first, missing, score_edges,
+):  # fmt: skip
+    """Scan the histograms of a batch of columns.
+
+    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), asked:
+    whether the constant may win, the side of missing values or LEARN, and the mass of all rows in a
+    search by gain, else -1 where there is a mass column, 0 where not; bounds (None, or which signs
+    the edges may have: see state.Bounds), totals, per_score. OUT best, first, missing of shape
+    (columns, 1), or (columns, K) with per_score; score_edges of shape (columns, K), or (0, 0) where
+    not wanted.
+    """
+    constant, absent, mass = asked
+    scratch = np.empty(chunks << (width.ndim - 1), dtype=np.int64)
+    for q in range(len(bases)):
+        row = where[q]
+        if bounds is not None:
+            best[row, 0], first[row, 0], missing[row, 0] = _scan_bound(
+                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals[0],
+                1 << (width.ndim - 1), bounds.directions[row], bounds, bounds.starts[row],
+                bounds.starts[row + 1],
+            )  # fmt: skip
+        elif per_score:
+            _scan_per_score(
+                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals, width,
+                best.shape[1], best[row], first[row], missing[row],
+            )  # fmt: skip
+        elif mass > 0:
+            best[row, 0], first[row, 0], missing[row, 0] = _scan_gain(
+                histogram, bases[q], n_codes[q], has_missing[q], absent, chunks, totals, mass,
+                width, scratch,
+            )  # fmt: skip
+        else:
+            best[row, 0], first[row, 0], missing[row, 0] = _scan(
+                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, mass < 0,
+                chunks, totals, width, scratch,
+            )  # fmt: skip
+        if len(score_edges) > 0 and not per_score:
+            _edges_at(
+                histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], totals, width,
+                scratch,
+            )  # fmt: skip
+            for k in range(score_edges.shape[1]):
+                score_edges[row, k] = scratch[k]

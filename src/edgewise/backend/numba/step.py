@@ -1,0 +1,238 @@
+"""The sums that a step follows from, and the step, compiled."""
+
+import numpy as np
+
+from edgewise.backend.arithmetic import (
+    C0,
+    C1,
+    C2,
+    C3,
+    C4,
+    C5,
+    C6,
+    C7,
+    C8,
+    C9,
+    C10,
+    C11,
+    C12,
+    C13,
+    ENERGY_SCALE,
+    EXACT_SCALE,
+    HIGHEST,
+    LN2_HIGH,
+    LN2_LOW,
+    LOG2_E,
+    LOWEST,
+    SEARCH_SCALE,
+)
+from edgewise.backend.numba.vectors import inner, kernel, power_of_two, transpose_8
+
+# Weights and scores are stored score column by score column, so that the inner loops run over
+# rows: long, contiguous and free of remainders for any number of classes. Scratch arrays are made
+# inside the functions, where the compiler knows that they overlap nothing.
+
+_TILE = 512
+
+
+@kernel
+def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-untyped-def]
+    """Sum the edges of a cut over the rows from start to stop, in 64-bit fixed point.
+
+    IN weights, labels, signs. OUT sums: for each score column the edge (the sum of sign w y), the
+    mass (of w) and what is idle (w where the sign is 0).
+    """
+    for k in range(weights.shape[0]):
+        w, y = weights[k, start:stop], labels[k, start:stop]
+        sign = signs[k if signs.shape[0] > 1 else 0, start:stop]
+        mass, right, zeros = np.int64(0), np.int64(0), np.int64(0)
+        for i in range(len(w)):
+            exact = np.int64(np.rint(w[i] * EXACT_SCALE))
+            mass += exact
+            right += exact if y[i] == sign[i] else np.int64(0)
+        for i in range(len(w)):
+            zeros += sign[i] == 0
+        idle = np.int64(0)
+        if zeros > 0:
+            for i in range(len(w)):
+                idle += np.int64(np.rint(w[i] * EXACT_SCALE)) if sign[i] == 0 else np.int64(0)
+        # In this order no partial sum leaves 64 bits, even where all the weight is right.
+        sums[0, k], sums[1, k], sums[2, k] = (right - mass) + right + idle, mass, idle
+
+
+@inner
+def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
+    """Return the mass of the wrong signs among labels of -1 and of +1."""
+    too_high, too_low = np.int64(0), np.int64(0)
+    for i in range(len(f)):
+        above, positive = f[i] > 0.0, y[i] > 0
+        too_high += mass[i] if above and not positive else np.int64(0)
+        too_low += mass[i] if positive and not above else np.int64(0)
+    return too_high, too_low
+
+
+@inner
+def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-def]
+    """Write a tile of quanta, score column by score column, as rows of signed weights.
+
+    IN quanta (padded score columns, _TILE), size (rows in the tile), at (the first of n). OUT
+    signed (flat).
+    """
+    lanes = 1 << (width.ndim - 1)
+    flat = quanta.reshape(-1)
+    blocks = size - size % 8 if lanes >= 8 else 0
+    for low in range(0, len(quanta), lanes):
+        origin = ((low // lanes) * n + at) * lanes
+        for i in range(0, blocks, 8):
+            for k in range(0, lanes, 8):
+                transpose_8(
+                    flat, (low + k) * _TILE + i, _TILE, signed, origin + i * lanes + k, lanes
+                )
+        for i in range(blocks, size):
+            for k in range(lanes):
+                signed[origin + i * lanes + k] = quanta[low + k, i]
+
+
+@kernel
+def advance(  # type: ignore[no-untyped-def]
+    start, stop, labels, target, row_mass, equal_mass, signs, agree, against, rest, coefficients,
+    votes, width, mass_column, weights, scores, signed, sums,
+):  # fmt: skip
+    """Take one step on the rows from start to stop; return (pseudo, wrong rows).
+
+    IN labels, target, row_mass, equal_mass (whether all rows weigh the same), signs, agree,
+    against, rest, coefficients, votes, mass_column (whether S has one). OUT weights, scores, signed
+    (flat), and these rows' share of sums, which start at 0: of S, of |S|, and of the mass of wrong
+    entries with label -1 and with +1.
+    """
+    n_scores, n = weights.shape
+    quanta = np.zeros((len(signed) // n, _TILE), dtype=signed.dtype)
+    cut, pull, top, winner = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    pseudo, wrong_rows = np.int64(0), np.int64(0)
+    for at in range(start, stop, _TILE):
+        end = min(stop, at + _TILE)
+        multi_class = target[at] >= 0
+        pull[:], top[:], winner[:] = 0.0, -np.inf if multi_class else 0.0, 0.0
+        if mass_column:
+            quanta[n_scores] = 0
+        for k in range(n_scores):
+            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
+            near, far, move, vote = agree[k], against[k], coefficients[k], np.sign(votes[k])
+            if k == 0 or signs.shape[0] > 1:
+                for i in range(end - at):
+                    cut[i] = signs[k, at + i]
+            total, mass = np.int64(0), np.int64(0)
+            # One loop does all that it can, so that every array passes through the core once.
+            for i in range(end - at):
+                side, x, positive = cut[i], w[i], y[i] > 0
+                pull[i] += x * vote if positive else -x * vote
+                agreement = side if positive else -side
+                x *= near if agreement > 0.0 else (far if agreement < 0.0 else rest)
+                quantum = np.int32(np.rint(x * SEARCH_SCALE))
+                w[i], f[i] = x, f[i] + side * move
+                quanta[k, i] = quantum if positive else -quantum
+                mass += quantum
+                total += quantum if positive else -quantum
+            sums[0, k] += total
+            sums[1, k] += mass
+            if mass_column:
+                for i in range(end - at):
+                    quanta[n_scores, i] += abs(quanta[k, i])
+            high, low = np.int64(0), np.int64(0)
+            for i in range(end - at):
+                score, positive = f[i], y[i] > 0
+                too_high, too_low = (score > 0.0) & (not positive), (score <= 0.0) & positive
+                high += too_high
+                low += too_low
+                if multi_class:
+                    better = score > top[i]
+                    winner[i] = k if better else winner[i]
+                    top[i] = score if better else top[i]
+                else:
+                    top[i] += too_high | too_low
+            if equal_mass:
+                high, low = high * row_mass[0], low * row_mass[0]
+            else:
+                high, low = _wrong_mass(f, y, row_mass[at:end])
+            sums[2, k] += high
+            sums[3, k] += low
+        for i in range(end - at):
+            pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
+            lost = winner[i] != target[at + i] if multi_class else top[i] > 0.0
+            wrong_rows += row_mass[at + i] if lost else np.int64(0)
+        _write_rows(quanta, end - at, at, n, width, signed)
+    return pseudo, wrong_rows
+
+
+@inner
+def _exp(x):  # type: ignore[no-untyped-def]
+    """Return e**x: the twin of `exponential.exp`, operation by operation."""
+    x = x if x > LOWEST else LOWEST
+    x = x if x < HIGHEST else HIGHEST
+    n = np.rint(x * LOG2_E)
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    r2 = r * r
+    r4 = r2 * r2
+    a = (C0 + C1 * r) + (C2 + C3 * r) * r2
+    b = (C4 + C5 * r) + (C6 + C7 * r) * r2
+    c = (C8 + C9 * r) + (C10 + C11 * r) * r2
+    value = (a + b * r4) + (c + (C12 + C13 * r) * r4) * (r4 * r4)
+    return value * power_of_two(np.int64(n))
+
+
+@kernel
+def reweigh(  # type: ignore[no-untyped-def]
+    start, stop, labels, outputs, coefficients, votes, rows, by_label, matrix, logistic, shift,
+    unit, weights, scores,
+):  # fmt: skip
+    """Move the scores of the rows from start to stop and compute their weights from the scores.
+
+    IN labels, outputs, coefficients, votes (of which the signs count), rows and by_label (the
+    initial weight of an entry is the row's times its label's) or matrix (K, n), logistic (which
+    loss), shift (added to the exponents of the exponential loss), unit (in which weights are
+    summed). OUT weights, not normalised, scores. Return the sums, in fixed point, of the weights
+    and of ``| sum over l of w y v |`` before the step.
+    """
+    total, pseudo = np.int64(0), np.int64(0)
+    pull, grown = np.empty(_TILE), np.empty(_TILE)
+    # ln(1 + exp(-m)) has weights 1 / (1 + exp(m)); exp(-m) has weights exp(shift - m).
+    side, offset = (1.0, 0.0) if logistic else (-1.0, shift)
+    for at in range(start, stop, _TILE):
+        end = min(stop, at + _TILE)
+        pull[:] = 0.0
+        for k in range(len(weights)):
+            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
+            out = outputs[k if outputs.shape[0] > 1 else 0, at:end]
+            row = matrix[k, at:end] if len(matrix) > 0 else rows[at:end]
+            low, high = by_label[0, k], by_label[1, k]
+            move, vote = coefficients[k], np.sign(votes[k])
+            for i in range(end - at):
+                pull[i] += w[i] * vote if y[i] > 0 else -w[i] * vote
+                f[i] += out[i] * move
+            for i in range(end - at):
+                grown[i] = _exp(offset + (f[i] if y[i] > 0 else -f[i]) * side)
+            for i in range(end - at):
+                initial = row[i] * (high if y[i] > 0 else low)
+                w[i] = initial / (1.0 + grown[i]) if logistic else initial * grown[i]
+            for i in range(end - at):
+                total += np.int64(np.rint(w[i] * unit))
+        for i in range(end - at):
+            pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
+    return total, pseudo
+
+
+@kernel
+def sum_energy(start, stop, weights, labels, outputs, coefficients):  # type: ignore[no-untyped-def]
+    """Return the sum of w exp(-y h) over the rows from start to stop, in fixed point.
+
+    IN weights, labels, outputs, coefficients: h is their product.
+    """
+    total = np.int64(0)
+    for k in range(len(weights)):
+        w, y = weights[k, start:stop], labels[k, start:stop]
+        out = outputs[k if outputs.shape[0] > 1 else 0, start:stop]
+        move = coefficients[k]
+        for i in range(stop - start):
+            h = out[i] * move
+            total += np.int64(np.rint(w[i] * _exp(-h if y[i] > 0 else h) * ENERGY_SCALE))
+    return total

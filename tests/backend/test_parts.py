@@ -1,0 +1,288 @@
+"""A search on a part of the weights is that of the whole with all other weights at 0."""
+
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from edgewise.backend.base import Entries, Problem, Step
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend, unpacked
+from edgewise.data import as_table, encode, fit_bins
+
+SCORES = [1, 3, 40]
+ASKED = [{}, {"score_edges": True}, {"per_score": True}, {"absent": 0, "constant": False}]
+
+shapes = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "n": st.integers(1, 60),
+        "d": st.integers(1, 7),
+        "n_scores": st.sampled_from(SCORES),
+        "levels": st.integers(2, 6),
+        "missing": st.booleans(),
+        "storage": st.sampled_from(["dense", "sparse", "auto"]),
+        "weight_levels": st.sampled_from([3, None]),
+    }
+)
+
+
+def plain(problem):
+    """Return a problem's sums of S by row and score column, whatever form it has."""
+    if problem.entries is None:
+        return unpacked(problem)
+    form = problem.entries
+    whole = np.zeros((form.shape[1], form.shape[0] * form.shape[2]), dtype=np.int64)
+    np.add.at(whole, (form.rows, form.scores), form.values)
+    return whole[:, : problem.n_scores]
+
+
+def with_zeros(problem, chosen):
+    """Return a problem of all rows in which only the chosen entries, shape (n, K), are not 0."""
+    chunks, n, lanes = problem.shape
+    rows = problem.signed.transpose(1, 0, 2).reshape(n, -1).astype(np.int64)
+    rows[:, : problem.n_scores] *= chosen
+    scores = rows[:, : problem.n_scores]
+    if problem.mass_column:
+        rows[:, problem.n_scores] = np.abs(scores).sum(axis=1)
+    signed = rows.reshape(n, chunks, lanes).transpose(1, 0, 2).astype(problem.signed.dtype)
+    return replace(
+        problem,
+        signed=np.ascontiguousarray(signed),
+        signed_totals=scores.sum(axis=0),
+        signed_masses=np.abs(scores).sum(axis=0),
+    )
+
+
+def some_rows(seed, n):
+    rows = np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5).astype(np.int32)
+    return rows if len(rows) else np.zeros(1, dtype=np.int32)
+
+
+def a_size(problem, seed):
+    """Return how large one of the entries is that are not 0, or 1."""
+    sizes = np.abs(unpacked(problem))
+    sizes = sizes[sizes > 0]
+    return int(np.random.default_rng(seed).choice(sizes)) if len(sizes) else 1
+
+
+def searched_alike(backend, parts, whole, equal_candidates, asked=ASKED):
+    """Assert that all parts are searched as the whole with zeros is."""
+    twin = backend[0]
+    columns = twin.table.splittable
+    for options in asked if len(columns) else []:
+        expected = twin.search(columns, whole, **options)
+        for part, gathered in parts:
+            equal_candidates(part.backend.search(columns, gathered, **options), expected)
+
+
+@settings(max_examples=60)
+@given(shapes, st.sampled_from([1, 2]))
+def test_some_rows(make_problem, both, equal_candidates, shape, n_jobs):
+    given = make_problem(kind="multilabel", **shape)
+    problem = given.state().problem()
+    rows = some_rows(shape["seed"], shape["n"])
+    with both(given.binned, n_jobs) as backend:
+        parts = [one.part_of_rows(rows) for one in backend]
+        gathered = [part.gather(problem) for part in parts]
+        expected = unpacked(problem)[rows]
+        for part, one in zip(parts, gathered, strict=True):
+            assert part.size == len(rows)
+            np.testing.assert_array_equal(part.rows, rows)
+            np.testing.assert_array_equal(plain(one), expected)
+            np.testing.assert_array_equal(one.signed_totals, expected.sum(axis=0))
+            np.testing.assert_array_equal(one.signed_masses, np.abs(expected).sum(axis=0))
+        inside = np.isin(np.arange(shape["n"]), rows)[:, None]
+        whole = with_zeros(problem, inside)
+        searched_alike(backend, zip(parts, gathered, strict=True), whole, equal_candidates)
+
+
+@settings(max_examples=60)
+@given(shapes, st.booleans(), st.sampled_from([1, 2]))
+def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs):
+    given = make_problem(kind="multilabel", **shape)
+    problem = given.state(mass_column=mass).problem()
+    least = a_size(problem, shape["seed"])
+    chosen = np.abs(unpacked(problem)) >= least
+    assume(chosen.any())
+    with both(given.binned, n_jobs) as backend:
+        parts = [one.part_of_entries(problem, least) for one in backend]
+        gathered = [part.gather(problem) for part in parts]
+        rows = np.flatnonzero(chosen.any(axis=1))
+        expected = np.where(chosen, unpacked(problem), 0)[rows]
+        for part, one in zip(parts, gathered, strict=True):
+            assert part.size == chosen.sum()
+            np.testing.assert_array_equal(part.rows, rows)
+            assert one.n_rows == len(rows)
+            np.testing.assert_array_equal(plain(one), expected)
+            np.testing.assert_array_equal(one.signed_totals, expected.sum(axis=0))
+            np.testing.assert_array_equal(one.signed_masses, np.abs(expected).sum(axis=0))
+        asked = [{"gain": True}, {"gain": True, "score_edges": True}] if mass else ASKED
+        whole = with_zeros(problem, chosen)
+        searched_alike(backend, zip(parts, gathered, strict=True), whole, equal_candidates, asked)
+
+
+@settings(max_examples=40)
+@given(shapes, st.booleans())
+def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, abstain):
+    # Products search on labels times the signs of their other terms, 0 where one abstains.
+    given = make_problem(kind="multilabel", **shape)
+    problem = given.state().problem()
+    assume(unpacked(problem).any())
+    rng = np.random.default_rng(shape["seed"])
+    with both(given.binned) as backend:
+        parts = [one.part_of_entries(problem, a_size(problem, shape["seed"])) for one in backend]
+        signs = rng.choice(np.int8([-1, 0, 1] if abstain else [-1, 1]), size=len(parts[0].rows))
+        twin, numba = (part.backend.flip(part.gather(problem), signs) for part in parts)
+        np.testing.assert_array_equal(plain(twin), plain(numba))
+        np.testing.assert_array_equal(twin.signed_totals, numba.signed_totals)
+        np.testing.assert_array_equal(twin.signed_masses, numba.signed_masses)
+        columns = given.binned.splittable
+        for options in ASKED if len(columns) else []:
+            equal_candidates(
+                parts[0].backend.search(columns, twin, **options),
+                parts[1].backend.search(columns, numba, **options),
+            )
+
+
+@settings(max_examples=40)
+@given(shapes, st.booleans())
+def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
+    # Trees search on some rows of a part; the larger side of a split follows by subtraction.
+    given = make_problem(kind="multilabel", **shape)
+    problem = given.state(mass_column=mass).problem()
+    least, columns = a_size(problem, shape["seed"]), given.binned.splittable
+    asked = [{"gain": True}] if mass else [{}, {"score_edges": True}]
+    assume(unpacked(problem).any())
+    with both(given.binned) as backend:
+        found = []
+        for one in backend:
+            part = one.part_of_entries(problem, least)
+            rows = np.arange(0, len(part.rows), 2, dtype=np.int32)
+            here = part.backend.within(part.gather(problem), rows)
+            found.append((part.backend, here))
+        (twin, left), (numba, right) = found
+        np.testing.assert_array_equal(plain(left), plain(right))
+        np.testing.assert_array_equal(left.signed_masses, right.signed_masses)
+        for options in asked if len(columns) else []:
+            equal_candidates(
+                twin.search(columns, left, **options), numba.search(columns, right, **options)
+            )
+
+
+@settings(max_examples=40)
+@given(shapes, st.booleans())
+def test_how_heavy_rows_and_entries_are(make_problem, both, shape, mass):
+    given = make_problem(kind="multilabel", **shape)
+    problem = given.state(mass_column=mass).problem()
+    sizes = np.abs(unpacked(problem))
+    with both(given.binned) as backend:
+        for one in backend:
+            np.testing.assert_array_equal(one.row_masses(problem), sizes.sum(axis=1))
+            for least in (1, 2, a_size(problem, shape["seed"]), 2**31, 2**40):
+                assert one.mass_from(problem, least) == sizes[sizes >= least].sum()
+
+
+def test_a_mass_column_in_a_vector_of_its_own(make_problem, both, equal_candidates):
+    # With 32 score columns it is the first of the third vector of 16.
+    given = make_problem(5, n=40, d=5, n_scores=32, kind="multilabel")
+    problem = given.state(mass_column=True).problem()
+    assert problem.shape == (3, 40, 16)
+    least = a_size(problem, 1)
+    whole = with_zeros(problem, np.abs(unpacked(problem)) >= least)
+    with both(given.binned) as backend:
+        parts = [one.part_of_entries(problem, least) for one in backend]
+        gathered = [(part, part.gather(problem)) for part in parts]
+        searched_alike(backend, gathered, whole, equal_candidates, [{"gain": True}, {}])
+
+
+@pytest.mark.parametrize("kind", ["rows", "entries"])
+def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
+    given = make_problem(3, n=50, d=5, n_scores=40, kind="multilabel")
+    state = given.state()
+    problem, columns = state.problem(), given.binned.splittable
+    least, rows = a_size(problem, 0), some_rows(0, 50)
+    rng = np.random.default_rng(1)
+    with both(given.binned) as backend:
+        if kind == "rows":
+            parts = [one.part_of_rows(rows) for one in backend]
+            chosen = np.isin(np.arange(50), rows)[:, None]
+        else:
+            parts = [one.part_of_entries(problem, least) for one in backend]
+            chosen = np.abs(unpacked(problem)) >= least
+        for _ in range(3):
+            state.weights *= rng.uniform(0.5, 1.5, state.weights.shape)
+            state.weights /= state.weights.sum()
+            backend[0].advance(state, np.ones((1, 50), dtype=np.int8), Step.none(40))
+            expected = backend[0].search(columns, with_zeros(state.problem(), chosen))
+            for part in parts:
+                now = part.gather(state.problem())
+                equal_candidates(part.backend.search(columns, now), expected)
+
+
+@pytest.mark.parametrize("n_scores", SCORES)
+def test_categorical_columns_of_a_part(make_problem, both, n_scores):
+    rng = np.random.default_rng(n_scores)
+    table = as_table(
+        np.column_stack(
+            [rng.integers(5, size=80), rng.normal(size=80), rng.integers(300, size=80)]
+        ).astype(float)
+    ).declare([0, 2])
+    binned = encode(table, fit_bins(table, None, 256))
+    given = replace(make_problem(1, n=80, d=3, n_scores=n_scores, kind="multilabel"), binned=binned)
+    problem = given.state().problem()
+    columns, least = binned.splittable_categorical, a_size(problem, 2)
+    rows = some_rows(3, 80)
+    chosen = {
+        "rows": np.isin(np.arange(80), rows)[:, None],
+        "entries": np.abs(unpacked(problem)) >= least,
+    }
+    with both(binned) as backend:
+        for one in backend:
+            for name, which in chosen.items():
+                part = (
+                    one.part_of_rows(rows)
+                    if name == "rows"
+                    else one.part_of_entries(problem, least)
+                )
+                found = part.backend.histograms(columns, part.gather(problem))
+                whole = ReferenceBackend(binned).histograms(columns, with_zeros(problem, which))
+                np.testing.assert_array_equal(found, whole)
+
+
+def test_threads_have_memory_for_every_batch():
+    # One large column, then several small ones, then several of a size between.
+    rng = np.random.default_rng(0)
+    levels = [300, *[3] * 5, *[60] * 5]
+    table = as_table(np.column_stack([rng.integers(k, size=900) for k in levels]).astype(float))
+    binned = encode(table, fit_bins(table, None, 256), "dense")
+    nothing = np.zeros(1, dtype=np.int64)
+    problem = Problem(np.zeros((1, 900, 1), dtype=np.int32), nothing, nothing)
+    with closing(NumbaBackend(binned, 2)) as backend:
+        for columns in ([0], range(1, 6), range(6, 11)):
+            plan = backend._plan(np.array(columns), problem, False, False)
+            memories = [plan.histograms.get() for _ in range(plan.histograms.qsize())]
+            assert len(memories) == min(2, len(plan.batches))
+            assert min(map(len, memories)) >= max(batch.size for batch in plan.batches)
+
+
+def test_entries_of_some_rows():
+    entries = Entries(
+        (2, 3, 4),
+        np.array([0, 3, 4]),
+        np.array([0, 1, 2, 1], dtype=np.int32),
+        np.array([1, 0, 1, 2], dtype=np.uint8),
+        np.array([5, -7, 2, 3]),
+    )
+    assert entries.scores.tolist() == [1, 0, 1, 6]
+    totals, masses = entries.sums(7)
+    assert totals.tolist() == [-7, 7, 0, 0, 0, 0, 3]
+    assert masses.tolist() == [7, 7, 0, 0, 0, 0, 3]
+    some = entries.of_rows(np.array([1], dtype=np.int32))
+    assert some.starts.tolist() == [0, 1, 2]
+    assert (some.rows.tolist(), some.values.tolist()) == ([1, 1], [-7, 3])
+    none = entries.of_rows(np.empty(0, dtype=np.int32))
+    assert none.starts.tolist() == [0, 0, 0]

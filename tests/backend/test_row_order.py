@@ -1,0 +1,57 @@
+"""Sums over rows do not depend on their order or on how the rows are shared out."""
+
+from contextlib import closing
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
+
+
+def histogram(problem):
+    columns = np.arange(problem.binned.n_columns)
+    return ReferenceBackend(problem.binned).histogram(columns, problem.state().problem())
+
+
+@given(st.integers(0, 10**6), st.integers(2, 40), st.integers(1, 5))
+def test_parts_of_the_rows_sum_to_the_histogram_of_all(make_problem, seed, n, n_parts):
+    problem = make_problem(seed, n=n, n_scores=3)
+    owner = np.random.default_rng(seed).integers(n_parts, size=n)
+    parts = [np.flatnonzero(owner == part) for part in range(n_parts)]
+    total = sum(histogram(problem.rows(rows)) for rows in parts if len(rows))
+    assert np.array_equal(total, histogram(problem))
+
+
+def test_a_histogram_holds_every_signed_weight_of_every_column(make_problem):
+    problem = make_problem(0, n=50, d=4, n_scores=3)
+    backend = ReferenceBackend(problem.binned)
+    bins = histogram(problem)
+    totals = problem.state().signed_totals
+    for start, stop in zip(backend.starts[:-1], backend.starts[1:], strict=True):
+        assert np.array_equal(bins[start:stop].sum(axis=0), totals)
+
+
+@pytest.mark.parametrize("n_scores", [1, 3, 10])
+def test_permuted_rows_give_the_same_candidates_edges_and_tally(make_problem, n_scores):
+    kind = "multiclass" if n_scores > 1 else "multilabel"
+    problem = make_problem(6, n=530, n_scores=n_scores, kind=kind, equal_mass=False)
+    order = np.random.default_rng(0).permutation(530)
+    permuted = problem.rows(order)
+    columns = problem.binned.splittable
+    twin, given = ReferenceBackend(problem.binned), problem.state()
+    expected = twin.search(columns, given.problem(), score_edges=True)
+    cut = problem.binned.cut(0, 2, -1)
+    edges = twin.edges(given, cut[None])
+    with closing(NumbaBackend(permuted.binned)) as compiled:
+        for backend in (ReferenceBackend(permuted.binned), compiled):
+            state = permuted.state()
+            found = backend.search(columns, state.problem(), score_edges=True)
+            for name in ("edges", "first", "missing", "score_edges"):
+                assert np.array_equal(getattr(found, name), getattr(expected, name))
+            other = backend.edges(state, np.ascontiguousarray(cut[order])[None])
+            assert np.array_equal(other.edges, edges.edges)
+            assert np.array_equal(other.masses, edges.masses)
+            assert other.total == edges.total
