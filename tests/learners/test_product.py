@@ -423,7 +423,7 @@ def test_an_abstaining_stump_may_be_the_constant():
 
 def test_it_can_be_cloned():
     twin = clone(Product(Stump(constant=False), 3, 2))
-    assert (twin.terms, twin.restarts, twin.base.constant) == (3, 2, False)
+    assert (twin.n_terms, twin.restarts, twin.base.constant) == (3, 2, False)
 
 
 @pytest.mark.parametrize(

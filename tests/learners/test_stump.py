@@ -268,7 +268,7 @@ def test_learners_have_names(make_problem):
     assert learner_named(Stump(constant=False)).constant is False
     product, tree = learner_named("product", binned), learner_named("tree", binned)
     assert (type(product), type(product.base), product.n_terms) == (Product, Stump, 3)
-    assert (type(tree), type(tree.base), tree.leaves) == (Tree, Stump, 8)
+    assert (type(tree), type(tree.base), tree.max_leaf_nodes) == (Tree, Stump, 8)
 
 
 def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
