@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,3 +194,13 @@ def blobs():
         return X, y
 
     return make
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """Let every rename fail, as if there were no room for the new name."""
+
+    def fail(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", fail)

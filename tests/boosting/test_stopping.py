@@ -182,7 +182,7 @@ def test_a_callback_that_watches_does_not_change_the_model(blobs, same_terms):
 
 def test_callbacks_check_their_settings():
     for bad in (0, 1.5, None):
-        with pytest.raises((TypeError, ValueError), match="early_stopping_rounds"):
+        with pytest.raises((TypeError, ValueError), match="rounds"):
             EarlyStopping(bad)
     for bad in (0, -1, None):
         with pytest.raises((TypeError, ValueError), match="seconds"):

@@ -235,7 +235,7 @@ def test_a_saved_model_comes_back(tmp_path, same_terms, learner, loss):
     assert [str(rule) for rule in model.rules()] == [str(rule) for rule in twin.rules()]
     assert repr(model.explain()) == repr(twin.explain())
     assert repr(twin.learner) == repr(model.learner)
-    assert twin.categorical == ["code"]
+    assert twin.categorical_features == ["code"]
     whole = AdaBoostMH(learner, **{**settings, "n_rounds": 13}).fit(X, y)
     same_terms(whole, twin.set_params(warm_start=True, n_rounds=13).fit(X, y))
 

@@ -429,8 +429,8 @@ def test_it_can_be_cloned():
 @pytest.mark.parametrize(
     ("settings", "error", "name"),
     [
-        ({"terms": 0}, ValueError, "terms"),
-        ({"terms": 2.0}, TypeError, "terms"),
+        ({"n_terms": 0}, ValueError, "n_terms"),
+        ({"n_terms": 2.0}, TypeError, "n_terms"),
         ({"restarts": -1}, ValueError, "restarts"),
         ({"base": "twig"}, ValueError, "learner"),
         ({"base": Stump("yes")}, TypeError, "constant"),

@@ -553,12 +553,12 @@ def test_it_can_be_cloned():
 @pytest.mark.parametrize(
     ("chosen", "error", "name"),
     [
-        ({"leaves": 1}, ValueError, "leaves"),
-        ({"leaves": "8"}, TypeError, "leaves"),
+        ({"max_leaf_nodes": 1}, ValueError, "max_leaf_nodes"),
+        ({"max_leaf_nodes": "8"}, TypeError, "max_leaf_nodes"),
         ({"leaf_votes": "fixed"}, ValueError, "leaf_votes"),
         ({"criterion": "entropy"}, ValueError, "criterion"),
         ({"base": "twig"}, ValueError, "learner"),
-        ({"base": Product(n_terms=0)}, ValueError, "terms"),
+        ({"base": Product(n_terms=0)}, ValueError, "n_terms"),
     ],
 )
 def test_a_wrong_setting_is_an_error_that_names_it(chosen, error, name):

@@ -97,7 +97,7 @@ def categorical_columns(categorical: Any, table: Table) -> list[int]:
         return []
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
         raise TypeError(
-            f"categorical must be a list of columns, by name or number, got {categorical!r}"
+            f"categorical_features must be a list of columns, by name or number, got {categorical!r}"
         )
     chosen = []
     for column in categorical:
