@@ -97,7 +97,8 @@ def categorical_columns(categorical: Any, table: Table) -> list[int]:
         return []
     if isinstance(categorical, str) or not hasattr(categorical, "__iter__"):
         raise TypeError(
-            f"categorical_features must be a list of columns, by name or number, got {categorical!r}"
+            "categorical_features must be a list of columns, by name or number, "
+            f"got {categorical!r}"
         )
     chosen = []
     for column in categorical:
