@@ -13,7 +13,7 @@ import edgewise
 from edgewise import Ratings, recommend
 from edgewise.commands import algorithms
 from edgewise.commands.algorithms import ALGORITHMS
-from edgewise.ratings.building import DUPLICATES
+from edgewise.ratings.inputs import DUPLICATES
 from edgewise.ratings.splits import WAYS
 from edgewise.recommend.evaluation import evaluate
 

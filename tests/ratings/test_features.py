@@ -86,7 +86,7 @@ def test_parts_have_the_features_of_all():
         (lambda ids, key: [1, 2], TypeError, "must be a data frame with a column"),
         (lambda ids, key: (ids, [[1], [2]], 3), TypeError, "must be a data frame"),
         (lambda ids, key: pd.DataFrame({"x": [1]}), ValueError, "must have a column"),
-        (lambda ids, key: pd.DataFrame({key: ids}), ValueError, "must have columns beside"),
+        (lambda ids, key: pd.DataFrame({key: ids}), ValueError, "must have columns besides"),
         (lambda ids, key: (ids, [[1]]), ValueError, "must have one row for each id, 2, got 1"),
         (lambda ids, key: (ids, [1, 2]), ValueError, "."),
         (lambda ids, key: ([ids[0]] * 2, [[1], [2]]), ValueError, "must have each id once, but"),

@@ -131,7 +131,7 @@ def test_any_rating_may_be_left_out(ratings):
 @given(some_ratings(), st.integers(2, 6), st.integers(0, 10))
 def test_folds_are_a_partition(by, ratings, k, seed):
     if k > len(ratings):
-        with pytest.raises(ValueError, match="k must be"):
+        with pytest.raises(ValueError, match="n_folds must be"):
             ratings.folds(k, by=by)
         return
     folds = list(ratings.folds(k, by=by, random_state=seed))
@@ -170,9 +170,9 @@ def test_folds_come_again_whatever_the_order_of_input(by, ratings):
         (lambda r: r.split(random_state="x"), ValueError, "random_state must be"),
         (lambda r: r.split(random_state=-1), ValueError, "random_state must be"),
         (lambda r: r.leave_one_out("first"), ValueError, "by must be one of 'random', 'last'"),
-        (lambda r: r.folds(1), ValueError, "k must be an integer"),
-        (lambda r: r.folds(1000), ValueError, "k must be"),
-        (lambda r: r.folds(2.5), TypeError, "k must be"),
+        (lambda r: r.folds(1), ValueError, "n_folds must be an integer"),
+        (lambda r: r.folds(1000), ValueError, "n_folds must be"),
+        (lambda r: r.folds(2.5), TypeError, "n_folds must be"),
         (lambda r: r.folds(by="time"), ValueError, "by must be one of"),
         (lambda r: r.folds(random_state="x"), ValueError, "random_state must be"),
     ],
@@ -191,5 +191,5 @@ def test_errors_name_the_argument_at_once(ratings, ask, error, words):
     ],
 )
 def test_times_are_needed(ask):
-    with pytest.raises(ValueError, match=r"by='.*' needs the times of the ratings"):
+    with pytest.raises(ValueError, match=r"by='.*' needs times"):
         ask(Ratings.from_arrays([1, 1, 2], [1, 2, 1]))

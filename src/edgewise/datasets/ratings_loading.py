@@ -13,7 +13,7 @@ from edgewise.datasets.movielens import ENTRIES, RatingsEntry
 from edgewise.datasets.movielens_files import Rated, Side
 from edgewise.datasets.ratings import RatingsDataset, RatingsInfo
 from edgewise.ratings import Ids, Ratings
-from edgewise.ratings.features import rows_of
+from edgewise.ratings.inputs import rows_of
 
 _Read = TypeVar("_Read", Rated, Side)
 

@@ -1,6 +1,6 @@
-"""Ratings of items by users, with the map between ids and indices inside."""
+"""Ratings of items by users, with the ids they came under."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -11,10 +11,10 @@ from scipy import sparse
 
 from edgewise.common.checks import generator, integer, one_of, positive
 from edgewise.common.dtypes import ROW, Reals, Rows
+from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids
 from edgewise.data.column_table import ColumnTable
 from edgewise.ratings.rows import Grouped, grouped
-from edgewise.ratings.sources import Sources
 from edgewise.ratings.splits import (
     FOLD_WAYS,
     LEFT_OUT,
@@ -26,7 +26,7 @@ from edgewise.ratings.splits import (
 
 
 class Split(NamedTuple):
-    """Ratings to train on and ratings to test on, with the same catalogue.
+    """A training part and a test part of ratings, with the same catalogue.
 
     Examples
     --------
@@ -41,25 +41,25 @@ class Split(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ratings(Sources):
-    """What users said of items: one rating of a pair of user and item, and never two.
+class Ratings:
+    """Ratings of items by users, at most one for each pair.
 
-    Made by :meth:`from_frame`, :meth:`from_arrays`, :meth:`from_matrix`, :meth:`from_dict` or
-    :meth:`from_file`. Ratings stand in a fixed order, by user and then by item, so that nothing
-    depends on the order in which they came.
+    Build them with :meth:`from_frame`, :meth:`from_arrays`, :meth:`from_matrix`,
+    :meth:`from_dict` or :meth:`from_file`. They are sorted by user, then by item, so that no
+    result depends on the order of the input.
 
     Attributes
     ----------
     user_ids, item_ids : Ids
-        The catalogue: ids, in the order of their indices. Parts of the ratings share it.
+        The catalogue: ids in the order of their indices. Subsets of the ratings share it.
     users, items : int32 arrays
         The indices of each rating's user and item.
     values : float64 array
-        The ratings; 1 where only the fact is known that a user chose an item.
+        The ratings; 1 for implicit feedback.
     weights, times : float64 array or None
         How much each rating counts, and when it was given.
     user_features, item_features : ColumnTable or None
-        Columns for all users and all items.
+        Features of all users and all items.
 
     Examples
     --------
@@ -85,10 +85,195 @@ class Ratings(Sources):
     item_features: ColumnTable | None = None
 
     def __post_init__(self) -> None:
-        # Views of them are kept, and models keep them: a change would go unnoticed.
+        # Grouped views and models share these arrays: a change would go unnoticed.
         for array in (self.users, self.items, self.values, self.weights, self.times):
             if array is not None:
                 array.setflags(write=False)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        users: Any,
+        items: Any,
+        ratings: Any = None,
+        *,
+        weights: Any = None,
+        sample_weight: Any = None,
+        times: Any = None,
+        user_features: Any = None,
+        item_features: Any = None,
+        duplicates: str = "raise",
+    ) -> "Ratings":
+        """Build ratings from arrays of equal length.
+
+        Parameters
+        ----------
+        users, items : array-like of int or str
+            The ids: any integers or strings.
+        ratings : array-like of float, default None
+            The ratings; None for implicit feedback.
+        weights, sample_weight : array-like of float, default None
+            How much each rating counts; positive. Two names for the same thing.
+        times : array-like of float, default None
+            When each rating was given.
+        user_features, item_features : data frame or pair, default None
+            A frame with a column "user" or "item" of ids, or a pair ``(ids, X)``. Ids without
+            ratings join the catalogue.
+        duplicates : {"raise", "last", "mean", "sum"}, default "raise"
+            How to combine several ratings of one pair; "last" goes by time if there are times,
+            else by the order of the input.
+
+        Raises
+        ------
+        ValueError
+            If there are no ratings, lengths differ, a rating is not finite, or a pair comes twice.
+        TypeError
+            If ids are neither all integers nor all strings.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> Ratings.from_arrays(["ann", "ann", "bob"], [10, 20, 10], [5, 3, 4])
+        Ratings(3 ratings from 3 to 5, 2 users, 2 items)
+        """
+        from edgewise.ratings.inputs import RatingColumns, build
+
+        if weights is not None and sample_weight is not None:
+            raise ValueError("weights and sample_weight are the same: give one of them")
+        counted = sample_weight if weights is None else weights
+        columns = RatingColumns(users, items, ratings, counted, times)
+        return build(columns, user_features, item_features, "user", "item", duplicates)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        user: str = "user",
+        item: str = "item",
+        rating: str | None = "rating",
+        *,
+        weight: str | None = None,
+        time: str | None = None,
+        user_features: Any = None,
+        item_features: Any = None,
+        duplicates: str = "raise",
+    ) -> "Ratings":
+        """Build ratings from a pandas, polars or Arrow data frame, one rating per row.
+
+        Parameters
+        ----------
+        frame : data frame
+            The ratings.
+        user, item : str
+            The columns of ids.
+        rating, weight, time : str or None
+            The columns of ratings (None for implicit feedback), weights and times.
+        user_features, item_features, duplicates
+            As in :meth:`from_arrays`; id columns have the same names as in `frame`.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from edgewise import Ratings
+        >>> frame = pandas.DataFrame({"user": [1, 2], "item": ["a", "a"], "rating": [4, 5]})
+        >>> Ratings.from_frame(frame)
+        Ratings(2 ratings from 4 to 5, 2 users, 1 items)
+        """
+        from edgewise.ratings.inputs import build, frame_columns
+
+        columns = frame_columns(frame, user, item, rating, weight, time)
+        return build(columns, user_features, item_features, user, item, duplicates)
+
+    @classmethod
+    def from_matrix(
+        cls, matrix: Any, user_ids: Any = None, item_ids: Any = None, *, missing: float = 0.0
+    ) -> "Ratings":
+        """Build ratings from a matrix of users by items, an array or a SciPy sparse matrix.
+
+        Parameters
+        ----------
+        matrix : array or sparse matrix
+            The ratings. In a sparse matrix every stored entry is a rating, zeros included.
+        user_ids, item_ids : array-like, default None
+            The ids of rows and columns; None numbers them from 0.
+        missing : float, default 0
+            The value that means "not rated" in an array; NaN always does.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> Ratings.from_matrix([[5, 0], [3, 4]], item_ids=["Heat", "Fargo"])
+        Ratings(3 ratings from 3 to 5, 2 users, 2 items)
+        """
+        from edgewise.ratings.inputs import build_matrix
+
+        return build_matrix(matrix, user_ids, item_ids, missing)
+
+    @classmethod
+    def from_dict(cls, ratings: Mapping[Any, Mapping[Any, float]]) -> "Ratings":
+        """Build ratings from a mapping of users to mappings of items to ratings.
+
+        A user without ratings joins the catalogue.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> Ratings.from_dict({"ann": {"Heat": 5}}).values
+        array([5.])
+        """
+        from edgewise.ratings.inputs import build_dict
+
+        return build_dict(ratings)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: PathLike,
+        user: str = "user",
+        item: str = "item",
+        rating: str | None = "rating",
+        *,
+        weight: str | None = None,
+        time: str | None = None,
+        columns: Any = None,
+        separator: str | None = None,
+        duplicates: str = "raise",
+    ) -> "Ratings":
+        r"""Read ratings from a text file or a Parquet file, gzipped or not.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file. Parquet needs pandas or polars.
+        user, item, rating, weight, time : str
+            The columns, as in :meth:`from_frame`.
+        columns : sequence of str, default None
+            The names of the columns if the file has no header.
+        separator : str, default None
+            What separates columns; None detects a tab, "::", ";" or ",".
+        duplicates : {"raise", "last", "mean", "sum"}, default "raise"
+            As in :meth:`from_arrays`.
+
+        Returns
+        -------
+        Ratings
+            Ids are integers if all of them are written as integers, else strings.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from edgewise import Ratings
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "u.data"
+        >>> _ = path.write_text("196\t242\t3\n186\t302\t4\n")
+        >>> Ratings.from_file(path, columns=["user", "item", "rating"])
+        Ratings(2 ratings from 3 to 4, 2 users, 2 items)
+        """
+        from edgewise.ratings.inputs import build
+        from edgewise.ratings.text_files import file_columns
+
+        names = (user, item, rating, weight, time)
+        read = file_columns(path, names, columns, separator)
+        return build(read, None, None, user, item, duplicates)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -145,7 +330,7 @@ class Ratings(Sources):
         return sparse.csr_array(parts, shape=shape)
 
     def take(self, rows: ArrayLike) -> "Ratings":
-        """Return some of the ratings, by a mask or by their places, with the same catalogue.
+        """Return a subset of the ratings, by mask or position, with the same catalogue.
 
         Examples
         --------
@@ -168,7 +353,7 @@ class Ratings(Sources):
         )
 
     def _chosen(self, rows: NDArray[Any]) -> NDArray[np.intp]:
-        """Return the places of ratings, ascending and each once, or raise."""
+        """Return positions in ascending order, each once, or raise."""
         n = len(self)
         if rows.dtype == bool:
             if rows.shape != (n,):
@@ -177,26 +362,26 @@ class Ratings(Sources):
         if rows.size == 0:
             return np.zeros(0, dtype=np.intp)
         if rows.dtype.kind not in "iu" or rows.ndim != 1:
-            raise TypeError("rows must be a mask, or the places of ratings")
+            raise TypeError("rows must be a mask or positions of ratings")
         if rows.min() < -n or rows.max() >= n:
             raise ValueError(f"rows must be from 0 to {n - 1}, got {rows.min()} to {rows.max()}")
         places = np.unique(rows.astype(np.intp) % n)
         if len(places) < len(rows):
-            raise ValueError("rows must hold each place once")
+            raise ValueError("rows must hold each position once")
         return places
 
     def split(self, test: float = 0.2, by: str = "random", random_state: Any = None) -> Split:
-        """Return ratings to train on and ratings to test on.
+        """Split the ratings into a training part and a test part.
 
         Parameters
         ----------
         test : float, default 0.2
             The share of the ratings to test on.
         by : {"random", "user", "time", "user_time"}, default "random"
-            Any ratings; the same share of each user's, of whom one rating at least is left to
-            train on; the last of all by time; or the last of each user's.
+            Test on a random share of all ratings; on a random share of each user's ratings,
+            leaving at least one to train on; on the latest of all; or on each user's latest.
         random_state : int, Generator, RandomState or None, default None
-            The same number gives the same split.
+            Random seed.
 
         Examples
         --------
@@ -216,30 +401,32 @@ class Ratings(Sources):
         return parts
 
     def leave_one_out(self, by: str = "random", random_state: Any = None) -> Split:
-        """Return a test part of one rating of every user who has at least two.
+        """Hold out one rating of every user who has at least two.
 
         Parameters
         ----------
         by : {"random", "last"}, default "random"
-            Any rating, or the last by time.
+            A random rating, or the latest.
         random_state : int, Generator, RandomState or None, default None
-            The same number gives the same split.
+            Random seed.
         """
         if one_of("by", by, LEFT_OUT) == "last":
             self._require_times("by='last'")
         return self._parts(one_each(by, self.by_user, self.times, generator(random_state)))
 
-    def folds(self, k: int = 5, by: str = "random", random_state: Any = None) -> Iterator[Split]:
-        """Return `k` splits; every rating is in one of the test parts.
+    def folds(
+        self, n_folds: int = 5, by: str = "random", random_state: Any = None
+    ) -> Iterator[Split]:
+        """Return `n_folds` splits; each rating is in exactly one test part.
 
         Parameters
         ----------
-        k : int, default 5
-            How many.
+        n_folds : int, default 5
+            Number of folds.
         by : {"random", "user"}, default "random"
-            Any ratings, or as many of each user's in all folds as can be.
+            Distribute all ratings at random, or each user's ratings evenly over the folds.
         random_state : int, Generator, RandomState or None, default None
-            The same number gives the same folds.
+            Random seed.
 
         Examples
         --------
@@ -248,32 +435,34 @@ class Ratings(Sources):
         >>> [len(test) for train, test in ratings.folds(2)]
         [2, 2]
         """
-        integer("k", k, 2)
-        if len(self) < k:
-            raise ValueError(f"k must be at most the number of ratings, {len(self)}, got {k}")
+        integer("n_folds", n_folds, 2)
+        if len(self) < n_folds:
+            raise ValueError(
+                f"n_folds must be at most the number of ratings, {len(self)}, got {n_folds}"
+            )
         one_of("by", by, FOLD_WAYS)
-        numbers = fold_numbers(by, k, self.by_user, generator(random_state))
-        return (self._parts(numbers == fold) for fold in range(k))
+        numbers = fold_numbers(by, n_folds, self.by_user, generator(random_state))
+        return (self._parts(numbers == fold) for fold in range(n_folds))
 
     def _parts(self, tested: NDArray[np.bool_]) -> Split:
         return Split(self.take(~tested), self.take(tested))
 
     def _require_times(self, what: str) -> None:
         if self.times is None:
-            raise ValueError(f"{what} needs the times of the ratings, and these have none")
+            raise ValueError(f"{what} needs times, but these ratings have none")
 
     def with_users(self, more: "Ratings") -> "Ratings":
-        """Return these ratings and those of further users on the same items.
+        """Return these ratings with those of new users on the same items.
 
         Parameters
         ----------
         more : Ratings
-            Ratings of users that are not here, of items that are.
+            Ratings by users that are new, of items that are not.
 
         Raises
         ------
         ValueError
-            If a user is here already, or an item is not.
+            If a user is known already, or an item is not.
         """
         user_ids = self.user_ids.extended("users", more.user_ids)
         places = self.item_ids.find("items", more.item_ids.values)
@@ -307,7 +496,7 @@ def _both(
 def _more_rows(
     table: ColumnTable | None, more: ColumnTable | None, n_more: int
 ) -> ColumnTable | None:
-    from edgewise.ratings.features import joined, rows_of
+    from edgewise.ratings.inputs import joined, rows_of
 
     if table is None:
         return None

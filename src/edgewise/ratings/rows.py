@@ -1,4 +1,4 @@
-"""The ratings of each user, or of each item, side by side."""
+"""Ratings in compressed rows: by user, or by item."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from edgewise.common.dtypes import Reals, Rows
 
 @dataclass(frozen=True, eq=False)
 class Grouped:
-    """Ratings in compressed rows: those of row u are the entries ``starts[u]:starts[u + 1]``.
+    """Ratings in compressed rows: row u holds the entries ``starts[u]:starts[u + 1]``.
 
     Attributes
     ----------
     starts : int64 array of shape (rows + 1,)
         Where each row begins.
     others : int32 array
-        The index at the other side, ascending in each row: items of a user, users of an item.
+        The index on the other side, ascending within a row: a user's items, an item's users.
     values : float64 array
         The ratings.
     weights : float64 array or None
         Their weights.
     rows : intp array
-        Where each rating stands in the ratings.
+        The position of each entry in the ratings.
 
     Examples
     --------
@@ -32,6 +32,8 @@ class Grouped:
     ...                np.array([5.0, 3.0, 4.0]), None, 2)
     >>> view.starts, view.others, view.values
     (array([0, 1, 3]), array([0, 1, 2], dtype=int32), array([3., 4., 5.]))
+    >>> view.row_numbers, view.mass, view.means
+    (array([0, 1, 1]), array([1., 2.]), array([3. , 4.5]))
     """
 
     starts: NDArray[np.int64]
@@ -41,19 +43,65 @@ class Grouped:
     rows: NDArray[np.intp]
 
     @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.starts) - 1
+
+    @property
     def sizes(self) -> NDArray[np.int64]:
         """The number of ratings in each row."""
         return np.diff(self.starts)
+
+    @property
+    def row_numbers(self) -> NDArray[np.intp]:
+        """The row of each entry."""
+        return np.repeat(np.arange(self.n_rows), self.sizes)
+
+    @property
+    def mass(self) -> Reals:
+        """The sum of the weights of each row: the number of ratings if there are no weights."""
+        if self.weights is None:
+            return self.sizes.astype(float)
+        return np.bincount(self.row_numbers, self.weights, self.n_rows).astype(float)
+
+    @property
+    def means(self) -> Reals:
+        """The unweighted mean rating of each row; 0 for an empty row."""
+        sums = np.bincount(self.row_numbers, self.values, self.n_rows)
+        return np.asarray(sums / np.maximum(self.sizes, 1))
 
     def span(self, row: int) -> slice:
         """Return where the entries of a row are."""
         return slice(int(self.starts[row]), int(self.starts[row + 1]))
 
+    def entries(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Return the positions of the entries of some rows, row after row."""
+        sizes = self.sizes[rows]
+        before = np.cumsum(sizes) - sizes
+        return np.arange(sizes.sum()) + np.repeat(self.starts[rows] - before, sizes)
+
+    def last(self, n: int) -> "Grouped":
+        """Return the last `n` rows.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> view = Ratings.from_arrays([1, 1, 2], [7, 8, 7], [5, 3, 4]).by_user
+        >>> view.last(1).starts, view.last(1).values
+        (array([0, 1]), array([4.]))
+        """
+        first = self.n_rows - n
+        at = int(self.starts[first])
+        weights = None if self.weights is None else self.weights[at:]
+        return Grouped(
+            self.starts[first:] - at, self.others[at:], self.values[at:], weights, self.rows[at:]
+        )
+
 
 def grouped(ones: Rows, others: Rows, values: Reals, weights: Reals | None, n_rows: int) -> Grouped:
-    """Return ratings by the index `ones`."""
+    """Return ratings grouped by the index `ones`."""
     order = np.lexsort((others, ones))
     starts = np.zeros(n_rows + 1, dtype=np.int64)
     np.cumsum(np.bincount(ones, minlength=n_rows), out=starts[1:])
-    kept = None if weights is None else weights[order]
-    return Grouped(starts, others[order], values[order], kept, order)
+    ordered = None if weights is None else weights[order]
+    return Grouped(starts, others[order], values[order], ordered, order)

@@ -1,4 +1,4 @@
-"""Which ratings to train on and which to test on."""
+"""Train and test splits of ratings."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,15 +10,13 @@ WAYS = ("random", "user", "time", "user_time")
 FOLD_WAYS = ("random", "user")
 LEFT_OUT = ("random", "last")
 
-Parts = NDArray[np.intp]
-
 
 def held_out(
     by: str, share: float, view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Return which ratings to test on: a share of all, or of each user's, at random or the last.
+    """Return a test mask: a share of all ratings or of each user's, at random or the latest.
 
-    A user's last rating in training is never taken away when a share of each user's is taken.
+    With a share of each user's ratings, at least one of them stays in training.
     """
     n = len(view.values)
     chosen = np.zeros(n, dtype=bool)
@@ -35,36 +33,36 @@ def held_out(
 def one_each(
     by: str, view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Return one rating of every user with at least two: any, or the last."""
+    """Return a mask with one rating, random or the latest, of every user with at least two."""
     place, sizes = _places(view, times if by == "last" else None, rng)
     chosen = np.zeros(len(view.values), dtype=bool)
     chosen[view.rows] = (place == np.repeat(sizes - 1, sizes)) & np.repeat(sizes > 1, sizes)
     return chosen
 
 
-def fold_numbers(by: str, k: int, view: Grouped, rng: np.random.Generator) -> Parts:
-    """Return the fold, from 0 to k - 1, of every rating; sizes differ by at most one."""
+def fold_numbers(by: str, k: int, view: Grouped, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Return the fold of every rating, from 0 to k - 1; sizes differ by at most one."""
     n = len(view.values)
     numbers = np.empty(n, dtype=np.intp)
     if by == "random":
         numbers[rng.permutation(n)] = np.arange(n) % k
         return numbers
     place, sizes = _places(view, None, rng)
-    # Each user begins at another fold, so that short users do not all fill the first ones.
+    # Users start at random folds, lest users with few ratings all fill the first ones.
     first = rng.integers(k, size=len(sizes))
     numbers[view.rows] = (place + np.repeat(first, sizes)) % k
     return numbers
 
 
-def _by_time(times: Reals | None) -> Parts:
+def _by_time(times: Reals | None) -> NDArray[np.intp]:
     assert times is not None
     return np.argsort(times, kind="stable")
 
 
 def _places(
     view: Grouped, times: Reals | None, rng: np.random.Generator
-) -> tuple[Parts, NDArray[np.int64]]:
-    """Return each entry's place in a shuffled (or timely) order of its user's ratings."""
+) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+    """Return each entry's position in a random (or temporal) order of its user's ratings."""
     n = len(view.values)
     keys = rng.random(n) if times is None else times[view.rows]
     users = np.repeat(np.arange(len(view.sizes)), view.sizes)

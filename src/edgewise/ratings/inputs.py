@@ -1,4 +1,4 @@
-"""From columns of ids and numbers to ratings in their fixed order."""
+"""Ratings from arrays, frames, matrices and mappings, checked and put in order."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,15 +10,17 @@ from scipy import sparse
 from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.ids import Ids, as_ids
-from edgewise.data.table import is_frame
-from edgewise.ratings.features import Features
+from edgewise.data import as_table
+from edgewise.data.column_table import ColumnTable, taken
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.table import Table, is_frame
 from edgewise.ratings.ratings import Ratings
 
 DUPLICATES = ("raise", "last", "mean", "sum")
 
 
-class Columns(NamedTuple):
-    """Ratings as they came, one a row."""
+class RatingColumns(NamedTuple):
+    """Ratings as given, one per row."""
 
     users: Any
     items: Any
@@ -28,14 +30,14 @@ class Columns(NamedTuple):
 
 
 def build(
-    columns: Columns,
+    columns: RatingColumns,
     user_features: Any,
     item_features: Any,
     user: str,
     item: str,
     duplicates: str,
 ) -> Ratings:
-    """Return checked ratings in their fixed order."""
+    """Check the columns and sort the ratings by user and item."""
     one_of("duplicates", duplicates, DUPLICATES)
     users, items = as_ids("users", columns.users), as_ids("items", columns.items)
     if len(users) == 0:
@@ -48,8 +50,8 @@ def build(
     if weights is not None and not (weights > 0).all():
         raise ValueError(f"weights must be positive, got {weights.min():g}")
     times = None if columns.times is None else _finite("times", columns.times, len(users))
-    about_users = None if user_features is None else Features("user_features", user_features, user)
-    about_items = None if item_features is None else Features("item_features", item_features, item)
+    about_users = _features("user_features", user_features, user)
+    about_items = _features("item_features", item_features, item)
     user_ids = _catalogue("users", users, about_users)
     item_ids = _catalogue("items", items, about_items)
     places = user_ids.find("users", users), item_ids.find("items", items)
@@ -80,7 +82,7 @@ class _Rows(NamedTuple):
         return _Rows(*(None if part is None else part[rows] for part in self))  # type: ignore[arg-type]
 
     def once(self, duplicates: str, user_ids: Ids, item_ids: Ids) -> "_Rows":
-        """Return the ratings in order, those of the same pair made one."""
+        """Return the sorted ratings, with duplicates combined."""
         ordered = self.take(np.lexsort(self._keys(duplicates)))
         new = np.ones(len(ordered.users), dtype=bool)
         new[1:] = (np.diff(ordered.users) != 0) | (np.diff(ordered.items) != 0)
@@ -104,16 +106,16 @@ class _Rows(NamedTuple):
         return ordered._merged(duplicates, first, kept)
 
     def _keys(self, duplicates: str) -> tuple[NDArray, ...]:
-        """Return what to sort by, the most important last."""
+        """Return the sort keys, the most important last."""
         pair = (self.items, self.users)
         if duplicates == "last":
             return pair if self.times is None else (self.times, *pair)
-        # Sums of the same ratings come out the same only in the same order.
+        # Floating-point sums depend on the order: fix it.
         others = [part for part in (self.weights, self.times) if part is not None]
         return (*others, self.values, *pair)
 
     def _merged(self, duplicates: str, first: NDArray[np.intp], kept: "_Rows") -> "_Rows":
-        """Return sums, or means by weight; weights add up, and the last time counts."""
+        """Return sums or weighted means; weights add up and the latest time counts."""
         weights = np.ones(len(self.values)) if self.weights is None else self.weights
         totals = np.add.reduceat(weights, first)
         if duplicates == "sum":
@@ -129,7 +131,7 @@ class _Rows(NamedTuple):
 
 def frame_columns(
     frame: Any, user: str, item: str, rating: str | None, weight: str | None, time: str | None
-) -> Columns:
+) -> RatingColumns:
     """Return the columns of a data frame."""
     if not is_frame(frame):
         raise TypeError(f"frame must be a data frame, got {type(frame).__name__}")
@@ -146,11 +148,13 @@ def frame_columns(
         for role, name in roles.items()
         if role not in ("user", "item")
     }
-    return Columns(_words("user", table[user], nw), _words("item", table[item], nw), *read.values())
+    return RatingColumns(
+        _words("user", table[user], nw), _words("item", table[item], nw), *read.values()
+    )
 
 
 def check_names(roles: Mapping[str, str | None], columns: Any, of: str = "") -> None:
-    """Raise if a column that was named is not there."""
+    """Raise if a named column is missing or named twice."""
     for role, name in roles.items():
         if name is None and role not in ("user", "item"):
             continue
@@ -188,7 +192,7 @@ def _numbers(role: str, series: Any, nw: Any) -> Reals:
 
 
 def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> Ratings:
-    """Return ratings from a matrix of users by items."""
+    """Return the ratings in a matrix of users by items."""
     if is_frame(matrix):
         raise TypeError(
             "matrix must be an array or a sparse matrix, got a data frame: give its values, with "
@@ -209,7 +213,9 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
     users = _axis_ids("user_ids", user_ids, entries.shape[0])
     items = _axis_ids("item_ids", item_ids, entries.shape[1])
-    built = build(Columns(users[rows], items[columns], entries.data), None, None, "", "", "raise")
+    built = build(
+        RatingColumns(users[rows], items[columns], entries.data), None, None, "", "", "raise"
+    )
     return _over(built, Ids.of("user_ids", users), Ids.of("item_ids", items))
 
 
@@ -228,14 +234,14 @@ def _dense(matrix: Any) -> Reals:
 
 
 def _over(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Ratings:
-    """Return the ratings with a catalogue that holds more ids, in the same order."""
+    """Return the ratings with a larger catalogue."""
     users = user_ids.find("users", ratings.user_ids.values)[ratings.users].astype(ROW)
     items = item_ids.find("items", ratings.item_ids.values)[ratings.items].astype(ROW)
     return Ratings(user_ids, item_ids, users, items, ratings.values)
 
 
 def build_dict(ratings: Any) -> Ratings:
-    """Return ratings from a mapping of mappings; users without ratings join the catalogue."""
+    """Return the ratings in a mapping of mappings; users without ratings join the catalogue."""
     built = build(dict_columns(ratings), None, None, "user", "item", "raise")
     return _over(built, Ids.of("users", _objects(list(ratings))), built.item_ids)
 
@@ -251,7 +257,7 @@ def _axis_ids(name: str, given: Any, size: int) -> NDArray[Any]:
     return ids
 
 
-def dict_columns(ratings: Any) -> Columns:
+def dict_columns(ratings: Any) -> RatingColumns:
     """Return the columns of a mapping of mappings."""
     if not isinstance(ratings, Mapping):
         raise TypeError(
@@ -264,7 +270,7 @@ def dict_columns(ratings: Any) -> Columns:
         users += [user] * len(rated)
         items += list(rated)
         values += list(rated.values())
-    return Columns(_objects(users), _objects(items), np.asarray(values))
+    return RatingColumns(_objects(users), _objects(items), np.asarray(values))
 
 
 def _objects(values: list[Any]) -> NDArray[Any]:
@@ -283,6 +289,81 @@ def _finite(name: str, values: Any, size: int) -> Reals:
     return array
 
 
-def _catalogue(name: str, ids: NDArray[Any], features: Features | None) -> Ids:
+def _catalogue(name: str, ids: NDArray[Any], features: "_IdFeatures | None") -> Ids:
     found = Ids.of(name, ids)
     return found if features is None else Ids.union(name, [found, features.ids])
+
+
+def _features(name: str, given: Any, key: str) -> "_IdFeatures | None":
+    return None if given is None else _IdFeatures(name, given, key)
+
+
+class _IdFeatures:
+    """Features by id: a frame with an id column `key`, or a pair ``(ids, X)``."""
+
+    def __init__(self, name: str, given: Any, key: str) -> None:
+        ids, columns = _ids_and_columns(name, given, key)
+        self.name = name
+        self.given = as_ids(f"the ids of {name}", ids)
+        self.ids = Ids.of(name, self.given)
+        if len(self.ids) < len(self.given):
+            values, counts = np.unique(self.given, return_counts=True)
+            twice = values[int(counts.argmax())].item()
+            raise ValueError(f"{name} must have each id once, but {twice!r} comes {counts.max()}x")
+        try:
+            self.table: Table = as_table(columns, infinite="missing")
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+        if self.table.n_rows != len(self.given):
+            raise ValueError(
+                f"{name} must have one row for each id, {len(self.given)}, got {self.table.n_rows}"
+            )
+
+    def aligned(self, ids: Ids) -> ColumnTable:
+        """Return one row per id, with missing values for ids without features."""
+        places = np.full(len(ids), -1, dtype=np.intp)
+        places[ids.find(self.name, self.given)] = np.arange(len(self.given))
+        return rows_of(self.table, places)
+
+
+def rows_of(table: Table, rows: NDArray[np.intp]) -> ColumnTable:
+    """Return rows of a table; a row number of -1 gives missing values."""
+    columns = [taken(column, rows) for column in table.columns()]
+    return ColumnTable(columns, [table.name(j) for j in range(table.n_columns)], "missing")
+
+
+def _ids_and_columns(name: str, given: Any, key: str) -> tuple[Any, Any]:
+    if is_frame(given):
+        import narwhals.stable.v1 as nw
+
+        frame = nw.from_native(given, eager_only=True)
+        if key not in frame.columns:
+            raise ValueError(f"{name} must have a column {key!r} of ids, got {frame.columns}")
+        if len(frame.columns) == 1:
+            raise ValueError(f"{name} must have columns besides {key!r}")
+        return frame[key], frame.drop(key).to_native()
+    if isinstance(given, tuple) and len(given) == 2:
+        return given
+    raise TypeError(
+        f"{name} must be a data frame with a column {key!r}, or a pair of ids and columns, got "
+        f"{type(given).__name__}"
+    )
+
+
+def joined(table: ColumnTable, more: ColumnTable) -> ColumnTable:
+    """Return the rows of two tables with the same columns, stacked."""
+    if table.names != more.names:
+        raise ValueError(f"user_features must have the columns {table.names}, got {more.names}")
+    columns: list[Column] = []
+    for j in range(table.n_columns):
+        first, second = table.column(j), more.column(j)
+        if isinstance(first, CategoricalColumn):
+            if not isinstance(second, CategoricalColumn):
+                raise ValueError(f"user_features must hold categories in {table.name(j)!r}")
+            codes = np.concatenate([first.codes, second.recode(first.categories).codes])
+            columns.append(CategoricalColumn(codes, first.categories))
+        else:
+            if isinstance(second, CategoricalColumn):
+                raise ValueError(f"user_features must hold numbers in {table.name(j)!r}")
+            columns.append(NumericColumn(np.concatenate([first.reals(), second.reals()])))
+    return ColumnTable(columns, table.names, "missing")

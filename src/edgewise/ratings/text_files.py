@@ -1,4 +1,4 @@
-"""Ratings in text files and Parquet files."""
+"""Ratings read from text files and Parquet files."""
 
 import csv
 import io
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.files import PathLike, reading
-from edgewise.ratings.building import Columns, check_names, frame_columns
+from edgewise.ratings.inputs import RatingColumns, check_names, frame_columns
 
-# Longest first: a line with "::" holds no other.
+# Longest first.
 _SEPARATORS: Final = ("::", "\t", ";", ",")
 _PARQUET: Final = b"PAR1"
 
@@ -20,7 +20,9 @@ Names = tuple[str, str, str | None, str | None, str | None]
 _ROLES: Final = ("user", "item", "rating", "weight", "time")
 
 
-def file_columns(path: PathLike, names: Names, columns: Any, separator: str | None) -> Columns:
+def file_columns(
+    path: PathLike, names: Names, columns: Any, separator: str | None
+) -> RatingColumns:
     """Return the columns of a file of ratings."""
     with Path(path).open("rb") as raw:
         is_parquet = raw.read(4) == _PARQUET
@@ -28,7 +30,9 @@ def file_columns(path: PathLike, names: Names, columns: Any, separator: str | No
         from edgewise.io.frames import read_table
 
         return frame_columns(read_table(path).X, *names)
-    if columns is not None and (isinstance(columns, str) or not all_strings(columns)):
+    if columns is not None and (
+        isinstance(columns, str) or not all(isinstance(name, str) for name in columns)
+    ):
         raise TypeError(f"columns must be a list of names, got {columns!r}")
     if separator is not None and (not isinstance(separator, str) or not separator):
         raise TypeError(f"separator must be a string or None, got {separator!r}")
@@ -51,13 +55,8 @@ def _text(path: PathLike, data: bytes) -> str:
         raise ValueError(f"{path} is not a text file in UTF-8: {error}") from error
 
 
-def all_strings(values: Any) -> bool:
-    """Return whether these are strings, all of them."""
-    return all(isinstance(value, str) for value in values)
-
-
 def _cells(path: PathLike, text: str, separator: str | None) -> list[list[str]]:
-    """Return the rows of cells; quotes are understood."""
+    """Return rows of cells, with quotes resolved."""
     text = text.lstrip("\r\n")
     first = text[: text.find("\n")] if "\n" in text else text
     if separator is None:
@@ -65,7 +64,7 @@ def _cells(path: PathLike, text: str, separator: str | None) -> list[list[str]]:
         if separator is None:
             raise ValueError(f"{path} has one column only, or none of {_SEPARATORS} between them")
     if len(separator) > 1:
-        # The reader of CSV knows separators of one sign only.
+        # The csv module takes separators of one character only.
         text, separator = text.replace(separator, "\x1f"), "\x1f"
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
@@ -80,8 +79,8 @@ def _columns(
     places: Sequence[int | None],
     width: int,
     exact: bool,
-) -> Columns:
-    """Return the columns; rows must be as long as a header of the file's own."""
+) -> RatingColumns:
+    """Return the columns; with a header in the file every row must be as long as it."""
     for number, row in enumerate(cells, 1):
         if len(row) < width or (exact and len(row) > width and any(row[width:])):
             raise ValueError(f"{path} has {len(row)} columns in row {number}, not {width}")
@@ -94,11 +93,11 @@ def _columns(
         None if column is None else _reals(path, role, column)
         for role, column in zip(_ROLES[2:], others, strict=True)
     ]
-    return Columns(_ids(path, "user", users), _ids(path, "item", items), *found)
+    return RatingColumns(_ids(path, "user", users), _ids(path, "item", items), *found)
 
 
 def _ids(path: PathLike, role: str, cells: list[str]) -> NDArray[Any]:
-    """Return integers where every id is written as one, else strings."""
+    """Return integers if every id is written as one, else strings."""
     words = [cell.strip() for cell in cells]
     if "" in words:
         raise ValueError(f"{path} has no {role} in row {words.index('') + 1}")
@@ -108,7 +107,7 @@ def _ids(path: PathLike, role: str, cells: list[str]) -> NDArray[Any]:
 
 
 def _is_integer(word: str) -> bool:
-    """Return whether a word is an integer as it is written by default: not 007."""
+    """Return whether a word is an integer in canonical form: not 007."""
     plain = word.removeprefix("-")
     return plain.isascii() and plain.isdigit() and len(plain) < 19 and str(int(word)) == word
 
