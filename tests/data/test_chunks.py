@@ -22,7 +22,7 @@ from edgewise.data import (
     as_table,
     fit_encode,
 )
-from edgewise.data.joining import joined
+from edgewise.data.columns import joined
 
 N = 240
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from edgewise.data import CategoricalColumn, NumericColumn, SparseColumn
-from edgewise.data.column_table import ColumnTable, taken
+from edgewise.data.columns import taken
+from edgewise.data.table import ColumnTable
 
 
 @pytest.fixture

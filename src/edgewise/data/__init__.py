@@ -2,8 +2,7 @@
 
 from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes
-from edgewise.data.bins import MAX_BINS, Bins, find_bins
-from edgewise.data.categories import Categories
+from edgewise.data.bins import MAX_BINS, Bins, Categories, find_bins
 from edgewise.data.chunks import Chunks
 from edgewise.data.coding import encode, fit_bins, fit_encode
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, SparseColumn

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Codes, Reals, Signs
-from edgewise.data.blocks import BlockTable
-from edgewise.data.columns import Column, SparseColumn, as_categorical
+from edgewise.data.chunks import Chunks
+from edgewise.data.columns import Column, SparseColumn, as_categorical, owned
 from edgewise.data.filters import Filters
 from edgewise.data.images import Images
-from edgewise.data.joining import owned
 from edgewise.data.table import ArrayTable, Table
 
 CONSTANT = -1
@@ -87,7 +86,7 @@ class Aligned:
     def read(self, columns: Iterable[int]) -> None:
         """Read all columns that will be asked for, in one pass over the table."""
         # A view of one column would keep its whole block in memory.
-        own = owned if isinstance(self.table, BlockTable) else lambda column: column
+        own = owned if isinstance(self.table, Chunks) else lambda column: column
         there = range(self.table.n_columns)
         wanted = sorted({j for j in columns if j in there} - {*self._values, *self._codes})
         for j, column in self.table.chosen(wanted):

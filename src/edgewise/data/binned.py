@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import NARROW_CODE, Codes, Columns, Reals, Rows, Signs
 from edgewise.data.aligned import CONSTANT, Aligned
-from edgewise.data.bins import Bins
-from edgewise.data.categories import Categories
+from edgewise.data.bins import Bins, Categories
 from edgewise.data.storage import CategoricalCodes, DenseCodes, SparseCodes, Store
 
 Coding = Bins | Categories

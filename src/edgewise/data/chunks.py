@@ -1,27 +1,29 @@
-"""Data that come in pieces: blocks of columns, runs of rows, or Parquet files."""
+"""Data in pieces, larger than memory: blocks of columns, runs of rows, Parquet files."""
 
 import os
+import re
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
-from edgewise.data.blocks import BlockTable
-from edgewise.data.column_table import ColumnTable
-from edgewise.data.columns import Column
-from edgewise.data.joining import joined, owned
-from edgewise.data.table import Table, as_table
-
-if TYPE_CHECKING:
-    from edgewise.data.parquet import ParquetFiles
+from edgewise.data.columns import Column, joined, owned
+from edgewise.data.table import ColumnTable, Table, TakenTable, as_table
 
 MEMORY = 1 << 28
 """Bytes of columns that are in memory at a time, by default: 256 MiB."""
 
 Path = str | os.PathLike[str]
 
+_INDEX = re.compile(r"__index_level_\d+__")
 
-class Chunks(BlockTable):
+
+class Chunks(Table):
     """Data in pieces, to train and predict on without all of them in memory.
 
     Make one with :meth:`columns_of`, :meth:`rows_of` or :meth:`parquet`, and give it to ``fit`` and
@@ -126,9 +128,46 @@ class Chunks(BlockTable):
         ValueError
             If a file is not readable, or lacks a column, or `without` names one that is not there.
         """
-        from edgewise.data.parquet import ParquetFiles
-
         return ParquetFiles(paths, without, memory)
+
+    def __init__(
+        self,
+        n_rows: int,
+        widths: Sequence[int],
+        names: Sequence[str] | None = None,
+        infinite: str = "raise",
+    ) -> None:
+        super().__init__(names, infinite)
+        self._starts = np.concatenate(([0], np.cumsum(widths))).astype(int)
+        self.n_rows, self.n_columns = n_rows, int(self._starts[-1])
+        self._kept: tuple[int, Table] | None = None
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of blocks."""
+        return len(self._starts) - 1
+
+    @abstractmethod
+    def _load(self, block: int) -> Table:
+        """Return the columns of a block, infinite values as they are."""
+
+    def _raw(self, j: int) -> Column:
+        block = int(np.searchsorted(self._starts, j, side="right")) - 1
+        if self._kept is None or self._kept[0] != block:
+            self._kept = None
+            self._kept = block, self._load(block)
+        return self._kept[1].column(j - int(self._starts[block]))
+
+    def _raws(self) -> Iterator[Column]:
+        self._kept = None
+        for block in range(self.n_blocks):
+            yield from self._load(block).columns()
+
+    def _take(self, rows: NDArray[np.intp]) -> "TakenTable":
+        return TakenTable(self, rows)
 
 
 class _Beside(Chunks):
@@ -213,6 +252,102 @@ class _Above(Chunks):
         return ColumnTable(columns, None, "value")
 
 
+class ParquetFiles(Chunks):
+    """The columns of Parquet files, one file above the other."""
+
+    def __init__(
+        self, paths: Path | Sequence[Path], without: str | Sequence[str] = (), memory: int = MEMORY
+    ) -> None:
+        integer("memory", memory, 1)
+        _pyarrow()
+        self._paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        self._without = (without,) if isinstance(without, str) else tuple(without)
+        self._memory = memory
+        if not self._paths:
+            raise ValueError("paths must be at least one Parquet file, got none")
+        n_rows, names, with_rows = 0, list[str](), list[Path]()
+        for place, path in enumerate(self._paths):
+            rows, columns = self._header(path)
+            with_rows += [path] * (rows > 0)
+            names = columns if place == 0 else names
+            if set(columns) != set(names):
+                other = sorted(set(columns) ^ set(names))[0]
+                raise ValueError(
+                    f"paths must have the same columns: {str(path)!r} differs from the first file "
+                    f"in column {other!r}"
+                )
+            n_rows += rows
+        absent = [name for name in self._without if name not in set(names)]
+        if absent:
+            raise ValueError(f"without names the column {absent[0]!r}, which the files do not have")
+        features = [name for name in names if name not in set(self._without)]
+        if not features or not n_rows:
+            raise ValueError("paths must have at least one column for X, and one row")
+        self._paths = with_rows
+        widths = spread(len(features), n_rows, memory)
+        super().__init__(n_rows, widths, checked_names(features, len(features)))
+
+    def values(self, name: str) -> Any:
+        """Return one column as an array: the target, for instance.
+
+        Raises
+        ------
+        ValueError
+            If there is no column of this name.
+        """
+        if name not in {*(self.names or []), *self._without}:
+            raise ValueError(f"name must be a column of the files, got {name!r}")
+        tables = [self._read(path, [name]) for path in self._paths]
+        return import_module("pyarrow").concat_tables(tables).column(0).to_numpy()
+
+    def parts(self) -> Iterator[Table]:
+        """Yield the rows of each file."""
+        if len(self._paths) == 1:
+            yield self
+            return
+        for path in self._paths:
+            part = ParquetFiles(path, self._without, self._memory)
+            # A file may have its columns in another order than the first.
+            part.names, part.infinite = self.names, self.infinite
+            yield part.declare(list(self.categorical))
+
+    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+        """Yield the number and the column of some columns; no others are read."""
+        names, width = self.names or [], int(self._starts[1])
+        for start in range(0, len(wanted), width):
+            numbers = wanted[start : start + width]
+            columns = self._columns([names[j] for j in numbers])
+            for j, column in zip(numbers, columns, strict=True):
+                yield j, self._declared(j, self._settle(j, column))
+
+    def _load(self, block: int) -> Table:
+        span = slice(int(self._starts[block]), int(self._starts[block + 1]))
+        return ColumnTable(self._columns((self.names or [])[span]), None, "value")
+
+    def _columns(self, names: list[str]) -> list[Column]:
+        tables = [as_table(self._read(path, names), "value") for path in self._paths]
+        return [joined([t.column(p) for t in tables], name) for p, name in enumerate(names)]
+
+    def _header(self, path: Path) -> tuple[int, list[str]]:
+        with self._open(path) as file:
+            # An index of pandas without a name only numbers the rows.
+            names = [name for name in file.schema_arrow.names if not _INDEX.fullmatch(name)]
+            return file.metadata.num_rows, names
+
+    def _read(self, path: Path, columns: list[str]) -> Any:
+        with self._open(path) as file:
+            found = file.read(columns=columns)
+        return found.select(columns)
+
+    def _open(self, path: Path) -> Any:
+        try:
+            return _pyarrow().ParquetFile(path)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
+
+
 def check_pieces(pieces: Any) -> None:
     """Raise unless there may be pieces in it: one array or data frame is a piece itself."""
     is_piece = isinstance(pieces, (str, bytes)) or len(getattr(pieces, "shape", ())) == 2
@@ -252,3 +387,10 @@ def checked_names(names: Sequence[str] | None, n_columns: int) -> list[str] | No
         twice = min(name for name, count in Counter(given).items() if count > 1)
         raise ValueError(f"names must be different, got {twice!r} more than once")
     return given
+
+
+def _pyarrow() -> Any:
+    try:
+        return import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ImportError('Parquet files need pyarrow: pip install "edgewise[frames]"') from error

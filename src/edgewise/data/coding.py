@@ -11,8 +11,7 @@ import numpy as np
 from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
 from edgewise.data.aligned import Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of
-from edgewise.data.bins import Bins, find_bins
-from edgewise.data.categories import Categories
+from edgewise.data.bins import Bins, Categories, find_bins
 from edgewise.data.columns import (
     CategoricalColumn,
     Column,

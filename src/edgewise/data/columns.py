@@ -1,11 +1,14 @@
 """Typed columns: what every kind of input becomes before it is binned."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Codes, Reals, Rows
+from edgewise.common.dtypes import CATEGORY_CODE, ROW, Codes, Reals, Rows
+from edgewise.common.ids import is_missing
 
 
 @dataclass(frozen=True)
@@ -99,3 +102,204 @@ def as_categorical(column: Column) -> CategoricalColumn | None:
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
         return CategoricalColumn(np.zeros(len(column), dtype=np.uint32), ())
     return None
+
+
+def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | CategoricalColumn:
+    """Return some rows of a column; a row number of -1 gives a missing value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> taken(NumericColumn(np.array([1, 2])), np.array([1, -1])).values
+    array([ 2., nan])
+    """
+    absent = rows < 0
+    if isinstance(column, CategoricalColumn):
+        codes = column.codes[rows]
+        codes[absent] = column.missing_code
+        return CategoricalColumn(codes, column.categories)
+    values = column.reals() if absent.any() or not isinstance(column, NumericColumn) else None
+    if values is None:
+        assert isinstance(column, NumericColumn)
+        return NumericColumn(column.values[rows])
+    return NumericColumn(np.where(absent, np.nan, values[rows]))
+
+
+def joined(parts: Sequence[Column], name: str) -> Column:
+    """Return runs of rows as one column.
+
+    A run without any value goes with those that have some, be they numbers or categories.
+
+    Parameters
+    ----------
+    parts : sequence of columns
+        The runs, at least one.
+    name : str
+        The column's name.
+
+    Raises
+    ------
+    ValueError
+        If some runs hold numbers and others categories.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> runs = [CategoricalColumn(np.array([0, 1], np.uint32), ("b", "c")),
+    ...         CategoricalColumn(np.array([0, 1], np.uint32), ("a",))]
+    >>> joined(runs, "x")
+    CategoricalColumn(codes=array([1, 2, 0, 3], dtype=uint32), categories=('a', 'b', 'c'))
+    """
+    if len(parts) == 1:
+        return parts[0]
+    if not any(isinstance(part, CategoricalColumn) for part in parts):
+        return _joined_numbers([part for part in parts if not isinstance(part, CategoricalColumn)])
+    named = [as_categorical(part) for part in parts]
+    if None not in named:
+        return _joined_categories([part for part in named if part is not None])
+    numbers = [as_numbers(part) for part in parts]
+    if None in numbers:
+        raise ValueError(f"pieces have numbers in some, categories in others of column {name!r}")
+    return _joined_numbers([part for part in numbers if part is not None])
+
+
+def owned(column: Column) -> Column:
+    """Return a column with memory of its own, so that the table it comes from can be let go."""
+    if isinstance(column, CategoricalColumn):
+        return column
+    if isinstance(column, SparseColumn):
+        return SparseColumn(column.rows.copy(), column.values.copy(), column.n_rows)
+    return column if column.values.base is None else NumericColumn(column.values.copy())
+
+
+def _joined_numbers(parts: Sequence[NumericColumn | SparseColumn]) -> NumericColumn | SparseColumn:
+    kept = [part for part in parts if isinstance(part, SparseColumn)]
+    if len(kept) < len(parts):
+        values = [part.reals() if isinstance(part, SparseColumn) else part.values for part in parts]
+        return NumericColumn(np.concatenate(values))
+    ends = np.cumsum([len(part) for part in kept])
+    rows = [part.rows + ROW(end - len(part)) for part, end in zip(kept, ends, strict=True)]
+    values = [part.values for part in kept]
+    return SparseColumn(np.concatenate(rows), np.concatenate(values), int(ends[-1]))
+
+
+def _joined_categories(parts: Sequence[CategoricalColumn]) -> CategoricalColumn:
+    every = {value for part in parts for value in part.categories}
+    categories = tuple(sorted(every))  # type: ignore[type-var]
+    codes = [part.recode(categories).codes for part in parts]
+    return CategoricalColumn(np.concatenate(codes).astype(CATEGORY_CODE), categories)
+
+
+def typed(series: Any, name: str) -> Column:
+    """Return a narwhals series as a typed column."""
+    import narwhals.stable.v1 as nw
+
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
+        # its value, and every learner for numbers can use it.
+        return NumericColumn(_numbers(series, nw))
+    coded = _native_codes(series, dtype, nw)
+    if coded is not None:
+        return coded
+    if dtype in (nw.Categorical, nw.Enum, nw.String):
+        # Missing values are asked for before the cast, which may turn them into words.
+        missing = series.is_null().to_list()
+        words = series.cast(nw.String).to_list()
+        return _categorical(
+            [None if gone else word for word, gone in zip(words, missing, strict=True)]
+        )
+    if dtype == nw.Unknown and series.is_null().all():
+        return NumericColumn(np.full(len(series), np.nan))
+    if dtype == nw.Object:
+        return _from_objects(series.to_list(), name)
+    raise ValueError(
+        f"X has column {name!r} of type {dtype}; columns must hold numbers, booleans or categories"
+    )
+
+
+def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
+    """Return a column of pandas or polars by the library's own codes; None for other columns.
+
+    That is some fifty times faster than a loop over the values.
+    """
+    native, home = series.to_native(), type(series.to_native()).__module__.split(".")[0]
+    if home == "pandas" and dtype in (nw.Categorical, nw.String):
+        import pandas
+
+        places, found = pandas.factorize(native)
+        words = [_word(value) for value in found]
+    elif home == "polars" and dtype in (nw.Categorical, nw.Enum, nw.String):
+        import polars
+
+        words = native.drop_nulls().unique().cast(polars.String).to_list()
+        order = polars.Series(words, dtype=polars.String)
+        code = polars.Series(range(len(words)), dtype=polars.Int64)
+        given = native.cast(polars.String)
+        places = given.replace_strict(order, code, default=None).fill_null(-1).to_numpy()
+    else:
+        return None
+    categories = sorted(set(words))
+    rank = {word: place for place, word in enumerate(categories)}
+    table = np.array([*(rank[word] for word in words), len(categories)], dtype=CATEGORY_CODE)
+    return CategoricalColumn(table[places], tuple(categories))
+
+
+def _word(value: Any) -> str:
+    """Return the name of a category; 3 and 3.0 are the same.
+
+    A column of whole numbers becomes one of floats as soon as one of them is missing.
+    """
+    whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)
+
+
+def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
+    plain = series.dtype.is_integer() or series.dtype.is_float()
+    if plain and not series.is_null().any():
+        values = series.to_numpy()
+        if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:
+            return np.asarray(values)
+    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _from_objects(values: list[Any], name: str) -> Column:
+    """Type a column of Python objects by what it really holds."""
+    present = [value for value in values if not is_missing(value)]
+    if not present:
+        return NumericColumn(np.full(len(values), np.nan))
+    if all(isinstance(value, str) for value in present):
+        return _categorical(values)
+    if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
+        numbers = [np.nan if is_missing(value) else float(value) for value in values]
+        return NumericColumn(np.array(numbers))
+    kinds = sorted({type(value).__name__ for value in present})
+    raise ValueError(
+        f"X has column {name!r} of mixed types ({', '.join(kinds)}); "
+        "a column must hold numbers only or strings only"
+    )
+
+
+def numbers_as_values(values: NDArray[np.float64]) -> CategoricalColumn:
+    """Return numbers as a categorical column: each different number is a value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> numbers_as_values(np.array([7.0, 3.0, np.nan, 7.0]))
+    CategoricalColumn(codes=array([1, 0, 2, 1], dtype=uint32), categories=(3.0, 7.0))
+    """
+    missing = np.isnan(values)
+    distinct, places = np.unique(values[~missing], return_inverse=True)
+    codes = np.full(len(values), len(distinct), dtype=CATEGORY_CODE)
+    codes[~missing] = places
+    return CategoricalColumn(codes, tuple(distinct.tolist()))
+
+
+def _categorical(given: list[Any]) -> CategoricalColumn:
+    values = [None if is_missing(value) else value for value in given]
+    categories = tuple(sorted({value for value in values if value is not None}))
+    place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}
+    place[None] = len(categories)
+    codes = np.fromiter((place[value] for value in values), CATEGORY_CODE, len(values))
+    return CategoricalColumn(codes, categories)

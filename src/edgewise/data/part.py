@@ -6,7 +6,7 @@ import numpy as np
 
 from edgewise.common.dtypes import ROW, Codes, Columns, Rows
 from edgewise.data.binned import BinnedTable
-from edgewise.data.categories import Categories
+from edgewise.data.bins import Categories
 from edgewise.data.storage import CategoricalCodes, DenseCodes, SparseCodes
 
 Pick = Callable[[Rows, Codes, Rows, Rows, Codes], int]

@@ -18,8 +18,10 @@ from edgewise.data.columns import (
     NumericColumn,
     SparseColumn,
     as_numbers,
+    numbers_as_values,
+    taken,
+    typed,
 )
-from edgewise.data.typed import numbers_as_values, typed
 
 INFINITE_CHOICES = ("raise", "missing", "value")
 
@@ -230,8 +232,6 @@ class ArrayTable(Table):
     def _take(self, rows: NDArray[np.intp]) -> Table:
         if mapped_file(self.values) is not None:
             # A copy of most rows of a file may not fit into memory.
-            from edgewise.data.blocks import TakenTable
-
             return TakenTable(self, rows)
         return ArrayTable(self.values[rows], self.names, self.infinite)
 
@@ -273,6 +273,66 @@ class FrameTable(Table):
 
     def _take(self, rows: NDArray[np.intp]) -> "FrameTable":
         return FrameTable(self.frame[rows.tolist(), :], self.infinite)
+
+
+class ColumnTable(Table):
+    """Typed columns of the same length, side by side.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> table = ColumnTable([NumericColumn(np.array([1.0, 2.0]))], ["year"])
+    >>> table.n_rows, table.name(0)
+    (2, 'year')
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], names: Sequence[str] | None = None, infinite: str = "raise"
+    ) -> None:
+        super().__init__(names, infinite)
+        self._columns = tuple(columns)
+        self.n_rows, self.n_columns = len(columns[0]), len(columns)
+
+    def _raw(self, j: int) -> Column:
+        return self._columns[j]
+
+    def _take(self, rows: NDArray[np.intp]) -> "ColumnTable":
+        columns = [taken(column, rows) for column in self._columns]
+        return ColumnTable(columns, self.names, self.infinite)
+
+
+class TakenTable(Table):
+    """Some rows of another table, taken out of its columns as they are read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise.data import as_table
+    >>> part = TakenTable(as_table([[1.0], [2.0], [3.0]]), np.array([2, 0]))
+    >>> part.column(0).values
+    array([3., 1.])
+    """
+
+    def __init__(self, whole: Table, rows: NDArray[np.intp]) -> None:
+        super().__init__(whole.names, whole.infinite)
+        # The columns come as they are: what is infinite in other rows is no concern of these.
+        self._whole = copy(whole)
+        self._whole.infinite = "value"
+        self._whole.categorical = frozenset()
+        self._rows = rows
+        self.n_rows, self.n_columns = len(rows), whole.n_columns
+
+    def _raw(self, j: int) -> Column:
+        return taken(self._whole.column(j), self._rows)
+
+    def _raws(self) -> Iterator[Column]:
+        for column in self._whole.columns():
+            yield taken(column, self._rows)
+
+    def _take(self, rows: NDArray[np.intp]) -> "TakenTable":
+        fewer = TakenTable(self._whole, self._rows[rows])
+        fewer.infinite = self.infinite
+        return fewer
 
 
 def as_table(X: Any, infinite: str = "raise") -> Table:

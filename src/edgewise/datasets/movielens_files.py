@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, REAL
-from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.table import ColumnTable
 
 _ENCODING: Final = "latin-1"
 _YEAR: Final = re.compile(r"\((\d{4})\)")

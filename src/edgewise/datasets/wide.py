@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer, positive
 from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.data.chunks import Chunks
-from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
-from edgewise.data.table import Table
+from edgewise.data.table import ColumnTable, Table
 from edgewise.datasets.wide_recipe import TEST, TRAIN, Recipe
 
 

@@ -11,9 +11,8 @@ from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.ids import Ids, as_ids
 from edgewise.data import as_table
-from edgewise.data.column_table import ColumnTable, taken
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
-from edgewise.data.table import Table, is_frame
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
+from edgewise.data.table import ColumnTable, Table, is_frame
 from edgewise.ratings.ratings import Ratings
 
 DUPLICATES = ("raise", "last", "mean", "sum")

@@ -13,7 +13,7 @@ from edgewise.common.checks import generator, integer, one_of, positive
 from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids
-from edgewise.data.column_table import ColumnTable
+from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped, grouped
 from edgewise.ratings.splits import (
     FOLD_WAYS,

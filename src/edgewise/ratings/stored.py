@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, ROW
 from edgewise.common.ids import Ids, different
-from edgewise.data.column_table import ColumnTable
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.table import ColumnTable
 from edgewise.ratings.ratings import Ratings
 
 Header = dict[str, Any]

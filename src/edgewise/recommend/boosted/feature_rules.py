@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import CategoricalColumn
-from edgewise.data.column_table import ColumnTable
+from edgewise.data.table import ColumnTable
 from edgewise.model.rules import Cut, Subset
 
 

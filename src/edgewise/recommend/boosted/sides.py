@@ -16,7 +16,7 @@ from scipy import sparse
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import CategoricalColumn
-from edgewise.data.column_table import ColumnTable
+from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped
 
 # A numeric feature is cut into so many parts of about as many rows each.
