@@ -94,7 +94,7 @@ def single(chosen_on: int) -> Method:
 
     def choose(parts: list[Part], _: int) -> Fused:
         start = time.process_time()
-        j = fusion.best_list(*parts[chosen_on], metrics.average_precision)
+        j = fusion.best_list(*parts[chosen_on], metrics.mean_average_precision)
         seconds = time.process_time() - start
         valid = precision(parts[1], fusion.single_list(parts[1].lists, j))
         return Fused(fusion.single_list(parts[2].lists, j), valid, np.nan, seconds)
@@ -116,7 +116,7 @@ def untrained(name: str) -> Method:
 
 
 def precision(part: Part, scores: np.ndarray) -> float:
-    return float(metrics.average_precision(part.y, scores, part.lists.qid))
+    return float(metrics.mean_average_precision(part.y, scores, part.lists.qid))
 
 
 def methods() -> dict[str, Method]:
@@ -141,7 +141,7 @@ def measure(name: str, folds: list[list[Part]], chosen: dict[str, Method], n_rou
             ndcg = metrics.ndcg(lists, fused.scores, k=10)
             rows.append((fused.valid, precision(parts[2], fused.scores), ndcg, *fused[2:]))
             counts += metrics.top_counts(lists, fused.scores, ks=TOPS)
-            by_query.append(metrics.average_precision(lists, fused.scores, per_query=True))
+            by_query.append(metrics.mean_average_precision(lists, fused.scores, per_query=True))
             ranks.append(metrics.average_rank(lists, fused.scores, most=31, per_query=True))
         precisions[title] = np.concatenate(by_query)
         show(name, title, np.mean(rows, axis=0), len(folds))

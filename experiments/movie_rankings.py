@@ -151,7 +151,7 @@ def measured(test: Ratings, scores: np.ndarray) -> list[float]:
     good = (values == highest[users]).astype(int)
     return [
         float(metrics.disagreement(values, scores, users)),
-        float(metrics.average_precision(good, scores, users)),
+        float(metrics.mean_average_precision(good, scores, users)),
         float(metrics.prot(good, scores, users)),
         float(metrics.coverage(good, scores, users)),
     ]

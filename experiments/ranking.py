@@ -151,7 +151,7 @@ def lambdas(objective: str, settings: dict[str, Any]) -> Train:
         lists, trees = metrics.Lists(fold.valid.y, fold.valid.qid), min(TREES, most or TREES)
 
         def validate(scores: np.ndarray, _: Any) -> tuple[str, float, bool]:
-            return "map", float(metrics.average_precision(lists, scores)), True
+            return "map", float(metrics.mean_average_precision(lists, scores)), True
 
         start = time.process_time()
         train = grouped(fold.train)
@@ -196,7 +196,7 @@ def measures(part: Any, scores: np.ndarray) -> list[float]:
     """Return MAP, NDCG@10, and NDCG@10 and the mean NDCG by LETOR's rule."""
     lists = metrics.Lists(part.y, part.qid)
     return [
-        float(metrics.average_precision(lists, scores)),
+        float(metrics.mean_average_precision(lists, scores)),
         float(metrics.ndcg(lists, scores, k=10)),
         float(metrics.ndcg(lists, scores, k=10, rule="letor")),
         float(metrics.ndcg(lists, scores, rule="letor")),
@@ -212,7 +212,9 @@ def measure(train: Train, folds: list[datasets.Fold], most: int | None) -> tuple
         test = measures(fold.test, fitted.scores)
         columns.append([fitted.valid, *test, fitted.rounds, fitted.seconds])
         precisions.append(
-            metrics.average_precision(fold.test.y, fitted.scores, fold.test.qid, per_query=True)
+            metrics.mean_average_precision(
+                fold.test.y, fitted.scores, fold.test.qid, per_query=True
+            )
         )
     mean = np.mean(columns, axis=0)
     return [*mean[:-1], mean[-1] * len(folds)], np.concatenate(precisions)

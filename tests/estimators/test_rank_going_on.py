@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from edgewise import Callback, Checkpoint, Lazy, RankBoost, Stump, load
-from edgewise.metrics import average_precision, disagreement, ranking_metric
+from edgewise.metrics import disagreement, mean_average_precision, ranking_metric
 
 
 def documents(seed=0, n=120, n_queries=10, noise=2.0):
@@ -151,7 +151,7 @@ def test_a_metric_of_ones_own():
 
     def own(grades, scores, queries):
         seen.append((len(grades), len(scores), len(queries)))
-        return average_precision(grades, scores, queries)
+        return mean_average_precision(grades, scores, queries)
 
     model = RankBoost(n_rounds=12, eval_metric=own).fit(X, y, qid, eval_set=(X, y, qid))
     named = RankBoost(n_rounds=12, eval_metric="map").fit(X, y, qid, eval_set=(X, y, qid))

@@ -48,8 +48,8 @@ def million():
 def test_a_million_rows_agree_with_the_formulas_of_the_thesis(million):
     y, scores, qid = million
     lists = Lists(y, qid)
-    map_ = metrics.average_precision(lists, scores, per_query=True)
-    mrr = metrics.reciprocal_rank(lists, scores, per_query=True)
+    map_ = metrics.mean_average_precision(lists, scores, per_query=True)
+    mrr = metrics.mean_reciprocal_rank(lists, scores, per_query=True)
     last = metrics.coverage(lists, scores, per_query=True, relevant=None)
     for query in (0, 777, 19_999):
         mine = qid == query
@@ -116,7 +116,11 @@ def test_one_relevant_document_in_a_large_tie():
     y = np.zeros(n)
     y[17] = 1
     mean = math.fsum(1 / i for i in range(1, n + 1)) / n
-    for function in (metrics.reciprocal_rank, metrics.average_precision, metrics.coverage):
+    for function in (
+        metrics.mean_reciprocal_rank,
+        metrics.mean_average_precision,
+        metrics.coverage,
+    ):
         assert function(y, np.zeros(n)) == pytest.approx(mean, rel=1e-12)
     assert metrics.average_rank(y, np.zeros(n)) == (n + 1) / 2
     assert metrics.average_rank(y, np.zeros(n), most=2) == pytest.approx(2 - 1 / n, rel=1e-12)
@@ -131,7 +135,7 @@ def test_many_relevant_documents_in_a_large_tie(n_relevant):
     scores = np.r_[np.full(above, 1.0), np.zeros(n)]
     firsts = [(above + step, p) for step, p in _firsts(n, n_relevant)]
     expected = math.fsum(p / rank for rank, p in firsts)
-    assert metrics.reciprocal_rank(y, scores) == pytest.approx(expected, rel=1e-12)
+    assert metrics.mean_reciprocal_rank(y, scores) == pytest.approx(expected, rel=1e-12)
     expected = math.fsum(p * min(rank, 31) for rank, p in firsts)
     assert metrics.average_rank(y, scores, most=31) == pytest.approx(expected, rel=1e-12)
     expected = math.fsum(p for rank, p in firsts if rank <= 30)
@@ -155,7 +159,7 @@ def test_average_precision_deep_in_a_long_list():
     scores = np.r_[np.ones(n), np.zeros(2)]
     y = np.r_[np.zeros(n), 1.0, 0.0]
     expected = (1 / (n + 1) + 1 / (n + 2)) / 2
-    assert metrics.average_precision(y, scores) == pytest.approx(expected, rel=1e-13)
+    assert metrics.mean_average_precision(y, scores) == pytest.approx(expected, rel=1e-13)
     y[-1] = 1.0
     expected = (1 / (n + 1) + 2 / (n + 2)) / 2
-    assert metrics.average_precision(y, scores) == pytest.approx(expected, rel=1e-13)
+    assert metrics.mean_average_precision(y, scores) == pytest.approx(expected, rel=1e-13)

@@ -10,7 +10,7 @@ from edgewise import metrics
 from edgewise.metrics import Lists
 
 FUNCTIONS = [
-    metrics.average_precision,
+    metrics.mean_average_precision,
     metrics.average_rank,
     metrics.coverage,
     metrics.disagreement,
@@ -18,7 +18,7 @@ FUNCTIONS = [
     metrics.precision_at,
     metrics.prot,
     metrics.recall_at,
-    metrics.reciprocal_rank,
+    metrics.mean_reciprocal_rank,
 ]
 
 
@@ -91,7 +91,7 @@ def test_any_number_of_queries(n_queries):
     y = rng.random(2 * n_queries) < 0.5
     expected = np.zeros(n_queries)
     np.maximum.at(expected, qid, np.where(y, np.where(scores == best[qid], 1.0, 0.5), 0.0))
-    found = metrics.reciprocal_rank(y, scores, qid, per_query=True)
+    found = metrics.mean_reciprocal_rank(y, scores, qid, per_query=True)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -104,19 +104,19 @@ def test_no_queries_mean_one_list():
 
 
 def test_infinite_scores_have_a_rank():
-    assert metrics.reciprocal_rank([0, 1, 0], [0.0, np.inf, -np.inf]) == 1.0
-    assert metrics.reciprocal_rank([0, 1, 0], [0.0, -np.inf, np.inf]) == 1 / 3
-    assert metrics.reciprocal_rank([0, 1], [np.inf, np.inf]) == 0.75
+    assert metrics.mean_reciprocal_rank([0, 1, 0], [0.0, np.inf, -np.inf]) == 1.0
+    assert metrics.mean_reciprocal_rank([0, 1, 0], [0.0, -np.inf, np.inf]) == 1 / 3
+    assert metrics.mean_reciprocal_rank([0, 1], [np.inf, np.inf]) == 0.75
 
 
 def test_a_single_document():
-    assert metrics.average_precision([1], [0.3]) == 1.0
+    assert metrics.mean_average_precision([1], [0.3]) == 1.0
     assert metrics.ndcg([1], [0.3], rule="letor") == 1.0
     assert metrics.disagreement([1], [0.3], empty=0.25) == 0.25
 
 
 def test_negative_zero_is_zero():
-    assert metrics.average_precision([1, 0], [0.0, -0.0]) == 0.75
+    assert metrics.mean_average_precision([1, 0], [0.0, -0.0]) == 0.75
 
 
 def test_prepared_lists_answer_the_same_however_often_they_are_asked():
@@ -185,7 +185,7 @@ def test_what_single_options_refuse():
     y, scores = [1, 0, 1], [1.0, 2.0, 3.0]
     for relevant in ("best", np.nan, True, [1]):
         with pytest.raises(ValueError, match="relevant must be None, 'top' or a least grade"):
-            metrics.average_precision(y, scores, relevant=relevant)
+            metrics.mean_average_precision(y, scores, relevant=relevant)
     for function in (metrics.ndcg, metrics.precision_at, metrics.recall_at):
         with pytest.raises(ValueError, match="k must be an integer of at least 1"):
             function(y, scores, k=0)
@@ -205,7 +205,7 @@ def test_what_single_options_refuse():
 def test_ndcg_refuses_negative_gains(gain):
     with pytest.raises(ValueError, match=r"y must not hold negative grades for ndcg.*got -1"):
         metrics.ndcg([1, -1], [1.0, 2.0], gain=gain)
-    assert metrics.average_precision([1, -1], [1.0, 2.0]) == 0.5
+    assert metrics.mean_average_precision([1, -1], [1.0, 2.0]) == 0.5
 
 
 def test_ndcg_refuses_gains_beyond_all_numbers():

@@ -9,10 +9,10 @@ from edgewise import metrics
 from edgewise.metrics import RANKING_METRICS, Lists, ranking_metric
 
 NAMES = {
-    "map": metrics.average_precision,
-    "mrr": metrics.reciprocal_rank,
+    "map": metrics.mean_average_precision,
+    "mrr": metrics.mean_reciprocal_rank,
     "ndcg": metrics.ndcg,
-    "auc": metrics.auc,
+    "auc": metrics.grouped_auc,
     "disagreement": metrics.disagreement,
     "prot": metrics.prot,
     "coverage": metrics.coverage,

@@ -26,10 +26,10 @@ def instance():
 # gain of the former is linear, that of the latter exponential. What both have is equal.
 # fmt: off
 REFERENCE = [
-    ("average_precision", {},
+    ("mean_average_precision", {},
      [0.6083333333, 0.9333765771, 0.943687936, 0.8166666667, 0.0, 0.8736394558,
       0.8134920635, 1.0, 0.8875, 0.7961904762, 0.9821428571, 0.5438999132]),
-    ("reciprocal_rank", {},
+    ("mean_reciprocal_rank", {},
      [0.5, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.25]),
     ("ndcg", {"gain": "linear"},
      [0.7315682115, 0.9067594816, 0.9113539059, 0.7751678073, 0.0, 0.8990380419,
@@ -107,7 +107,7 @@ def test_measures_of_the_movie_task_by_hand():
     y, scores = [4, 5, 1, 2, 5], [5.0, 4.0, 3.0, 2.0, 1.0]
     assert metrics.prot(y, scores) == 1 / 2
     assert metrics.coverage(y, scores) == 2 / 5
-    assert metrics.average_precision(y, scores, relevant="top") == pytest.approx(
+    assert metrics.mean_average_precision(y, scores, relevant="top") == pytest.approx(
         (1 / 2 + 2 / 5) / 2
     )
     # Misordered of the 9 pairs: (4, 5) twice, (1, 2), (1, 5), (2, 5).
@@ -127,7 +127,7 @@ def test_good_movies_need_a_worse_one():
     y, scores, qid = [3, 3, 3, 1], [1.0, 2.0, 1.0, 2.0], [0, 0, 1, 1]
     np.testing.assert_array_equal(metrics.prot(y, scores, qid, per_query=True), [0.0, 0.5])
     assert metrics.prot(y, scores, qid, empty="skip") == 0.5
-    assert metrics.reciprocal_rank(y, scores, qid) == 1.0
+    assert metrics.mean_reciprocal_rank(y, scores, qid) == 1.0
 
 
 def test_columns_of_table_5_1():

@@ -122,11 +122,11 @@ def problems(draw):
 
 
 CASES = [
-    ("average_precision", average_precision, {}),
-    ("average_precision", average_precision, {"relevant": 2}),
-    ("average_precision", average_precision, {"relevant": "top"}),
-    ("reciprocal_rank", reciprocal_rank, {}),
-    ("reciprocal_rank", reciprocal_rank, {"relevant": 2.5}),
+    ("mean_average_precision", average_precision, {}),
+    ("mean_average_precision", average_precision, {"relevant": 2}),
+    ("mean_average_precision", average_precision, {"relevant": "top"}),
+    ("mean_reciprocal_rank", reciprocal_rank, {}),
+    ("mean_reciprocal_rank", reciprocal_rank, {"relevant": 2.5}),
     ("prot", reciprocal_rank, {"relevant": "top"}),
     ("coverage", coverage, {"relevant": "top"}),
     ("coverage", coverage, {"relevant": None}),

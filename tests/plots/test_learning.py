@@ -5,7 +5,7 @@ import pytest
 
 from edgewise import AdaBoostMH, RankBoost, RankFusion, load
 from edgewise.fusion import RankedLists
-from edgewise.metrics import average_precision, ranking_metric
+from edgewise.metrics import mean_average_precision, ranking_metric
 from edgewise.plots import learning_curve
 
 pytest.importorskip("matplotlib")
@@ -212,7 +212,7 @@ class TestNameOfTheMetric:
         assert lines == ["validation", "satisfaction_of_", "most_users"]
 
     def test_a_function_without_a_name(self, documents):
-        metric = functools.partial(average_precision)
+        metric = functools.partial(mean_average_precision)
         assert self.labelled(documents, metric) == "validation metric"
 
     def test_a_function_that_the_file_could_not_hold_is_not_called_map(self, documents, tmp_path):

@@ -10,7 +10,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.estimators.link import probabilities
 from edgewise.estimators.targets import Labels, encode_labels
 from edgewise.estimators.trained import TrainedModel
-from edgewise.metrics import predicted
+from edgewise.metrics.classification import predicted
 from edgewise.theory import margins as theory_margins
 
 

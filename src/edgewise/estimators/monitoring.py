@@ -11,7 +11,7 @@ from edgewise.data import BinnedTable, encode
 from edgewise.estimators.link import probabilities
 from edgewise.estimators.rows import HeldOut
 from edgewise.estimators.targets import Labels
-from edgewise.metrics import ON_PROBABILITIES, ON_SCORES, larger_is_better
+from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 
 
 def make_monitor(
@@ -55,13 +55,14 @@ def _metric(eval_metric: Any, labels: Labels, offsets: Reals, link: float) -> Me
         return lambda y, scores: eval_metric(y, scores[:, 0] if scores.shape[1] == 1 else scores)
     # Rows of one class among several are compared by its probability; a score of its own ranks
     # rows as its probability does, and never saturates.
-    compared = labels.n_scores > 1 and not labels.multilabel and eval_metric in ON_PROBABILITIES
-    if eval_metric in ON_SCORES and not compared:
-        return ON_SCORES[eval_metric]
+    named = CLASSIFICATION_METRICS[eval_metric]
+    compared = labels.n_scores > 1 and not labels.multilabel and named.takes == "either"
+    if named.takes != "probabilities" and not compared:
+        return named.function
 
     def metric(y: Any, scores: Reals) -> float:
         given = probabilities(scores, offsets, labels.multilabel, link)
-        return ON_PROBABILITIES[eval_metric](y, given)
+        return named.function(y, given)
 
     return metric
 

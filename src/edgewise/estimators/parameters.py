@@ -7,7 +7,7 @@ from edgewise.common.checks import flag, integer, one_of, positive
 from edgewise.data import MAX_BINS, Table
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.learners import Stump, learner_named
-from edgewise.metrics import CLASSIFICATION_METRICS
+from edgewise.metrics.registry import CLASSIFICATION_METRICS
 from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES
 from edgewise.search import search_named
 

@@ -18,6 +18,7 @@ from edgewise.estimators.parts import check_kinds, filters_of
 from edgewise.learners import Best, Feature, Indicator, Learner, Product, Selector, Stump, Tree
 from edgewise.learners import learner_named as learner_of
 from edgewise.metrics import Lists, ranking_metric
+from edgewise.metrics.registry import larger_is_better
 from edgewise.model import FeatureTerms, RuleTerms, StumpTerms, Terms
 from edgewise.objective import CRITERIA, STEPS, Cumulative, edge_limit
 
@@ -208,7 +209,7 @@ def rank_monitor(
     if held_out is None:
         return None
     metric = eval_metric if callable(eval_metric) else ranking_metric(eval_metric)
-    larger = bool(getattr(metric, "larger_is_better", True))
+    larger = larger_is_better(metric, default=True)
     assert trained.aligned is not None
     filters = trained.aligned.filters
     binned = encode(held_out.table, trained.bins, training=False, filters=filters)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Reals
 from edgewise.estimators.trained import TrainedModel
 from edgewise.metrics import Lists, ranking_metric
+from edgewise.metrics.registry import larger_is_better
 from edgewise.model import RankWording, Rule, Wording
 
 
@@ -68,7 +69,7 @@ class TrainedRanker(TrainedModel):
         else:
             metric = ranking_metric(metric)
             value = metric(lists, scores)
-        return value if getattr(metric, "larger_is_better", True) else -value
+        return value if larger_is_better(metric, default=True) else -value
 
     def _prepare(self) -> None:
         super()._prepare()

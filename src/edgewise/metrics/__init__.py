@@ -1,59 +1,28 @@
-"""Metrics: how wrong predictions and ratings are, and how good ranked lists are."""
+"""Metrics of classifiers, rankings, predicted ratings, recommended lists and TREC runs.
 
-from edgewise.metrics.classification import (
-    CLASSIFICATION_METRICS,
-    ON_PROBABILITIES,
-    ON_SCORES,
-    balanced_accuracy,
-    error,
-    hamming_loss,
-    larger_is_better,
-    log_loss,
-    predicted,
-)
-from edgewise.metrics.ranking import (
-    RANKING_METRICS,
-    Lists,
-    Ranked,
-    RankingMetric,
-    auc,
-    average_precision,
-    average_rank,
-    coverage,
-    disagreement,
-    ndcg,
-    precision_at,
-    prot,
-    ranking_metric,
-    recall_at,
-    reciprocal_rank,
-    top_counts,
-)
-from edgewise.metrics.rating import (
-    catalogue_coverage,
-    diversity,
-    gini,
-    mae,
-    nearest_level,
-    nmae,
-    novelty,
-    one_zero_error,
-    rmse,
-)
+Ranking metrics are exact expectations over the orders of documents with equal scores.
+"""
+
+from edgewise.metrics.classification import balanced_accuracy, error, hamming_loss, log_loss
+from edgewise.metrics.gain import ndcg
+from edgewise.metrics.lists import Lists, Ranked
+from edgewise.metrics.pairs import disagreement, grouped_auc
+from edgewise.metrics.precision import mean_average_precision, precision_at, recall_at
+from edgewise.metrics.ranks import average_rank, coverage, mean_reciprocal_rank, prot, top_counts
+from edgewise.metrics.ratings import mae, nearest_level, nmae, one_zero_error, rmse
+from edgewise.metrics.recommendations import catalogue_coverage, diversity, gini, novelty
+from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metric
 from edgewise.metrics.roc import roc_auc
+from edgewise.metrics.runs import RunEvaluation, evaluate_run
 from edgewise.metrics.significance import RandomisationResult, randomisation_test
 
 __all__ = [
-    "CLASSIFICATION_METRICS",
-    "ON_PROBABILITIES",
-    "ON_SCORES",
     "RANKING_METRICS",
     "Lists",
     "RandomisationResult",
     "Ranked",
     "RankingMetric",
-    "auc",
-    "average_precision",
+    "RunEvaluation",
     "average_rank",
     "balanced_accuracy",
     "catalogue_coverage",
@@ -61,23 +30,24 @@ __all__ = [
     "disagreement",
     "diversity",
     "error",
+    "evaluate_run",
     "gini",
+    "grouped_auc",
     "hamming_loss",
-    "larger_is_better",
     "log_loss",
     "mae",
+    "mean_average_precision",
+    "mean_reciprocal_rank",
     "ndcg",
     "nearest_level",
     "nmae",
     "novelty",
     "one_zero_error",
     "precision_at",
-    "predicted",
     "prot",
     "randomisation_test",
     "ranking_metric",
     "recall_at",
-    "reciprocal_rank",
     "rmse",
     "roc_auc",
     "top_counts",

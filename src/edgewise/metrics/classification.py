@@ -1,15 +1,13 @@
-"""How wrong or right predictions are; a function says by an attribute where larger is better."""
+"""Errors, losses and accuracies of classifiers."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.roc import roc_auc
 
-# True targets come as the estimator codes them: class indices of shape (n,) with K score columns,
-# 0/1 of shape (n,) with one, or a 0/1 matrix of shape (n, K).
+# True targets are coded as in the estimators: class indices of shape (n,) with K score columns,
+# 0/1 of shape (n,) with one column, or a 0/1 matrix of shape (n, K).
 
 
 def predicted(scores: Reals, multilabel: bool = False) -> np.ndarray:
@@ -31,7 +29,7 @@ def predicted(scores: Reals, multilabel: bool = False) -> np.ndarray:
 
 
 def error(y: Any, scores: Reals) -> float:
-    """Return the share of rows predicted wrongly; of a multi-label row every label must be right.
+    """Return the share of misclassified rows; a multi-label row must have every label right.
 
     Examples
     --------
@@ -78,11 +76,11 @@ def log_loss(y: Any, probabilities: Reals) -> float:
 
 
 def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float:
-    """Return the mean over the classes of the share of their rows that is predicted rightly.
+    """Return the mean recall over the classes.
 
-    Chance and a constant prediction have one over the number of classes, however rare a class is.
-    Classes without rows are left out. Of labels it is the mean over the labels, each taken as two
-    classes. Larger is better.
+    A constant prediction scores one over the number of classes, however rare a class is. Classes
+    without rows are left out. With multi-label targets it is the mean over the labels, each a
+    problem of two classes. Larger is better.
 
     Parameters
     ----------
@@ -112,36 +110,3 @@ def _mean_recall(y: np.ndarray, guessed: np.ndarray, weights: Any) -> float:
     totals = np.bincount(codes, weights)
     rights = np.bincount(codes, (guessed == y) if weights is None else (guessed == y) * weights)
     return float((rights[totals > 0] / totals[totals > 0]).mean())
-
-
-balanced_accuracy.larger_is_better = True  # type: ignore[attr-defined]
-
-ON_SCORES: dict[str, Callable[[Any, Reals], float]] = {
-    "error": error,
-    "hamming_loss": hamming_loss,
-    "balanced_accuracy": balanced_accuracy,
-    "roc_auc": roc_auc,
-}
-
-# What stands in both tables is measured on scores, which never saturate, unless rows have to be
-# compared by the probabilities of one class among several.
-ON_PROBABILITIES: dict[str, Callable[[Any, Reals], float]] = {
-    "log_loss": log_loss,
-    "roc_auc": roc_auc,
-}
-
-CLASSIFICATION_METRICS = tuple(dict.fromkeys([*ON_SCORES, *ON_PROBABILITIES]))
-"""The names that ``eval_metric`` of a classifier takes."""
-
-
-def larger_is_better(metric: Any) -> bool:
-    """Return which way a classifier's `eval_metric` goes; of a function, its attribute says so.
-
-    Examples
-    --------
-    >>> larger_is_better("roc_auc"), larger_is_better("error")
-    (True, False)
-    """
-    if isinstance(metric, str):
-        metric = ON_SCORES.get(metric, ON_PROBABILITIES.get(metric))
-    return bool(getattr(metric, "larger_is_better", False))

@@ -1,4 +1,4 @@
-"""The area under the ROC curve: how often a row of a class stands above one of another."""
+"""The area under the ROC curve of a classifier."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ from edgewise.common.dtypes import Reals
 
 # All bits but the sign: flipping them makes the bits of negative numbers ascend with the numbers.
 _BELOW_SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
-# Larger scores than this are not scaled, lest the least of them should underflow.
+# Larger scores than this are not scaled: the smallest might underflow.
 _LARGEST = 2.0**64
 
 
 def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
     """Return the area under the ROC curve: larger is better, 1/2 is chance.
 
-    It is the share of pairs of a row with the label and one without in which the former has the
-    larger score, ties counted by half. The same as scikit-learn's ``roc_auc_score``, and fast
-    enough for every round of a training.
+    It is the share of (positive, negative) pairs of rows in which the positive row has the larger
+    score; ties count one half. It equals scikit-learn's ``roc_auc_score``, and is fast enough to
+    compute in every round.
 
     Parameters
     ----------
@@ -26,11 +26,11 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
         0 or 1 with one column of scores; classes from 0 to K - 1 with K columns; or a 0/1 matrix
         of labels.
     scores : array of shape (n,) or (n, K)
-        What is larger where the label is likelier. With more than two classes these should be
-        probabilities, since the rows of a class are ranked by its column. Several columns give
-        the mean over them, each against the rest ("macro", "ovr").
+        Scores that grow with the probability of the label. With more than two classes use
+        probabilities, since each column ranks the rows of its class against the rest; the result
+        is the mean over the columns ("macro", "ovr").
     sample_weight : array of shape (n,) or None, default None
-        Weights of the rows; a pair has the product of two.
+        Weights of the rows; the weight of a pair is their product.
 
     Returns
     -------
@@ -40,8 +40,7 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
     Raises
     ------
     ValueError
-        If `y` and `scores` do not fit together, if scores are not finite, or if there are no rows
-        with a label, or none without, so that no pair can be ranked.
+        If a column has no positive or no negative rows, so that there are no pairs.
 
     Examples
     --------
@@ -64,7 +63,7 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
 
 
 def _fitting(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
-    """Return targets and scores, the latter of shape (n, K), or raise if they do not fit."""
+    """Return matching targets and scores, the scores of shape (n, K)."""
     if scores.ndim == 1:
         scores = scores[:, None]
     if scores.ndim != 2 or y.ndim not in (1, 2) or len(y) != len(scores):
@@ -83,18 +82,18 @@ def _fitting(y: NDArray, scores: Reals) -> tuple[NDArray, Reals]:
 
 
 def _labelled(y: NDArray) -> NDArray[np.bool_]:
-    """Return which rows have the label, or raise if `y` holds more than 0 and 1."""
+    """Return which rows have the label."""
     if y.dtype == bool:
         return y
     positive = y == 1
     if not (positive | (y == 0)).all():
-        raise ValueError("y must be 0 or 1 in every row where there is one column of scores")
+        raise ValueError("y must hold only 0 and 1 with one column of scores")
     return positive
 
 
 def _mass(sample_weight: Any, n_rows: int) -> NDArray:
     mass = np.asarray(sample_weight)
-    # Integers are kept as they are: their sums are exact.
+    # Integers stay integers: their sums are exact.
     mass = mass if mass.dtype == np.int64 else mass.astype(np.float64)
     if mass.shape != (n_rows,) or not (np.isfinite(mass).all() and (mass >= 0).all()):
         raise ValueError(f"sample_weight must have {n_rows} finite numbers, none of them negative")
@@ -120,17 +119,17 @@ def _area(positive: NDArray[np.bool_], scores: Reals, mass: NDArray | None, k: i
 
 
 def _area_of_rows(positive: NDArray[np.bool_], scores: Reals, largest: float) -> float:
-    """Return the area where all rows count alike.
+    """Return the area where all rows have equal weights.
 
-    A sort of plain integers is many times faster than one that has to carry labels along. A number
-    below 2 leaves one of its 64 bits free, so scores are scaled to that by a power of two, which
-    changes no order, and the label takes the bit.
+    Sorting integers is many times faster than sorting scores and carrying labels along. A double
+    below 2 leaves one of its 64 bits free: scores are scaled below 2 by a power of two, which
+    preserves their order, and the label takes the free bit.
     """
     scale = 2.0 ** (1 - int(np.frexp(largest)[1])) if largest >= 2.0 else 1.0
     scaled = scores * scale
     scaled += 0.0  # makes -0.0 the same as 0.0
     keys = scaled.view(np.int64)
-    # Memory is taken once and used again: pages that are new cost more than the arithmetic.
+    # Buffers are reused: new memory pages cost more than the arithmetic.
     spare = keys >> 63
     spare &= _BELOW_SIGN
     keys ^= spare
@@ -140,18 +139,18 @@ def _area_of_rows(positive: NDArray[np.bool_], scores: Reals, largest: float) ->
     np.bitwise_and(keys, 1, out=spare)
     below = np.cumsum(spare, out=spare)
     n_rows, n_positive = len(keys), int(below[-1])
-    # Pairs in order, ties counted as such: the labelled rows come last among equal scores.
+    # Ordered pairs, ties included: labelled rows come last among equal scores.
     places = n_rows * n_positive - int(below.sum())
     twice = 2 * (places - n_positive * (n_positive - 1) // 2) - _tied_pairs(keys, spare)
     return twice / (2 * n_positive * (n_rows - n_positive))
 
 
 def _tied_pairs(keys: NDArray[np.int64], spare: NDArray[np.int64]) -> int:
-    """Return how many pairs of a row with the label and one without have the same score."""
+    """Return the number of (positive, negative) pairs with equal scores."""
     changes = np.bitwise_xor(keys[1:], keys[:-1], out=spare[1:])
     if not (changes == 1).any():
         return 0
-    # Where runs of equal keys end. Two runs that differ in the label alone have tied scores.
+    # The ends of runs of equal keys. Two runs that differ only in the label have tied scores.
     ends = np.append(np.flatnonzero(changes != 0), len(keys) - 1)
     tied = np.flatnonzero(changes[ends[:-1]] == 1)
     here = ends[tied]
@@ -160,17 +159,14 @@ def _tied_pairs(keys: NDArray[np.int64], spare: NDArray[np.int64]) -> int:
 
 
 def _area_of_masses(positive: NDArray[np.bool_], scores: Reals, mass: NDArray) -> float:
-    """Return the area where a pair of rows has the product of their masses."""
+    """Return the area where the weight of a pair is the product of two masses."""
     order = np.argsort(scores)
     ascending, masses = scores[order], mass[order]
     last = np.flatnonzero(np.append(ascending[1:] != ascending[:-1], True))
     up_to = np.cumsum(masses)[last]
     having = np.cumsum(np.where(positive[order], masses, 0))[last]
     without = (up_to - having).astype(np.float64)
-    # Of equal scores only the sums count, so that the order of rows does not matter.
+    # Only the sums over equal scores enter, so the order of rows does not matter.
     steps = np.diff(having, prepend=having.dtype.type(0)).astype(np.float64)
     middles = without - 0.5 * np.diff(without, prepend=0.0)
     return float((steps * middles).sum() / (float(having[-1]) * without[-1]))
-
-
-roc_auc.larger_is_better = True  # type: ignore[attr-defined]

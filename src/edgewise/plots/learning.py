@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.metrics import larger_is_better
+from edgewise.metrics.registry import larger_is_better
 from edgewise.plots.drawing import (
     BESIDE,
     BLUE,

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
-import edgewise.metrics.rating.likeness as likeness
+import edgewise.metrics.recommendations as recommendations
 from edgewise.metrics import catalogue_coverage, diversity, gini, novelty
+from edgewise.metrics.registry import larger_is_better
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -71,7 +72,7 @@ def test_diversity_by_all_pairs(seed):
 def test_diversity_in_small_blocks(monkeypatch):
     lists, vectors = random_lists(4), random_vectors(4)
     expected = diversity(lists, vectors, per_list=True)
-    monkeypatch.setattr(likeness, "_BLOCK", 11)
+    monkeypatch.setattr(recommendations, "_BLOCK", 11)
     np.testing.assert_array_equal(diversity(lists, vectors, per_list=True), expected)
 
 
@@ -120,7 +121,7 @@ def test_empty_lists_have_no_novelty():
 
 
 def test_which_way_is_better():
-    better = [m.larger_is_better for m in (catalogue_coverage, gini, novelty, diversity)]
+    better = [larger_is_better(m) for m in (catalogue_coverage, gini, novelty, diversity)]
     assert better == [True, False, True, True]
 
 
@@ -146,7 +147,7 @@ def test_which_way_is_better():
         (lambda: novelty([[1]], [1], 2), "lists must hold item indices from 0 to 0, got 1"),
         (lambda: novelty([[0]], [1], 0), "n_users must be an integer of at least 1"),
         (lambda: novelty([[0]], [1], 2, per_list=1), "per_list must be True or False"),
-        (lambda: diversity([[0]], [[1.0]]), "lists must have one with two items or more"),
+        (lambda: diversity([[0]], [[1.0]]), "lists must include one with at least two items"),
         (lambda: diversity([[0, 1]], [1.0, 2.0]), "vectors must be a 2-D array of real numbers"),
         (lambda: diversity([[0, 1]], [["a"], ["b"]]), "vectors must be a 2-D array"),
         (lambda: diversity([[0, 1]], [[1.0], [np.nan]]), "vectors must hold finite numbers"),

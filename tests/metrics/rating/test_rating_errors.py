@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.metrics import mae, nearest_level, nmae, one_zero_error, rmse
+from edgewise.metrics.registry import larger_is_better
 
 STARS = [1, 2, 3, 4, 5]
 ON_SCALE = (nmae, one_zero_error)
@@ -112,7 +113,7 @@ def test_weights_count_as_repetitions():
 
 
 def test_lower_is_better():
-    assert not any(m.larger_is_better for m in (rmse, mae, *ON_SCALE))
+    assert not any(larger_is_better(m) for m in (rmse, mae, *ON_SCALE))
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def test_with_ties_against_the_metrics_on_whole_lists(seed, n_values, k):
         f"ndcg@{k}": metrics.ndcg(y, scores, qid, k=k),
         f"precision@{k}": metrics.precision_at(y, scores, qid, k=k),
         f"recall@{k}": metrics.recall_at(y, scores, qid, k=k),
-        "map": metrics.average_precision(y, scores, qid),
-        "auc": metrics.auc(y, scores, qid),
+        "map": metrics.mean_average_precision(y, scores, qid),
+        "auc": metrics.grouped_auc(y, scores, qid),
     }
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=1e-10), name

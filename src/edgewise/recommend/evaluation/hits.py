@@ -57,7 +57,7 @@ class Hits:
 
         Of r relevant among n tied items, below R relevant ones, the p-th place has
         R + 1 + (p - 1)(r - 1) / (n - 1) relevant items down to itself, if it holds one: see
-        :func:`edgewise.metrics.average_precision`.
+        :func:`edgewise.metrics.mean_average_precision`.
         """
         if not len(self.row):
             return np.zeros(0)

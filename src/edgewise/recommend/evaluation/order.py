@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.metrics import Lists, average_precision, coverage, disagreement, prot
+from edgewise.metrics import Lists, coverage, disagreement, mean_average_precision, prot
 from edgewise.recommend.evaluation.tested import Tested
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "disagreement": disagreement,
-    "ap": partial(average_precision, relevant="top"),
+    "ap": partial(mean_average_precision, relevant="top"),
     "prot": prot,
     "coverage": coverage,
 }

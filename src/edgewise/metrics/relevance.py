@@ -1,4 +1,4 @@
-"""Which documents count as relevant, and what a query is worth that has none."""
+"""Which documents count as relevant, and the value of a query that has none."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 
 from edgewise.common.checks import flag
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.ranking.lists import Lists
+from edgewise.metrics.lists import Lists
 
 RelevantOption: TypeAlias = float | Literal["top"] | None
 EmptyOption: TypeAlias = float | Literal["skip"]
@@ -17,9 +17,9 @@ EmptyOption: TypeAlias = float | Literal["skip"]
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """The relevant documents: ones by row, and how many each list has."""
+    """An indicator of relevant documents, by row, and their number in each list."""
 
-    marks: Reals
+    flags: Reals
     counts: Reals
 
     @property
@@ -29,16 +29,16 @@ class Relevance:
 
 
 def relevance(lists: Lists, relevant: Any) -> Relevance:
-    """Return the relevant documents of `lists`; the option is checked first.
+    """Return the relevant documents of `lists`.
 
     Examples
     --------
     >>> lists = Lists([0, 1, 3, 2, 2], qid=[0, 0, 0, 1, 1])
-    >>> relevance(lists, None).marks
+    >>> relevance(lists, None).flags
     array([0., 1., 1., 1., 1.])
     >>> relevance(lists, 2).counts
     array([1., 2.])
-    >>> relevance(lists, "top").marks
+    >>> relevance(lists, "top").flags
     array([0., 0., 1., 0., 0.])
     """
     option: RelevantOption
@@ -53,24 +53,24 @@ def relevance(lists: Lists, relevant: Any) -> Relevance:
 
 def _relevance(lists: Lists, option: RelevantOption) -> Relevance:
     if option is None:
-        marks = lists.grades > 0
+        chosen = lists.grades > 0
     elif option == "top":
-        by_grade = lists.rank(lists.grades)
+        by_grade = lists.ideal()
         best = by_grade.scores[lists.starts]
-        # A list of one grade prefers nothing: none of its documents is a good one.
+        # A list of one grade prefers nothing, so none of its documents is relevant.
         best[best == by_grade.scores[lists.starts + lists.sizes - 1]] = np.inf
-        marks = np.empty(lists.n_rows, dtype=bool)
-        marks[by_grade.order] = by_grade.scores == best[lists.query]
+        chosen = np.empty(lists.n_rows, dtype=bool)
+        chosen[by_grade.order] = by_grade.scores == best[lists.query]
     else:
-        marks = lists.grades >= option
-    ones = marks.astype(np.float64)
+        chosen = lists.grades >= option
+    flags = chosen.astype(np.float64)
     counts: Reals = np.zeros(lists.n_queries)
-    np.add.at(counts, lists.row_query, ones)
-    return Relevance(ones, counts)
+    np.add.at(counts, lists.row_query, flags)
+    return Relevance(flags, counts)
 
 
 def empty_value(empty: Any) -> float:
-    """Return the value of a query without one, NaN for "skip", or raise."""
+    """Return the value of a query for which the metric is undefined; NaN for "skip"."""
     if isinstance(empty, str) and empty == "skip":
         return math.nan
     if isinstance(empty, bool) or not isinstance(empty, Real) or math.isnan(empty):
@@ -79,7 +79,7 @@ def empty_value(empty: Any) -> float:
 
 
 def over_queries(values: Reals, defined: np.ndarray, fill: float, per_query: bool) -> float | Reals:
-    """Return the values per query or their mean, `fill` in place of what is not defined.
+    """Return the values per query or their mean, with `fill` where they are undefined.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Precision of the relevant documents on a list: average precision, and precision and recall at k.
+"""Mean average precision, and precision and recall at k.
 
-All are expectations over the order of documents with equal scores.
+Each is an expectation over the orders of documents with equal scores.
 """
 
 import numpy as np
@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.ranking.lists import Lists, ranked_lists
-from edgewise.metrics.ranking.ranked import Ranked
-from edgewise.metrics.ranking.relevance import (
+from edgewise.metrics.lists import Lists, Ranked, ranked_lists
+from edgewise.metrics.relevance import (
     EmptyOption,
     RelevantOption,
     empty_value,
@@ -19,7 +18,7 @@ from edgewise.metrics.ranking.relevance import (
 )
 
 
-def average_precision(
+def mean_average_precision(
     y: ArrayLike | Lists,
     scores: ArrayLike,
     qid: ArrayLike | None = None,
@@ -28,13 +27,13 @@ def average_precision(
     empty: EmptyOption = 0.0,
     per_query: bool = False,
 ) -> float | Reals:
-    """Average precision: the mean of k / rank(t_k) over the K relevant documents t_k of a list.
+    """Mean average precision (MAP) over queries.
 
-    t_k is the k-th relevant document from the top (Iyer 1999 section 5.2.4); its mean over queries
-    is known as MAP. With ties it is the expectation over their orders: of a group of n documents,
-    r of them relevant, below R relevant ones, each place holds a relevant document with
-    probability r / n, and the p-th place then has R + 1 + (p - 1)(r - 1) / (n - 1) of them, in
-    expectation, down to and with itself.
+    Average precision is the mean of k / rank(t_k) over the K relevant documents of a list, where
+    t_k is the k-th of them from the top (Iyer 1999 section 5.2.4). With ties it is an expectation:
+    in a group of n documents, r of them relevant, below R relevant ones, each place holds a
+    relevant document with probability r / n, and the p-th place then has an expected
+    R + 1 + (p - 1)(r - 1) / (n - 1) relevant documents down to itself.
 
     Parameters
     ----------
@@ -45,8 +44,8 @@ def average_precision(
     qid : array-like of shape (n_rows,) or None, default None
         The query of each document, in any order; None means one list.
     relevant : None, float or "top", default None
-        Relevant are grades above 0 (None), grades of at least this number, or the highest grade
-        of a list that has two or more grades ("top").
+        What counts as relevant: grades above 0 (None), grades of at least this number, or the
+        highest grade of a list with two or more grades ("top").
     empty : float or "skip", default 0.0
         The value of a query without a relevant document; "skip" leaves it out of the mean.
     per_query : bool, default False
@@ -57,31 +56,26 @@ def average_precision(
     float or ndarray of shape (n_queries,)
         The mean over queries, or the value of each.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or if all queries are skipped.
-
     Examples
     --------
-    >>> from edgewise.metrics import average_precision
-    >>> round(average_precision([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0]), 4)  # (1/1 + 2/3) / 2
+    >>> from edgewise.metrics import mean_average_precision
+    >>> round(mean_average_precision([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0]), 4)  # (1/1 + 2/3) / 2
     0.8333
-    >>> average_precision([1, 0], [5.0, 5.0])  # 1 or 1/2, each with probability 1/2
+    >>> mean_average_precision([1, 0], [5.0, 5.0])  # 1 or 1/2, each with probability 1/2
     0.75
     """
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
-    marks = relevance(ranked.lists, relevant)
-    sums = ranked.list_sums(_precisions(ranked, marks.marks))
-    return over_queries(sums / np.maximum(marks.counts, 1), marks.defined, fill, per_query)
+    found = relevance(ranked.lists, relevant)
+    sums = ranked.list_sums(_precisions(ranked, found.flags))
+    return over_queries(sums / np.maximum(found.counts, 1), found.defined, fill, per_query)
 
 
-def _precisions(ranked: Ranked, marks: Reals) -> Reals:
+def _precisions(ranked: Ranked, flags: Reals) -> Reals:
     """Return the expected sum of the precisions of each tie group's relevant documents."""
     lists = ranked.lists
     inverse = lists.prepared("inverse", lambda: 1.0 / lists.position)
-    inside = ranked.row_sums(marks)
+    inside = ranked.row_sums(flags)
     sums = ranked.sums_above(inside)
     sums += 1.0
     if not ranked.has_ties:
@@ -89,8 +83,8 @@ def _precisions(ranked: Ranked, marks: Reals) -> Reals:
         sums *= inverse
         return sums
     size = ranked.group_sizes
-    # The step p - 1 within the group is summed as it is: from sums of 1 / i alone it would come
-    # out as a small difference of large numbers.
+    # The step p - 1 within the group is summed directly: derived from sums of 1 / i it would be a
+    # small difference of large numbers.
     step = np.arange(lists.n_rows) - np.repeat(ranked.group_starts, size)
     sums *= ranked.place_sums(inverse)
     sums += (inside - 1) / np.maximum(size - 1, 1) * ranked.place_sums(step * inverse)
@@ -108,27 +102,22 @@ def precision_at(
     empty: EmptyOption = 0.0,
     per_query: bool = False,
 ) -> float | Reals:
-    """Precision at k: how many of the top k documents are relevant, divided by k.
+    """Precision at k: the number of relevant documents among the top k, divided by k.
 
-    The divisor is k also for a list of fewer documents. A tie group that only partly fits into
-    the top k counts with its mean.
+    The divisor is k even for a list of fewer documents. A tie group that only partly fits into the
+    top k counts with its mean.
 
     Parameters
     ----------
     y, scores, qid, relevant, empty, per_query
-        As for :func:`average_precision`.
+        As for :func:`mean_average_precision`.
     k : int, default 10
-        How many documents from the top are looked at.
+        The cut-off.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
         The mean over queries, or the value of each.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or if all queries are skipped.
 
     Examples
     --------
@@ -141,9 +130,9 @@ def precision_at(
     k = integer("k", k, 1)
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
-    marks = relevance(ranked.lists, relevant)
-    sums = _in_top(ranked, marks.marks, k)
-    return over_queries(sums / k, marks.defined, fill, per_query)
+    found = relevance(ranked.lists, relevant)
+    sums = _in_top(ranked, found.flags, k)
+    return over_queries(sums / k, found.defined, fill, per_query)
 
 
 def recall_at(
@@ -161,19 +150,14 @@ def recall_at(
     Parameters
     ----------
     y, scores, qid, relevant, empty, per_query
-        As for :func:`average_precision`.
+        As for :func:`mean_average_precision`.
     k : int, default 10
-        How many documents from the top are looked at.
+        The cut-off.
 
     Returns
     -------
     float or ndarray of shape (n_queries,)
         The mean over queries, or the value of each.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or if all queries are skipped.
 
     Examples
     --------
@@ -184,13 +168,13 @@ def recall_at(
     k = integer("k", k, 1)
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
-    marks = relevance(ranked.lists, relevant)
-    sums = _in_top(ranked, marks.marks, k)
-    return over_queries(sums / np.maximum(marks.counts, 1), marks.defined, fill, per_query)
+    found = relevance(ranked.lists, relevant)
+    sums = _in_top(ranked, found.flags, k)
+    return over_queries(sums / np.maximum(found.counts, 1), found.defined, fill, per_query)
 
 
-def _in_top(ranked: Ranked, marks: Reals, k: int) -> Reals:
+def _in_top(ranked: Ranked, flags: Reals, k: int) -> Reals:
     """Return the expected number of relevant documents among the top k of each list."""
     lists = ranked.lists
     top = lists.prepared(("top", k), lambda: (lists.position <= k).astype(np.float64))
-    return ranked.weighted_sums(marks, top)
+    return ranked.weighted_sums(flags, top)

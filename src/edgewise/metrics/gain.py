@@ -1,4 +1,4 @@
-"""Normalised discounted cumulative gain, by the usual rule and by that of the LETOR script."""
+"""Normalised discounted cumulative gain: the standard definition and the LETOR script's."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,9 +8,8 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.ranking.lists import Lists, ranked_lists
-from edgewise.metrics.ranking.relevance import EmptyOption, empty_value, over_queries
-from edgewise.metrics.ranking.scans import running_sums
+from edgewise.metrics.lists import Lists, ranked_lists, running_sums
+from edgewise.metrics.relevance import EmptyOption, empty_value, over_queries
 
 Gain = Literal["exponential", "linear"]
 Rule = Literal["standard", "letor"]
@@ -32,13 +31,13 @@ def ndcg(
     Rule "standard": DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and is
     divided by the DCG@k of the list sorted by grade.
 
-    Rule "letor" is that of the evaluation script of the LETOR 4.0 collections, for comparison
-    with results measured by it. The first two positions are not discounted: DCG@k is gain_1 plus
-    the sum of gain_i / log2(i) for i from 2 to k. A list of fewer than k documents has no
-    NDCG@k, and the script counts it as 0. Without k it is the script's MeanNDCG: the mean of
-    NDCG@1, ..., NDCG@n over all n positions of the list.
+    Rule "letor" follows the evaluation script of the LETOR 4.0 collections, for comparison with
+    published results. The first two positions are not discounted: DCG@k is gain_1 plus the sum of
+    gain_i / log2(i) for i from 2 to k. The script scores a list of fewer than k documents 0.
+    Without k the result is the script's MeanNDCG: the mean of NDCG@1, ..., NDCG@n over all n
+    positions of the list.
 
-    Ties count with their expectation: each place of a tie group has the group's mean gain.
+    Each place of a tie group has the group's mean gain.
 
     Parameters
     ----------
@@ -49,11 +48,11 @@ def ndcg(
     qid : array-like of shape (n_rows,) or None, default None
         The query of each document, in any order; None means one list.
     k : int or None, default None
-        How many positions from the top count; None means all.
+        The cut-off; None for the whole list.
     gain : {"exponential", "linear"}, default "exponential"
-        The gain of grade g: 2^g - 1 (also that of the LETOR script), or g.
+        The gain of grade g: 2^g - 1 (as in the LETOR script), or g (as in trec_eval).
     rule : {"standard", "letor"}, default "standard"
-        The discount and how short lists count, as above.
+        The discount, and the value of short lists, as above.
     empty : float or "skip", default 0.0
         The value of a query with only zero gains; "skip" leaves it out of the mean.
     per_query : bool, default False
@@ -63,11 +62,6 @@ def ndcg(
     -------
     float or ndarray of shape (n_queries,)
         The mean over queries, or the value of each.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or if all queries are skipped.
 
     Examples
     --------
@@ -93,7 +87,7 @@ def ndcg(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """Gains by row, the weights of places, what to divide by, and the lists with any gain."""
+    """Gains by row, weights by place, divisors, and which lists have any gain."""
 
     gains: Reals
     weights: Reals
@@ -123,7 +117,7 @@ _DISCOUNTS = {"standard": _standard, "letor": _letor}
 
 
 def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
-    """Prepare what does not depend on the scores."""
+    """Prepare the parts that do not depend on the scores."""
     if lists.grades.min() < 0:
         raise ValueError(
             f"y must not hold negative grades for ndcg, whose gains would be negative too, "
@@ -138,7 +132,7 @@ def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
     weights = _DISCOUNTS[rule](lists.position)
     if k is not None:
         weights = np.where(lists.position <= k, weights, 0.0)
-    ideal = gains[lists.rank(lists.grades).order] * weights
+    ideal = gains[lists.ideal().order] * weights
     best = np.add.reduceat(ideal, lists.starts)
     defined = best > 0
     best[~defined] = 1.0

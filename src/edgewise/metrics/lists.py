@@ -1,0 +1,328 @@
+"""Graded documents grouped by query, and their rankings by score, ties included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgewise.common.checks import numbers
+from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.ids import is_missing
+
+T = TypeVar("T")
+
+# Each cached entry may hold a few numbers a row, so only the latest are kept.
+_MOST_PREPARED = 16
+
+
+class Lists:
+    """The grades of documents, grouped by query.
+
+    All lists are written one after another, in the order of the sorted query ids; an index into
+    that sequence is called a place. The query of a place and its position in that query's list
+    depend on the sizes of the lists alone: scores only say which row stands there.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+        The grade of each document, a finite number; larger is more relevant.
+    qid : array-like of shape (n_rows,) or None, default None
+        The query of each document: integers, strings or anything else that can be sorted, in any
+        order. None puts all rows into one list.
+    returned : bool array of shape (n_rows,) or None, default None
+        False for a document that the ranker did not return. It has no rank and adds nothing to a
+        metric, but still counts as a document that should have been returned. None: all True.
+
+    Attributes
+    ----------
+    queries : ndarray of shape (n_queries,)
+        The sorted query ids: the order of all results per query.
+    n_queries, n_rows : int
+        Number of lists and of documents.
+    grades, row_query : ndarray of shape (n_rows,)
+        By row: the grade, and the index of the query in `queries`.
+    sizes, starts : ndarray of shape (n_queries,)
+        The number of documents of each list, and its first place.
+    query, position : ndarray of shape (n_rows,)
+        By place: the index of the query, and the position in its list, from 1.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import Lists, mean_average_precision
+    >>> lists = Lists([1, 0, 0, 2, 0], qid=["b", "a", "b", "a", "a"])
+    >>> lists
+    Lists(n_rows=5, n_queries=2)
+    >>> lists.queries.tolist()
+    ['a', 'b']
+    >>> mean_average_precision(lists, [0.1, 0.9, 0.8, 0.7, 0.3], per_query=True)
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        returned: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.grades: Reals = numbers("y", y)
+        self.n_rows = len(self.grades)
+        if self.n_rows == 0:
+            raise ValueError("y must hold at least one grade, got an empty array")
+        if not np.isfinite(self.grades).all():
+            raise ValueError("y must hold finite numbers, got NaN or infinity")
+        self.queries, self.row_query = _coded(qid, self.n_rows)
+        self.returned = returned
+        self.n_queries = len(self.queries)
+        self.sizes: Exacts = np.bincount(self.row_query, minlength=self.n_queries)
+        self.starts: Exacts = np.cumsum(self.sizes) - self.sizes
+        self.query: Exacts = np.repeat(np.arange(self.n_queries), self.sizes)
+        self.position: Exacts = np.arange(1, self.n_rows + 1) - self.starts[self.query]
+        self._code_parts = _halves(self.row_query, self.n_queries)
+        self._prepared: dict[Hashable, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"Lists(n_rows={self.n_rows}, n_queries={self.n_queries})"
+
+    def rank(self, scores: ArrayLike) -> Ranked:
+        """Sort the documents of every query by descending score.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_rows,)
+            A score for each row, in the order of `y`; infinities are allowed, NaN is not.
+
+        Returns
+        -------
+        Ranked
+            The ranked lists, with the groups of documents whose scores are equal.
+
+        Examples
+        --------
+        >>> from edgewise.metrics import Lists
+        >>> ranked = Lists([1, 0, 2], qid=[7, 7, 3]).rank([0.5, 0.9, 0.1])
+        >>> ranked.order.tolist(), ranked.position.tolist()
+        ([2, 1, 0], [1, 1, 2])
+        """
+        values = numbers("scores", scores)
+        if len(values) != self.n_rows:
+            raise ValueError(
+                f"scores must have a value for each of the {self.n_rows} rows, got {len(values)}"
+            )
+        if np.isnan(values).any():
+            raise ValueError("scores must not hold NaN: a document without a score has no rank")
+        return self._ranked(values, self.returned)
+
+    def ideal(self) -> Ranked:
+        """Sort the documents of every query by grade, whether they were returned or not."""
+        return self._ranked(self.grades, None)
+
+    def _ranked(self, values: Reals, returned: NDArray[np.bool_] | None) -> Ranked:
+        order = np.argsort(-values)
+        if returned is not None:
+            order = order[np.argsort(~returned[order], kind="stable")]
+        for part in self._code_parts:
+            order = order[np.argsort(part[order], kind="stable")]
+        return Ranked(self, order, values[order], None if returned is None else returned[order])
+
+    def prepared(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` derives from these lists, computed once for each `key`."""
+        if key not in self._prepared:
+            while len(self._prepared) >= _MOST_PREPARED:
+                self._prepared.pop(next(iter(self._prepared)), None)
+            self._prepared[key] = make()
+        found: T = self._prepared[key]
+        return found
+
+
+class Ranked:
+    """The documents of every list by descending score, as :meth:`Lists.rank` returns them.
+
+    Documents with equal scores form a tie group and stand in it in an arbitrary order; metrics
+    take the expectation over all orders of the group.
+
+    Parameters
+    ----------
+    lists : Lists
+        The lists that were ranked.
+    order : ndarray of shape (n_rows,)
+        The row at each place.
+    scores : ndarray of shape (n_rows,)
+        The score at each place.
+    returned : bool array of shape (n_rows,) or None, default None
+        By place, whether the document was returned; the others end their lists.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import Lists
+    >>> ranked = Lists([1, 0, 2, 0]).rank([0.5, 0.9, 0.5, 0.1])
+    >>> ranked.group_starts.tolist(), ranked.group_sizes.tolist(), ranked.has_ties
+    ([0, 1, 3], [1, 2, 1], True)
+    >>> ranked.group_before.tolist()
+    [0, 1, 3]
+    """
+
+    def __init__(
+        self,
+        lists: Lists,
+        order: NDArray[np.intp],
+        scores: Reals,
+        returned: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.lists = lists
+        self.order = order
+        self.scores = scores
+        self.returned = returned
+
+    @property
+    def query(self) -> Exacts:
+        """The index of the query, by place."""
+        return self.lists.query
+
+    @property
+    def position(self) -> Exacts:
+        """The position in the list, from 1, by place; within a tie group, one order of many."""
+        return self.lists.position
+
+    @cached_property
+    def group_starts(self) -> NDArray[np.intp]:
+        """The first place of each tie group; an untied document is a group of its own."""
+        begins = np.empty(len(self.scores), dtype=bool)
+        np.not_equal(self.scores[1:], self.scores[:-1], out=begins[1:])
+        if self.returned is not None:
+            begins[1:] |= self.returned[1:] != self.returned[:-1]
+        begins[self.lists.starts] = True
+        return np.flatnonzero(begins)
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether any two documents of a list have the same score."""
+        return len(self.group_starts) < len(self.scores)
+
+    @cached_property
+    def group_sizes(self) -> Exacts:
+        """The number of documents of each tie group."""
+        sizes = np.empty(len(self.group_starts), dtype=np.int64)
+        np.subtract(self.group_starts[1:], self.group_starts[:-1], out=sizes[:-1])
+        sizes[-1] = len(self.scores) - self.group_starts[-1]
+        return sizes
+
+    @cached_property
+    def group_query(self) -> Exacts:
+        """The index of each tie group's query."""
+        return self.lists.query[self.group_starts]
+
+    @cached_property
+    def group_before(self) -> Exacts:
+        """The number of documents of its list that stand above each tie group."""
+        return self.lists.position[self.group_starts] - 1
+
+    @cached_property
+    def first_groups(self) -> NDArray[np.intp]:
+        """The first tie group of each list."""
+        return np.searchsorted(self.group_starts, self.lists.starts)
+
+    def by_place(self, values: Reals) -> Reals:
+        """Return values given by row in the order of places, 0 for documents not returned."""
+        found = values[self.order]
+        return found if self.returned is None else np.where(self.returned, found, 0.0)
+
+    def row_sums(self, values: Reals) -> Reals:
+        """Sum values given by row over each tie group."""
+        return self.place_sums(self.by_place(values))
+
+    def place_sums(self, values: Reals) -> Reals:
+        """Sum values given by place over each tie group."""
+        return np.add.reduceat(values, self.group_starts) if self.has_ties else values
+
+    def list_sums(self, values: Reals) -> Reals:
+        """Sum values given by tie group over each list."""
+        return np.add.reduceat(values, self.first_groups)
+
+    def sums_above(self, counts: Reals) -> Reals:
+        """Sum whole numbers given by tie group over the groups of the list that stand above."""
+        above = np.cumsum(counts) - counts
+        return above - above[self.first_groups][self.group_query]
+
+    def weighted_sums(self, values: Reals, weights: Reals) -> Reals:
+        """Return the expected sum, by list, of values by row times weights by place.
+
+        Every document of a tie group is equally likely at each of its places, so every place has
+        the mean value of the group.
+        """
+        if not self.has_ties:
+            return self.list_sums(self.by_place(values) * weights)
+        sums = self.row_sums(values) * self.place_sums(weights)
+        return self.list_sums(sums / self.group_sizes)
+
+
+def ranked_lists(y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None) -> Ranked:
+    """Return the lists of `y` and `qid` (or prepared ones, as `y`) ranked by `scores`."""
+    if not isinstance(y, Lists):
+        return Lists(y, qid).rank(scores)
+    if qid is not None:
+        raise ValueError("qid must be None where y is a Lists object, which has its queries")
+    return y.rank(scores)
+
+
+def running_sums(values: Reals, position: Exacts) -> Reals:
+    """Return the running sums of each list; `position` numbers its places from 1.
+
+    Sums of 1, 2, 4, ... neighbours are doubled up. Unlike differences of one running sum over all
+    lists, these lose no digits to earlier lists, at the price of one pass for each doubling.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> running_sums(np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([1, 2, 1, 2, 3]))
+    array([ 1.,  3.,  4., 12., 28.])
+    """
+    sums = values.copy()
+    width, longest = 1, int(position.max(initial=0))
+    while width < longest:
+        sums[width:] += np.where(position[width:] > width, sums[:-width], 0.0)
+        width *= 2
+    return sums
+
+
+def _coded(qid: ArrayLike | None, n_rows: int) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the sorted query ids and the index of each row's id among them."""
+    if qid is None:
+        return np.zeros(1, dtype=np.int64), np.zeros(n_rows, dtype=np.intp)
+    # A list of words with a NaN among them would otherwise become the word "nan".
+    values = np.array(qid, dtype=object) if isinstance(qid, list | tuple) else np.asarray(qid)
+    if values.ndim != 1:
+        raise ValueError(f"qid must be 1-D, got an array of shape {values.shape}")
+    if len(values) != n_rows:
+        raise ValueError(f"qid must have an id for each of the {n_rows} rows, got {len(values)}")
+    if any(map(is_missing, values)) if values.dtype.kind == "O" else (values != values).any():
+        raise ValueError("qid must not have missing values: every row belongs to a query")
+    if values.dtype.kind != "O":
+        return np.unique(values, return_inverse=True)
+    try:
+        seen: dict[Any, int] = {}
+        codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), np.intp, n_rows)
+        ids = sorted(seen)
+    except TypeError as error:
+        raise TypeError(f"qid must hold ids that can be sorted: {error}") from None
+    new_code = np.empty(len(ids), dtype=np.intp)
+    new_code[[seen[v] for v in ids]] = np.arange(len(ids))
+    return np.array(ids), new_code[codes]
+
+
+def _halves(codes: NDArray[np.intp], n_queries: int) -> tuple[NDArray[np.unsignedinteger], ...]:
+    """Split query indices into 16-bit parts, lowest first: NumPy sorts those by radix, in O(n)."""
+    if n_queries == 1:
+        return ()
+    if n_queries <= 1 << 8:
+        return (codes.astype(np.uint8),)
+    parts = []
+    while True:
+        parts.append((codes & 0xFFFF).astype(np.uint16))
+        codes, n_queries = codes >> 16, ((n_queries - 1) >> 16) + 1
+        if n_queries == 1:
+            return tuple(parts)

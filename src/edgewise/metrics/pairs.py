@@ -1,0 +1,201 @@
+"""Pairs of a list in the wrong order: disagreement, and the area under the ROC curve of each list.
+
+A pair with equal scores counts one half. Pairs are counted, never listed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgewise.common.dtypes import Exacts, Reals
+from edgewise.metrics.lists import Lists, Ranked, ranked_lists
+from edgewise.metrics.relevance import (
+    EmptyOption,
+    RelevantOption,
+    empty_value,
+    over_queries,
+    relevance,
+)
+
+
+def disagreement(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Disagreement: the share of a list's pairs of different grades that the scores misorder.
+
+    Lower is better (Iyer 1999 section 5.2.4). It takes O(n log g) time for n sorted rows and g
+    grades.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or Lists
+        The grade of each document, or lists prepared once for many evaluations.
+    scores : array-like of shape (n_rows,)
+        The score of each document; higher stands nearer to the top.
+    qid : array-like of shape (n_rows,) or None, default None
+        The query of each document, in any order; None means one list.
+    empty : float or "skip", default 0.0
+        The value of a query whose documents all have the same grade; "skip" leaves it out of the
+        mean.
+    per_query : bool, default False
+        Return one value for each query, in the order of the sorted ids; NaN where skipped.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import disagreement
+    >>> disagreement([2, 1, 0], [1.0, 3.0, 2.0])  # (2, 1) and (2, 0) of three pairs
+    0.6666666666666666
+    >>> disagreement([2, 1, 0], [0.0, 0.0, 0.0])
+    0.5
+    """
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    levels = _levels(ranked.lists)
+    wrong = _misordered_twice(ranked, levels)
+    values = wrong / np.maximum(2 * levels.pairs, 1)
+    return over_queries(values, levels.pairs > 0, fill, per_query)
+
+
+def grouped_auc(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant: RelevantOption = None,
+    empty: EmptyOption = "skip",
+    per_query: bool = False,
+) -> float | Reals:
+    """Area under the ROC curve of each list, averaged over queries (users): the grouped AUC.
+
+    The area is the share of (relevant, other) pairs of a list in the right order; with two grades
+    it is one minus :func:`disagreement`. Compare :func:`roc_auc`, the area over all rows at once.
+
+    Parameters
+    ----------
+    y, scores, qid, per_query
+        As for :func:`disagreement`.
+    relevant : None, float or "top", default None
+        What counts as relevant: grades above 0 (None), grades of at least this number, or the
+        highest grade of a list with two or more grades ("top").
+    empty : float or "skip", default "skip"
+        The value of a query whose documents are all relevant, or all not; "skip" leaves it out of
+        the mean.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import grouped_auc
+    >>> grouped_auc([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0])  # three of four pairs
+    0.75
+    >>> grouped_auc([1, 0, 1, 0], [4.0, 2.0, 2.0, 1.0])  # and one of them tied
+    0.875
+    """
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    lists = ranked.lists
+    good = relevance(lists, relevant)
+    inside = ranked.row_sums(good.flags)
+    others = ranked.group_sizes - inside
+    # Twice the pairs that are the wrong way round: a whole number, a tie being one.
+    wrong = ranked.list_sums(inside * (2.0 * ranked.sums_above(others) + others))
+    pairs = good.counts * (lists.sizes - good.counts)
+    values = 1.0 - wrong / np.maximum(2.0 * pairs, 1.0)
+    return over_queries(values, pairs > 0, fill, per_query)
+
+
+@dataclass(frozen=True, eq=False)
+class _Levels:
+    """Grades by row as levels of their list, 0 the highest, and the ordered pairs of each list.
+
+    `bits` is the bit length of the largest level.
+    """
+
+    levels: Exacts
+    bits: int
+    pairs: Exacts
+
+
+def _levels(lists: Lists) -> _Levels:
+    """Return the levels of `lists`.
+
+    Examples
+    --------
+    >>> _levels(Lists([1, 5, 1, 3])).levels
+    array([2, 0, 2, 1])
+    >>> _levels(Lists([1, 5, 1, 3])).pairs
+    array([5])
+    """
+    return lists.prepared("levels", lambda: _find_levels(lists))
+
+
+def _find_levels(lists: Lists) -> _Levels:
+    by_grade = lists.ideal()
+    sizes, first = by_grade.group_sizes, by_grade.first_groups
+    level = np.arange(len(sizes)) - first[by_grade.group_query]
+    levels = np.empty(lists.n_rows, dtype=np.int64)
+    levels[by_grade.order] = np.repeat(level, sizes)
+    pairs = (lists.sizes**2 - np.add.reduceat(sizes**2, first)) // 2
+    return _Levels(levels, int(level.max()).bit_length(), pairs)
+
+
+def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
+    """Return, for each list, twice the number of misordered pairs, tied ones counting one half.
+
+    Each pair is counted at the highest bit in which its two levels differ, among the documents that
+    agree in all higher bits. Such documents stay together in a block, in the order of the scores,
+    so a pair is misordered where the document with the bit set, the worse one, stands above.
+
+    Examples
+    --------
+    >>> lists = Lists([2, 1, 0, 0])
+    >>> _misordered_twice(lists.rank([1.0, 3.0, 2.0, 1.0]), _levels(lists))  # 2 pairs and a tie
+    array([5])
+    """
+    places = np.arange(ranked.lists.n_rows)
+    level = grades.levels[ranked.order]
+    group = np.repeat(np.arange(len(ranked.group_sizes)), ranked.group_sizes)
+    start, size = ranked.lists.starts[ranked.query], ranked.lists.sizes[ranked.query]
+    total = np.zeros(ranked.lists.n_queries, dtype=np.int64)
+    for shift in reversed(range(grades.bits)):
+        bit = (level >> shift) & 1
+        above = np.cumsum(bit) - bit
+        runs = _runs(group, start, places) if ranked.has_ties else places
+        worse = np.add.reduceat(bit, runs) if ranked.has_ties else bit
+        better = np.diff(runs, append=len(places)) - worse
+        twice = better * (2 * (above[runs] - above[start[runs]]) + worse)
+        total += np.add.reduceat(twice, np.searchsorted(runs, ranked.lists.starts))
+        if shift == 0:
+            break
+        # Documents without the bit move to the front of their block, the others behind them.
+        ones_above = above - above[start]
+        end = start + size - 1
+        zeros = size - (ones_above[end] + bit[end])
+        target = start + np.where(bit == 1, zeros + ones_above, places - start - ones_above)
+        new_start = np.where(bit == 1, start + zeros, start)
+        new_size = np.where(bit == 1, size - zeros, zeros)
+        moved = np.empty_like(places)
+        moved[target] = places
+        level, group, start, size = level[moved], group[moved], new_start[moved], new_size[moved]
+    return total
+
+
+def _runs(group: Exacts, start: Exacts, places: Exacts) -> Exacts:
+    """Return the first place of each run of documents of one tie group within one block."""
+    begins = start == places
+    begins[1:] |= group[1:] != group[:-1]
+    return np.flatnonzero(begins)

@@ -1,0 +1,333 @@
+"""Ranks of the first and the last relevant document: reciprocal rank, PROT, coverage, average rank.
+
+Each is an expectation over the orders of documents with equal scores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Exacts, Reals
+from edgewise.metrics.lists import Lists, Ranked, ranked_lists, running_sums
+from edgewise.metrics.relevance import (
+    EmptyOption,
+    Relevance,
+    RelevantOption,
+    empty_value,
+    over_queries,
+    relevance,
+)
+
+# Steps with a probability below exp(-_FAR) are dropped: no double can tell the difference.
+_FAR = 60.0
+
+
+def mean_reciprocal_rank(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant: RelevantOption = None,
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Mean reciprocal rank (MRR): one over the rank of a list's first relevant document.
+
+    With ties it is the expectation under the distribution of that rank (Iyer 1999 eq. 5.2).
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or Lists
+        The grade of each document, or lists prepared once for many evaluations.
+    scores : array-like of shape (n_rows,)
+        The score of each document; higher stands nearer to the top.
+    qid : array-like of shape (n_rows,) or None, default None
+        The query of each document, in any order; None means one list.
+    relevant : None, float or "top", default None
+        What counts as relevant: grades above 0 (None), grades of at least this number, or the
+        highest grade of a list with two or more grades ("top").
+    empty : float or "skip", default 0.0
+        The value of a query without a relevant document; "skip" leaves it out of the mean.
+    per_query : bool, default False
+        Return one value for each query, in the order of the sorted ids; NaN where skipped.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import mean_reciprocal_rank
+    >>> mean_reciprocal_rank([0, 1, 1], [3.0, 2.0, 1.0])
+    0.5
+    >>> round(mean_reciprocal_rank([1, 0, 0], [0.0, 0.0, 0.0]), 4)  # (1 + 1/2 + 1/3) / 3
+    0.6111
+    """
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    good = relevance(ranked.lists, relevant)
+    values = np.zeros(ranked.lists.n_queries)
+    if good.defined.any():
+        found = _groups(ranked, good)
+        at = _steps(found)
+        values[found.query] = at.mean(1.0 / (found.before[at.group] + at.step))
+    return over_queries(values, good.defined, fill, per_query)
+
+
+def prot(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant: RelevantOption = "top",
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Predicted rank of top: the reciprocal rank of the first document with the highest grade.
+
+    Iyer 1999 section 5.2.4 has this name for the reciprocal rank where the documents with the
+    highest grade of a list are the relevant ones.
+
+    Parameters
+    ----------
+    y, scores, qid, empty, per_query
+        As for :func:`mean_reciprocal_rank`.
+    relevant : None, float or "top", default "top"
+        As for :func:`mean_reciprocal_rank`, with another default.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import prot, mean_reciprocal_rank
+    >>> prot([3, 5, 1], [3.0, 2.0, 1.0])
+    0.5
+    >>> mean_reciprocal_rank([3, 5, 1], [3.0, 2.0, 1.0])
+    1.0
+    """
+    return mean_reciprocal_rank(y, scores, qid, relevant=relevant, empty=empty, per_query=per_query)
+
+
+def coverage(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant: RelevantOption = "top",
+    empty: EmptyOption = 0.0,
+    per_query: bool = False,
+) -> float | Reals:
+    """Coverage: the precision of the last relevant document, K / rank(t_K).
+
+    K is the number of relevant documents of the list: this is the precision at recall 1 (Iyer
+    1999 section 5.2.4, whose first formula misprints the numerator as 1; its expectation has K).
+
+    Parameters
+    ----------
+    y, scores, qid, empty, per_query
+        As for :func:`mean_reciprocal_rank`.
+    relevant : None, float or "top", default "top"
+        As for :func:`mean_reciprocal_rank`, with another default.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import coverage
+    >>> coverage([5, 3, 5, 1], [4.0, 3.0, 2.0, 1.0])  # two good ones, the last at rank 3
+    0.6666666666666666
+    >>> coverage([5, 3], [0.0, 0.0])
+    0.75
+    """
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    good = relevance(ranked.lists, relevant)
+    values = np.zeros(ranked.lists.n_queries)
+    if good.defined.any():
+        found = _groups(ranked, good, last=True)
+        from_end = _steps(found)
+        below = found.before + found.tied + 1
+        values[found.query] = from_end.mean(1.0 / (below[from_end.group] - from_end.step))
+    return over_queries(values * good.counts, good.defined, fill, per_query)
+
+
+def average_rank(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    most: int | None = None,
+    relevant: RelevantOption = None,
+    empty: EmptyOption = "skip",
+    per_query: bool = False,
+) -> float | Reals:
+    """Average rank of the first relevant document, from 1. Lower is better.
+
+    Ranks above `most` count as `most`, before the expectation over ties is taken. Iyer 1999 table
+    5.1 uses 31 for lists of 30 and for queries whose document was not found: ``most=31,
+    empty=31``.
+
+    Parameters
+    ----------
+    y, scores, qid, relevant, per_query
+        As for :func:`mean_reciprocal_rank`.
+    most : int or None, default None
+        The largest rank that counts as such; None for no limit.
+    empty : float or "skip", default "skip"
+        The rank of a query without a relevant document; "skip" leaves it out of the mean.
+
+    Returns
+    -------
+    float or ndarray of shape (n_queries,)
+        The mean over queries, or the value of each.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import average_rank
+    >>> average_rank([0, 0, 1], [3.0, 2.0, 1.0])
+    3.0
+    >>> average_rank([0, 0, 1], [3.0, 2.0, 1.0], most=2)
+    2.0
+    >>> average_rank([0, 0, 1], [0.0, 0.0, 0.0], most=2)  # (1 + 2 + 2) / 3
+    1.6666666666666665
+    """
+    most = None if most is None else integer("most", most, 1)
+    fill = empty_value(empty)
+    ranked = ranked_lists(y, scores, qid)
+    good = relevance(ranked.lists, relevant)
+    values = np.zeros(ranked.lists.n_queries)
+    if good.defined.any():
+        found = _groups(ranked, good)
+        if most is None:
+            values[found.query] = found.before + (found.tied + 1) / (found.relevant + 1)
+        else:
+            at = _steps(found)
+            values[found.query] = at.mean(np.minimum(found.before[at.group] + at.step, most))
+    return over_queries(values, good.defined, fill, per_query)
+
+
+def top_counts(
+    y: ArrayLike | Lists,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    ks: Sequence[int] = (1, 2, 5, 10, 20, 30),
+    relevant: RelevantOption = None,
+) -> Reals:
+    """Count the queries whose first relevant document is among the top k, for each k.
+
+    These are the columns of Iyer 1999 table 5.1; with ties, expected numbers of queries.
+
+    Parameters
+    ----------
+    y, scores, qid, relevant
+        As for :func:`mean_reciprocal_rank`.
+    ks : sequence of int, default (1, 2, 5, 10, 20, 30)
+        The cut-offs.
+
+    Returns
+    -------
+    ndarray of shape (len(ks),)
+        The expected number of queries for each k.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import top_counts
+    >>> y, qid = [1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 1, 1]
+    >>> top_counts(y, [3.0, 2.0, 1.0, 0.0, 0.0, 0.0], qid, ks=(1, 2, 3)).round(4)
+    array([1.3333, 1.6667, 2.    ])
+    """
+    tops = [integer("ks", k, 1) for k in np.ravel(ks).tolist()]
+    ranked = ranked_lists(y, scores, qid)
+    good = relevance(ranked.lists, relevant)
+    found = _groups(ranked, good)
+    at = _steps(found)
+    rank = found.before[at.group] + at.step
+    return np.array([at.probability[rank <= k].sum() for k in tops])
+
+
+@dataclass(frozen=True, eq=False)
+class _TieGroups:
+    """The tie groups with the first (or last) relevant document, one for each list with any.
+
+    In Iyer 1999 eq. (5.2) `before` is R, the documents of the list above the group; `tied` is Q and
+    `relevant` is q, all documents of the group and the relevant ones. `query` is an index.
+    """
+
+    query: Exacts
+    before: Exacts
+    tied: Exacts
+    relevant: Exacts
+
+
+def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> _TieGroups:
+    """Return the first (or last) tie group of each list that holds a relevant document."""
+    counts = ranked.row_sums(good.flags)
+    hits = np.flatnonzero(counts)
+    queries = ranked.group_query[hits]
+    ends = np.ones(len(hits), dtype=bool)
+    if last:
+        np.not_equal(queries[1:], queries[:-1], out=ends[:-1])
+    else:
+        np.not_equal(queries[1:], queries[:-1], out=ends[1:])
+    groups = hits[ends]
+    return _TieGroups(
+        queries[ends],
+        ranked.group_before[groups],
+        ranked.group_sizes[groups],
+        counts[groups].astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The probability that a group's first relevant document is its `step`-th, from 1.
+
+    The steps of all groups follow each other; `starts` has the first of each group.
+    """
+
+    starts: Exacts
+    group: Exacts
+    step: Exacts
+    probability: Reals
+
+    def mean(self, values: Reals) -> Reals:
+        """Return the expectation, by group, of values given by step."""
+        return np.add.reduceat(self.probability * values, self.starts)
+
+
+def _steps(found: _TieGroups) -> _Steps:
+    """Return the distribution of the first relevant document over the places of its tie group.
+
+    Iyer 1999 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): with q relevant among Q
+    tied documents the first is at step l = 1, ..., Q - q + 1 with probability
+    C(Q - l, q - 1) / C(Q, q). That is q / Q for l = 1, and each step has 1 - (q - 1) / (Q - l + 1)
+    times the probability of the step before. By symmetry the same holds for the last relevant
+    document, counted from the group's end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> two_of_four = _TieGroups(np.array([0]), np.array([3]), np.array([4]), np.array([2]))
+    >>> (6 * _steps(two_of_four).probability).round(12)
+    array([3., 2., 1.])
+    """
+    share = found.relevant / found.tied
+    # The first l places hold no relevant document with a probability below exp(-l * q / Q).
+    lengths = np.minimum(found.tied - found.relevant + 1, np.ceil(_FAR / share)).astype(np.int64)
+    group = np.repeat(np.arange(len(lengths)), lengths)
+    starts = np.cumsum(lengths) - lengths
+    step = np.arange(1, len(group) + 1) - starts[group]
+    ratio = (found.relevant - 1)[group] / ((found.tied + 1)[group] - step)
+    logs = np.where(step > 1, np.log1p(-ratio), 0.0)
+    return _Steps(starts, group, step, share[group] * np.exp(running_sums(logs, step)))

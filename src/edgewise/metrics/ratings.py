@@ -1,0 +1,242 @@
+"""Errors of predicted ratings, on real numbers and on a scale of levels: lower is better."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from edgewise.common.checks import numbers
+from edgewise.common.dtypes import Reals
+
+
+def rmse(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+    """Root mean squared error: sqrt(mean of (prediction - rating)^2).
+
+    Parameters
+    ----------
+    y : array-like of shape (n_ratings,)
+        The true ratings.
+    predictions : array-like of shape (n_ratings,)
+        The predicted ones.
+    sample_weight : array-like of shape (n_ratings,) or None, default None
+        The weight of each rating, not negative; None for equal weights.
+
+    Returns
+    -------
+    float
+        The error.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import rmse
+    >>> rmse([5, 3, 4, 1], [4.0, 3.0, 4.0, 2.0])  # sqrt((1 + 0 + 0 + 1) / 4)
+    0.7071067811865476
+    """
+    truth, guess = _paired(y, predictions)
+    return math.sqrt(_mean((guess - truth) ** 2, sample_weight))
+
+
+def mae(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
+    """Mean absolute error: the mean of |prediction - rating|.
+
+    Parameters
+    ----------
+    y, predictions, sample_weight
+        As for :func:`rmse`.
+
+    Returns
+    -------
+    float
+        The error.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import mae
+    >>> mae([5, 3, 4, 1], [4.0, 3.0, 4.0, 2.0])
+    0.5
+    """
+    truth, guess = _paired(y, predictions)
+    return _mean(np.abs(guess - truth), sample_weight)
+
+
+def nearest_level(predictions: ArrayLike, levels: ArrayLike) -> Reals:
+    """Return the level nearest to each prediction; halfway between two, the higher one.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n_ratings,)
+        Predicted ratings; beyond the scale they become its end.
+    levels : array-like of shape (n_levels,)
+        The possible ratings, two or more, in any order.
+
+    Returns
+    -------
+    ndarray of shape (n_ratings,)
+        One of `levels` for each prediction.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import nearest_level
+    >>> nearest_level([0.2, 2.4, 2.5, 7.0], levels=range(1, 6))
+    array([1., 2., 3., 5.])
+    """
+    guess, scale = finite("predictions", predictions), _scale(levels)
+    return _rounded(guess, scale)
+
+
+def nmae(
+    y: ArrayLike,
+    predictions: ArrayLike,
+    *,
+    levels: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Normalised mean absolute error: the mean absolute error over that of a random guess.
+
+    Where guess and rating are drawn uniformly and independently from the K levels l_1, ..., l_K,
+    the expected error is
+
+        E|X - Y| = (1 / K^2) sum_a sum_b |l_a - l_b|,
+
+    which is (K^2 - 1) / (3 K) for levels 1, ..., K: 1.6 for five levels and 35/18, about 1.94, for
+    six. A value of 1 is as good as guessing. Marlin (2004), and Rennie and Srebro (2005) for
+    max-margin matrix factorisation, compare data sets with different scales by it; their
+    predictions are levels, as :func:`nearest_level` returns.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_ratings,)
+        The true ratings, all of them among the levels.
+    predictions : array-like of shape (n_ratings,)
+        The predicted ratings; they are not rounded.
+    levels : array-like of shape (n_levels,)
+        The possible ratings, two or more, in any order.
+    sample_weight : array-like of shape (n_ratings,) or None, default None
+        The weight of each rating, not negative; None for equal weights.
+
+    Returns
+    -------
+    float
+        The normalised error.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import nmae
+    >>> nmae([5, 3, 4, 1], [4, 3, 4, 2], levels=[1, 2, 3, 4, 5])  # 0.5 / 1.6
+    0.3125
+    """
+    truth, guess, scale = _on_scale(y, predictions, levels)
+    return _mean(np.abs(guess - truth), sample_weight) / _blind_error(scale)
+
+
+def one_zero_error(
+    y: ArrayLike,
+    predictions: ArrayLike,
+    *,
+    levels: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """One-zero error: the share of ratings whose predicted level is not the true one.
+
+    Predictions are rounded by :func:`nearest_level` first.
+
+    Parameters
+    ----------
+    y, predictions, levels, sample_weight
+        As for :func:`nmae`.
+
+    Returns
+    -------
+    float
+        The share.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import one_zero_error
+    >>> one_zero_error([5, 3, 4, 1], [4.4, 3.3, 4.0, 0.2], levels=[1, 2, 3, 4, 5])
+    0.25
+    """
+    truth, guess, scale = _on_scale(y, predictions, levels)
+    return _mean((_rounded(guess, scale) != truth).astype(np.float64), sample_weight)
+
+
+def _scale(levels: Any) -> Reals:
+    """Return the levels in ascending order."""
+    scale = np.unique(finite("levels", levels))
+    if len(scale) < 2:
+        raise ValueError(f"levels must hold two or more different ratings, got {levels!r}")
+    return scale
+
+
+def _on_scale(y: Any, predictions: Any, levels: Any) -> tuple[Reals, Reals, Reals]:
+    """Return true and predicted ratings and the levels."""
+    truth, guess = _paired(y, predictions)
+    scale = _scale(levels)
+    outside = ~np.isin(truth, scale)
+    if outside.any():
+        raise ValueError(
+            f"y must hold only the levels {scale.tolist()}, got {float(truth[outside][0])!r}"
+        )
+    return truth, guess, scale
+
+
+def _blind_error(scale: Reals) -> float:
+    """Return the mean distance of two levels drawn uniformly; `scale` ascends."""
+    n = len(scale)
+    # In the sum over pairs the level of rank a has a plus sign a - 1 times and a minus sign n - a
+    # times, so no matrix of all pairs is needed.
+    signs = 2.0 * np.arange(1, n + 1) - n - 1.0
+    return float(2.0 * (scale @ signs) / n**2)
+
+
+def _rounded(guess: Reals, scale: Reals) -> Reals:
+    middles = scale[:-1] + np.diff(scale) / 2.0
+    return scale[np.searchsorted(middles, guess, side="right")]
+
+
+def finite(name: str, values: Any) -> Reals:
+    """Return `values` as a 1-D float64 array of one or more finite numbers."""
+    array = numbers(name, values)
+    if len(array) == 0:
+        raise ValueError(f"{name} must hold at least one number, got an empty array")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers, got NaN or infinity")
+    return array
+
+
+def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:
+    """Return true and predicted ratings of equal length.
+
+    Examples
+    --------
+    >>> _paired([5, 3], [4.5, 2])
+    (array([5., 3.]), array([4.5, 2. ]))
+    """
+    truth, guess = finite("y", y), finite("predictions", predictions)
+    if len(truth) != len(guess):
+        raise ValueError(
+            f"predictions must have a value for each of the {len(truth)} ratings, got {len(guess)}"
+        )
+    return truth, guess
+
+
+def _mean(values: Reals, sample_weight: Any) -> float:
+    """Return the weighted mean of `values`.
+
+    Examples
+    --------
+    >>> _mean(np.array([1.0, 4.0]), sample_weight=[2, 1])
+    2.0
+    """
+    if sample_weight is None:
+        return float(values.mean())
+    weights = finite("sample_weight", sample_weight)
+    if len(weights) != len(values):
+        raise ValueError(
+            f"sample_weight must have a weight for each of the {len(values)} ratings, "
+            f"got {len(weights)}"
+        )
+    if (weights < 0).any() or not weights.any():
+        raise ValueError("sample_weight must not be negative, nor 0 everywhere")
+    return float(np.average(values, weights=weights))

@@ -1,0 +1,172 @@
+"""Runs against judgements, beside trec_eval's way of counting."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from edgewise import metrics
+from edgewise.io import Qrels, Run
+
+# Query 1 has three relevant documents, a (2), b (1) and c (1).
+JUDGED = [("1", "a", 2), ("1", "b", 1), ("1", "c", 1), ("1", "x", 0), ("2", "a", 1), ("3", "a", 0)]
+
+
+def qrels(rows=JUDGED):
+    queries, docs, grades = zip(*rows, strict=True)
+    return Qrels(np.array(queries), np.array(docs), np.array(grades))
+
+
+def run_of(rows):
+    queries, docs, scores = zip(*rows, strict=True)
+    n = len(rows)
+    return Run(
+        np.array(queries), np.array(docs), np.zeros(n, int), np.array(scores), np.full(n, "me")
+    )
+
+
+MINE = run_of([("1", "x", 9.0), ("1", "a", 8.0), ("1", "y", 7.0), ("1", "b", 6.0), ("2", "b", 1.0)])
+
+
+def test_values_are_those_worked_by_hand():
+    log2 = math.log2
+    best = 3 + 1 / log2(3) + 1 / 2
+    # Queries 2 and 3 count 0. The unreturned c adds nothing and is one of the three.
+    first = {
+        "map": (1 / 2 + 2 / 4) / 3,
+        "mrr": 1 / 2,
+        "precision@2": 1 / 2,
+        "precision@10": 2 / 10,
+        "recall@2": 1 / 3,
+        "recall@4": 2 / 3,
+        "ndcg": (3 / log2(3) + 1 / log2(5)) / best,
+        "ndcg@2": (3 / log2(3)) / (3 + 1 / log2(3)),
+    }
+    found = metrics.evaluate_run(qrels(), MINE, list(first))
+    assert found.queries.tolist() == ["1", "2", "3"]
+    assert list(found.values) == list(first)
+    for name, value in first.items():
+        assert found.values[name] == pytest.approx([value, 0, 0], abs=1e-15)
+        assert found.means[name] == pytest.approx(value / 3)
+    assert (found.n_unanswered, found.n_unjudged, found.n_without_relevant) == (1, 0, 1)
+
+
+def test_linear_gain_is_that_of_trec_eval():
+    log2 = math.log2
+    value = (2 / log2(3) + 1 / log2(5)) / (2 + 1 / log2(3) + 1 / 2)
+    found = metrics.evaluate_run(qrels(), MINE, ["ndcg"], gain="linear")
+    assert found.values["ndcg"][0] == pytest.approx(value)
+
+
+def test_ties_are_expected_over_their_orders():
+    # a and z, which is not judged, are tied: 1 or 1/2, of three relevant documents.
+    tied = run_of([("1", "a", 5.0), ("1", "z", 5.0), ("2", "a", 1.0)])
+    found = metrics.evaluate_run(qrels(), tied, ["map", "mrr"])
+    assert found.values["map"] == pytest.approx([0.75 / 3, 1, 0])
+    assert found.values["mrr"] == pytest.approx([0.75, 1, 0])
+
+
+def test_a_score_of_minus_infinity_is_returned_all_the_same():
+    low = run_of([("1", "a", -np.inf), ("2", "a", 1.0)])
+    assert metrics.evaluate_run(qrels(), low).values["map"] == pytest.approx([1 / 3, 1, 0])
+
+
+def test_queries_without_judgements_are_ignored():
+    more = run_of([("1", "a", 1.0), ("7", "a", 1.0), ("8", "a", 1.0)])
+    found = metrics.evaluate_run(qrels(), more)
+    assert (found.n_unjudged, found.n_unanswered) == (2, 2)
+    assert found.queries.tolist() == ["1", "2", "3"]
+
+
+def test_grades_below_0_count_as_0():
+    rows = [*JUDGED, ("1", "z", -1)]
+    run = run_of([("1", "z", 2.0), ("1", "a", 1.0)])
+    assert metrics.evaluate_run(qrels(rows), run, ["mrr"]).values["mrr"][0] == 0.5
+
+
+def test_a_metric_is_evaluated_once():
+    assert list(metrics.evaluate_run(qrels(), MINE, ["map", "mrr", "map"]).values) == ["map", "mrr"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.evaluate_run(qrels(), run_of([("9", "a", 1.0)])), "none"),
+        (lambda: metrics.evaluate_run(qrels(), MINE, ["map", "prot"]), "out of map.*got 'prot'"),
+        (lambda: metrics.evaluate_run(qrels(), MINE, ["ndcg@0"]), "ndcg@0"),
+        (lambda: metrics.evaluate_run(qrels(), MINE, [""]), "got ''"),
+        (lambda: metrics.evaluate_run(qrels(), MINE, gain="flat"), "gain must"),
+        (
+            lambda: metrics.evaluate_run(qrels([("1", "a", 2000)]), MINE, ["ndcg"]),
+            "y is too large",
+        ),
+    ],
+)
+def test_wrong_arguments_are_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_agrees_with_trec_eval_s_own_way_of_counting(seed):
+    rng = np.random.default_rng(seed)
+    pairs = [(f"q{q}", f"d{d}") for q in range(8) for d in range(30)]
+    chosen = [pairs[i] for i in np.flatnonzero(rng.random(len(pairs)) < 0.4)]
+    returned = [pairs[i] for i in np.flatnonzero(rng.random(len(pairs)) < 0.5)]
+    grades = rng.choice([0, 0, 1, 2, 3], len(chosen))
+    judged = Qrels(*map(np.array, zip(*chosen, strict=True)), grades)
+    scores = rng.permutation(len(returned)).astype(float)
+    q, d = map(np.array, zip(*returned, strict=True))
+    run = Run(q, d, np.zeros(len(q), int), scores, np.full(len(q), "r"))
+    names = ("map", "mrr", "ndcg", "ndcg@5", "ndcg@50", "precision@5", "recall@5", "recall@50")
+    for gain in ("linear", "exponential"):
+        found = metrics.evaluate_run(judged, run, names, gain=gain)
+        for name in names:
+            expected = _by_trec_eval(judged, run, name, gain)
+            assert found.values[name] == pytest.approx(expected, abs=1e-14), (name, gain)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_run_of_all_judged_documents_has_the_metrics_of_its_lists(seed):
+    rng = np.random.default_rng(seed)
+    pairs = list(itertools.product("abcde", map(str, range(9))))
+    queries, docs = map(np.array, zip(*pairs, strict=True))
+    grades, scores = rng.integers(0, 3, len(pairs)), rng.normal(size=len(pairs)).round()
+    run = Run(queries, docs, np.zeros(len(pairs), int), scores, queries)
+    names = ("map", "mrr", "ndcg", "ndcg@3", "precision@3", "recall@3")
+    found = metrics.evaluate_run(Qrels(queries, docs, grades), run, names)
+    for name in names:
+        metric = metrics.ranking_metric(name)
+        expected = metric.function(grades, scores, queries, per_query=True)
+        np.testing.assert_array_equal(found.values[name], expected)
+
+
+def _by_trec_eval(qrels, run, metric, gain):
+    """Return a metric for each judged query, counted document by document."""
+    base, _, k = metric.partition("@")
+    values = []
+    for query in np.unique(qrels.queries):
+        mine = qrels.queries == query
+        grades = dict(zip(qrels.docs[mine].tolist(), qrels.grades[mine].tolist(), strict=True))
+        rows = np.flatnonzero(run.queries == query)
+        rows = rows[np.argsort(-run.scores[rows])]
+        ranked = [grades.get(doc, 0) for doc in run.docs[rows].tolist()]
+        n_relevant = sum(grade > 0 for grade in grades.values())
+        cut = int(k) if k else max(len(ranked), len(grades))
+        hits = [i for i, grade in enumerate(ranked, 1) if grade > 0]
+        worth = (lambda g: g) if gain == "linear" else (lambda g: 2**g - 1)
+        dcg = [
+            sum(worth(g) / math.log2(1 + i) for i, g in enumerate(some[:cut], 1))
+            for some in (ranked, sorted(grades.values(), reverse=True))
+        ]
+        values.append(
+            {
+                "map": sum(n / i for n, i in enumerate(hits, 1)) / max(n_relevant, 1),
+                "mrr": 1 / hits[0] if hits else 0.0,
+                "precision": sum(i <= cut for i in hits) / cut,
+                "recall": sum(i <= cut for i in hits) / max(n_relevant, 1),
+                "ndcg": dcg[0] / dcg[1] if dcg[1] else 0.0,
+            }[base]
+        )
+    return values
