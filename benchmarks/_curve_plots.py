@@ -1,4 +1,4 @@
-"""Curves of error against CPU time as pictures and as tables."""
+"""Draw error against CPU time, and print it as a table."""
 
 from collections.abc import Callable
 from pathlib import Path

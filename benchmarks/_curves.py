@@ -1,16 +1,14 @@
-"""What the benchmarks of error against CPU time share: timed runs, their curves, files of results.
+"""Timed runs, their curves and result files, shared by the benchmarks of error against CPU time.
 
 The time of a run is the CPU time of the process in `fit`, on one thread: reading and binning the
-rows, and all rounds. A callback writes down the time of every round; the test rows are scored
-afterwards, at rounds that grow by some per cent, so that scoring is no part of it. Kernels are
-loaded or compiled before, on a few rows of the same set: a package that is used twice has them in
-its cache.
+rows, and all rounds. A callback records the time of every round. The test rows are scored
+afterwards, at rounds that grow by a few per cent, so scoring does not count. Kernels are loaded or
+compiled beforehand on a few rows of the same set, as in any second run on a machine.
 
-Bins of the widest task are made once for all runs of the process, and each run is charged the time
-that they took.
+The bins of the widest task are made once per process; every run is charged the time they took.
 
-Settings are text, as one would write them between the brackets of the class: files of results can
-be read, and settings be given on the command line.
+Settings are text, written as between the brackets of the class, so that result files are readable
+and settings can come from the command line.
 """
 
 import json

@@ -1,22 +1,22 @@
-"""Test error against CPU time, one thread, beside LightGBM's whole curve: the headline picture.
+"""Test error against CPU time on one thread, compared with LightGBM: the picture in README.
 
 Run with
     python benchmarks/curves.py [mnist usps isolet letter pendigits] --out results.jsonl
     python benchmarks/curves.py --table results.jsonl
     python benchmarks/curves.py --plot results.jsonl picture.png
-It needs LightGBM (`pip install lightgbm`). What is in the file of results is not run again;
-`--methods ours`, `--methods "LightGBM, tuned"` runs some of the methods. How time is measured is
-said in `_curves.py`.
+It needs LightGBM (`pip install lightgbm`). Runs already in the result file are not repeated.
+`--methods ours`, `--methods "LightGBM, tuned"` selects methods. `_curves.py` explains how time is
+measured.
 
-Settings, ours and those of the tuned LightGBM, were chosen on a sixth of the training rows that
-were set aside, ours for an error that is low early as well as late, in at most 45 CPU seconds on
-mnist, 10 on isolet and letter, 8 on usps and 3 on pendigits; LightGBM's for a low error at the end,
-in 45, 20, 15, 15 and 2:
+Settings, ours and those of the tuned LightGBM, were chosen on a held-out sixth of the training
+rows: ours for a low error early as well as late, in at most 45 CPU seconds on mnist, 10 on isolet
+and letter, 8 on usps and 3 on pendigits; LightGBM's for a low error at the end, in 45, 20, 15, 15
+and 2:
     python benchmarks/curves.py mnist --validate --budget 45 --ours "search=Lazy(20)"
     python benchmarks/curves.py mnist --validate --budget 45 --peer "learning_rate=0.2"
     python benchmarks/curves.py mnist --tune --budget 45
-Without `--ours` and `--peer` all candidates of this file are tried; `--tune` is how LightGBM's
-settings were found. `--ours` without `--validate` draws the curve on the test rows.
+Without `--ours` and `--peer` all candidates in this file are tried. `--tune` searches LightGBM's
+settings. `--ours` without `--validate` draws the curve on the test rows.
 """
 
 import argparse

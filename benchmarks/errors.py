@@ -1,8 +1,8 @@
-"""Test errors of boosted stumps on the five sets of the paper on products, beside its own.
+"""Test errors of boosted stumps on five data sets, next to the published ones.
 
-Run with `python benchmarks/errors.py [letter pendigits usps isolet mnist]`. The paper (Kégl and
-Busa-Fekete 2009, table 1, the row for stumps) reports the mean test error over the last half of
-100,000 rounds; here it is the mean over the last half of fewer.
+Run with `python benchmarks/errors.py [letter pendigits usps isolet mnist]`. Kégl and Busa-Fekete
+2009a (table 1, stumps) report the mean test error over the last half of 100,000 rounds; this script
+averages over the last half of fewer.
 """
 
 import argparse

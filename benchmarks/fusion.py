@@ -1,22 +1,19 @@
-"""The fusion methods beside those of ranx: whether they agree, and what they cost in CPU time.
+"""Compare the untrained fusion methods with ranx: agreement and CPU time.
 
-Run with `python benchmarks/fusion.py`; it needs ranx (`pip install ranx`), which is no dependency
-of edgewise, and the data set mq2008_agg. Without either it says so and ends. It takes some minutes,
-most of which ranx compiles and fuses.
+Run with `python benchmarks/fusion.py`. It needs ranx (`pip install ranx`) and the data set
+mq2008_agg, and skips without them. It takes some minutes, mostly for ranx to compile and fuse.
 
-ranx numbers the documents of a list 1, 2, 3, ...: so that both see the same, gaps in the positions
-are closed first. Scores, for the methods that take any, are 1,000 less the position; Kantor's rules
-on the ranks that are there (unranked="ignore") are ranx's methods on negative ranks. "largest" is
-the largest difference between two scores of the same document, as a share of the largest score;
-"pairs" is the share of pairs of documents of a query, among those that edgewise does not tie, that
-both order the same way.
+ranx numbers the documents of a list 1, 2, 3, ..., so gaps in the positions are closed first. For
+methods that take any scores, the score is 1,000 minus the position. Kantor's rules on the given
+ranks (unranked="ignore") are ranx's methods on negative ranks. "largest" is the largest difference
+between two scores of a document, relative to the largest score. "pairs" is the share of document
+pairs, among those that edgewise does not tie, that both order the same way.
 
-First all queries and lists, then twelve lists and the queries for which all of them return at least
-two documents, since the two differ by design elsewhere. Of a list with one document edgewise says
-that it stands at the top (1 by "min-max" and "sum"), ranx that it stands at the bottom (0). ranx's
-"zmuv" leaves out the queries after one for which a list returns nothing. And ranx's condorcet sorts
-by a comparison that counts a list with no opinion as a vote for the second of two documents, where
-edgewise counts documents beaten less those that beat it.
+The first table has all queries and lists. The second has twelve lists and the queries for which all
+of them return at least two documents, because conventions differ elsewhere: edgewise puts the only
+document of a list at the top (1 by "min-max" and "sum"), ranx at the bottom (0); ranx's "zmuv"
+drops the queries after one for which a list is empty; and ranx's condorcet counts a list without an
+opinion as a vote for the second of two documents, while edgewise counts wins minus losses.
 """
 
 import os

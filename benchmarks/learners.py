@@ -1,14 +1,14 @@
-"""What a round with a product or a tree costs beside one with a stump, in CPU time on one thread.
+"""CPU time of a round with a stump, a product and a tree, on one thread.
 
-Run with `python benchmarks/learners.py [letter pendigits]`. Every learner trains twice, the three
-in turn, and the faster run counts: the median CPU time of its rounds, without the first ones. A
-learner's kernels are loaded or compiled before.
+Run with `python benchmarks/learners.py [letter pendigits]`. The learners train twice, in turn, and
+the faster run counts: the median CPU time of its rounds, without the first ones. Kernels are loaded
+or compiled beforehand.
 
-"searches" is how often a round asks the kernels for the best cuts of all columns, "rows" how many
-times all rows these searches add up (a node of a tree looks at its own rows, and the larger half
-of every split follows by subtraction). A round that cost nothing but its searches would take as
-many times a stump's round as its rows say, or less. MultiBoost's times were measured earlier on a
-machine of the same kind, its test errors with the same number of rounds.
+"searches" counts how often a round asks for the best cuts of all columns. "rows" is the number of
+rows these searches visit, in multiples of all rows: a node of a tree visits its own rows, and the
+larger half of every split follows by subtraction. If searching were the only cost, a round would
+take at most "rows" times as long as a round of stumps. MultiBoost's times were measured earlier on
+a machine of the same kind, its test errors with the same number of rounds.
 """
 
 import argparse

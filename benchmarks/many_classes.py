@@ -1,11 +1,11 @@
-"""What trimming saves where there are many classes: a generated set with K = 1,000.
+"""What trimming saves with 1,000 classes, on generated data.
 
 Run with
     python benchmarks/many_classes.py [--classes 1000] [--rows 20000] [--rounds 120]
-The rows of a class lie around its own point; every round's search looks at all weights, or at the
-heaviest (row, class) entries that hold at least `trim` of the weight. One thread; CPU seconds of
-rounds, reading and binning left out; errors on as many rows of the same kind. Needs some 100 bytes
-of memory for each (row, class) entry.
+The rows of a class lie around one point. A round searches all weights, or the heaviest (row, class)
+entries that hold at least `trim` of the weight. CPU seconds of the rounds on one thread, without
+reading and binning; errors on as many new rows. Needs about 100 bytes of memory per (row, class)
+entry.
 """
 
 import argparse

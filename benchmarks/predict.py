@@ -1,13 +1,12 @@
-"""What a prediction costs, in CPU time on one thread, for models of 100 to 10,000 rounds.
+"""CPU time of a prediction on one thread, for models of 100 to 10,000 rounds.
 
-Run with `python benchmarks/predict.py [--sklearn]`. A model of stumps is collapsed to one table for
-each column, so the time follows the size of the tables, which the bins limit, not the rounds. Two
-sets show it: letter (or generated rows of its size, where it is not in $EDGEWISE_DATA nor in the
-cache), whose columns have 16 values, and continuous columns, whose tables go on growing for a
-while. Products of stumps do not collapse: every round is visited. To save time 2,500 rounds are
-trained and taken four times; the time is that of 10,000 rounds, the error that of 2,500. Beside
-them on letter, where installed: LightGBM, which visits every tree. Its models are more accurate
-than stumps, so read the error with the time.
+Run with `python benchmarks/predict.py [--sklearn]`. A model of stumps collapses to one table per
+column, so its time depends on the size of the tables, which the bins limit, not on the rounds. Two
+data sets show it: letter (or generated rows of its size, if it is neither in $EDGEWISE_DATA nor in
+the cache), whose columns have 16 values, and continuous columns, whose tables grow for a while.
+Products do not collapse, so every round is visited. To save time 2,500 rounds are trained and
+repeated four times: the time is for 10,000 rounds, the error for 2,500. LightGBM, if installed,
+visits every tree on letter. It is more accurate than stumps, so read the error with the time.
 """
 
 import argparse

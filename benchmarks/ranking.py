@@ -1,20 +1,19 @@
-"""What a ranker costs, in CPU time on one thread: beside LightGBM, and as the data grows.
+"""CPU time of RankBoost on one thread: compared with LightGBM, and as the data grows.
 
-Run with `python benchmarks/ranking.py [growth lists speed] [--quick]`; `--quick` leaves out the
-points with 10^6 rows and takes fewer rounds. Three parts:
+Run with `python benchmarks/ranking.py [growth lists speed] [--quick]`. `--quick` leaves out the
+points with 10^6 rows and trains fewer rounds. Three parts:
 
-growth  Generated lists of about 100 documents with 5 grades: 10^4 to 10^6 rows of 136 features, and
-        17 to 136 features of 10^5 rows, as float32. Each point is trained twice, in processes of
-        their own, and the faster one counts: the median of its rounds. "binning" is all that comes
-        before the first round; "above input" is how far the peak of memory in training is above
-        that before it, when the input was there. "ns" is for each row and feature of a round: it
-        stays the same where growth is linear.
-lists   The same rows in one long list, with 5 grades and with a different grade for every document.
-        There are then far more pairs, which are never listed.
-speed   300 rounds on the training part of fold 1 of MQ2008 with every threshold, and in other
-        settings, beside LightGBM's lambdarank with 300 trees: CPU time of a whole fit, binning
-        included, the median of 5 after one fit to warm up. All take turns, so that ratios do not
-        depend on how busy the machine is. Needs LightGBM and the data set.
+growth  Generated lists of about 100 documents with 5 grades, as float32: 10^4 to 10^6 rows of 136
+        features, and 17 to 136 features of 10^5 rows. Each point trains twice, in new processes,
+        and the faster run counts: the median of its rounds. "binning" is everything before the
+        first round. "above input" is the peak memory of training minus the memory before it. "ns"
+        is per row and feature of a round: it is constant if growth is linear.
+lists   The same rows as one long list, with 5 grades and with a different grade for every document.
+        There are far more pairs then, but they are never listed.
+speed   300 rounds on the training part of fold 1 of MQ2008, with every threshold and in other
+        settings, against LightGBM's lambdarank with 300 trees: CPU time of a whole fit, including
+        binning, the median of 5 after a warm-up. The fits take turns, so ratios do not depend on
+        how busy the machine is. Needs LightGBM and the data set.
 """
 
 import argparse

@@ -1,32 +1,30 @@
-"""How good and how fast recommenders are, beside cornac, implicit and Surprise on MovieLens.
+"""Accuracy and speed of recommenders on MovieLens, compared with cornac, implicit and Surprise.
 
-Run with `python benchmarks/recommend.py [table growth] [--folds 1 2 3 4 5] [--peers PYTHON]`;
-`--only WORD` leaves out rows without that word. Peers run in processes of the interpreter PYTHON,
-which needs them but not edgewise; without it, in that of this one. Two parts:
+Run with `python benchmarks/recommend.py [table growth] [--folds 1 2 3 4 5] [--peers PYTHON]`.
+`--only WORD` selects the rows that contain the word. The other libraries run in processes of the
+interpreter PYTHON (default: this one), which does not need edgewise. Two parts:
 
-table   Means over the published folds of ml-100k. All test ratings count. An item without any
-        training rating is predicted the user's mean, by edgewise and for the peers, unless a model
-        knows it by its features; peers, and rows with "no features", use none. RMSE, MAE and
-        one-zero error (the share of wrong levels) are each the best of what a model says: its
-        expectation, that rounded to a level, and levels of its own, which only BoostedFactorization
-        has. NDCG@10 is of ten items out of all that the user has not rated in training; those rated
-        4 or 5 in the test are worth 1, and users with none of these are left out. "-" stands where
-        a model predicts no ratings, or takes one call for each pair and would need minutes to rank
-        them all. Times are CPU seconds on one thread: the median over folds of the least of three
-        runs, or of one that takes longer than two seconds. "predict" is all test ratings, or ten
-        items for each user in the test where there are no ratings to predict; some models train a
-        user when it is first asked for, and have that in it. The data is in each library's own form
-        before the clock starts.
-growth  CPU time and memory of a fit to 10 %, 30 % and 100 % of ml-1m, in processes of their own.
-        "above input" is how far the peak of memory rises above what was there before the fit. "ns"
-        is for each rating: it stays the same where growth is linear. Memory needs Linux.
+table   Means over the published folds of ml-100k, with all test ratings. An item without training
+        ratings gets the user's mean, in every library, unless a model knows its features; other
+        libraries, and rows with "no features", use none. RMSE, MAE and one-zero error (the share of
+        wrong levels) each take the best prediction a model offers: its expectation, the rounded
+        expectation, or its own level, which only BoostedFactorization has. NDCG@10 ranks all items
+        that the user has not rated in training; items rated 4 or 5 in the test part are relevant,
+        and users without any are left out. "-" marks models that predict no ratings, or that score
+        one pair per call and would need minutes to rank everything. Times are CPU seconds on one
+        thread: the median over folds of the best of three runs, or of one if it takes more than two
+        seconds. "predict" covers all test ratings, or ten items for each test user for models
+        without ratings; some models train a user at the first request, which then counts. The data
+        is in each library's own form before the clock starts.
+growth  CPU time and memory of a fit to 10 %, 30 % and 100 % of ml-1m, in new processes. "above
+        input" is the peak memory minus the memory before the fit. "ns" is per rating: it is
+        constant if growth is linear. Memory needs Linux.
 
-The settings of peers' rows marked "tuned" were chosen by RMSE ("MAE": by that of the level) from
-small grids, fitted to 80 % of u1.base and of u2.base and judged on the rest of these, not on test
-files; but what is a test rating of one fold is a training rating of the others. The defaults of
-edgewise's models were chosen in the same way. "BoostedFactorization, tuned" chooses how strongly to
-shrink, and its rounds, on a tenth of each fold's own training ratings. All other settings are
-defaults, or what the row says.
+Rows of other libraries marked "tuned" were chosen by RMSE ("MAE": by the MAE of the level) from
+small grids, fitted to 80 % of u1.base and of u2.base and evaluated on the rest, never on test
+files; but a test rating of one fold is a training rating of the others. The defaults of edgewise
+were chosen in the same way. "BoostedFactorization, tuned" chooses its shrinkage and rounds on a
+tenth of each fold's own training ratings. All other settings are defaults, or as the row says.
 """
 
 import argparse

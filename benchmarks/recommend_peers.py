@@ -1,8 +1,8 @@
-"""The peers of benchmarks/recommend.py, which starts this where they are installed.
+"""Run cornac, implicit or Surprise for benchmarks/recommend.py.
 
 Run with `python benchmarks/recommend_peers.py LIBRARY FOLD ANSWERS [WORD]`: reads a fold from one
-file and writes to another what the library's models say, those with the word in their title; writes
-none if the library is not installed. Needs NumPy and the peers, but not edgewise.
+file and writes the predictions of the library's models, those with WORD in their title, to another;
+writes nothing if the library is not installed. Needs NumPy and the library, but not edgewise.
 """
 
 import importlib.util

@@ -1,11 +1,11 @@
-"""What a boosting round with a stump costs, in CPU time on one thread.
+"""CPU time of a boosting round with a stump, on one thread.
 
 Run with `make bench`, or `python benchmarks/rounds.py [letter pendigits mnist]`. There are two
-references. MultiBoost's C++ SingleStumpLearner, the ancestor, was measured earlier on a machine of
-the same kind, at 12, 7.5 and 9 ns for each row x feature x class. The plain scan is the search of
-Kégl 2014b, figure 2 (sorted rows, classwise edges updated row by row in float64) written as plainly
-as there, compiled, and timed in this very run, so that the ratio to it does not depend on how busy
-the machine is; it is the search alone, without the update of the weights.
+references. MultiBoost's SingleStumpLearner (C++), the ancestor, was measured earlier on a machine
+of the same kind, at 12, 7.5 and 9 ns per row, feature and class. The plain scan is the search of
+Kégl 2014b, figure 2 (sorted rows, class-wise edges updated row by row in float64), written as in
+the paper, compiled, and timed in the same run, so that the ratio does not depend on how busy the
+machine is. It covers the search alone, without the update of the weights.
 """
 
 import argparse

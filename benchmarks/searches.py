@@ -1,25 +1,25 @@
-"""Searches side by side: error against CPU time, one thread, for every learner; and LightGBM.
+"""Compare searches: error against CPU time on one thread, for every learner, and LightGBM.
 
 Run with
     python benchmarks/searches.py [wide mnist isolet] --out results.jsonl
     python benchmarks/searches.py --table results.jsonl
     python benchmarks/searches.py --plot results.jsonl picture.png
-What is in the file of results is not run again; `--methods "product, UCB"` runs some of the
-methods, `--searches "UCB(30, exploration=0.1)"` other searches. How time is measured is said in
-`_curves.py`.
+Runs already in the result file are not repeated. `--methods "product, UCB"` selects methods,
+`--searches "UCB(30, exploration=0.1)"` adds other searches. `_curves.py` explains how time is
+measured.
 
-wide is generated in the shape of the KDD Cup 2009 task (`--rows`, `--columns`, for a smaller one):
-two classes, measured by 100 (1 - AUC) on 10,000 other rows. Its labels are noisy, so that all
-learners have the logistic loss there, in steps of 0.3. On MNIST and isolet it is the test error in
-per cent of the papers' discrete AdaBoost.MH. Given the file of results of `curves.py`, LightGBM is
-run on the wide task only: on the others its curve is there. It takes minutes to read the wide task;
-`--methods stump product tree` leaves it out.
+wide is generated in the shape of the KDD Cup 2009 task (`--rows`, `--columns` make it smaller): two
+classes, measured by 100 (1 - AUC) on 10,000 other rows. Its labels are noisy, so all learners use
+the logistic loss with a learning rate of 0.3. MNIST and isolet show the test error in per cent of
+the papers' discrete AdaBoost.MH. LightGBM runs on the wide task only; pass the result file of
+`curves.py` for its other curves. It takes minutes to read the wide task; `--methods stump product
+tree` leaves it out.
 
-Budgets are CPU seconds of rounds, the rows being read before: Exhaustive has several times more
-than the others. The table shows when a search first reaches what Exhaustive has at its end, and its
-least, as a share of the time that Exhaustive itself takes to get there: of all time, and "in
-rounds" without that for reading and binning the rows, which is the same for all. It also shows the
-error after a tenth and a third of the seconds of Exhaustive's rounds.
+Budgets are CPU seconds of rounds, after reading; Exhaustive gets several times more than the
+others. The table shows when a search first reaches Exhaustive's final error, and its smallest one,
+as a share of the time that Exhaustive takes: of the total time, and "in rounds" without reading and
+binning, which are the same for all. It also shows the error after a tenth and a third of
+Exhaustive's time.
 """
 
 import argparse

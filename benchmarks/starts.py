@@ -1,19 +1,19 @@
-"""What each starting point of the subset indicator costs and gains.
+"""Cost and quality of the starting points of the subset indicator.
 
-Run with `python benchmarks/starts.py [SET ...]`. All settings look for a subset on the same signed
-weights, round after round; the best of what they find is taken, so that no setting is judged on
-weights that its own choices have made easy. The table has for each setting
+Run with `python benchmarks/starts.py [SET ...]`. All settings search the same signed weights, round
+after round, and the best result is taken, so no setting profits from weights that its own choices
+have made easy. The table shows for each setting
 
 - first, mean, least: its edge relative to the best, in the first round and over 50 rounds
 - hits: the share of rounds in which it found the best edge
-- ms: CPU milliseconds of its search, histograms included ("selector": one value, no climbing)
+- ms: CPU milliseconds of its search, including histograms ("selector": one value, no alternation)
 - train, test: the errors after 50 rounds of boosting with that setting alone
 
-"exact" climbs from the best of all 2**(K - 1) votes, which is the best subset there is. "constant",
-"selectors" and "singular" are the three starts of "informed", one at a time, and "no ..." the other
-two without it. Two classes make one score column, where every start ends in the best subset: the
-sets with more classes (targets made of a categorical column, letter with its numbers taken as
-names, generated ones) are where starts differ.
+"exact" starts from the best of all 2**(K - 1) vote vectors and finds the best subset. "constant",
+"selectors" and "singular" are the three starts of "informed", one at a time; "no ..." leaves one
+out. Two classes make one score column, where every start finds the best subset. So the sets with
+more classes (targets made of a categorical column, letter with its numbers as categories, generated
+ones) show the difference.
 """
 
 import argparse

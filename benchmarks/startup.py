@@ -1,11 +1,11 @@
-"""What a first use costs: CPU time (user and system) in fresh processes.
+"""CPU time (user and system) of a first use, in fresh processes.
 
-Run with `python benchmarks/startup.py [--repeats 15]`. A small fit must be as good as free beside
+Run with `python benchmarks/startup.py [--repeats 15]`. A small fit must cost next to nothing beside
 the imports that any scikit-learn program pays for, and must not load Numba.
 
-Imports of the same modules differ by tenths of a second from process to process, more than a small
-fit takes. So a cost is the difference of two readings of the clock within one process, never of two
-processes, and the spread is shown beside the median.
+Importing the same modules varies by tenths of a second between processes, more than a small fit
+takes. So every cost is the difference of two clock readings within one process, shown as the median
+with its spread.
 """
 
 import argparse

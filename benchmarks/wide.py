@@ -1,19 +1,18 @@
-"""Boosting on 15,000 columns: memory, time to bin, rounds a second, and what is learned.
+"""Boost on 15,000 columns: memory, binning time, rounds per second, and accuracy.
 
 Run with
     python benchmarks/wide.py                         # UCB(50), 8,000 rounds of each learner
     python benchmarks/wide.py --learners stump --search "Lazy(50)" --rounds 500
     python benchmarks/wide.py --rows 5000 --columns 1500 --rounds 200
-The task is `edgewise.datasets.make_wide`, in the shape of the large set of the KDD Cup 2009: 50,000
-rows of 14,740 numeric and 260 categorical columns. It is made a block of columns at a time, and
-`fit` gets it as it is made: it is never in memory as numbers.
+The task is generated in the shape of the large set of the KDD Cup 2009: 50,000 rows of 14,740
+numeric and 260 categorical columns. It is made a block of columns at a time while `fit` reads it,
+so it is never in memory as numbers.
 
-Kégl and Busa-Fekete 2009b states 274, 456 and 384 minutes for 8,000 rounds of stumps, products of
-three and trees of
-eight leaves; a tenth of that is what is wanted here, on two threads. With fewer rounds, minutes are
-those that 8,000 would take at the pace of the second half of the rounds. AUC and balanced accuracy
-are those of the test rows; no model can beat the AUC of the probabilities that the classes were
-drawn with, which is printed first.
+Kégl and Busa-Fekete 2009b report 274, 456 and 384 minutes for 8,000 rounds of stumps, products of
+three and trees of eight leaves; the aim here is a tenth of that, on two threads. With fewer rounds,
+the minutes are extrapolated to 8,000 from the second half of the rounds. AUC and balanced accuracy
+are on the test rows. No model can beat the AUC of the probabilities that generated the classes,
+which is printed first.
 """
 
 import argparse

@@ -1,14 +1,14 @@
-"""Choices that the papers leave open, measured: real votes of products, and the leaves of trees.
+"""Choices that the papers leave open: real votes of products, and the leaves of trees.
 
-Run with `python experiments/choices.py`; it takes some five minutes on one core.
+Run with `python experiments/choices.py`; it takes about five minutes on one core.
 
-Products with real votes: figure 3 of Kégl and Busa-Fekete (2009) to the letter gives every term
-real votes and multiplies them. A vote is half the logarithm of an odds ratio, mostly well below 1,
-so that the product of two is a much shorter step and seldom lowers the energy. edgewise finds the
-terms with signs and sets the real votes once, for the finished product.
+Products with real votes: figure 3 of Kégl and Busa-Fekete 2009a gives every term real votes and
+multiplies them. A vote is half a log-odds ratio, mostly well below 1, so the product of two is a
+much shorter step and seldom lowers the energy. edgewise finds the terms with signs and sets the
+real votes once, for the finished product.
 
-Trees: a leaf inherits the votes of its last test, or has votes of its own; splits are chosen by
-edge or by gain.
+Trees: a leaf inherits the votes of its last test or has its own; splits are chosen by edge or by
+gain.
 """
 
 import os

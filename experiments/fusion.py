@@ -1,20 +1,20 @@
-"""Meta-search: RankFusion beside single lists and fusion without training, on two LETOR sets.
+"""Meta-search: RankFusion, single lists and untrained fusion on two LETOR sets.
 
 Run with `python experiments/fusion.py [mq2008_agg mq2007_agg] [--quick] [--only NAME]`; it needs
-the data sets. `--quick` takes the first fold and 100 rounds; `--only` takes the rows whose title
-has NAME in it, and may be given several times.
+the data sets. `--quick` uses the first fold and 100 rounds. `--only` selects the rows with NAME in
+their title; repeat it for several.
 
-The sets have 25 and 21 lists, and about 19 and 41 documents for a query, of which a list returns
-some (position 1 is its top). The five published folds: RankFusion is trained on the training part,
-its number of rounds chosen by MAP on the validation part. The best single list is chosen on the
-training part by MAP, or, as in the thesis (Iyer 1999, section 5.1), on the test part itself, which
-no method could know. The other methods learn nothing. "valid MAP" is the validation MAP, by which
-settings are to be compared. MAP and NDCG@10 (gain 2^grade - 1, discount log2(1 + rank)) are
-expected over ties, a query without a relevant document counts 0, and both are means over the folds.
+The sets have 25 and 21 lists, and about 19 and 41 documents per query; a list returns some of them
+(position 1 is its top). On the five published folds RankFusion trains on the training part and
+chooses its number of rounds by MAP on the validation part. The best single list is chosen by MAP on
+the training part or, as in Iyer 1999 (section 5.1), on the test part itself, which no method could
+know. The other methods learn nothing. Compare settings by "valid MAP", the validation MAP. MAP and
+NDCG@10 (gain 2^grade - 1, discount log2(1 + rank)) average over ties and then over folds; a query
+without a relevant document counts as 0.
 
-The second table is like table 5.1 of the thesis: for how many test queries, all folds together, the
-first relevant document is among the first k, and its average rank, where 31 stands for all ranks
-above 30. Queries without a relevant document are left out of it.
+The second table follows table 5.1 of the thesis: for how many test queries of all folds the first
+relevant document is in the top k, and its average rank, with 31 for all ranks above 30. It leaves
+out queries without a relevant document.
 """
 
 import argparse

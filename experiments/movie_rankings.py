@@ -1,34 +1,34 @@
-"""Movie recommendation by RankBoost beside its neighbours, in the shape of figure 5-2 of Iyer 1999.
+"""Movies ranked for each user by RankBoost and its rivals, after figure 5-2 of Iyer 1999.
 
 Run with `python experiments/movie_rankings.py [--splits 5] [--plot movie_rankings.png]`; it needs
-MovieLens 100k and takes two to three minutes on one core. `--tune` shows instead how the settings
-were chosen, on other splits than those that are reported.
+MovieLens 100k and takes two to three minutes on one core. `--tune` shows how the settings were
+chosen, on splits other than the reported ones.
 
-As in section 5.2.5 of the thesis (Iyer 1999), users are split at random into feature users, of whom
-100 to 500 are taken, and 443 target users. Half of the movies of each target are for training, the
-other half for testing. The feature users' ratings are the ranking features; each method trains on
-them and on the first half of a target's ratings, and orders the second half. All numbers are means
-over the targets whose test movies have at least two different ratings, and then over the splits.
+As in section 5.2.5 of the thesis, users are split at random into feature users, of whom 100 to 500
+are used, and 443 target users. Half of each target's movies are for training, half for testing. The
+feature users' ratings are the ranking features; each method trains on them and on the first half of
+a target's ratings, and orders the second half. All numbers are means over the targets whose test
+movies have at least two different ratings, and then over the splits.
 
-- disagreement: the share of pairs of test movies in the wrong order, ties by half (less is better);
-- average precision, PROT and coverage of the good movies, those to which the target gave the
-  highest of its test ratings: the mean precision at all of them, at the first and at the last.
+- disagreement: the share of pairs of test movies in the wrong order, with ties as half (lower is
+  better);
+- average precision, PROT and coverage of the good movies, those with the target's highest test
+  rating: the mean precision at all of them, at the first and at the last.
 
-All are expectations over random orders of movies with equal scores, so that "random" is exact: the
-same score for all.
+All are expectations over random orders of tied movies, so "random", the same score for all, is
+exact.
 
-The methods: "RankBoost, thesis" is WeakLearn.3.cum with 100 rounds of full steps; "RankBoost" has
-the defaults of RankBoostRecommender: it begins with the mean rating that the feature users gave a
-movie, and goes on with 100 small steps, each of which looks at a random twentieth of the feature
-users. "Nearest neighbour" and "regression" are those of the thesis, "25 neighbours" and
-"regression, normalised" what its discussion proposes. "Mean rating" is that beginning alone, which
-the thesis did not compare with: one list for everyone.
+The methods: "RankBoost, thesis" is WeakLearn.3.cum with 100 rounds of full steps. "RankBoost" uses
+the defaults of RankBoostRecommender: it starts from the mean rating by the feature users and takes
+100 small steps, each on a random twentieth of the feature users. "Nearest neighbour" and
+"regression" follow the thesis, "25 neighbours" and "regression, normalised" its discussion. "Mean
+rating" is the start of RankBoost alone, one list for everyone, which the thesis did not try.
 
-How the defaults were chosen: by the numbers of `--tune`. All splits are of the same 943 people, so
-those are no other data, only other roles. That a round looks at some of the feature users was tried
-after a first run on the reported splits had shown 25 neighbours ahead in average precision and
-PROT; how many it looks at was settled by `--tune`. `--first 5000` runs on splits not looked at
-before the defaults were settled. The number of neighbours, 25, was not tuned.
+The defaults were chosen by `--tune`. All splits use the same 943 people in other roles, so these
+are not independent data. Sampling the feature users was tried after a first run on the reported
+splits had 25 neighbours ahead in average precision and PROT; `--tune` settled the sample size.
+`--first 5000` runs on splits not seen before the defaults were settled. The number of neighbours,
+25, was not tuned.
 """
 
 import argparse

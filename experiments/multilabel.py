@@ -1,13 +1,13 @@
-"""Multi-label sets: AdaBoost.MH in three settings beside LightGBM trained for each label apart.
+"""Multi-label data: AdaBoost.MH in three settings against LightGBM with one model per label.
 
 Run with `python experiments/multilabel.py [emotions scene yeast bibtex] [--quick]`; it needs
 LightGBM (`pip install lightgbm`) and takes about 15 minutes on one core. `--quick` leaves out
 bibtex, which takes most of the time.
 
-The published splits are used. LightGBM has its defaults and one model for each label; AdaBoost.MH
+The splits are the published ones. LightGBM has its defaults and one model per label; AdaBoost.MH
 has one model for all labels, and every rule votes on all of them. Hamming loss is the share of
 wrong entries, one-error the share of rows whose first label is wrong, ranking loss the share of
-wrongly ordered pairs of labels: lower is better. Average precision: higher is better.
+label pairs in the wrong order: lower is better. For average precision higher is better.
 """
 
 import argparse

@@ -1,15 +1,14 @@
-"""Wrong labels: AdaBoost.MH beside LightGBM with 0 to 20 % of the training labels flipped.
+"""Noisy labels: AdaBoost.MH against LightGBM with 0 to 20 % of the training labels flipped.
 
 Run with `python experiments/noise.py [sonar ionosphere ...] [--quick] [--out FILE]`; it needs
-LightGBM (`pip install lightgbm`) and takes about half an hour on one core. `--quick` takes one seed
-and two shares of wrong labels. `--out` keeps a line of JSON for every result; what is there already
-is not trained again.
+LightGBM (`pip install lightgbm`) and takes about half an hour on one core. `--quick` uses one seed
+and two shares of wrong labels. `--out` saves every result as a line of JSON and skips what is
+already there.
 
-Of each training set an exact share of the rows, drawn at random, moves to another class, drawn
-uniformly; test labels stay as they are. Sets without a published split are split 2/3 to 1/3,
-stratified, and repeated with three seeds; the others have one. "tuned" means six settings, the best
-of which by the error (then the log loss) on 20 % of the noisy training rows is trained anew on all:
-the same rows and the same number of settings for both libraries.
+An exact share of the training rows, drawn at random, moves to another class, drawn uniformly; test
+labels stay. Sets without a published split are split 2/3 to 1/3, stratified, with three seeds; the
+others have one. "tuned" tries six settings and retrains the best, by error and then log loss on 20
+% of the noisy training rows, on all rows: the same rows and number of settings for both libraries.
 """
 
 import argparse

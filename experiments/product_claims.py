@@ -1,14 +1,14 @@
-"""The claims of the paper on products at small scale, beside LightGBM in the same run.
+"""Products of stumps against the published errors and LightGBM, in one run.
 
 Run with `python experiments/product_claims.py [pendigits letter usps isolet] [--quick]`; it needs
-LightGBM (`pip install lightgbm`) and takes about 15 minutes on one core, LightGBM on isolet a
-quarter of them. `--quick` trains a tenth of the rounds and trees.
+LightGBM (`pip install lightgbm`) and takes about 15 minutes on one core, a quarter of them for
+LightGBM on isolet. `--quick` trains a tenth of the rounds and trees.
 
-Products of stumps are boosted as the paper does (Kégl and Busa-Fekete 2009a: discrete votes,
-exponential loss), for 3,000 rounds where the paper has 100,000. The paper's table 1 reports the
-mean test error over the last half of the rounds. On isolet, the set with most columns, every
-search for a stump looks at 100 of the 617, drawn at random. `AdaBoostMH()`, the default, and
-LightGBM with 1,000 trees and otherwise its defaults are trained on the same split.
+Products of stumps are boosted as in Kégl and Busa-Fekete 2009a (discrete votes, exponential loss),
+for 3,000 rounds instead of 100,000. Table 1 of the paper reports the mean test error over the last
+half of the rounds. On isolet, the set with most columns, every search tries 100 of the 617, drawn
+at random. `AdaBoostMH()` and LightGBM, with 1,000 trees and defaults otherwise, train on the same
+split.
 """
 
 import argparse

@@ -1,23 +1,23 @@
-"""Learning to rank: RankBoost in many settings beside LightGBM, on two LETOR sets.
+"""Learning to rank: RankBoost in many settings against LightGBM, on two LETOR sets.
 
 Run with `python experiments/ranking.py [mq2008 ohsumed] [--quick] [--only NAME]`; it needs LightGBM
 (`pip install lightgbm`) and the data sets, and takes about a quarter of an hour on one core.
-`--quick` takes the first fold and 100 rounds; `--only` trains the rows whose title has NAME in it,
-and may be given several times.
+`--quick` uses the first fold and 100 rounds. `--only` selects the rows with NAME in their title;
+repeat it for several.
 
-The five published folds: trained on the training part, the number of rounds chosen by MAP on the
-validation part, tested on the test part. All numbers are means over the folds. "valid MAP" is the
-validation MAP at the chosen round: settings are to be compared by it, and the test columns read
-once that is done. MAP and NDCG@10 (gain 2^grade - 1, discount log2(1 + rank)) are expected over
-ties, and a query without a relevant document counts 0. The last two measures are by the rule of
-LETOR's own script, which has no NDCG@10 for lists of fewer than ten documents and counts them as 0.
+On the five published folds, models train on the training part and choose the number of rounds by
+MAP on the validation part. All numbers are means over the folds. Compare settings by "valid MAP",
+the validation MAP at the chosen round, and read the test columns after that. MAP and NDCG@10 (gain
+2^grade - 1, discount log2(1 + rank)) average over ties; a query without a relevant document counts
+as 0. The last two metrics follow LETOR's own script, which counts the NDCG@10 of lists with fewer
+than ten documents as 0.
 
-The rows WeakLearn.* are the four weak learners of the thesis (Iyer 1999, section 5.2): full steps,
-all pairs alike, thresholds chosen by |r| (3) or by Z itself (2), with cumulative weights of any
-sign or positive ones (cum). Each of the rows that follow changes one setting of the default.
-LightGBM has 300 trees and otherwise its defaults; "best of 4" is the best of four settings by
-validation MAP in each fold, and its CPU time that of all four. Both libraries are validated after
-every round by the same function and keep the best round.
+The rows WeakLearn.* are the four weak learners of Iyer 1999 (section 5.2): full steps, equal pairs,
+thresholds chosen by |r| (3) or by Z itself (2), with cumulative weights of any sign or positive
+ones (cum). Each of the following rows changes one setting of the default. LightGBM has 300 trees
+and its defaults otherwise. "best of 4" is the best of four settings by validation MAP in each fold,
+with the CPU time of all four. Both libraries are validated after every round by the same function
+and keep the best round.
 """
 
 import argparse

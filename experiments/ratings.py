@@ -1,45 +1,38 @@
-"""Boosted factorisation beside max-margin matrix factorisation, on MovieLens.
+"""Boosted factorisation against max-margin matrix factorisation, on MovieLens.
 
 Run with `python experiments/ratings.py [--parts abc] [--long]`; it needs ml-1m and ml-100k and
-takes some ten minutes on one core of its own, most of them for the rows with signs. `--long` gives
-the paper's row of part b 10,000 rounds instead of 2,000, and takes as long again.
+takes about ten minutes on a free core, most of them for the rows with signs. `--long` gives the
+paper's row of part b 10,000 rounds instead of 2,000, which takes as long again.
 
-a   Weak generalisation on ml-1m, by the protocol of Marlin (2004), in which Rennie and Srebro
-    (2005) report an NMAE of 0.4156 for fast max-margin matrix factorisation. 5,000 users are
-    drawn at random (all have 20 ratings or more), one rating of each is drawn to test on, and
-    models train on the others of these users. NMAE is the mean absolute error of the predicted
-    level divided by 1.6, that of blind guesses. Three such splits; mean and standard deviation.
-    Sizes, the number of splits and the divisor are those of the programs that Lawrence and
-    Urtasun (2009) published with their experiments on Marlin's splits
-    (github.com/SheffieldML/collab). The splits themselves are no longer to be had, so that
-    these are others of the same kind, and the published figure stands beside them, not among
-    them. Levels are the models' own where they have some (BoostedFactorization: the median),
-    else the level nearest to the predicted rating. "one-zero" is the share of wrong levels.
-    Models know ratings alone, as the published ones do, unless a row says "with features". All
-    settings are defaults, which were chosen on ml-100k, except for the rows with signs: "the
-    paper" is Kégl and Busa-Fekete's (2009a) real AdaBoost.MH (one-hot levels, exponential loss,
-    full steps) for 50
-    rounds, few, since each takes most of a second here; the other one has 100 rounds of a rate
-    chosen from 0.1, 0.3 and 1 by another rating of each user held out of the first training
-    part.
+a   Weak generalisation on ml-1m, by the protocol of Marlin 2004, for which Rennie and Srebro 2005
+    report an NMAE of 0.4156 for fast max-margin matrix factorisation. Draw 5,000 users at random
+    (all have 20 ratings or more) and one test rating of each; train on the other ratings of these
+    users. NMAE is the mean absolute error of the predicted level divided by 1.6, the error of blind
+    guesses. Mean and standard deviation over three splits. Sizes, number of splits and divisor
+    follow the programs that Lawrence and Urtasun 2009 published (github.com/SheffieldML/collab).
+    The original splits are lost, so the published figure is for other splits of the same kind.
+    Levels are the models' own if they have them (BoostedFactorization: the median), otherwise the
+    level nearest to the predicted rating. "one-zero" is the share of wrong levels. Models see
+    ratings alone, as the published ones do, unless a row says "with features". Settings are the
+    defaults, chosen on ml-100k, except for the rows with signs. "the paper" is the real AdaBoost.MH
+    of Kégl and Busa-Fekete 2009a (one-hot levels, exponential loss, full steps), for only 50
+    rounds, since each takes most of a second here. The other has 100 rounds and a rate chosen from
+    0.1, 0.3 and 1 by one more rating of each user, held out of the first training part.
 
-b   Table 2 of Kégl and Busa-Fekete 2009a (Kégl and Busa-Fekete 2009a): a small part of ml-100k,
-divided into four
-    sets. Each set is tested on once; models train on the other three, in which 3-fold cross
-    validation chooses the number of rounds, for zero-one and for absolute error each. The seed says
-    no more of the data than that they are those of Srebro, Rennie and Jaakkola (2005). They are
-    taken to be the 100 users and the 100 movies with most ratings in ml-100k, and the sets to be
-    random: neither part nor sets are sure to be the same, and the average over all four is what can
-    be compared. With the number of rounds known, models train once more on all three sets. The
-    paper chose up to 9,940 rounds; here there are fewer, unless asked with `--long`. Its other
-    choices (real or discrete votes, weights, terms) are what it found best: real, uniform, two.
-    Table 2 has zero-one errors only.
+b   Table 2 of Kégl and Busa-Fekete 2009a: a small part of ml-100k in four sets. Each set is tested
+    once; models train on the other three, where 3-fold cross-validation chooses the number of
+    rounds, for zero-one and for absolute error each. The paper names only its source, Srebro,
+    Rennie and Jaakkola 2005. This script takes the 100 users and the 100 movies with most ratings
+    in ml-100k, in random sets: neither is sure to match, so compare the average over all four. With
+    the rounds known, models train once more on all three sets. The paper chose up to 9,940 rounds;
+    here there are fewer without `--long`. Its other choices (real or discrete votes, weights,
+    terms) are the ones it found best: real, uniform, two. Table 2 has zero-one errors only.
 
 c   How time and memory grow: BoostedFactorization on a tenth, three tenths and all of ml-1m, each
-    in a process of its own. The first 30 rounds have users and items alone, so that there are two
-    fits, of 30 rounds and of 80: what the first takes with all that comes before it, and what a
-    round with products takes. The least CPU time of three. "above input" is how far the peak of
-    memory, in MiB, rises above what was there before. This part needs Linux.
+    in a new process. The first 30 rounds have users or items alone, so there are two fits, of 30
+    and of 80 rounds: the time of the first with everything before it, and the time of a round with
+    products. The least CPU time of three. "above input" is the peak memory in MiB minus the memory
+    before. This part needs Linux.
 """
 
 import argparse
