@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from edgewise.model import read
+from edgewise.model import file, read
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -39,11 +39,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> edgewise.load(path).predict([[1.7]])
     array(['b'], dtype='<U1')
     """
-    from edgewise.recommend.files import is_recommender
-
     header, arrays = read(path)
-    if is_recommender(header):
-        from edgewise.recommend.files import load as rebuilt
-    else:
+    if "trained" in header:
         from edgewise.estimators.files import load as rebuilt
-    return rebuilt(path, header, arrays)
+
+        return rebuilt(path, header, arrays)
+    return file.load(path)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from edgewise import Ratings
-from edgewise.ratings.stored import ratings_parts, read_ratings
+from edgewise.ratings.stored import RATINGS
 
 
 def made(numbers=False):
@@ -27,9 +27,18 @@ def made(numbers=False):
     )  # fmt: skip
 
 
+def parts_of(ratings):
+    arrays = {}
+    return RATINGS.pack(ratings, "", arrays), {name[1:]: one for name, one in arrays.items()}
+
+
+def read(header, arrays):
+    return RATINGS.unpack(header, "", {f".{name}": one for name, one in arrays.items()}, {})
+
+
 def back(ratings):
-    header, arrays = ratings_parts(ratings)
-    return read_ratings(json.loads(json.dumps(header)), arrays)
+    header, arrays = parts_of(ratings)
+    return read(json.loads(json.dumps(header)), arrays)
 
 
 @pytest.mark.parametrize("numbers", [False, True])
@@ -53,7 +62,7 @@ def test_everything_comes_back(numbers):
 
 
 def test_what_is_not_there_is_not_stored():
-    header, arrays = ratings_parts(Ratings.from_arrays([1], [2]))
+    header, arrays = parts_of(Ratings.from_arrays([1], [2]))
     assert sorted(arrays) == ["item_ids", "items", "user_ids", "users", "values"]
     assert back(Ratings.from_arrays([1], [2])).weights is None
     assert header.get("user_features") is None
@@ -75,22 +84,22 @@ def test_what_is_not_there_is_not_stored():
         {"times": np.ones((3, 1))},
         {"item_ids": np.array([10, 10, 30])},
         {"item_ids": np.array([10.0, 20.0, 30.0])},
-        {"item_features.0": np.ones(2)},
-        {"item_features.1": np.array([0, 1, 9], np.uint32)},
-        {"item_features.1": np.array([0.0, 1.0, 1.0])},
+        {"item_features.columns.0": np.ones(2)},
+        {"item_features.columns.1": np.array([0, 1, 9], np.uint32)},
+        {"item_features.columns.1": np.array([0.0, 1.0, 1.0])},
     ],
     ids=lambda changes: ",".join(changes),
 )
 def test_arrays_that_do_not_fit_are_refused(changes):
-    header, arrays = ratings_parts(made())
+    header, arrays = parts_of(made())
     with pytest.raises(ValueError):
-        read_ratings(header, arrays | changes)
+        read(header, arrays | changes)
 
 
 @pytest.mark.parametrize(
     "ids", [["a", "a"], ["a", 1], "ab", {"a": 1, "b": 2}, ["a"], ["a", "b", None]], ids=repr
 )
 def test_ids_that_do_not_fit_are_refused(ids):
-    header, arrays = ratings_parts(made())
+    header, arrays = parts_of(made())
     with pytest.raises(ValueError):
-        read_ratings(header | {"user_ids": ids}, arrays)
+        read(header | {"user_ids": ids}, arrays)

@@ -8,11 +8,10 @@ import pytest
 
 from edgewise import Ratings
 from edgewise.common.progress import progress
-from edgewise.recommend import files
 from edgewise.recommend.similarity import centred, cosines
 
 from .common import RecommenderTests
-from .toys import OneFactor
+from .toys import OneFactor, make_public
 
 
 class TestOneFactor(RecommenderTests):
@@ -20,9 +19,7 @@ class TestOneFactor(RecommenderTests):
 
     @pytest.fixture(autouse=True)
     def known_to_files(self, monkeypatch):
-        monkeypatch.setitem(files.KINDS, "OneFactor", "toys")
-        toys = sys.modules[OneFactor.__module__]
-        monkeypatch.setitem(sys.modules, "edgewise.recommend.toys", toys)
+        make_public(monkeypatch, OneFactor)
 
     def make(self):
         return OneFactor()

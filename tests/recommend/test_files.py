@@ -2,7 +2,6 @@
 
 import io
 import json
-import sys
 import zipfile
 
 import numpy as np
@@ -13,9 +12,8 @@ from scipy import sparse
 import edgewise
 from edgewise import Ratings
 from edgewise.model import ModelFileError
-from edgewise.recommend import files
 
-from .toys import OneFactor
+from .toys import OneFactor, make_public
 
 
 class Odd(OneFactor):
@@ -39,11 +37,7 @@ class Odd(OneFactor):
 
 @pytest.fixture(autouse=True)
 def known_to_files(monkeypatch):
-    module = sys.modules[__name__]
-    monkeypatch.setattr(module, "OneFactor", OneFactor, raising=False)
-    for name in ("OneFactor", "Odd"):
-        monkeypatch.setitem(files.KINDS, name, "toys")
-    monkeypatch.setitem(sys.modules, "edgewise.recommend.toys", module)
+    make_public(monkeypatch, OneFactor, Odd)
 
 
 @pytest.fixture
@@ -173,16 +167,18 @@ HOSTILE = {
     "a private attribute": lambda header, arrays: header["state"].update(_x_=1),
     "a method": lambda header, arrays: header["state"].update(predict=1),
     "a property": lambda header, arrays: header["state"].update(n_users_=1),
-    "a private array": put("state._x_", np.ones(2)),
-    "a mask that is none": put("state.known_users_", np.ones(2)),
-    "a mask of another size": put("state.known_items_", np.ones(2, dtype=bool)),
-    "numbers of another size": put("state.user_numbers_", np.ones(5)),
-    "numbers of another shape": put("state.user_numbers_", np.ones((2, 1))),
-    "no numbers": put("state.item_numbers_", np.full(3, np.nan)),
-    "ratings of users that are not there": put("ratings.users", np.full(5, 2, np.int32)),
-    "ratings of items that are not there": put("ratings.items", np.full(5, -1, np.int32)),
+    "a private array": lambda header, arrays: put("_x_", np.ones(2))(
+        header["state"].update(_x_={"array": None}), arrays
+    ),
+    "a mask that is none": put("known_users_", np.ones(2)),
+    "a mask of another size": put("known_items_", np.ones(2, dtype=bool)),
+    "numbers of another size": put("user_numbers_", np.ones(5)),
+    "numbers of another shape": put("user_numbers_", np.ones((2, 1))),
+    "no numbers": put("item_numbers_", np.full(3, np.nan)),
+    "ratings of users that are not there": put("ratings_.users", np.full(5, 2, np.int32)),
+    "ratings of items that are not there": put("ratings_.items", np.full(5, -1, np.int32)),
     "a sparse matrix without parts": lambda header, arrays: header["state"].update(
-        table_={"shape": [2, 2]}
+        table_={"sparse": [2, 2]}
     ),
 }
 
@@ -199,6 +195,6 @@ def test_hostile_files_are_refused(ratings, tmp_path, name):
 def test_a_sparse_matrix_with_places_out_of_range_is_refused(ratings, tmp_path):
     path = tmp_path / "model"
     Odd().fit(ratings).save(path)
-    rewrite(path, put("state.table_.indices", np.array([7], dtype=np.int32)))
+    rewrite(path, put("table_.indices", np.array([7], dtype=np.int32)))
     with pytest.raises(ModelFileError):
         edgewise.load(path)

@@ -1,6 +1,5 @@
 """Models: rules, terms packed into arrays, prediction, explanation and files."""
 
-from edgewise.model.archive import FORMAT_VERSION, ModelFileError, read, write
 from edgewise.model.explain import (
     Contribution,
     Curve,
@@ -11,6 +10,7 @@ from edgewise.model.explain import (
     explain,
 )
 from edgewise.model.feature_terms import FeatureTerms
+from edgewise.model.file import FORMAT_VERSION, ModelFileError, read, write
 from edgewise.model.predictor import Predictor, Terms
 from edgewise.model.rank_wording import FusionWording, RankWording
 from edgewise.model.readable import ReadableRule, Wording

@@ -1,4 +1,4 @@
-"""Ratings as files hold them: plain values and arrays."""
+"""The fields of ratings in model files."""
 
 from typing import Any
 
@@ -6,101 +6,112 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, ROW
+from edgewise.common.fields import (
+    Array,
+    Arrays,
+    Converted,
+    Field,
+    Json,
+    ListOf,
+    Optional,
+    Record,
+    Sizes,
+    Value,
+)
 from edgewise.common.ids import Ids, different
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.ratings import Ratings
 
-Header = dict[str, Any]
-Arrays = dict[str, NDArray]
 
+class _IdsField(Field):
+    """Ids: integers as an array, strings as JSON."""
 
-def ratings_parts(ratings: Ratings) -> tuple[Header, Arrays]:
-    """Return ratings as JSON and arrays can hold them."""
-    arrays: Arrays = {"users": ratings.users, "items": ratings.items, "values": ratings.values}
-    header: Header = {}
-    for name in ("weights", "times"):
-        if getattr(ratings, name) is not None:
-            arrays[name] = getattr(ratings, name)
-    for name, ids in (("user_ids", ratings.user_ids), ("item_ids", ratings.item_ids)):
-        if ids.values.dtype.kind == "i":
-            arrays[name] = ids.values
+    def __init__(self, word: str) -> None:
+        self.word = word
+
+    def pack(self, value: Ids, name: str, arrays: Arrays) -> Json:
+        if value.values.dtype.kind == "i":
+            arrays[name] = value.values
+            return None
+        return value.values.tolist()
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Ids:
+        if saved is None:
+            values = Array(self.word, np.int64).unpack(None, name, arrays, sizes)
         else:
-            header[name] = ids.values.tolist()
-    for name in ("user_features", "item_features"):
-        table = getattr(ratings, name)
-        if table is not None:
-            header[name], columns = _table_parts(table)
-            arrays |= {f"{name}.{j}": column for j, column in enumerate(columns)}
-    return header, arrays
+            if not isinstance(saved, list) or not all(isinstance(one, str) for one in saved):
+                raise ValueError(f"{name} must be a list of strings")
+            values = np.array(saved, dtype=np.str_)
+            sizes[self.word] = len(values)
+        if len(different(values)) < len(values):
+            raise ValueError(f"{name} must all be different")
+        return Ids(values)
 
 
-def read_ratings(header: Header, arrays: Arrays) -> Ratings:
-    """Return the ratings that `ratings_parts` gave, or raise if they do not fit together."""
-    user_ids, item_ids = (_ids(name, header, arrays) for name in ("user_ids", "item_ids"))
-    size = len(arrays["values"])
-    users = _checked("users", arrays["users"], ROW, size, len(user_ids))
-    items = _checked("items", arrays["items"], ROW, size, len(item_ids))
-    parts = [
-        None if name not in arrays else _checked(name, arrays[name], np.float64, size)
-        for name in ("weights", "times")
-    ]
-    tables = [
-        _table(name, header.get(name), arrays, len(ids))
-        for name, ids in (("user_features", user_ids), ("item_features", item_ids))
-    ]
-    if parts[0] is not None and not (np.isfinite(parts[0]) & (parts[0] > 0)).all():
-        raise ValueError("the weights must be positive")
-    values = _checked("values", arrays["values"], np.float64, size)
-    if not np.isfinite(values).all() or size == 0:
-        raise ValueError("the ratings must be finite, and one at least")
-    return Ratings(user_ids, item_ids, users, items, values, *parts, *tables)  # type: ignore[arg-type]
+class _ColumnField(Field):
+    """A column of a table of features: numbers, or codes and their categories."""
 
+    def __init__(self, word: str) -> None:
+        self.word = word
 
-def _ids(name: str, header: Header, arrays: Arrays) -> Ids:
-    if name in arrays:
-        values = _checked(name, arrays[name], np.int64, len(arrays[name]))
-    else:
-        words = header[name]
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise ValueError(f"{name} must be a list of strings")
-        values = np.array(words, dtype=np.str_)
-    if len(different(values)) < len(values):
-        raise ValueError(f"{name} must all be different")
-    return Ids(values)
-
-
-def _checked(name: str, array: NDArray, kind: Any, size: int, below: int | None = None) -> NDArray:
-    if array.dtype != kind or array.shape != (size,):
-        raise ValueError(f"{name} must be {size} numbers of type {np.dtype(kind)}")
-    if below is not None and size and not (array.min() >= 0 and array.max() < below):
-        raise ValueError(f"{name} must be from 0 to {below - 1}")
-    return array
-
-
-def _table_parts(table: ColumnTable) -> tuple[list[Header], list[NDArray]]:
-    header: list[Header] = []
-    columns: list[NDArray] = []
-    for j, column in enumerate(table.columns()):
-        categorical = isinstance(column, CategoricalColumn)
-        values = list(column.categories) if isinstance(column, CategoricalColumn) else None
-        header.append({"name": table.name(j), "categorical": categorical, "categories": values})
-        columns.append(column.codes if isinstance(column, CategoricalColumn) else column.reals())
-    return header, columns
-
-
-def _table(name: str, saved: Any, arrays: Arrays, size: int) -> ColumnTable | None:
-    if saved is None:
+    def pack(self, value: Column, name: str, arrays: Arrays) -> Json:
+        if isinstance(value, CategoricalColumn):
+            arrays[name] = value.codes
+            return list(value.categories)
+        arrays[name] = value.reals()
         return None
-    columns: list[Column] = []
-    for j, facts in enumerate(saved):
-        array = arrays[f"{name}.{j}"]
-        if facts["categorical"]:
-            values = facts["categories"]
-            if not all(isinstance(value, (str, int, float)) for value in values):
-                raise ValueError(f"the categories of {name} must be strings or numbers")
-            codes = _checked(name, array, CATEGORY_CODE, size, len(values) + 1)
-            columns.append(CategoricalColumn(codes, tuple(values)))
-        else:
-            columns.append(NumericColumn(_checked(name, array, np.float64, size)))
-    return ColumnTable(columns, [str(facts["name"]) for facts in saved], "missing")
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Column:
+        if saved is None:
+            numbers = Array(self.word, np.float64, finite=False)
+            return NumericColumn(numbers.unpack(None, name, arrays, sizes))
+        if not all(isinstance(value, (str, int, float)) for value in saved):
+            raise ValueError(f"the categories of {name} must be strings or numbers")
+        # The code after the last category stands for a missing value.
+        codes = Array(self.word, CATEGORY_CODE, below="codes")
+        bounded = {**sizes, "codes": len(saved) + 1}
+        return CategoricalColumn(codes.unpack(None, name, arrays, bounded), tuple(saved))
+
+
+def _table_field(word: str) -> Field:
+    columns = Record({"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(word))})
+
+    def there(table: ColumnTable) -> Any:
+        listed = list(table.columns())
+        return {"names": [table.name(j) for j in range(len(listed))], "columns": listed}
+
+    def back(parts: dict[str, Any]) -> ColumnTable:
+        if len(parts["names"]) != len(parts["columns"]):
+            raise ValueError("every feature must have a name")
+        return ColumnTable(parts["columns"], parts["names"], "missing")
+
+    columns.take = dict.__getitem__
+    return Optional(Converted(columns, there, back))
+
+
+def _ratings(**parts: Any) -> Ratings:
+    values: NDArray[np.float64] = parts["values"]
+    weights = parts["weights"]
+    if len(values) == 0:
+        raise ValueError("there must be at least one rating")
+    if weights is not None and not (weights > 0).all():
+        raise ValueError("the weights must be positive")
+    return Ratings(**parts)
+
+
+RATINGS = Record(
+    {
+        "user_ids": _IdsField("users"),
+        "item_ids": _IdsField("items"),
+        "values": Array("ratings", np.float64),
+        "users": Array("ratings", ROW, below="users"),
+        "items": Array("ratings", ROW, below="items"),
+        "weights": Optional(Array("ratings", np.float64)),
+        "times": Optional(Array("ratings", np.float64, finite=False)),
+        "user_features": _table_field("users"),
+        "item_features": _table_field("items"),
+    },
+    _ratings,
+)
+"""Ratings; reading them tells how many users, items and ratings there are."""

@@ -12,16 +12,17 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from edgewise.common.checks import flag, generator, integer, one_of
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Array, Value, finite
 from edgewise.common.ids import as_ids
 from edgewise.common.progress import Step, progress
 from edgewise.common.threads import n_threads
+from edgewise.model.file import Storable
 from edgewise.ratings import Ratings
+from edgewise.ratings.stored import RATINGS
 from edgewise.recommend.answers import Answers, Indices, Mask, is_one, paired
 from edgewise.recommend.lists import RankedLists
 from edgewise.recommend.similarity import centred, cosines
@@ -31,7 +32,7 @@ UNKNOWN = ("raise", "mean", "nan")
 Scorer = Callable[[Indices, Indices], Reals]
 
 
-class Recommender(Answers, BaseEstimator):
+class Recommender(Answers, Storable):
     """Base of all recommenders.
 
     To write one: derive from this class, store the parameters in ``__init__``, and write
@@ -52,11 +53,15 @@ class Recommender(Answers, BaseEstimator):
     predicts: ClassVar[str] = "rating"
     """Whether scores are on the scale of the ratings ("rating") or only order items ("score")."""
 
-    shapes: ClassVar[Mapping[str, str]] = {}
-    """The shapes of fitted arrays, such as "users k": checked when a file is read."""
-
-    own_state: ClassVar[frozenset[str]] = frozenset()
-    """Fitted attributes that :meth:`_own_parts` stores in its own way."""
+    stored: ClassVar = {
+        "ratings_": RATINGS,
+        "known_users_": Array("users", np.bool_),
+        "known_items_": Array("items", np.bool_),
+        "low_": Value(float, finite),
+        "high_": Value(float, finite),
+        "mean_": Value(float, finite),
+    }
+    stores_undeclared = True
 
     ratings_: Ratings
     known_users_: Mask
@@ -109,12 +114,11 @@ class Recommender(Answers, BaseEstimator):
         """Return which items the model can say something about: those that were rated."""
         return ratings.by_item.sizes > 0
 
-    def _own_parts(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        """Return what a file holds beside fitted arrays, numbers and strings."""
-        return {}, {}
-
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-        """Take back what :meth:`_own_parts` gave."""
+    def _restored(self) -> None:
+        """Check the fitted attributes that a file held against each other, and make ready."""
+        self._check_parameters()
+        if self.low_ > self.high_:
+            raise ValueError("low_ must not be above high_")
 
     # What every model can do.
 
@@ -318,10 +322,8 @@ class Recommender(Answers, BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code."""
-        from edgewise.recommend.files import save
-
         self._trained()
-        save(self, path)
+        super().save(path)
 
     # How it is done.
 

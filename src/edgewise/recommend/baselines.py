@@ -44,7 +44,7 @@ class Popularity(Recommender):
     """
 
     predicts: ClassVar[str] = "score"
-    shapes: ClassVar[dict[str, str]] = {"item_scores_": "items"}
+    stored: ClassVar = {"item_scores_": "items"}
 
     item_scores_: Reals
 
@@ -159,7 +159,7 @@ class BiasBaseline(Recommender):
     """
 
     predicts: ClassVar[str] = "rating"
-    shapes: ClassVar[dict[str, str]] = {"user_biases_": "users", "item_biases_": "items"}
+    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
 
     user_biases_: Reals
     item_biases_: Reals

@@ -86,8 +86,11 @@ class ContentRecommender(OneByOne):
     (array(['Ronin'], dtype='<U5'), array(['Clue'], dtype='<U5'))
     """
 
-    own_state = OneByOne.own_state | {"ranker_"}
-    shapes: ClassVar = {"features_": "items d", "weights_": "d"}
+    stored: ClassVar = {
+        "features_": "items d",
+        "weights_": "d",
+        "ranker_": None,
+    }
 
     features_: Reals | None
     feature_names_: list[str] | None

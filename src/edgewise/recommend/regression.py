@@ -67,7 +67,7 @@ class UserRegression(OneByOne):
     4.0
     """
 
-    shapes: ClassVar = {
+    stored: ClassVar = {
         "viewers_": "viewers",
         "viewer_means_": "viewers",
         "viewer_scales_": "viewers",
@@ -104,7 +104,8 @@ class UserRegression(OneByOne):
             scales = np.array([_spread(view.values[view.span(v)]) for v in self.viewers_.tolist()])
         self.viewer_scales_ = scales
 
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    def _restored(self) -> None:
+        super()._restored()
         check_places("viewers_", self.viewers_, self.n_users_)
         if not (self.viewer_scales_ > 0).all():
             raise ValueError("viewer_scales_ must be positive")

@@ -120,11 +120,14 @@ class FileTests(Setting):
     def test_a_file_with_another_header_is_refused(self, tmp_path):
         path = self.saved(tmp_path)
         header, arrays = _members(path)
-        for key in ("parameters", "state", "own", "ratings"):
+        for key in ("estimator", "parameters", "unsaved", "state"):
             for wrong in (None, 3, "x", {"no such thing": 1}):
-                if key == "own" and header["own"] == {}:
-                    continue
                 _rewrite(path, header | {key: wrong}, arrays)
+                _assert_refused(path, f"with {key}={wrong!r}")
+        for key in header["state"]:
+            without = {one: value for one, value in header["state"].items() if one != key}
+            for wrong in (["x"], "x", {"no such thing": 1}):
+                _rewrite(path, header | {"state": without | {key: wrong}}, arrays)
                 _assert_refused(path, f"with {key}={wrong!r}")
 
     def test_pickles_and_copies_say_the_same(self, tmp_path):

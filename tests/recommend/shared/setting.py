@@ -76,7 +76,7 @@ class Setting:
     takes_negative: ClassVar[bool] = True
     """Whether ratings may be below zero."""
 
-    free_sizes: ClassVar[frozenset[str]] = frozenset({"state.loss_history_"})
+    free_sizes: ClassVar[frozenset[str]] = frozenset({"loss_history_"})
     """Stored arrays of any length."""
 
     free_integers: ClassVar[frozenset[str]] = frozenset()

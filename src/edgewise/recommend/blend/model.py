@@ -1,15 +1,14 @@
 """A blend of recommenders."""
 
-import os
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import ListOf
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
@@ -20,14 +19,7 @@ from edgewise.recommend.blend.evidence import (
     streamed,
 )
 from edgewise.recommend.blend.learning import LEARNERS, Learned, Settings
-from edgewise.recommend.blend.parts import (
-    pair_scores,
-    restored,
-    stored,
-    user_scores,
-    with_users,
-    without_models,
-)
+from edgewise.recommend.blend.parts import PART, pair_scores, user_scores, with_users
 
 
 class Blend(Recommender, _BaseComposition):
@@ -100,8 +92,7 @@ class Blend(Recommender, _BaseComposition):
     ('knn', ItemKNN(k=3))
     """
 
-    shapes: ClassVar[dict[str, str]] = {"weights_": "models", "losses_": "models"}
-    own_state: ClassVar[frozenset[str]] = frozenset({"models_"})
+    stored: ClassVar = {"weights_": "models", "losses_": "models", "models_": ListOf(PART)}
 
     models_: list[Recommender]
     names_: list[str]
@@ -144,13 +135,6 @@ class Blend(Recommender, _BaseComposition):
         """Set parameters, those of the models as "name__parameter"."""
         self._set_params("models", **params)
         return self
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the blend and its models to a file that :func:`edgewise.load` reads."""
-        from edgewise.recommend.files import save
-
-        self._trained()
-        save(without_models(self), path)
 
     def _check_parameters(self) -> None:
         one_of("weights", self.weights, LEARNERS)
@@ -260,13 +244,11 @@ class Blend(Recommender, _BaseComposition):
                 told[mine] |= there
         return np.where(told, total, -np.inf)
 
-    def _own_parts(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        return stored(self.models_)
-
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-        self.models_ = restored(header, arrays, self.ratings_)
+    def _restored(self) -> None:
+        super()._restored()
         if len(self.models_) != len(self.weights_):
             raise ValueError("there must be a weight for each model")
-        bare = [clone(model) for model in self.models_]
-        self.models = list(zip(self.names_, bare, strict=True))
+        for model in self.models_:
+            model.ratings_ = self.ratings_
+            model._restored()
         self._check_models()

@@ -4,9 +4,10 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Arrays, Field, Json, Sizes
+from edgewise.model.file import packed, unpacked
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices
 from edgewise.recommend.base import Recommender
@@ -51,35 +52,18 @@ def with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommend
     return more
 
 
-def stored(parts: list[Recommender]) -> tuple[dict[str, Any], dict[str, NDArray]]:
-    """Return fitted models as a file holds them, without the ratings that they share."""
-    from edgewise.recommend.files import parts_of
+class _PartField(Field):
+    """A fitted model without the ratings that all models of a blend share."""
 
-    headers: list[dict[str, Any]] = []
-    arrays: dict[str, NDArray] = {}
-    for place, part in enumerate(parts):
-        header, own = parts_of(without_models(part))
-        headers.append(header)
-        arrays |= {f"model{place}.{key}": one for key, one in own.items()}
-    return {"models": headers}, arrays
+    def pack(self, value: Recommender, name: str, arrays: Arrays) -> Json:
+        return packed(value, f"{name}.", arrays, leave_out=("ratings_",))
 
-
-def restored(
-    header: dict[str, Any], arrays: dict[str, NDArray], ratings: Ratings
-) -> list[Recommender]:
-    """Return the fitted models that :func:`stored` gave, or raise."""
-    from edgewise.recommend.files import rebuilt, under
-
-    return [
-        rebuilt(one, under(f"model{place}", arrays), ratings)
-        for place, one in enumerate(header["models"])
-    ]
-
-
-def without_models(model: Recommender) -> Recommender:
-    """Return a model as files can hold its parameters: a blend's models are stored as fitted."""
-    if not hasattr(model, "models_"):
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        known = {word: sizes[word] for word in ("users", "items", "ratings")}
+        model = unpacked(saved, f"{name}.", arrays, known, leave_out=("ratings_",))
+        if not isinstance(model, Recommender):
+            raise TypeError(f"{name} must be a recommender")
         return model
-    bare = copy(model)
-    bare.set_params(models=None)
-    return bare
+
+
+PART = _PartField()

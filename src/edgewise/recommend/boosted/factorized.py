@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Array, Count, DictOf, ListOf
 from edgewise.data import CategoricalColumn
-from edgewise.estimators.stored_parts import strings
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
 from edgewise.recommend.base import Recommender
 from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS
 from edgewise.recommend.boosted.factors import Factors, fold
-from edgewise.recommend.boosted.feature_rules import FeatureRule
+from edgewise.recommend.boosted.feature_rules import FEATURE_RULE, FeatureRule
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.training import Rounds, Settings, user_marks
 
@@ -31,7 +31,7 @@ OUTPUTS = ("expected", "level", "mode", "score")
 class Factorized(Recommender):
     """The part of a boosted factorisation that works on what training has left."""
 
-    shapes: ClassVar = {
+    stored: ClassVar = {
         "user_values_": "rounds users",
         "item_values_": "rounds items",
         "round_votes_": "rounds columns",
@@ -39,8 +39,10 @@ class Factorized(Recommender):
         "marks_": "rounds marks",
         "levels_": "levels",
         "level_starts_": "starts",
+        "history_": DictOf(Array("steps")),
+        "rules_": DictOf(ListOf(FEATURE_RULE), int),
+        "n_trained_": Count(),
     }
-    own_state: ClassVar = frozenset({"history_", "rules_"})
 
     user_values_: Reals
     item_values_: Reals
@@ -248,20 +250,10 @@ class Factorized(Recommender):
         places = self._found(user, item, "raise")
         return reasons(self, int(places[0][0]), int(places[1][0]), n)
 
-    def _own_parts(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        arrays = {f"history.{name}": array for name, array in self.history_.items()}
-        rules = {t: [rule.plain() for rule in rules] for t, rules in self.rules_.items()}
-        return {"history": sorted(self.history_), "rules": rules}, arrays
-
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-        self.history_ = {name: arrays[f"history.{name}"] for name in strings(header["history"])}
-        for rows in self.history_.values():
-            if rows.shape != (self.n_rounds_,) or not np.isfinite(rows).all():
-                raise ValueError("the history does not match the rounds")
-        self.rules_ = {
-            int(t): [FeatureRule.from_plain(rule) for rule in rules]
-            for t, rules in header["rules"].items()
-        }
+    def _restored(self) -> None:
+        super()._restored()
+        if any(len(rows) != self.n_rounds_ for rows in self.history_.values()):
+            raise ValueError("the history does not match the rounds")
         levels = len(self.levels_)
         if len(self.level_starts_) != levels - 1 or levels < 1:
             raise ValueError("the levels do not match each other")
@@ -269,8 +261,7 @@ class Factorized(Recommender):
             raise ValueError("the votes do not match the levels")
         if not np.isin(self.kinds_, (USERS, ITEMS, BOTH)).all():
             raise ValueError("a round is of an unknown kind")
-        n_trained: Any = self.n_trained_
-        if type(n_trained) is not int or not 0 <= n_trained <= self.n_users_:
+        if self.n_trained_ > self.n_users_:
             raise ValueError("the number of users in training does not match the ratings")
         if self.marks_.shape[1] != self._n_marks():
             raise ValueError("the marks do not match the ratings")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Count, ListOf, Optional, Record, Value
 from edgewise.data import CategoricalColumn
 from edgewise.data.table import ColumnTable
 from edgewise.model.rules import Cut, Subset
@@ -70,17 +71,22 @@ class FeatureRule:
             signs[there] = np.where(values[there] >= self.threshold, 1.0, -1.0)
         return signs
 
-    def plain(self) -> list[Any]:
-        """Return the rule as JSON can hold it."""
-        threshold = None if self.threshold is None else self.threshold.hex()
-        return [self.name, threshold, list(self.inside), list(self.outside), self.missing]
 
-    @staticmethod
-    def from_plain(saved: Any) -> "FeatureRule":
-        """Return the rule that `plain` gave, or raise if it is none."""
-        name, threshold, inside, outside, missing = saved
-        codes = tuple(int(code) for code in inside), tuple(int(code) for code in outside)
-        if not isinstance(name, str) or missing not in (-1, 0, 1):
-            raise ValueError("a rule on features is damaged")
-        start = None if threshold is None else float.fromhex(threshold)
-        return FeatureRule(name, start, *codes, int(missing))
+def _rule(missing: int, **parts: Any) -> FeatureRule:
+    if missing not in (-1, 0, 1):
+        raise ValueError("a rule on features is damaged")
+    codes = {name: tuple(parts[name]) for name in ("inside", "outside")}
+    return FeatureRule(parts["name"], parts["threshold"], missing=missing, **codes)
+
+
+FEATURE_RULE = Record(
+    {
+        "name": Value(str),
+        "threshold": Optional(Value(float)),
+        "inside": ListOf(Count()),
+        "outside": ListOf(Count()),
+        "missing": Value(int),
+    },
+    _rule,
+)
+"""A rule in a model file."""

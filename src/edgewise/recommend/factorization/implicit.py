@@ -87,7 +87,7 @@ class ImplicitFactorization(Recommender):
     """
 
     predicts: ClassVar[str] = "score"
-    shapes: ClassVar[dict[str, str]] = {
+    stored: ClassVar = {
         "user_factors_": "users k",
         "item_factors_": "items k",
         "loss_history_": "epochs",

@@ -100,7 +100,7 @@ class MatrixFactorization(Recommender):
     """
 
     predicts: ClassVar[str] = "rating"
-    shapes: ClassVar[dict[str, str]] = {
+    stored: ClassVar = {
         "user_factors_": "users k",
         "item_factors_": "items k",
         "user_biases_": "users",

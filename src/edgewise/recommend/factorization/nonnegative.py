@@ -161,7 +161,7 @@ class NonNegativeFactorization(Recommender):
     array([4., 3.])
     """
 
-    shapes: ClassVar[dict[str, str]] = {
+    stored: ClassVar = {
         "user_factors_": "users k",
         "item_factors_": "items k",
         "loss_history_": "epochs",

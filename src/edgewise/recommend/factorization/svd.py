@@ -73,7 +73,7 @@ class SVDRecommender(Recommender):
     """
 
     predicts: ClassVar[str] = "rating"
-    shapes: ClassVar[dict[str, str]] = {
+    stored: ClassVar = {
         "user_factors_": "users k",
         "item_factors_": "items k",
         "singular_values_": "k",

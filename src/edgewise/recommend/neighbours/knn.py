@@ -66,7 +66,7 @@ class ItemKNN(Neighbourhood):
 
     _side = "items"
     _usual = "adjusted"
-    shapes: ClassVar = {
+    stored: ClassVar = {
         "neighbours_": "items kept",
         "similarities_": "items kept",
         "user_biases_": "users",
@@ -153,7 +153,7 @@ class UserKNN(Neighbourhood):
 
     _side = "users"
     _usual = "residual"
-    shapes: ClassVar = {
+    stored: ClassVar = {
         "neighbours_": "users kept",
         "similarities_": "users kept",
         "user_biases_": "users",

@@ -47,7 +47,7 @@ class Reason(NamedTuple):
 class Neighbourhood(Recommender):
     """Base of user and item neighbourhoods: rows are compared, columns have the ratings."""
 
-    own_state = frozenset({"deviations_"})
+    stored: ClassVar = {"deviations_": None}
 
     _side: ClassVar[str]
     _usual: ClassVar[str]
@@ -192,7 +192,8 @@ class Neighbourhood(Recommender):
             )
         self.user_biases_ = np.concatenate([self.user_biases_, new])
 
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    def _restored(self) -> None:
+        super()._restored()
         size = len(self.neighbours_)
         if self.neighbours_.dtype.kind != "i" or self.neighbours_.shape[1] == 0:
             raise ValueError("neighbours_ must be row numbers")

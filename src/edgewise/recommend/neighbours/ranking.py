@@ -76,7 +76,7 @@ class RankingNeighbour(OneByOne):
     (array(['cat'], dtype='<U3'), 3.0)
     """
 
-    shapes: ClassVar = {
+    stored: ClassVar = {
         "levels_": "levels",
         "viewers_": "viewers",
         "viewer_means_": "viewers",
@@ -152,7 +152,8 @@ class RankingNeighbour(OneByOne):
             total += scores
         return total / len(learned.viewers)
 
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
+    def _restored(self) -> None:
+        super()._restored()
         check_places("viewers_", self.viewers_, self.n_users_)
         view = self.ratings_.by_user
         values = view.values[entries_of(view.starts, self.viewers_)]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ class OneByOne(Recommender):
     What is learned of a user is kept in `learned_`, of which the oldest is forgotten first.
     """
 
-    own_state = frozenset({"learned_"})
+    stored: ClassVar = {"learned_": None}
 
     learned_: "OrderedDict[int, Any]"
 

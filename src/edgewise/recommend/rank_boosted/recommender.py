@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.common.checks import flag, integer, threads
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Array, Count, Value, finite
 from edgewise.model.readable import ReadableRule
 from edgewise.ratings import Ratings
 from edgewise.recommend.answers import Indices, Mask
@@ -19,7 +19,7 @@ from edgewise.recommend.rank_boosted.matrix import Matrix
 from edgewise.recommend.rank_boosted.parameters import check_settings
 from edgewise.recommend.rank_boosted.problem import Rated, Settings, target_of
 from edgewise.recommend.rank_boosted.start import Averages, start_weight
-from edgewise.recommend.rank_boosted.stored import check_fitted, packed, unpacked
+from edgewise.recommend.rank_boosted.stored import RANKERS
 from edgewise.recommend.rank_boosted.terms import NO_TERMS, Terms, item_scores, terms_of
 from edgewise.recommend.rank_boosted.training import Trainer, trainer_for
 from edgewise.recommend.rank_boosted.wording import AVERAGE, ItemVotes, Vote, rule_text, votes_of
@@ -110,10 +110,13 @@ class RankBoostRecommender(Recommender):
     """
 
     predicts = "score"
-    shapes: ClassVar = {
-        "viewers_": "viewers",
+    stored: ClassVar = {
+        "viewers_": Array("viewers", np.intp, below="users"),
         "item_sums_": "items",
         "item_counts_": "items",
+        "start_weight_": Value(float, finite),
+        "seed_": Count(),
+        "_rankers": RANKERS,
     }
 
     viewers_: Indices
@@ -313,15 +316,18 @@ class RankBoostRecommender(Recommender):
         nothing = np.empty(0, dtype=np.intp)
         return self._averages().without(nothing, np.empty(0), None)
 
-    def _own_parts(self) -> tuple[dict[str, Any], dict[str, NDArray]]:
-        return {"columns": self._matrix.n_columns}, packed(self._rankers)
-
-    def _restore_own(self, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-        check_fitted(self.viewers_, self.n_users_, self.seed_, self.start_weight_)
+    def _restored(self) -> None:
+        super()._restored()
+        if not np.array_equal(self.viewers_, np.unique(self.viewers_)):
+            raise ValueError("viewers_ must be ascending")
+        rankers = self._rankers
         self._share(self.ratings_)
-        if header["columns"] != self._matrix.n_columns:
-            raise ValueError("viewers_ and item features do not make as many columns as there were")
-        self._rankers = unpacked(arrays, self._matrix.n_columns, self.n_users_)
+        for terms in rankers.values():
+            if terms.columns.min(initial=0) < 0:
+                raise ValueError("rules must be about columns that are there")
+            if terms.columns.max(initial=-1) >= self._matrix.n_columns:
+                raise ValueError("rules must be about columns that are there")
+        self._rankers = rankers
 
     # How it is done.
 

@@ -1,0 +1,329 @@
+"""Fields of fitted objects: how a file holds each of them, and how it is checked when read.
+
+A field turns a value into JSON and sets arrays aside under its name; reading, it checks type,
+shape and range before it gives the value back, since a file may be damaged or hostile. Objects
+declare their fields; :mod:`edgewise.model.file` writes and reads them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Json = Any
+Arrays = dict[str, NDArray]
+Sizes = dict[str, int]
+"""The lengths that the words of shapes stand for, as far as they are known."""
+
+NUMBER_KINDS: Final = "fiub"
+"""The kinds of NumPy arrays that files hold."""
+
+
+class Field(ABC):
+    """A way to hold values of one type in a file."""
+
+    @abstractmethod
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return a value as JSON, and put its arrays into `arrays`, under `name`."""
+
+    @abstractmethod
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the value that :meth:`pack` took, or raise."""
+
+
+class Array(Field):
+    """An array of numbers.
+
+    Parameters
+    ----------
+    shape : str
+        A word for each axis, such as "users k": the same word is the same length in all arrays of
+        an object. A number is that length, and ``*`` any length.
+    dtype : data type, default None
+        The exact type; None for any numbers.
+    finite : bool, default True
+        Whether real numbers must be finite.
+    below : str, default None
+        For indices: the word for the length that they must stay below.
+    least : int, default 0
+        The smallest index.
+
+    Examples
+    --------
+    >>> sizes = {"users": 2}
+    >>> Array("users k").unpack(None, "values", {"values": np.ones((2, 3))}, sizes).shape
+    (2, 3)
+    >>> sizes
+    {'users': 2, 'k': 3}
+    """
+
+    def __init__(
+        self,
+        shape: str,
+        dtype: Any = None,
+        *,
+        finite: bool = True,
+        below: str | None = None,
+        least: int = 0,
+    ) -> None:
+        self.shape = shape
+        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.finite = finite
+        self.below = below
+        self.least = least
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Set the array aside."""
+        array = np.asarray(value)
+        if array.dtype.kind not in NUMBER_KINDS:
+            raise TypeError(f"{name} is an array of {array.dtype}, which no model file can hold")
+        arrays[name] = array
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
+        """Return the array, or raise if its type, shape or values are wrong."""
+        array, words = arrays[name], self.shape.split()
+        if saved is not None:
+            raise TypeError(f"{name} must be an array, got {saved!r}")
+        if self.dtype is not None and array.dtype != self.dtype:
+            raise ValueError(f"the array {name} must be of type {self.dtype}, got {array.dtype}")
+        if array.ndim != len(words) or any(
+            not _fits(word, length, sizes) for word, length in zip(words, array.shape, strict=True)
+        ):
+            raise ValueError(f"the array {name} must have the shape ({', '.join(words)})")
+        if self.finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ValueError(f"the array {name} must be finite")
+        if self.below is not None and array.size:
+            end = sizes[self.below]
+            if array.dtype.kind not in "iu" or array.min() < self.least or array.max() >= end:
+                raise ValueError(f"the array {name} must hold indices below {end}")
+        return array
+
+
+def _fits(word: str, length: int, sizes: Sizes) -> bool:
+    if word == "*":
+        return True
+    if word.isdigit():
+        return int(word) == length
+    return sizes.setdefault(word, length) == length
+
+
+class Sparse(Field):
+    """A sparse matrix, as the three arrays of its rows."""
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Set the three arrays aside and return the shape."""
+        from scipy import sparse
+
+        matrix = sparse.csr_array(value)
+        for part in ("data", "indices", "indptr"):
+            arrays[f"{name}.{part}"] = getattr(matrix, part)
+        return list(matrix.shape)
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the matrix, or raise if its entries lie outside."""
+        from scipy import sparse
+
+        parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
+        rows, columns = (_integer(f"{name} shape", length) for length in saved)
+        matrix = sparse.csr_array(parts, shape=(rows, columns))
+        matrix.check_format(full_check=True)
+        return matrix
+
+
+class Value(Field):
+    """A string, number or flag.
+
+    Parameters
+    ----------
+    kind : type
+        str, int, float or bool.
+    check : function, default None
+        Takes the value and returns it, or raises.
+    """
+
+    def __init__(self, kind: type, check: Callable[[Any], Any] | None = None) -> None:
+        self.kind = kind
+        self.check = check
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return the value as a Python object."""
+        return self.kind(value)
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the value, or raise if it is of another type."""
+        if self.kind is float and type(saved) is int:
+            saved = float(saved)
+        if type(saved) is not self.kind:
+            raise TypeError(f"{name} must be of type {self.kind.__name__}, got {saved!r}")
+        return saved if self.check is None else self.check(saved)
+
+
+class Count(Value):
+    """An integer of at least 0."""
+
+    def __init__(self) -> None:
+        super().__init__(int, lambda value: _integer("a count", value))
+
+
+def _integer(name: str, value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{name} must be an integer of at least 0, got {value!r}")
+    return value
+
+
+def finite(value: float) -> float:
+    """Return a number, or raise if it is not finite: a check of a :class:`Value`."""
+    if not np.isfinite(value):
+        raise ValueError(f"{value!r} is not a finite number")
+    return value
+
+
+class Plain(Field):
+    """A string, number, flag or None, or lists of them."""
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return the value as JSON, or raise."""
+        value = value.item() if isinstance(value, np.generic) else value
+        if value is None or isinstance(value, (str, int, float, bool)):
+            return value
+        if isinstance(value, (list, tuple)):
+            return [self.pack(one, name, arrays) for one in value]
+        raise TypeError(f"{name} is a {type(value).__name__}, which a model file cannot hold")
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the value, or raise if it is a dict."""
+        return self.pack(saved, name, arrays)
+
+
+class Optional(Field):
+    """None, or a value of another field."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return null, or the value in a list."""
+        return None if value is None else [self.field.pack(value, name, arrays)]
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return None or the value."""
+        if saved is None:
+            return None
+        (inner,) = saved
+        return self.field.unpack(inner, name, arrays, sizes)
+
+
+class ListOf(Field):
+    """A list of values of one field; words of shapes are their own in each."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return a list."""
+        return [self.field.pack(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> list[Any]:
+        """Return a list."""
+        if not isinstance(saved, list):
+            raise TypeError(f"{name} must be a list, got {saved!r}")
+        return [
+            self.field.unpack(one, f"{name}.{i}", arrays, dict(sizes))
+            for i, one in enumerate(saved)
+        ]
+
+
+class DictOf(Field):
+    """A dict from strings, or from integers of at least 0, to values of one field."""
+
+    def __init__(self, field: Field, key: type = str) -> None:
+        self.field = field
+        self.key = key
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return a dict."""
+        return {
+            str(key): self.field.pack(one, f"{name}.{key}", arrays) for key, one in value.items()
+        }
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> dict[Any, Any]:
+        """Return a dict."""
+        if not isinstance(saved, dict):
+            raise TypeError(f"{name} must be a dict, got {saved!r}")
+        if self.key is int and not all(key.isdecimal() and key.isascii() for key in saved):
+            raise ValueError(f"the keys of {name} must be integers of at least 0")
+        return {
+            self.key(key): self.field.unpack(one, f"{name}.{key}", arrays, dict(sizes))
+            for key, one in saved.items()
+        }
+
+
+class Record(Field):
+    """An object of declared fields.
+
+    Parameters
+    ----------
+    fields : mapping from str to Field
+        The fields, in the order in which they are read.
+    make : function, default dict
+        Builds the object from keyword arguments.
+    take : function, default getattr
+        Returns the value of a field, from the object and the field's name.
+    """
+
+    def __init__(
+        self,
+        fields: Mapping[str, Field],
+        make: Callable[..., Any] = dict,
+        take: Callable[[Any, str], Any] = getattr,
+    ) -> None:
+        self.fields = fields
+        self.make = make
+        self.take = take
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return a dict."""
+        return {
+            key: field.pack(self.take(value, key), f"{name}.{key}", arrays)
+            for key, field in self.fields.items()
+        }
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the object, or raise if a field is missing or wrong."""
+        if not isinstance(saved, dict):
+            raise TypeError(f"{name} must be a dict, got {saved!r}")
+        return self.make(
+            **{
+                key: field.unpack(saved[key], f"{name}.{key}", arrays, sizes)
+                for key, field in self.fields.items()
+            }
+        )
+
+
+class Converted(Field):
+    """A value that another field holds in another form.
+
+    Parameters
+    ----------
+    field : Field
+        Holds the other form.
+    there, back : functions
+        Turn a value into the other form, and back; `back` may raise.
+    """
+
+    def __init__(
+        self, field: Field, there: Callable[[Any], Any], back: Callable[[Any], Any]
+    ) -> None:
+        self.field = field
+        self.there = there
+        self.back = back
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return the other form."""
+        return self.field.pack(self.there(value), name, arrays)
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the value."""
+        return self.back(self.field.unpack(saved, name, arrays, sizes))

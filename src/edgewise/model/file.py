@@ -1,0 +1,389 @@
+"""Model files: one format for every model, a zip of one JSON header and arrays, never pickle.
+
+Nothing in a file can name code to run. Members are stored uncompressed and their sizes are checked
+before anything is read, so that reading a file takes no more memory than it takes on disk. A model
+declares the fields of its fitted state (:mod:`edgewise.common.fields`); everything else is here.
+"""
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from edgewise.common.fields import (
+    NUMBER_KINDS,
+    Array,
+    Arrays,
+    Field,
+    Json,
+    Optional,
+    Plain,
+    Sizes,
+    Sparse,
+)
+from edgewise.common.files import PathLike, replacing
+
+FORMAT_VERSION = 1
+"""The version of the file format.
+
+To change the format once files are out in the world: raise this number, turn the header and arrays
+of the older version into the new ones in `read`, and add a file of the old version to the tests.
+"""
+
+# The classes that files may name are the public names of these packages.
+_PUBLIC = ("edgewise", "edgewise.recommend")
+# Settings of a single fit, which nobody misses in a file.
+_FOR_ONE_FIT = ("callbacks", "random_state", "verbose", "n_jobs")
+_HEADER = "model.json"
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+Header = dict[str, Any]
+
+
+class ModelFileError(ValueError):
+    """A file is not a model file, or is damaged, or comes from a newer version.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import edgewise
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "notes.txt"
+    >>> _ = path.write_text("no model")
+    >>> try:
+    ...     edgewise.load(path)
+    ... except edgewise.ModelFileError as error:
+    ...     print(str(error).split(": ")[-1])
+    File is not a zip file
+    """
+
+
+class Storable(BaseEstimator):
+    """A model that files can hold.
+
+    Its class must be a public name of the library. Parameters are stored as ``get_params`` gives
+    them, fitted attributes as `stored` declares them.
+    """
+
+    stored: ClassVar[Mapping[str, str | Field | None]] = {}
+    """Fitted attributes and their fields, beside those of base classes.
+
+    A string such as "users k" is an array of that shape, or None; the field None is an attribute
+    that files leave out.
+    """
+
+    stores_undeclared: ClassVar[bool] = False
+    """Whether files also hold attributes that end in an underscore and are not declared."""
+
+    _unsaved: list[str]
+
+    def _restored(self) -> None:
+        """Check the fitted attributes that a file held against each other, and make ready."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        arrays: Arrays = {}
+        write(path, packed(self, "", arrays), arrays)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model from a file that ``save`` wrote.
+
+    A model file holds numbers and names only: reading one never runs code from it, and a damaged or
+    hostile file gives a ModelFileError.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    model : AdaBoostMH, RankBoost, RankFusion or a recommender
+        The trained model, which predicts as the saved one did, bit for bit.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ModelFileError
+        If it is not a model file, is damaged, or comes from a newer edgewise.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import edgewise
+    >>> model = edgewise.AdaBoostMH(n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
+    >>> model.save(path)
+    >>> edgewise.load(path).predict([[1.7]])
+    array(['b'], dtype='<U1')
+    """
+    header, arrays = read(path)
+    try:
+        model = unpacked(header, "", arrays, {})
+        model._restored()
+    except Exception as error:
+        # A hostile header can make anything go wrong; nothing of it is used then.
+        raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
+    return model
+
+
+# Models
+
+
+def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[str] = ()) -> Header:
+    """Return the header of a model, and put its arrays into `arrays`, their names after `prefix`.
+
+    Fitted attributes in `leave_out` are left out.
+    """
+    name = type(model).__name__
+    if _class_named(name) is not type(model):
+        raise TypeError(f"a model file cannot hold a {name}, a class of your own")
+    parameters: Header = {}
+    unsaved: list[str] = []
+    for key, value in sorted(model.get_params(deep=False).items()):
+        try:
+            parameters[key] = _SETTING.pack(value, f"{prefix}parameters.{key}", arrays)
+        except _UnstorableError:
+            unsaved.append(key)
+    fields = _fields(type(model))
+    names = {key for key, field in fields.items() if field is not None}
+    if model.stores_undeclared:
+        names |= {key for key in vars(model) if key.endswith("_")} - fields.keys()
+    state = {
+        key: (fields.get(key) or _FOUND).pack(getattr(model, key), f"{prefix}{key}", arrays)
+        for key in sorted(names - {*leave_out})
+    }
+    return {"estimator": name, "parameters": parameters, "unsaved": unsaved, "state": state}
+
+
+def unpacked(
+    header: Header, prefix: str, arrays: Arrays, sizes: Sizes, leave_out: Collection[str] = ()
+) -> Any:
+    """Return the model of a header and arrays; its :meth:`Storable._restored` is yet to be called.
+
+    Parameters
+    ----------
+    header, arrays : dict
+        The result of :func:`packed`, with its `prefix` and `leave_out`.
+    sizes : dict from str to int
+        The lengths of shapes that are known already.
+    """
+    kind = _class_named(header["estimator"])
+    if kind is None or not issubclass(kind, Storable):
+        raise ValueError(f"unknown estimator {header['estimator']!r}")
+    unsaved = header["unsaved"]
+    if not isinstance(unsaved, list) or not all(isinstance(name, str) for name in unsaved):
+        raise TypeError("unsaved must be a list of names")
+    model = kind(
+        **{
+            key: _SETTING.unpack(value, f"{prefix}parameters.{key}", arrays, {})
+            for key, value in header["parameters"].items()
+        }
+    )
+    model._unsaved = [name for name in unsaved if name not in _FOR_ONE_FIT]
+    fields, state = _fields(kind), header["state"]
+    for key, field in fields.items():
+        if field is not None and key not in leave_out:
+            setattr(model, key, field.unpack(state[key], f"{prefix}{key}", arrays, sizes))
+    for key in state.keys() - fields.keys():
+        if not kind.stores_undeclared or not _is_fitted_name(key):
+            raise ValueError(f"{key!r} is not a fitted attribute")
+        setattr(model, key, _FOUND.unpack(state[key], f"{prefix}{key}", arrays, sizes))
+    return model
+
+
+def _fields(kind: type[Storable]) -> dict[str, Field | None]:
+    """Return the declared fields of a class and its bases, the bases first."""
+    found: dict[str, Field | None] = {}
+    for base in reversed(kind.__mro__):
+        for key, field in vars(base).get("stored", {}).items():
+            found[key] = Optional(Array(field)) if isinstance(field, str) else field
+    return found
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
+
+
+def _class_named(name: Any) -> Any:
+    """Return the public class of a name, if it is one with parameters."""
+    for package in map(import_module, _PUBLIC):
+        if isinstance(name, str) and name in package.__all__:
+            found = getattr(package, name)
+            if isinstance(found, type) and issubclass(found, BaseEstimator):
+                return found
+    return None
+
+
+class _Found(Field):
+    """A fitted attribute that is not declared: an array, a sparse matrix, or a plain value."""
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        if isinstance(value, np.ndarray):
+            return {"array": Array("*").pack(value, name, arrays)}
+        if hasattr(value, "tocsr"):
+            return {"sparse": Sparse().pack(value, name, arrays)}
+        return {"value": Plain().pack(value, name, arrays)}
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        ((kind, inner),) = saved.items()
+        if kind == "array":
+            return arrays[name]
+        field = {"sparse": Sparse(), "value": Plain()}[kind]
+        return field.unpack(inner, name, arrays, sizes)
+
+
+class _UnstorableError(TypeError):
+    """A file cannot hold a setting."""
+
+
+class _Setting(Field):
+    """A parameter: a plain value, a list, tuple or dict, an array, a learner, search or model."""
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        if isinstance(value, np.ndarray) and value.dtype.kind in NUMBER_KINDS:
+            arrays[name] = value
+            return {"array": None}
+        if hasattr(value, "tolist"):
+            value = value.tolist()
+        if value is None or isinstance(value, (str, int, float, bool)):
+            return value
+        if isinstance(value, BaseEstimator) and _class_named(type(value).__name__) is type(value):
+            chosen = sorted(value.get_params(deep=False).items())
+            parameters = {key: self.pack(one, f"{name}.{key}", arrays) for key, one in chosen}
+            return {"class": type(value).__name__, "parameters": parameters}
+        if isinstance(value, dict):
+            return {"dict": self.pack(list(value.items()), name, arrays)}
+        if isinstance(value, (set, frozenset, range)):
+            value = sorted(value, key=str)
+        if isinstance(value, (list, tuple)):
+            parts = [self.pack(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
+            return parts if isinstance(value, list) else {"tuple": parts}
+        raise _UnstorableError(f"a model file cannot hold {name}")
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        if isinstance(saved, list):
+            return [self.unpack(one, f"{name}.{i}", arrays, sizes) for i, one in enumerate(saved)]
+        if not isinstance(saved, dict):
+            return saved
+        if "class" in saved:
+            kind = _class_named(saved["class"])
+            if kind is None:
+                raise ValueError(f"unknown class {saved['class']!r}")
+            chosen = saved["parameters"].items()
+            return kind(
+                **{key: self.unpack(one, f"{name}.{key}", arrays, sizes) for key, one in chosen}
+            )
+        ((kind_of, inner),) = saved.items()
+        if kind_of == "array":
+            return arrays[name]
+        parts = self.unpack(inner, name, arrays, sizes)
+        return {"tuple": tuple, "dict": dict}[kind_of](parts)
+
+
+_FOUND = _Found()
+_SETTING = _Setting()
+
+
+# Archives
+
+
+def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
+    """Write a model file under a temporary name, then rename it.
+
+    The same header and arrays give the same bytes.
+    """
+    text = json.dumps({"format": FORMAT_VERSION, **header}, indent=1, sort_keys=True)
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
+        for name in sorted(arrays):
+            buffer = io.BytesIO()
+            np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
+
+
+def read(path: PathLike) -> tuple[Header, Arrays]:
+    """Read a model file: its header and its arrays.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model file or is damaged. Nothing of it is used then.
+    """
+    path = Path(path)
+    limit = path.stat().st_size
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            _check_members(members, limit)
+            header = json.loads(archive.read(_HEADER))
+            arrays = {
+                member.filename.removesuffix(".npy"): _array(archive.read(member))
+                for member in members
+                if member.filename != _HEADER
+            }
+    except Exception as error:
+        # A damaged or hostile file can make the readers of zip, JSON and arrays raise anything.
+        raise ModelFileError(f"{path} is not a readable edgewise model: {error}") from error
+    _check_version(path, header)
+    return header, arrays
+
+
+def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:
+    names = [member.filename for member in members]
+    if len(set(names)) != len(names) or _HEADER not in names:
+        raise ValueError(f"it must hold {_HEADER} and arrays, each once")
+    for member in members:
+        if member.filename != _HEADER and not member.filename.endswith(".npy"):
+            raise ValueError(f"unknown member {member.filename!r}")
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+            raise ValueError(f"member {member.filename!r} is compressed")
+    if sum(member.file_size for member in members) > limit:
+        raise ValueError("its members are larger than the file")
+
+
+def _array(data: bytes) -> NDArray:
+    """Read one array, after checking that the bytes hold as many items as its header says."""
+    stream = io.BytesIO(data)
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=10_000)
+    elif version == (2, 0):
+        shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream, max_header_size=10_000)
+    else:
+        raise ValueError(f"unknown array version {version}")
+    if dtype.kind not in NUMBER_KINDS or dtype.hasobject or dtype.itemsize > 8:
+        raise ValueError(f"arrays of type {dtype} are not allowed")
+    body = data[stream.tell() :]
+    size = dtype.itemsize
+    for length in shape:
+        size *= int(length)
+    if fortran or size != len(body) or any(length < 0 for length in shape):
+        raise ValueError("an array's size does not match its header")
+    return np.frombuffer(body, dtype=dtype).reshape(shape).copy()
+
+
+def _check_version(path: Path, header: Any) -> None:
+    version = header.get("format") if isinstance(header, dict) else None
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} is not a readable edgewise model: it names no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
+            "upgrade edgewise to read it"
+        )
