@@ -8,14 +8,14 @@ from _curves import Record, Results, matching, time_to
 from edgewise.plots.drawing import COLOURS, GREY, INK, PALE, empty_figure, finished, tidy
 
 PEER = "LightGBM"
-# A panel shows errors up to so many times the least: what comes before is no news.
+# A panel shows errors up to this multiple of the smallest one.
 SHOWN = 4.0
 PEER_LINES = (("-", INK), ("--", INK), (":", GREY), ("-.", GREY), ("-", PALE))
 OUR_LINES = ("-", "--", ":", "-.")
 
 
 def read(paths: list[Path], methods: list[str] | None) -> Results:
-    """Return the records of several files together; the last of a data set and method counts."""
+    """Merge the records of several files; the last one for a data set and method wins."""
     together = Results(None)
     known = {
         (record["data"], record["method"]): record
@@ -28,16 +28,16 @@ def read(paths: list[Path], methods: list[str] | None) -> Results:
 
 
 def asked(results: Results, names: list[str]) -> list[str]:
-    """Return the data sets with results, in the order asked for, those of validation last."""
+    """Return the data sets with results in the requested order, validation results last."""
     found = results.names()
     parts = [*names, *(f"{name}/validation" for name in names)]
     return [name for name in parts if name in found]
 
 
 def styles(methods: list[str]) -> dict[str, dict[str, Any]]:
-    """Return how each method is drawn: peers in black and grey, ours in colours.
+    """Return the line style of each method: other libraries in black and grey, ours in colour.
 
-    Methods that differ in what is in brackets have the same colour.
+    Methods that differ only in brackets share a colour.
     """
     peers = [method for method in methods if method.startswith(PEER)]
     ours: dict[str, list[str]] = {}
@@ -64,7 +64,7 @@ def draw(
 ) -> None:
     """Draw panels, each with a title and labelled curves, and one legend.
 
-    `measure` says for a title what is on the vertical axis.
+    `measure` maps a title to the label of the vertical axis.
     """
     drawn = styles(list(dict.fromkeys(label for curves in panels.values() for label in curves)))
     across = min(across, len(panels) + 1)
@@ -103,7 +103,7 @@ def panel(axes: Any, curves: dict[str, Record], drawn: dict[str, Any], title: st
     ticks = [tick for tick in steps if 0.95 * least <= tick <= top]
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
-    # Some panels span less than a factor of ten, and would have one label or none.
+    # Panels that span less than a factor of ten would have one label or none.
     coarse, fine = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8)
     times = [step * 10.0**ten for ten in range(-3, 4) for step in fine]
     shown = [tick for tick in times if left <= tick <= right]

@@ -38,10 +38,10 @@ from edgewise.data import Chunks, fit_encode
 
 warnings.filterwarnings("ignore", message="X does not have valid feature names")
 
-MOST = 1_000_000  # rounds: the budget ends a run before
-STEP = 1.06  # a point of a curve has so many times the rounds of the one before
+MOST = 1_000_000  # rounds: the budget ends a run earlier
+STEP = 1.06  # ratio of the rounds of neighbouring points
 WARM_UP_ROWS, WARM_UP_ROUNDS = 2000, 40
-# Fixed, so that one run is like another. By rows LightGBM is faster where columns are few or dense.
+# Fixed for repeatable runs. LightGBM is faster by rows if columns are few or dense.
 PEER = {"n_jobs": 1, "deterministic": True, "random_state": 0, "verbosity": -1}
 
 Record = dict[str, Any]
@@ -67,20 +67,20 @@ class Rows:
         return int(self.y.max()) + 1
 
     def measure(self, scores: Any) -> float:
-        """Return the error in per cent, for two classes 100 (1 - AUC)."""
+        """Return the error in per cent, or 100 (1 - AUC) for two classes."""
         if self.n_classes == 2:
             return 100 * (1 - float(roc_auc_score(self.y_test, scores)))
         return 100 * float(np.mean(scores.argmax(axis=1) != self.y_test))
 
     def validation(self) -> "Rows":
-        """Return five sixths of the training rows to train on, a sixth to measure on."""
+        """Return five sixths of the training rows for training, one sixth for testing."""
         X, X_held, y, y_held = train_test_split(
             self.X, self.y, test_size=1 / 6, random_state=0, stratify=self.y
         )
         return Rows(f"{self.name}/validation", X, y, X_held, y_held)
 
     def few(self) -> "Rows":
-        """Return rows for a warm-up: all classes, some rows of each."""
+        """Return a few rows of every class for a warm-up."""
         if self.small is not None:
             return self.small
         order = np.random.default_rng(0).permutation(len(self.y))[:WARM_UP_ROWS]
@@ -91,7 +91,7 @@ class Rows:
 
 
 def load(name: str) -> Rows | None:
-    """Return a data set, or None, said on the screen, where there is no copy of it."""
+    """Return a data set, or print that there is no copy and return None."""
     if not datasets.available(name):
         print(f"{name:10} skipped: not in $EDGEWISE_DATA nor in the cache")
         return None
@@ -101,9 +101,9 @@ def load(name: str) -> Rows | None:
 
 
 class Watch(Callback):
-    """The CPU time at the end of every round since `start`; ends a run at its budget.
+    """Record the CPU time after every round since `start`, and end a run at its budget.
 
-    The budget is for reading and rounds together, or for rounds alone.
+    The budget covers reading and rounds, or rounds alone.
     """
 
     def __init__(self, budget: float, reading: bool = True) -> None:
@@ -112,11 +112,11 @@ class Watch(Callback):
         self.marks: list[float] = []
 
     def start(self) -> None:
-        """Begin to count."""
+        """Start the clock."""
         self.began = time.process_time()
 
     def mark(self) -> bool:
-        """Note a round; return whether the budget is spent."""
+        """Record a round; return whether the budget is spent."""
         self.marks.append(time.process_time() - self.began)
         before = 0.0 if self.reading else self.ready
         return self.marks[-1] - before >= self.budget
@@ -129,14 +129,14 @@ class Watch(Callback):
 
 
 class BinnedOnce:
-    """Bins that the first run makes; later runs take them and are charged the time they took."""
+    """Bins made by the first run; later runs reuse them and are charged the time they took."""
 
     def __init__(self) -> None:
         self.binned: Any = None
         self.seconds = 0.0
 
     def charging(self, watch: Watch) -> Any:
-        """Return a context in which AdaBoostMH takes its bins from here."""
+        """Return a context in which AdaBoostMH uses these bins."""
         return patch(
             "edgewise.estimators.adaboost_mh.fit_encode", lambda *given: self.made(watch, *given)
         )
@@ -152,7 +152,7 @@ class BinnedOnce:
 
 
 def rounds_shown(n_rounds: int) -> list[int]:
-    """Return the rounds at which a curve has points, the last one included."""
+    """Return the rounds at which a curve has points, including the last."""
     shown, at = [], 1.0
     while round(at) < n_rounds:
         shown.append(round(at))
@@ -161,9 +161,9 @@ def rounds_shown(n_rounds: int) -> list[int]:
 
 
 def boosted(settings: str, rows: Rows, budget: float, reading: bool = True) -> Record:
-    """Return the curve of ``AdaBoostMH(settings)`` with so many CPU seconds to train in.
+    """Return the curve of ``AdaBoostMH(settings)`` within a budget of CPU seconds.
 
-    `reading` says whether the rows are read and binned in that time, or before.
+    `reading` tells whether that time includes reading and binning.
     """
     warm_up(settings, rows)
     watch = Watch(budget, reading)
@@ -183,7 +183,7 @@ def boosted(settings: str, rows: Rows, budget: float, reading: bool = True) -> R
 def made(settings: str, **more: Any) -> AdaBoostMH:
     """Return the classifier that the text describes.
 
-    The names in it are those of edgewise, its learners and its searches.
+    It may use the names of edgewise, its learners and its searches.
     """
     known: dict[str, Any] = {}
     for module in (edgewise.learners, edgewise.search, edgewise):
@@ -197,7 +197,7 @@ def made(settings: str, **more: Any) -> AdaBoostMH:
 
 
 def warm_up(settings: str, rows: Rows) -> None:
-    """Train on a few rows, with weights computed anew as they are in long runs only."""
+    """Train on a few rows, recomputing the weights from the scores as long runs do."""
     few, usual = rows.few(), loop.REFRESH_EVERY
     loop.REFRESH_EVERY = WARM_UP_ROUNDS // 2
     try:
@@ -209,7 +209,7 @@ def warm_up(settings: str, rows: Rows) -> None:
 def lightgbm(
     settings: str, rows: Rows, trees: int, budget: float = np.inf, reading: bool = True
 ) -> Record:
-    """Return the curve of ``LGBMClassifier(settings)`` with so many trees for each class."""
+    """Return the curve of ``LGBMClassifier(settings)`` with a number of trees per class."""
     from lightgbm import LGBMClassifier
     from lightgbm.callback import EarlyStopException
 
@@ -233,7 +233,7 @@ def lightgbm(
     model.fit(X, rows.y, categorical_feature=categorical, callbacks=[on_start, on_tree])
     shown, errors, scores = rounds_shown(len(watch.marks)), [], 0.0
     for before, t in zip([0, *shown], shown, strict=False):
-        # The trees in between alone, so that every tree is visited once.
+        # Score only the new trees, so that every tree is visited once.
         span = {"start_iteration": before, "num_iteration": t - before}
         scores = scores + model.booster_.predict(X_test, raw_score=True, **span)
         errors.append(rows.measure(scores))
@@ -241,7 +241,7 @@ def lightgbm(
 
 
 def as_array(X: Any) -> Any:
-    """Return a table that is made by columns as an array, what LightGBM takes; others as given."""
+    """Return a table made by columns as an array for LightGBM; return others unchanged."""
     return X.array() if isinstance(X, Chunks) else X
 
 
@@ -255,14 +255,14 @@ def record(rows: Rows, settings: str, watch: Watch, shown: list[int], errors: An
         "seconds": [round(float(marks[t - 1]), 4) for t in shown],
         "errors": [round(error, 4) for error in errors],
         "reading": round(watch.ready, 4),
-        # A round much slower than the median would have been compiled in.
+        # A round much slower than the median must have compiled something.
         "slowest": round(float(taken[1:].max(initial=0.0)), 4),
         "median": round(float(np.median(taken)), 6),
     }
 
 
 class Results:
-    """A file of records, one in a line; what is in it is not run again."""
+    """A file with one record per line; recorded runs are not repeated."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -271,7 +271,7 @@ class Results:
             self.records = [json.loads(line) for line in path.read_text().splitlines() if line]
 
     def add(self, data: str, method: str, run: Callable[[], Record]) -> Record:
-        """Return the record of a method on a data set, run where there is none."""
+        """Return the record of a method on a data set, running it if necessary."""
         for known in self.records:
             if (known["data"], known["method"]) == (data, method):
                 print(f"... {shown_end(known)} (from {self.path})", flush=True)
@@ -293,7 +293,7 @@ class Results:
 
 
 def shown_end(known: Record) -> str:
-    """Return how a curve ends, in words."""
+    """Describe the end of a curve."""
     return (
         f"{known['data']}, {known['method']}: {known['errors'][-1]:.2f} % (least "
         f"{min(known['errors']):.2f}) after {known['rounds'][-1]:,} rounds in "
@@ -303,13 +303,13 @@ def shown_end(known: Record) -> str:
 
 
 def error_at(known: Record, seconds: float) -> float:
-    """Return the error of the last point before a time; NaN where there is none."""
+    """Return the error at the last point before a time, or NaN."""
     before = [e for s, e in zip(known["seconds"], known["errors"], strict=True) if s <= seconds]
     return before[-1] if before else float("nan")
 
 
 def time_to(known: Record, error: float) -> float:
-    """Return when a curve first reaches an error; infinity where it never does."""
+    """Return when a curve first reaches an error, or infinity."""
     points = zip(known["seconds"], known["errors"], strict=True)
     return next((s for s, e in points if e <= error + 1e-9), float("inf"))
 
@@ -319,5 +319,5 @@ def seconds_in_words(seconds: float) -> str:
 
 
 def matching(names: Iterable[str], parts: list[str] | None) -> list[str]:
-    """Return the names that contain one of the given parts; all of them without any."""
+    """Return the names that contain one of the given parts, or all without parts."""
     return [name for name in names if not parts or any(part in name for part in parts)]

@@ -51,7 +51,7 @@ GRID = {
     "num_leaves": ("31", "15", "63"),
     "bagging_freq": ("0", "1, bagging_fraction=0.5"),
 }
-# Fewer values, for sets where it takes long.
+# Fewer values for slow sets.
 FEWER = {
     "feature_fraction": ("0.1", "0.3"),
     "learning_rate": ("0.1", "0.2", "0.3"),
@@ -61,11 +61,11 @@ FEWER = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run on a data set.
+    """The runs on a data set.
 
-    `trees` of LightGBM are as many as it needs to become flat, or as we can wait for; by rows or by
-    columns is what took it less time there. `budget` is our CPU seconds: no more than what its
-    defaults take, but for pendigits. Runs of ours end before where no loss is left to lower.
+    LightGBM gets as many `trees` as its curve needs to flatten, or as we can wait for, by rows or
+    by columns, whichever was faster. `budget` is our CPU seconds: no more than LightGBM's defaults
+    take, except on pendigits. Our runs end earlier if no loss is left to lower.
     """
 
     trees: int
@@ -77,7 +77,7 @@ class Plan:
     grid: dict[str, tuple[str, ...]] = field(default_factory=lambda: GRID)
 
     def peers(self) -> dict[str, tuple[str, int]]:
-        """Return settings and the number of trees of each run of LightGBM."""
+        """Return the settings and the number of trees of each LightGBM run."""
         runs = {DEFAULTS: ("", self.trees), "LightGBM, tuned": self.tuned, **self.more}
         return {name: (self.full(text), trees) for name, (text, trees) in runs.items()}
 
@@ -90,7 +90,7 @@ def fraction(share: float, trees: int) -> dict[str, tuple[str, int]]:
 
 
 def trees(leaves: int, rate: float, search: str, loss: str = "logistic") -> str:
-    """Return settings of trees whose leaves have real votes of their own."""
+    """Return the settings of trees with free, real leaf votes."""
     learner = f"Tree('stump', {leaves}, 'free'), votes='real'"
     return f"{learner}, loss='{loss}', learning_rate={rate}, search={search}"
 
@@ -103,7 +103,7 @@ PLANS = {
     "mnist": Plan(
         110,
         118,
-        # Our defaults, which look at all columns, are left out: another two minutes.
+        # Our defaults, which search all columns, would take another two minutes.
         {"ours, tuned": trees(32, 0.5, "Lazy(20)")},
         ("feature_fraction=0.1, learning_rate=0.3", 270),
         more=fraction(0.1, 250),
@@ -141,7 +141,7 @@ PLANS = {
     ),
 }
 
-# The points whose mean validation error counts: about the last quarter of the rounds.
+# How many last points count: about the last quarter of the rounds.
 LAST = 5
 
 OUR_CANDIDATES = [
@@ -184,7 +184,7 @@ def validated(
 
 
 def print_table(results: Results, names: list[str]) -> None:
-    """Print for each method how low it is at LightGBM's times and when it is as low."""
+    """Print each method's error at LightGBM's times, and when it reaches LightGBM's errors."""
     for name in asked(results, names):
         records = results.of(name)
         print(name)
@@ -197,7 +197,7 @@ def print_table(results: Results, names: list[str]) -> None:
 def print_rows(records: list[Record], known: Record | None, peers: list[Record]) -> None:
     """Print the rows of one data set.
 
-    The times are those of LightGBM's defaults after 100 trees, its default number, and after all.
+    The times are LightGBM's with default settings after 100 trees, its default, and after all.
     """
     times = [] if known is None else [seconds_at(known, 100), known["seconds"][-1]]
     goals = [] if known is None else [min(known["errors"])]
@@ -216,12 +216,12 @@ def print_rows(records: list[Record], known: Record | None, peers: list[Record])
 
 
 def seconds_at(record: Record, rounds: int) -> float:
-    """Return the time at a number of rounds, between points by a straight line."""
+    """Return the time at a number of rounds, interpolating linearly."""
     return float(np.interp(rounds, record["rounds"], record["seconds"]))
 
 
 def tune(name: str, rows: Rows, plan: Plan, budget: float, results: Results) -> None:
-    """Choose LightGBM's settings by the mean validation error of the last points of the budget."""
+    """Choose LightGBM's settings by the mean validation error at the end of the budget."""
     held = rows.validation()
     best = {setting: values[0] for setting, values in plan.grid.items()}
     errors: dict[str, float] = {}
@@ -239,12 +239,12 @@ def tune(name: str, rows: Rows, plan: Plan, budget: float, results: Results) -> 
 
 
 def late(record: Record) -> float:
-    """Return the mean error of the last points of a curve: what settings are chosen by."""
+    """Return the mean error of the last points of a curve, the criterion for settings."""
     return float(np.mean(record["errors"][-LAST:]))
 
 
 def print_order(records: list[Record]) -> None:
-    """Print candidates, the best first."""
+    """Print the candidates, best first."""
     for record in sorted(records, key=late):
         print(f"{late(record):7.3f} %  {record['method']}")
 
@@ -254,13 +254,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", default=list(PLANS))
-    parser.add_argument("--out", type=Path, help="the file of results")
-    parser.add_argument("--methods", nargs="+", help="only those whose names contain this")
-    parser.add_argument("--budget", type=float, help="our CPU seconds")
-    parser.add_argument("--validate", action="store_true", help="on a sixth of the training rows")
+    parser.add_argument("--out", type=Path, help="file of results")
+    parser.add_argument("--methods", nargs="+", help="run only methods whose names contain this")
+    parser.add_argument("--budget", type=float, help="CPU seconds for edgewise")
+    parser.add_argument(
+        "--validate", action="store_true", help="test on a sixth of the training rows"
+    )
     parser.add_argument("--tune", action="store_true", help="choose LightGBM's settings")
-    parser.add_argument("--ours", nargs="+", default=[], help="settings of AdaBoostMH")
-    parser.add_argument("--peer", nargs="+", default=[], help="settings of LightGBM")
+    parser.add_argument("--ours", nargs="+", default=[], help="settings of AdaBoostMH to run")
+    parser.add_argument("--peer", nargs="+", default=[], help="settings of LightGBM to run")
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS")
     parser.add_argument("--plot", type=Path, nargs="+", metavar="FILE", help="RESULTS... PICTURE")
     options = parser.parse_args()

@@ -31,14 +31,14 @@ from edgewise import datasets, fusion
 NORMS = ("min-max", "max", "sum", "zmuv", "rank")
 REPEATS = 2
 TOP = 1000.0
-# How many of the lists that return most are compared by themselves.
+# The number of longest lists compared by themselves.
 FULLEST = 12
 
 Method = tuple[Callable[..., Any], dict[str, Any], float]
 
 
 def pairs_of_methods() -> dict[str, Method]:
-    """Return our function, the options of `ranx.fuse`, and what its scores are multiplied by."""
+    """Return our function, the options of `ranx.fuse`, and the factor for ranx's scores."""
     both: dict[str, Method] = {
         "borda": (fusion.borda, {"method": "bordafuse", "norm": None}, 1.0),
         "condorcet": (fusion.condorcet, {"method": "condorcet", "norm": None}, 1.0),
@@ -59,7 +59,7 @@ def pairs_of_methods() -> dict[str, Method]:
 
 
 def rules_of_kantor(n_lists: int) -> dict[str, Method]:
-    """Return the same for the methods that take ranks as scores."""
+    """Return the same for methods on ranks."""
     named = {
         "minimum_rank": ("max", 1.0),
         "maximum_rank": ("min", 1.0),
@@ -77,7 +77,7 @@ def rules_of_kantor(n_lists: int) -> dict[str, Method]:
 
 
 def ranx_runs(ranx: Any, lists: fusion.RankedLists, scores: np.ndarray) -> list[Any]:
-    """Return one run for each list, with the rows' numbers as documents."""
+    """Return one run per list, with row numbers as documents."""
     runs = []
     for j in range(lists.n_lists):
         run: dict[str, dict[str, float]] = {str(q): {} for q in lists.queries.ids}
@@ -88,7 +88,7 @@ def ranx_runs(ranx: Any, lists: fusion.RankedLists, scores: np.ndarray) -> list[
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the least CPU milliseconds of some calls after the first, and the result."""
+    """Return the least CPU milliseconds of several calls after the first, and the result."""
     call()
     times = []
     for _ in range(REPEATS):
@@ -99,7 +99,7 @@ def timed(call: Callable[[], Any]) -> tuple[float, Any]:
 
 
 def agreement(ours: np.ndarray, run: Any, codes: np.ndarray, factor: float) -> tuple[float, float]:
-    """Return the largest difference of scores, and the share of pairs in the same order."""
+    """Return the largest score difference and the share of pairs in the same order."""
     theirs = np.full(len(ours), np.nan)
     for found in run.run.values():
         for row, score in found.items():
@@ -141,9 +141,9 @@ def compare_methods(
 
 
 def fullest(positions: np.ndarray, qid: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lists that return most, for the queries where each returns two or more.
+    """Return the longest lists, for the queries where each has two documents or more.
 
-    Documents that none of them returns are left out, as ranx knows nothing of them.
+    Documents that none of them returns are left out, as ranx does not know them.
     """
     lists = fusion.RankedLists(positions, qid)
     several = lists.n_returned() >= 2

@@ -46,7 +46,7 @@ REFERENCE = {
 
 
 class Rounds(Callback):
-    """The CPU time and the searches so far at the end of every round."""
+    """Record CPU time and searches after every round."""
 
     def __init__(self) -> None:
         self.searches, self.rows = 0, 0.0
@@ -67,13 +67,13 @@ class Rounds(Callback):
             self.rows += n_rows / problem.n_rows
 
     def a_round(self) -> tuple[float, float, float]:
-        """Return the median milliseconds and the mean searches and rows of a round."""
+        """Return the median milliseconds, and the mean searches and rows, of a round."""
         taken = np.diff(np.array(self.marks[WARM_UP:]), axis=0)
         return 1e3 * float(np.median(taken[:, 0])), *taken[:, 1:].mean(axis=0).tolist()
 
 
 def counted(learner: Learner, n_rounds: int, X: Any, y: Any) -> tuple[AdaBoostMH, Rounds]:
-    """Train a model; return it with what its rounds took."""
+    """Train a model; return it with the record of its rounds."""
     rounds, plain = Rounds(), NumbaBackend.search
 
     def search(self: Any, columns: Any, problem: Any, *settings: Any, **named: Any) -> Any:

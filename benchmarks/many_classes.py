@@ -21,19 +21,19 @@ from edgewise.boosting import Run
 
 
 class Clock(Callback):
-    """Notes the CPU time after every round."""
+    """Record the CPU time after every round."""
 
     def on_start(self, run: Run) -> None:
-        """Begin."""
+        """Start the clock."""
         self.times = [time.process_time()]
 
     def on_round(self, run: Run) -> None:
-        """Note the time."""
+        """Record the time."""
         self.times.append(time.process_time())
 
 
 def blobs(n_classes: int, n_rows: int, n_columns: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows around one point for each class, and their classes."""
+    """Return rows scattered around one point per class, and their classes."""
     points = np.random.default_rng(0).normal(size=(n_classes, n_columns))
     rng = np.random.default_rng([1, seed])
     y = rng.permutation(np.arange(n_rows) % n_classes)

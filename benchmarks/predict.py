@@ -49,7 +49,7 @@ def continuous() -> tuple[np.ndarray, np.ndarray]:
 def cpu_ms(call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
     """Return the median CPU milliseconds of a call, over about a second of calls, and its result.
 
-    The first call may compile kernels and is left out, unless it takes long by itself.
+    The first call may compile kernels and does not count, unless it takes long by itself.
     """
     times: list[float] = []
     while sum(times[1:]) < SECONDS and sum(times) < 10 * SECONDS:
@@ -68,14 +68,14 @@ def show(name: str, milliseconds: float, reference: float, note: str) -> None:
 
 
 def halves(name: str, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return rows to train on, their classes, rows to predict, and theirs."""
+    """Return training rows with their classes, and test rows with theirs."""
     X = np.ascontiguousarray(X, dtype=np.float64)
     print(f"{name}: predict {ROWS:,} rows of {X.shape[1]} columns, {len(np.unique(y))} classes")
     return X[ROWS:], y[ROWS:], X[:ROWS], y[:ROWS]
 
 
 def measure_edgewise(X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray) -> float:
-    """Measure models of more and more rounds and return the time of the smallest."""
+    """Time models of growing size and return the time of the smallest."""
     model = AdaBoostMH(learner=Stump(), warm_start=True)
     first = None
     for n_rounds in ROUNDS:
@@ -94,7 +94,7 @@ def measure_edgewise(X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.n
 def measure_products(
     X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, reference: float
 ) -> float:
-    """Measure a model of products and return its time."""
+    """Time a model of products."""
     model = AdaBoostMH(learner=Product(Stump(), 3), n_rounds=PRODUCT_ROUNDS).fit(X, y)
     once = terms = model.terms_
     for _ in range(PRODUCT_COPIES - 1):
@@ -109,7 +109,7 @@ def measure_products(
 def measure_lightgbm(
     X: np.ndarray, y: np.ndarray, rows: np.ndarray, truth: np.ndarray, reference: float
 ) -> float | None:
-    """Measure LightGBM and return the time of its largest model."""
+    """Time LightGBM and return the time of its largest model."""
     try:
         from lightgbm import LGBMClassifier
     except ImportError:
@@ -139,7 +139,7 @@ def measure_sklearn(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sklearn", action="store_true", help="HistGradientBoosting as well")
+    parser.add_argument("--sklearn", action="store_true", help="time HistGradientBoosting too")
     options = parser.parse_args()
     task = halves(*letter_like())
     reference = measure_edgewise(*task)

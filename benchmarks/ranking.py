@@ -36,16 +36,16 @@ import numpy as np
 
 from edgewise import Callback, RankBoost, datasets
 
-# That queries of one grade have no pairs is known of MQ2008.
+# MQ2008 has queries of one grade; no need to warn.
 logging.getLogger("edgewise").setLevel(logging.ERROR)
 
 FEATURES = (17, 34, 68, 136)
-# The most bins of a column: the default, which is 65,535 for few rows and 1,024 for many; and two.
+# max_bins: the default (65,535 for few rows, 1,024 for many) and two others.
 DEFAULT, MOST, LEAST = None, 65535, 256
 # Rounds by the number of rows.
 ROUNDS = {10_000: 60, 100_000: 30, 1_000_000: 15}
 WARM_UP = 3
-# What shares of the documents have the grades 1 to 4; the others have 0.
+# The shares of documents with grades 1 to 4; the rest have 0.
 GRADES = (0.25, 0.12, 0.06, 0.02)
 
 SPEED: dict[str, dict[str, Any]] = {
@@ -62,7 +62,7 @@ Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class RoundTimes(Callback):
-    """The CPU time at the end of every round."""
+    """Record the CPU time after every round."""
 
     def on_start(self, run: Any) -> None:
         self.times = [time.process_time()]
@@ -74,8 +74,8 @@ class RoundTimes(Callback):
 def generated(rows: int, features: int, kind: str) -> Columns:
     """Return documents, grades and queries.
 
-    A third of the features know something of the grades, another third are small counts. The lists
-    have 50 to 150 documents, or there is one; of kind "continuous" all grades differ.
+    A third of the features correlate with the grades, another third are small counts. The lists
+    have 50 to 150 documents, or there is one list; with "continuous" all grades differ.
     """
     rng = np.random.default_rng(0)
     worth = rng.normal(size=rows).astype(np.float32)
@@ -99,12 +99,12 @@ def generated(rows: int, features: int, kind: str) -> Columns:
 
 
 def mebibytes() -> float:
-    """Return the peak of memory so far."""
+    """Return the peak memory so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def point(rows: int, features: int, max_bins: int | None, kind: str, rounds: int) -> dict[str, Any]:
-    """Train once and return what it took."""
+    """Train once; return time and memory."""
     RankBoost(n_rounds=2, max_bins=max_bins).fit(*generated(1000, features, kind))
     X, y, qid = generated(rows, features, kind)
     before, clock = mebibytes(), RoundTimes()
@@ -124,7 +124,7 @@ def point(rows: int, features: int, max_bins: int | None, kind: str, rounds: int
 
 
 def in_child(*settings: Any) -> dict[str, Any]:
-    """Return a point measured in new processes, whose memory has seen nothing else."""
+    """Measure a point in new processes, so that memory starts clean."""
     command = [sys.executable, str(Path(__file__)), "--point", json.dumps(settings)]
     runs = [
         json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
@@ -150,7 +150,7 @@ def header(title: str) -> None:
 
 
 def ratios(new: dict[str, Any], old: dict[str, Any]) -> str:
-    """Say how many times as much a point takes as the one before."""
+    """Return the growth from one point to the next."""
     return ", ".join(f"{new[k] / old[k]:.1f} x {k}" for k in ("ms", "binning", "above"))
 
 
@@ -181,7 +181,7 @@ def lists(quick: bool) -> None:
 
 
 def fits(part: Any, rounds: int) -> dict[str, Callable[[], Any]]:
-    """Return what to time, by title."""
+    """Return the fits to time, by title."""
     import lightgbm
 
     _, starts, counts = np.unique(part.qid, return_index=True, return_counts=True)
@@ -228,7 +228,7 @@ PARTS = {"growth": growth, "lists": lists, "speed": speed}
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", default=list(PARTS))
-    parser.add_argument("--quick", action="store_true", help="no point with 10^6 rows")
+    parser.add_argument("--quick", action="store_true", help="leave out the points with 10^6 rows")
     parser.add_argument("--point", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:

@@ -50,11 +50,11 @@ from edgewise import Ratings, datasets, recommend
 from recommend_peers import LENGTH, NOTHING, Answer, Part, timed
 
 LIKED = 4
-# The ways in which a model may have levels of its own: the median, and the likeliest.
+# A model's own levels: the median and the most likely one.
 LEVELS = ("level", "mode")
 SHARES = (0.1, 0.3, 1.0)
 PEERS = ("surprise", "cornac", "implicit")
-# What time and memory are measured of as the data grows.
+# The models timed as the data grows.
 GROWING = (
     "BoostedFactorization",
     "BoostedFactorization, signs",
@@ -71,7 +71,7 @@ COLUMNS = ("RMSE", "MAE", "one-zero", "NDCG@10", "fit s", "predict s")
 
 
 def judged(part: Part, answer: Answer) -> tuple[float, ...]:
-    """Return what `COLUMNS` names; NaN for what the model does not say."""
+    """Return the values of `COLUMNS`, NaN where the model predicts nothing."""
     y, errors = part.test_values, (np.nan,) * 3
     if len(answer.ratings):
         low, high = part.values.min(), part.values.max()
@@ -94,7 +94,7 @@ def gain(part: Part, lists: np.ndarray) -> float:
     liked[part.test_users[high], part.test_items[high]] = True
     liked = liked[part.asked]
     discounts = 1 / np.log2(np.arange(2, LENGTH + 2))
-    # An empty place is -1: the last column, which nobody likes.
+    # An empty place is -1, the last column, which is never relevant.
     found = np.take_along_axis(liked, lists, axis=1) @ discounts
     best = np.concatenate([[0], np.cumsum(discounts)])[np.minimum(liked.sum(axis=1), LENGTH)]
     return float(np.mean(found[best > 0] / best[best > 0]))
@@ -138,7 +138,7 @@ def ours() -> dict[str, Callable[[], Any]]:
 def our_answer(part: Part, train: Any, make: Callable[[], Any]) -> Answer:
     users, items = train.user_ids.values, train.item_ids.values
     pairs, asked = (users[part.test_users], items[part.test_items]), users[part.asked]
-    # For a start, so that compiled code is there.
+    # Compile first.
     warm = make().fit(train.take(np.arange(0, len(train), 10)))
     warm.predict(users[train.users[:10]], items[train.items[:10]])
     rates = warm.predicts == "rating"
@@ -146,7 +146,7 @@ def our_answer(part: Part, train: Any, make: Callable[[], Any]) -> Answer:
     def predict(model: Any) -> Any:
         return model.predict(*pairs, unknown="mean") if rates else model.recommend(asked, LENGTH)
 
-    # What is taken anew has not sorted its ratings by item yet.
+    # A fresh copy has not sorted its ratings by item yet.
     everything = np.arange(len(train))
     fit, taken, model, found = timed(
         lambda data: make().fit(data), predict, lambda: train.take(everything)
@@ -161,7 +161,7 @@ def our_answer(part: Part, train: Any, make: Callable[[], Any]) -> Answer:
 
 
 def peer_answers(options: argparse.Namespace, name: str, part: Part) -> dict[str, Answer] | None:
-    """Return the answers of a peer's models by title; None where it is not installed."""
+    """Return the predictions of a library's models by title, or None if it is not installed."""
     script = str(Path(__file__).with_name("recommend_peers.py"))
     with tempfile.TemporaryDirectory() as folder:
         given, wanted = str(Path(folder, "fold.npz")), Path(folder, "answers.npz")
@@ -185,7 +185,7 @@ def part_of(train: Any, test: Any) -> Part:
 
 
 def rows_of(options: argparse.Namespace, fold: Any) -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield the rows of one fold by title; an empty one for a peer that is not there."""
+    """Yield the rows of one fold by title, empty for a library that is not installed."""
     part = part_of(*fold)
     for title, make in ours().items():
         if options.only in title:
@@ -223,19 +223,19 @@ def table(options: argparse.Namespace) -> None:
 
 
 def memory(word: str) -> float:
-    """Return what the system says of this process's memory in MiB; NaN where it does not."""
+    """Return a memory figure of this process in MiB, or NaN if the system has none."""
     status = Path("/proc/self/status")
     found = re.search(rf"{word}:\s+(\d+)", status.read_text()) if status.exists() else None
     return int(found[1]) / 1024 if found else np.nan
 
 
 def point(title: str, path: str) -> dict[str, float]:
-    """Fit once and return what it took."""
+    """Fit once; return time and memory."""
     with np.load(path) as stored:
         ratings = Ratings.from_arrays(stored["users"], stored["items"], stored["values"])
     make = ours()[title]
     make().fit(ratings.take(np.arange(0, len(ratings), 100)))
-    # The peak of a child may be that of its parent (getrusage), and reading has one of its own.
+    # getrusage may report the parent's peak, and reading has a peak of its own.
     refs = Path("/proc/self/clear_refs")
     if refs.exists():
         refs.write_text("5")
@@ -278,7 +278,7 @@ def show(title: str, found: dict[str, float], note: str) -> None:
 
 
 def ratios(new: dict[str, float], old: dict[str, float]) -> str:
-    """Say how many times as much a point takes as the one before."""
+    """Return the growth from one point to the next."""
     return ", ".join(f"{new[key] / old[key]:.1f} x {key}" for key in ("n", "seconds", "above"))
 
 
@@ -289,8 +289,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("parts", nargs="*", default=list(PARTS))
     parser.add_argument("--folds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
-    parser.add_argument("--peers", default=sys.executable, help="an interpreter that has them")
-    parser.add_argument("--only", default="", help="a word of the rows to take")
+    parser.add_argument(
+        "--peers", default=sys.executable, help="interpreter with the other libraries"
+    )
+    parser.add_argument("--only", default="", help="run only rows that contain this word")
     parser.add_argument("--point", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:

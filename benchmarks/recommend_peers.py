@@ -23,7 +23,7 @@ REPEATS, LONG = 3, 2.0
 
 
 class Part(NamedTuple):
-    """A fold, in indices of the catalogue."""
+    """A fold, as indices into the catalogue."""
 
     users: np.ndarray
     items: np.ndarray
@@ -35,18 +35,18 @@ class Part(NamedTuple):
 
     @property
     def asked(self) -> np.ndarray:
-        """The users in the test."""
+        """The test users."""
         return np.unique(self.test_users)
 
     @property
     def seen(self) -> np.ndarray:
-        """Which items each user rated in training."""
+        """The items each user rated in training."""
         seen = np.zeros(self.shape, dtype=bool)
         seen[self.users, self.items] = True
         return seen
 
     def filled(self, predictions: np.ndarray) -> np.ndarray:
-        """Return predictions, with the users' means where an item has no training rating."""
+        """Return predictions, with the user's mean for items without training ratings."""
         count = np.bincount(self.users, minlength=self.shape[0])
         sums = np.bincount(self.users, self.values, minlength=self.shape[0])
         means = np.where(count > 0, sums / np.maximum(count, 1), self.values.mean())
@@ -55,10 +55,10 @@ class Part(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a model says of a fold: what it does not say is empty.
+    """The predictions of a model on a fold; missing kinds are empty.
 
-    `levels` has a row for each way in which a model has levels of its own, and `lists` one for each
-    user that is asked for, with -1 where a list is short.
+    `levels` has one row per kind of level the model predicts, `lists` one per
+    test user, padded with -1.
     """
 
     fit: float
@@ -74,7 +74,7 @@ NOTHING = np.zeros(0)
 def timed(
     fit: Callable[[Any], Any], predict: Callable[[Any], Any], fresh: Callable[[], Any]
 ) -> tuple[float, float, Any, Any]:
-    """Return the CPU seconds of a fit and of predictions, the model, and what it predicts."""
+    """Return the CPU seconds of fitting and predicting, the model and its predictions."""
     fits, predictions = [], []
     for _ in range(REPEATS):
         data, start = fresh(), time.process_time()
@@ -142,7 +142,7 @@ def cornac(part: Part, word: str) -> Iterator[tuple[str, Answer]]:
     }
     columns = (part.users, part.items, part.values)
     data = Dataset.from_uir(list(zip(*(column.tolist() for column in columns), strict=True)))
-    # Its scores stand in the order in which it first met the items.
+    # Scores are in the order in which the library first met the items.
     items = np.fromiter(data.iid_map, dtype=np.intp)
 
     def scores(model: Any) -> np.ndarray:
@@ -195,7 +195,7 @@ def main(name: str, given: str, answers: str, word: str = "") -> None:
         return
     with np.load(given) as stored:
         part = Part(**stored)
-    # Surprise prints what it does.
+    # Surprise prints its progress.
     shown, sys.stdout = sys.stdout, sys.stderr
     found = dict(LIBRARIES[name](part, word))
     sys.stdout = shown

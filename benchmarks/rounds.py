@@ -21,13 +21,13 @@ from numba import njit
 from edgewise import AdaBoostMH, Callback, datasets
 from edgewise.learners import Stump
 
-# Milliseconds a round of MultiBoost's SingleStumpLearner, and the speed-up asked for.
+# Milliseconds per round of MultiBoost's SingleStumpLearner, and the target speed-up.
 REFERENCE = {"letter": (80.0, 40), "pendigits": (9.0, 20), "mnist": (4200.0, 40)}
 ROUNDS = {"letter": 600, "pendigits": 2000, "mnist": 60}
 
 
 class RoundTimes(Callback):
-    """The CPU time at the end of every round."""
+    """Record the CPU time after every round."""
 
     def on_start(self, run):
         self.times = [time.process_time()]
@@ -60,7 +60,7 @@ def plain_scan(order, values, signed, edges, best):
 
 
 def time_plain_scan(X, y, columns: int = 32) -> float:
-    """Return the milliseconds of one plain scan of all columns, from that of some."""
+    """Return the milliseconds of a plain scan of all columns, extrapolated from some."""
     classes, codes = np.unique(y, return_inverse=True)
     signed = np.full((len(y), len(classes)), -0.5 / (len(y) * (len(classes) - 1)))
     signed[np.arange(len(y)), codes] = 0.5 / len(y)

@@ -51,7 +51,7 @@ LEARNERS = {"stump": "'stump'", "product": "Product('stump', 3)", "tree": "Tree(
 
 @dataclass(frozen=True)
 class Plan:
-    """What is run on a data set: CPU seconds of rounds, columns looked at, settings."""
+    """The runs on a data set: CPU seconds of rounds, columns per pull, settings."""
 
     full: float
     others: float
@@ -60,7 +60,7 @@ class Plan:
     settings: str = ""
 
     def searches(self) -> list[str]:
-        """Return the searches that are compared, as text."""
+        """Return the searches to compare, as text."""
         k = self.columns
         return [FULL, f"Lazy({k})", f"UCB({k}, 'relative', 0.2)", f"Exp3P({k})", THOMPSON.format(k)]
 
@@ -85,7 +85,7 @@ SMALL = {"n_rows": 2000, "n_columns": 1500, "n_test": 0}
 
 
 def wide(n_rows: int, n_columns: int) -> Rows:
-    """Return the generated task, made by columns as it is read, with a small one to warm up on."""
+    """Return the generated task, made by columns while it is read, and a small one to warm up."""
     small = wide_rows(**SMALL)
     return replace(wide_rows(n_rows, n_columns, TESTED), small=small, bins=BinnedOnce())
 
@@ -107,7 +107,7 @@ def n_categorical(n_columns: int) -> int:
 
 
 def categorical(rows: Rows) -> str:
-    """Return the numbers of the categorical columns for LightGBM, as text; nothing without any."""
+    """Return the numbers of the categorical columns for LightGBM as text, empty without any."""
     if rows.name != "wide":
         return ""
     n_columns = rows.X.shape[1]
@@ -120,7 +120,7 @@ def run(name: str, rows: Rows, options: Any, results: Results) -> None:
     for kind, text in LEARNERS.items():
         for search in options.searches or plan.searches():
             budget = options.budget or (plan.full if search == FULL else plan.others)
-            # It is in none of the papers: one learner will do.
+            # Not in the papers: one learner is enough.
             if options.searches or kind == "tree" or search != THOMPSON.format(plan.columns):
                 settings = f"{text}, search={search}{plan.settings}"
                 methods[f"{kind}, {search}"] = partial(boosted, settings, rows, budget, False)
@@ -151,7 +151,7 @@ def panels(results: Results, names: list[str]) -> dict[str, dict[str, Record]]:
 
 
 def print_table(shown: dict[str, dict[str, Record]]) -> None:
-    """Print when each search is as low as Exhaustive at its end."""
+    """Print when each search reaches Exhaustive's final error."""
     for title, curves in shown.items():
         full = curves.get(FULL)
         width = max(map(len, curves))
@@ -171,12 +171,12 @@ def print_table(shown: dict[str, dict[str, Record]]) -> None:
 
 
 def spans(full: Record) -> list[float]:
-    """Return a tenth and a third of the seconds that Exhaustive's rounds took."""
+    """Return a tenth and a third of the seconds of Exhaustive's rounds."""
     return [part * (full["seconds"][-1] - full["reading"]) for part in (1 / 10, 1 / 3)]
 
 
 def against(record: Record, full: Record) -> str:
-    """Return the columns of a table that compare a curve with Exhaustive's."""
+    """Return the table columns that compare a curve with Exhaustive's."""
     times = (record["reading"] + span for span in spans(full))
     text = "".join(f"{error_at(record, time):10.2f}" for time in times)
     for goal in (full["errors"][-1], min(full["errors"])):
@@ -192,12 +192,12 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", default=list(PLANS))
-    parser.add_argument("--out", type=Path, help="the file of results")
-    parser.add_argument("--methods", nargs="+", help="only those whose names contain this")
-    parser.add_argument("--searches", nargs="+", help="instead of those of this file")
-    parser.add_argument("--budget", type=float, help="CPU seconds of rounds of every run")
-    parser.add_argument("--rows", type=int, default=50_000, help="of the wide task")
-    parser.add_argument("--columns", type=int, default=15_000, help="of the wide task")
+    parser.add_argument("--out", type=Path, help="file of results")
+    parser.add_argument("--methods", nargs="+", help="run only methods whose names contain this")
+    parser.add_argument("--searches", nargs="+", help="searches to run instead of the default ones")
+    parser.add_argument("--budget", type=float, help="CPU seconds of rounds per run")
+    parser.add_argument("--rows", type=int, default=50_000, help="size of the wide task")
+    parser.add_argument("--columns", type=int, default=15_000, help="size of the wide task")
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS")
     parser.add_argument("--plot", type=Path, nargs="+", metavar="FILE", help="RESULTS... PICTURE")
     options = parser.parse_args()

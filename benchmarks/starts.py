@@ -40,7 +40,7 @@ SETS = (
 
 
 class Some(Indicator):
-    """A subset indicator with some of the informed starts, one letter for each.
+    """A subset indicator with some of the informed starts, one letter each.
 
     c is the constant, s the best selectors, v the leading singular vector.
     """
@@ -76,7 +76,7 @@ SETTINGS = {
 
 
 class SideBySide(Best):
-    """The best of several learners, with the edge and the CPU time of each put on record."""
+    """The best of several learners, recording the edge and CPU time of each."""
 
     record: ClassVar[list[tuple[list[float], list[float]]]]
 
@@ -91,7 +91,7 @@ class SideBySide(Best):
 
 
 def rows_of(name: str) -> tuple[Any, ...]:
-    """Return training rows and classes, test rows and classes; all columns are categorical."""
+    """Return training and test rows with their classes; all columns are categorical."""
     if name.startswith("rank"):
         return halved(*generated(int(name.split()[1])))
     name, *target = name.split()
@@ -109,7 +109,7 @@ def rows_of(name: str) -> tuple[Any, ...]:
 
 
 def numbered(X: Any) -> np.ndarray:
-    """Return categories as numbers, which are read much faster."""
+    """Return categories as numbers, which read much faster."""
     codes = np.stack([X[column].cat.codes.to_numpy() for column in X], axis=1)
     return np.where(codes < 0, np.nan, codes)
 

@@ -19,18 +19,18 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_iris
 
-# Seconds of CPU time beyond what the step is compared with.
+# CPU seconds beyond the reference step.
 IMPORT_TARGET = 0.1
 FIT_TARGET = 0.5
 
-# Another number of threads must not change what is measured.
+# Fix the number of threads.
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def cpu_seconds(steps: list[str]) -> tuple[list[float], float, bool]:
     """Run steps in a fresh process.
 
-    Returns the CPU time of each step, that of the whole process, and whether Numba was loaded.
+    Returns the CPU time of each step and of the whole process, and whether Numba was loaded.
     """
     lines = ["from time import process_time as _now", "_marks = [_now()]"]
     for step in steps:
@@ -68,7 +68,7 @@ def main() -> int:
         path = Path(folder) / "iris.npz"
         X, y = load_iris(return_X_y=True)
         np.savez(path, X=X, y=y)
-        # Reading the rows is no part of the fit: it is done with the first import.
+        # Read the rows with the first import, not as part of the fit.
         before = (
             f"import sklearn.ensemble\nimport numpy\niris = numpy.load({str(path)!r})\n"
             "X, y = iris['X'], iris['y']"
@@ -84,7 +84,7 @@ def main() -> int:
         }
         for steps in programs.values():
             cpu_seconds(steps)  # bytecode and disk caches
-        # The programs take turns, so that a busy spell of the machine falls on all of them.
+        # The programs take turns, so a busy spell of the machine affects all of them.
         runs = [
             {name: cpu_seconds(steps) for name, steps in programs.items()}
             for _ in range(options.repeats)

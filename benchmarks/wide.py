@@ -29,14 +29,14 @@ from edgewise.data import fit_encode
 
 ROUNDS = 8000
 LEARNERS = {"stump": "stump", "product": Product(n_terms=3), "tree": Tree(max_leaf_nodes=8)}
-# Minutes for 8,000 rounds: a tenth of what Kégl and Busa-Fekete 2009b states.
+# Minutes for 8,000 rounds: a tenth of those in Kégl and Busa-Fekete 2009b.
 WANTED = {"stump": 27.4, "product": 45.6, "tree": 38.4}
 CATEGORICAL_SHARE = 260 / 15_000
 INFORMATIVE_SHARE = 300 / 15_000
 
 
 class RoundTimes(Callback):
-    """The time at the end of every round."""
+    """Record the time after every round."""
 
     def on_start(self, run):
         self.times = [time.perf_counter()]
@@ -46,12 +46,12 @@ class RoundTimes(Callback):
 
 
 def peak() -> float:
-    """Return the most memory that the process has had, in GiB."""
+    """Return the peak memory of the process in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def make(options) -> datasets.WideTask:
-    """Make the task, all of it in proportion where fewer columns are asked for."""
+    """Make the task, scaled in proportion to the number of columns."""
     n_categorical = round(CATEGORICAL_SHARE * options.columns)
     informative = max(10, round(INFORMATIVE_SHARE * options.columns))
     started = time.perf_counter()
@@ -76,7 +76,7 @@ def make(options) -> datasets.WideTask:
 
 
 def measure_bins(task, n_jobs: int) -> None:
-    """Time the making of all columns alone, and then with their bins and codes."""
+    """Time the generation of all columns alone, and then with binning."""
     started, cpu = time.perf_counter(), time.process_time()
     for _ in task.X_train.columns():
         pass
@@ -130,7 +130,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--learners", nargs="*", choices=LEARNERS, default=list(LEARNERS))
-    parser.add_argument("--search", default="UCB(50)", help="as one would write it in Python")
+    parser.add_argument("--search", default="UCB(50)", help="search, as a Python expression")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--rows", type=int, default=50_000)
     parser.add_argument("--test", type=int, default=10_000)
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--verbose", type=int, default=0)
-    parser.add_argument("--bins", action="store_true", help="time the bins alone as well")
+    parser.add_argument("--bins", action="store_true", help="time binning alone too")
     options = parser.parse_args()
     task = make(options)
     if options.bins:

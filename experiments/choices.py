@@ -27,12 +27,12 @@ ROUNDS = 300
 
 
 class LiteralProduct(Product):
-    """Two terms, each with real votes of its own, which are multiplied."""
+    """Two terms whose real votes are multiplied."""
 
     accepted, rounds = 0, 0
 
     def find(self, round: Round) -> Found | None:
-        """Return the product if its energy is lower than that of its first term, else that term."""
+        """Return the product if its energy is below that of its first term, else the term."""
         first = self.base_.find(round)
         if first is None:
             return None
@@ -40,9 +40,9 @@ class LiteralProduct(Product):
         cls.rounds += 1
         masses = round.problem.signed_masses.astype(float)
         votes = half_log_odds(first.score_edges, masses)
-        problem = round.kernels.flip(round.problem, first.rule.signs(round.table))
+        problem = round.backend.flip(round.problem, first.rule.signs(round.table))
         second = self.base_.find(round.on(problem))
-        round.kernels.release(problem)
+        round.backend.release(problem)
         if second is None:
             return first
         both = votes * np.sign(first.score_edges) * half_log_odds(second.score_edges, masses)

@@ -31,7 +31,7 @@ import numpy as np
 
 from edgewise import RankFusion, datasets, fusion, metrics
 
-# That queries of one grade have no pairs is known of these sets.
+# These sets have queries of one grade; no need to warn.
 logging.getLogger("edgewise").setLevel(logging.ERROR)
 
 NAMES = ("mq2008_agg", "mq2007_agg")
@@ -61,7 +61,7 @@ class Part(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """Scores of the test part; validation MAP and round, NaN where there is none; CPU seconds."""
+    """Test scores, validation MAP and round (or NaN), and CPU seconds."""
 
     scores: np.ndarray
     valid: float
@@ -73,7 +73,7 @@ Method = Callable[[list[Part], int], Fused]
 
 
 def boosted(settings: dict[str, Any]) -> Method:
-    """Return what trains RankFusion, with at most so many rounds."""
+    """Return a function that trains RankFusion for a number of rounds."""
 
     def train(parts: list[Part], n_rounds: int) -> Fused:
         model = RankFusion(
@@ -90,7 +90,7 @@ def boosted(settings: dict[str, Any]) -> Method:
 
 
 def single(chosen_on: int) -> Method:
-    """Return what takes the list with the best MAP on a part of the fold."""
+    """Return a function that picks the list with the best MAP on a part of the fold."""
 
     def choose(parts: list[Part], _: int) -> Fused:
         start = time.process_time()
@@ -120,7 +120,7 @@ def precision(part: Part, scores: np.ndarray) -> float:
 
 
 def methods() -> dict[str, Method]:
-    """Return what to measure, by title."""
+    """Return the methods by title."""
     found = {title: boosted(settings) for title, settings in OURS.items()}
     found[ON_TRAIN], found[ON_TEST] = single(0), single(2)
     return found | {name: untrained(name) for name in fusion.FUSIONS}
@@ -157,9 +157,9 @@ def measure(name: str, folds: list[list[Part]], chosen: dict[str, Method], n_rou
 
 
 def compare(name: str, precisions: dict[str, np.ndarray]) -> None:
-    """Print whether RankFusion differs by more than chance from single lists and the best method.
+    """Test RankFusion against single lists and against the best untrained method.
 
-    The best of those that learn nothing, by MAP on the test queries themselves.
+    That method is chosen by MAP on the test queries themselves.
     """
     untaught = [title for title in precisions if title in fusion.FUSIONS]
     best = sorted(untaught, key=lambda title: precisions[title].mean())[-1:]
@@ -187,8 +187,8 @@ def show(name: str, title: str, row: np.ndarray, n_folds: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", default=list(NAMES))
-    parser.add_argument("--quick", action="store_true", help="one fold, 100 rounds")
-    parser.add_argument("--only", action="append", help="rows whose title has this in it")
+    parser.add_argument("--quick", action="store_true", help="run one fold with 100 rounds")
+    parser.add_argument("--only", action="append", help="run only rows whose title contains this")
     options = parser.parse_args()
     chosen = {
         title: method

@@ -49,7 +49,7 @@ from edgewise.recommend import Popularity, RankBoostRecommender, RankingNeighbou
 SIZES = (100, 200, 300, 400, 500)
 MEASURES = ("disagreement", "average precision", "PROT", "coverage")
 
-# Splits from this number on are for the choice of settings.
+# Splits from this number on are for choosing settings.
 TUNING = 1000
 
 THESIS: dict[str, Any] = {
@@ -64,7 +64,7 @@ Method = Callable[[Ratings, np.ndarray, Ratings], np.ndarray]
 
 
 class Halves(NamedTuple):
-    """A split: feature users in random order, and the two halves of the targets' ratings."""
+    """A split: feature users in random order, and both halves of the targets' ratings."""
 
     viewers: np.ndarray
     train: np.ndarray
@@ -72,7 +72,7 @@ class Halves(NamedTuple):
 
 
 def split(ratings: Ratings, seed: int) -> Halves:
-    """Return a random split of users, and of each target's movies."""
+    """Return a random split of the users and of each target's movies."""
     rng = np.random.default_rng(seed)
     users = rng.permutation(ratings.n_users)
     test = np.zeros(len(ratings), dtype=bool)
@@ -83,7 +83,7 @@ def split(ratings: Ratings, seed: int) -> Halves:
 
 
 def by(make: Callable[[list], Any]) -> Method:
-    """Return the method of a model that is made for the ids of the feature users."""
+    """Return the method of a model that is built for the feature users' ids."""
 
     def scores(train: Ratings, viewers: np.ndarray, test: Ratings) -> np.ndarray:
         model = make(train.user_ids.values[viewers].tolist()).fit(train)
@@ -142,7 +142,7 @@ CHOICES: dict[str, Method] = {
 
 
 def measured(test: Ratings, scores: np.ndarray) -> list[float]:
-    """Return the four measures, each the mean over targets of whom test ratings differ."""
+    """Return the four metrics, averaged over the targets whose test ratings differ."""
     highest, lowest = np.full(test.n_users, -np.inf), np.full(test.n_users, np.inf)
     np.maximum.at(highest, test.users, test.values)
     np.minimum.at(lowest, test.users, test.values)
@@ -160,7 +160,7 @@ def measured(test: Ratings, scores: np.ndarray) -> list[float]:
 def measure(
     ratings: Ratings, methods: dict[str, Method], seeds: range, sizes: tuple[int, ...]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the measures, of shape (measures, methods, sizes, splits), and all seconds taken."""
+    """Return the metrics, shaped (metrics, methods, sizes, splits), and the total seconds."""
     found = np.zeros((len(MEASURES), len(methods), len(sizes), len(seeds)))
     seconds = np.zeros(len(methods))
     for s, seed in enumerate(seeds):
@@ -178,7 +178,7 @@ def measure(
 
 
 def show(found: np.ndarray, seconds: np.ndarray, names: list[str], sizes: tuple[int, ...]) -> None:
-    """Print one table for each measure; the best of a column is starred."""
+    """Print one table per metric, with a star at the best of each column."""
     means = found.mean(axis=3)
     for k, measure_name in enumerate(MEASURES):
         signs = -1.0 if k == 0 else 1.0
@@ -195,7 +195,7 @@ def show(found: np.ndarray, seconds: np.ndarray, names: list[str], sizes: tuple[
 
 
 def compare(found: np.ndarray, names: list[str], ours: str) -> None:
-    """Print in how many of the splits and sizes a method beats each of the others."""
+    """Print how often a method beats each other one, over splits and sizes."""
     mine = found[:, names.index(ours)]
     print(f"\n{ours} is better in how many of {mine[0].size} cases (splits x sizes):")
     print(f"{'':44}" + "".join(f"{name:>19}" for name in MEASURES))
@@ -209,7 +209,7 @@ def compare(found: np.ndarray, names: list[str], ours: str) -> None:
 
 
 def plot(found: np.ndarray, names: list[str], path: Path) -> None:
-    """Draw the measures against the number of feature users."""
+    """Draw the metrics against the number of feature users."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -231,10 +231,10 @@ def plot(found: np.ndarray, names: list[str], path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--splits", type=int, default=5, help="how many random splits of the users")
-    parser.add_argument("--first", type=int, default=0, help="the number of the first split")
-    parser.add_argument("--tune", action="store_true", help="compare settings, on other splits")
-    parser.add_argument("--plot", type=Path, help="where to draw the figure")
+    parser.add_argument("--splits", type=int, default=5, help="number of random splits")
+    parser.add_argument("--first", type=int, default=0, help="number of the first split")
+    parser.add_argument("--tune", action="store_true", help="compare settings on other splits")
+    parser.add_argument("--plot", type=Path, help="file for the figure")
     options = parser.parse_args()
     ratings = datasets.load_ratings("ml_100k").ratings
     if options.tune:

@@ -51,7 +51,7 @@ OURS: dict[str, dict[str, Any]] = {
 
 
 def boosted(settings: dict[str, Any], data: datasets.Dataset) -> Any:
-    """Return the probabilities of the labels of the test rows."""
+    """Return the label probabilities of the test rows."""
     if settings.get("learner") == "by edge":
         leaves = auto_leaves(data.y_train.shape[1])
         settings = {**settings, "learner": Tree(max_leaf_nodes=leaves, leaf_votes="free")}
@@ -60,7 +60,7 @@ def boosted(settings: dict[str, Any], data: datasets.Dataset) -> Any:
 
 
 def lightgbm(data: datasets.Dataset) -> Any:
-    """Return the probabilities of one model for each label."""
+    """Return the probabilities of one model per label."""
     p = np.empty(data.y_test.shape)
     for k, y in enumerate(data.y_train.T):
         if y.min() == y.max():

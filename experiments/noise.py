@@ -87,7 +87,7 @@ LIBRARIES: list[tuple[str, Callable[..., Any], list[dict[str, Any]]]] = [
 
 
 def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
-    """Return rows and classes 0..K-1 to train on and to test on."""
+    """Return training and test rows with classes 0..K-1."""
     data = datasets.load(name)
     classes, y = np.unique(data.y_train, return_inverse=True)
     if data.X_test is not None:
@@ -99,7 +99,7 @@ def split(name: str, seed: int) -> tuple[Any, Any, Any, Any]:
 
 
 def flipped(y: Any, share: float, seed: int) -> Any:
-    """Return a copy with a share of the classes moved to another."""
+    """Return a copy with a share of the labels moved to another class."""
     y, n_classes, rng = y.copy(), int(y.max()) + 1, np.random.default_rng(seed)
     rows = rng.choice(len(y), size=round(share * len(y)), replace=False)
     y[rows] = (y[rows] + rng.integers(1, n_classes, size=len(rows))) % n_classes
@@ -109,7 +109,7 @@ def flipped(y: Any, share: float, seed: int) -> Any:
 def chosen(
     make: Callable[..., Any], settings: list[dict[str, Any]], X: Any, y: Any, seed: int
 ) -> int:
-    """Return which of the settings is best on a fifth of the rows."""
+    """Return the best setting on a fifth of the rows."""
     X, X_held, y, y_held = train_test_split(X, y, test_size=0.2, random_state=seed, stratify=y)
     found = []
     for i, setting in enumerate(settings):
@@ -122,7 +122,7 @@ def chosen(
 
 
 def results(name: str, seed: int, share: float) -> dict[str, tuple[float, int]]:
-    """Return the test error in per cent of each of the four, and the number of its setting."""
+    """Return the test errors in per cent of all four, and the number of each setting."""
     X, y, X_test, y_test = split(name, seed)
     y = flipped(y, share, seed)
     found = {}
@@ -153,7 +153,7 @@ def errors(kept: dict[Any, Any], name: str, share: float) -> dict[str, list[floa
 
 
 def cell(errors: list[float]) -> str:
-    """Return the mean, and where there are several seeds the standard deviation."""
+    """Format the mean and, with several seeds, the standard deviation."""
     mean = f"{np.mean(errors):.2f}"
     return f"{mean} ± {np.std(errors):.2f}" if len(errors) > 1 else mean
 
@@ -182,8 +182,10 @@ def show(table: dict[tuple[str, float], dict[str, list[float]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(SEEDS))
-    parser.add_argument("--quick", action="store_true", help="one seed; 0 and 20 % wrong labels")
-    parser.add_argument("--out", type=Path, help="file to keep every result in")
+    parser.add_argument(
+        "--quick", action="store_true", help="use one seed, 0 and 20 %% wrong labels"
+    )
+    parser.add_argument("--out", type=Path, help="file for all results")
     options = parser.parse_args()
     shares = (SHARES[0], SHARES[-1]) if options.quick else SHARES
     kept = read(options.out)

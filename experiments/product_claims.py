@@ -29,7 +29,7 @@ from edgewise.learners import Product, Stump
 warnings.filterwarnings("ignore", message="X does not have valid feature names")
 
 ROUNDS, TREES = 3000, 1000
-# The number of stumps in a product, and the columns that a search looks at.
+# Stumps per product, and columns per search.
 PRODUCTS = {
     "pendigits": (2, "exhaustive"),
     "letter": (3, "exhaustive"),
@@ -41,21 +41,21 @@ PAPER = {"pendigits": 1.89, "letter": 2.71}
 
 
 def boosted(model: AdaBoostMH, data: datasets.Dataset) -> tuple[float, float]:
-    """Train; return the test error in per cent at the end and averaged over the last half."""
+    """Train; return the final test error in per cent and its average over the last half."""
     model.fit(data.X_train, data.y_train, eval_set=(data.X_test, data.y_test))
     errors = 100 * model.history_["validation"]
     return float(errors[-1]), float(np.mean(errors[len(errors) // 2 :]))
 
 
 def lightgbm(trees: int, data: datasets.Dataset) -> tuple[float, float]:
-    """Train LightGBM; return its test error in per cent, and NaN for the average."""
+    """Train LightGBM; return its test error in per cent and NaN for the average."""
     model = LGBMClassifier(n_estimators=trees, n_jobs=1, verbosity=-1)
     model.fit(data.X_train, data.y_train)
     return 100 * float(np.mean(model.predict(data.X_test) != data.y_test)), float("nan")
 
 
 def runs(name: str, part: float) -> list[tuple[str, Any]]:
-    """Return what to train on a data set: a title and a function of the data."""
+    """Return the runs on a data set: a title and a function of the data."""
     terms, search = PRODUCTS[name]
     default = AdaBoostMH()
     rounds, default_rounds, trees = (round(part * n) for n in (ROUNDS, default.n_rounds, TREES))
@@ -73,7 +73,9 @@ def runs(name: str, part: float) -> list[tuple[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=list(PRODUCTS))
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rounds and trees")
+    parser.add_argument(
+        "--quick", action="store_true", help="train a tenth of the rounds and trees"
+    )
     options = parser.parse_args()
     table = []
     for name in options.names:

@@ -35,7 +35,7 @@ import numpy as np
 
 from edgewise import RankBoost, Stump, Tree, datasets, metrics
 
-# That queries of one grade have no pairs is known of these sets.
+# These sets have queries of one grade; no need to warn.
 logging.getLogger("edgewise").setLevel(logging.ERROR)
 
 NAMES = ("mq2008", "ohsumed")
@@ -90,7 +90,7 @@ LIGHTGBM: list[dict[str, Any]] = [
 
 BEST = f"best of {len(LIGHTGBM)}"
 
-# MAP and, where known, NDCG@10 by the usual rule and by LETOR's.
+# MAP and, if known, NDCG@10 by the usual rule and by LETOR's.
 REFERENCE = {
     "mq2008": ("RankLib's RankBoost, measured earlier", 0.4776, 0.5023, None),
     "ohsumed": ("RankBoost, published with LETOR 2.0", 0.4403, None, 0.4356),
@@ -98,7 +98,7 @@ REFERENCE = {
 
 
 class Fitted(NamedTuple):
-    """A trained model: its test scores, its validation MAP and round, and the CPU time it took."""
+    """A trained model: test scores, validation MAP and round, CPU time."""
 
     scores: np.ndarray
     valid: float
@@ -110,7 +110,7 @@ Train = Callable[[datasets.Fold, int | None], Fitted]
 
 
 def boosted(settings: dict[str, Any]) -> Train:
-    """Return what trains RankBoost on a fold, with at most so many rounds."""
+    """Return a function that trains RankBoost on a fold for a number of rounds."""
 
     def train(fold: datasets.Fold, most: int | None) -> Fitted:
         model = RankBoost(n_jobs=1, random_state=0, early_stopping_rounds=10**6)
@@ -128,7 +128,7 @@ def boosted(settings: dict[str, Any]) -> Train:
 
 
 def grouped(part: Any, reference: Any = None) -> Any:
-    """Return a part as LightGBM takes it: its queries stand one after another."""
+    """Return a part sorted by query, as LightGBM needs it."""
     _, starts, counts = np.unique(part.qid, return_index=True, return_counts=True)
     return lightgbm.Dataset(
         part.X, part.y, group=counts[np.argsort(starts)], reference=reference, free_raw_data=False
@@ -136,7 +136,7 @@ def grouped(part: Any, reference: Any = None) -> Any:
 
 
 def lambdas(objective: str, settings: dict[str, Any]) -> Train:
-    """Return what trains LightGBM on a fold and keeps the round with the best validation MAP."""
+    """Return a function that trains LightGBM and keeps the round with the best validation MAP."""
     options = {
         "objective": objective,
         "metric": "none",
@@ -171,7 +171,7 @@ def lambdas(objective: str, settings: dict[str, Any]) -> Train:
 
 
 def best_of(choices: list[Train]) -> Train:
-    """Return what trains in several ways and keeps the best by validation MAP."""
+    """Return a function that trains several settings and keeps the best by validation MAP."""
 
     def train(fold: datasets.Fold, most: int | None) -> Fitted:
         tried = [choice(fold, most) for choice in choices]
@@ -182,7 +182,7 @@ def best_of(choices: list[Train]) -> Train:
 
 
 def rows() -> dict[str, Train]:
-    """Return what to train, by title."""
+    """Return the models by title."""
     found = {title: boosted(settings) for title, settings in OURS.items()}
     found[f"RankBoost, {BEST}"] = best_of([boosted(settings) for settings in CHOICES])
     for objective in ("lambdarank", "rank_xendcg"):
@@ -204,7 +204,7 @@ def measures(part: Any, scores: np.ndarray) -> list[float]:
 
 
 def measure(train: Train, folds: list[datasets.Fold], most: int | None) -> tuple[list, np.ndarray]:
-    """Train on every fold; return the columns of a row, and the AP of each test query."""
+    """Train on every fold; return the values of a row, and the AP of each test query."""
     train(folds[0], 2)  # load or compile the kernels
     columns, precisions = [], []
     for fold in folds:
@@ -236,7 +236,7 @@ def show_reference(name: str) -> None:
 
 
 def compare(name: str, found: dict[str, np.ndarray]) -> None:
-    """Print whether ours and LightGBM differ by more than chance: the defaults, and the best."""
+    """Test ours against LightGBM, with defaults and with the best settings."""
     theirs = [title for title in found if title.startswith("LightGBM")]
     for ours in ("RankBoost()", f"RankBoost, {BEST}"):
         for title in theirs if ours in found else ():
@@ -253,8 +253,8 @@ def compare(name: str, found: dict[str, np.ndarray]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", default=list(NAMES))
-    parser.add_argument("--quick", action="store_true", help="one fold, 100 rounds")
-    parser.add_argument("--only", action="append", help="rows whose title has this in it")
+    parser.add_argument("--quick", action="store_true", help="run one fold with 100 rounds")
+    parser.add_argument("--only", action="append", help="run only rows whose title contains this")
     options = parser.parse_args()
     most = QUICK_ROUNDS if options.quick else None
     chosen = {

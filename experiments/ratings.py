@@ -128,14 +128,14 @@ def part_a() -> None:
 
 
 def weak_split(ratings: Ratings, seed: int) -> Split:
-    """Return one rating of each of some users to test on, and their others to train on."""
+    """Return one test rating of each sampled user, and their other ratings for training."""
     rng = np.random.default_rng(seed)
     chosen = rng.choice(np.flatnonzero(ratings.by_user.sizes >= 20), USERS, replace=False)
     return ratings.take(np.isin(ratings.users, chosen)).leave_one_out(random_state=rng)
 
 
 def without_features(ratings: Ratings) -> Ratings:
-    """Return the same ratings without features and times, with ids in the same order."""
+    """Return the ratings without features and times, with ids in the same order."""
     users, items = ratings.user_ids.values[ratings.users], ratings.item_ids.values[ratings.items]
     return Ratings.from_arrays(users, items, ratings.values)
 
@@ -164,7 +164,7 @@ def show_small(title: str, errors: np.ndarray) -> None:
 
 
 def densest(ratings: Ratings) -> Ratings:
-    """Return the ratings of the users and the items that have most of them."""
+    """Return the ratings between the users and items with most ratings."""
     sizes = ratings.by_user.sizes, ratings.by_item.sizes
     users, items = (np.argsort(-size, kind="stable")[:SIDE] for size in sizes)
     inside = np.isin(ratings.users, users) & np.isin(ratings.items, items)
@@ -172,7 +172,7 @@ def densest(ratings: Ratings) -> Ratings:
 
 
 def chosen_and_tested(model: BoostedFactorization, split: Split) -> tuple[float, float, int, int]:
-    """Return both test errors, and the numbers of rounds that cross validation chose for them."""
+    """Return both test errors, and the rounds that cross-validation chose for each."""
     folds = split.train.folds(FOLDS, random_state=0)
     curves = [errors_by_round(model.fit(train), valid) for train, valid in folds]
     length = min(len(curve) for curve in curves)
@@ -183,7 +183,7 @@ def chosen_and_tested(model: BoostedFactorization, split: Split) -> tuple[float,
 
 
 def errors_by_round(model: BoostedFactorization, test: Ratings) -> np.ndarray:
-    """Return zero-one and absolute error after each round, the constant first."""
+    """Return zero-one and absolute error after each round, starting with the constant."""
     levels = Levels(model.target, model.levels_, model.level_starts_)
     found = []
     for scores in scores_by_round(model, test):
@@ -218,7 +218,7 @@ def part_c() -> None:
 
 
 def measured(ratings: Ratings) -> list[float]:
-    """Return what fits take in a process that has seen nothing but these ratings."""
+    """Measure fits in a new process that holds nothing but these ratings."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ratings.npz"
         np.savez(path, users=ratings.users, items=ratings.items, ratings=ratings.values)
@@ -228,9 +228,9 @@ def measured(ratings: Ratings) -> list[float]:
 
 
 def measure(path: str) -> None:
-    """Print what fits take, for the process that asked."""
+    """Print time and memory of fits for the parent process."""
     ratings = Ratings.from_arrays(**np.load(path))
-    # With few ratings no kernel would be loaded, and that is not to be measured.
+    # Few ratings would load no kernel, and loading must not be measured.
     BoostedFactorization(FEW + 1).fit(ratings.split(20_000 / len(ratings), random_state=0).test)
     Path("/proc/self/clear_refs").write_text("5")
     before = memory("VmRSS")
@@ -245,7 +245,7 @@ def fit_seconds(rounds: int, ratings: Ratings) -> float:
 
 
 def memory(name: str) -> float:
-    """Return a number of MiB that Linux knows of this process."""
+    """Return a memory figure of this process in MiB, from Linux."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition(f"{name}:")[2].split()[0]) / 1024
 
@@ -255,8 +255,10 @@ PARTS = {"a": part_a, "b": part_b, "c": part_c}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--parts", default="abc", help="which of the parts a, b and c to run")
-    parser.add_argument("--long", action="store_true", help="10,000 rounds of the paper in part b")
+    parser.add_argument("--parts", default="abc", help="parts to run, of a, b and c")
+    parser.add_argument(
+        "--long", action="store_true", help="give the paper's method 10,000 rounds in part b"
+    )
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.measure is not None:
