@@ -147,13 +147,9 @@ def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator
 
 def votes(model: RankBoostRecommender, user: int, item: int, n: int = 5) -> Iterator[str]:
     """Yield who votes for an item or against it; the votes add up to its score."""
-    told = model.explain(user, item)
-    for vote in told.votes[:n]:
-        yield f"  {vote}"
-    rest = told.votes[n:]
-    if rest:
-        yield f"  {sum(vote.amount for vote in rest):+.2f}  {len(rest)} others"
-    yield f"  {told.score:5.2f}  in all"
+    why = model.explain(user, item, n)
+    yield from str(why).splitlines()[1:]
+    yield f"  {why.score:5.2f}  in all"
 
 
 def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean") -> Ranked:

@@ -53,7 +53,7 @@ MEASURES = ("disagreement", "average precision", "PROT", "coverage")
 TUNING = 1000
 
 THESIS: dict[str, Any] = {
-    "start": "zero",
+    "init": "zero",
     "learning_rate": 1.0,
     "max_features": 1.0,
     "pair_weight": "equal",

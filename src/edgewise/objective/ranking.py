@@ -86,6 +86,8 @@ class Ranking:
         Which signs the weights of cuts may add up to; None lets them have any.
     mass_column : bool
         Whether the learner's searches need each row's |S|.
+    start : float64 array of shape (rows of the feedback,) or None
+        The scores to begin with, in the order of the feedback's rows; None is 0.
     """
 
     def __init__(
@@ -95,6 +97,7 @@ class Ranking:
         settings: RankSettings,
         cumulative: Cumulative | None = None,
         mass_column: bool = False,
+        start: Reals | None = None,
     ) -> None:
         self.backend = backend
         self.feedback = feedback
@@ -106,9 +109,9 @@ class Ranking:
         self._signed = aligned_zeros((1, n_rows, lanes_for(1 + mass_column)[1]), dtype)
         self._rows = None if feedback.n_rows == n_rows else np.sort(feedback.rows)
         # How far apart scores could be by now.
-        self._reach = 0.0
+        self._reach = 0.0 if start is None else float(np.ptp(start))
         self._trial: tuple[NDArray, float, Reals, Weighed] | None = None
-        self.scores = np.zeros(feedback.n_rows)
+        self.scores = np.zeros(feedback.n_rows) if start is None else start
         self._adopt(self.scores, feedback.weigh(self.scores))
 
     @property

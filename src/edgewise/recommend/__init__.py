@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from edgewise.recommend.lists import Ranked, RankedLists
     from edgewise.recommend.neighbours import ItemKNN, RankingNeighbour, UserKNN
-    from edgewise.recommend.rank_boosted import RankBoostRecommender
+    from edgewise.recommend.rankboost import RankBoostRecommender
     from edgewise.recommend.regression import UserRegression
     from edgewise.recommend.tuning import RecommenderSearch
 
@@ -43,7 +43,7 @@ _HOMES = {
     "NonNegativeFactorization": "factorization",
     "Popularity": "baselines",
     "RandomRecommender": "baselines",
-    "RankBoostRecommender": "rank_boosted",
+    "RankBoostRecommender": "rankboost",
     "Ranked": "lists",
     "RankedLists": "lists",
     "RankingNeighbour": "neighbours",

@@ -171,10 +171,10 @@ class ContentRecommender(OneByOne):
         """Return the rankers of all users, which share one matrix; made when first needed."""
         kept = vars(self).get("ranker_")
         if kept is None:
-            from edgewise.recommend.rank_boosted import RankBoostRecommender
+            from edgewise.recommend.rankboost import RankBoostRecommender
 
             ranker = RankBoostRecommender(
-                self.n_rounds, learning_rate=self.learning_rate, start="zero", viewers=(),
+                self.n_rounds, learning_rate=self.learning_rate, init="zero", viewers=(),
                 n_jobs=self.n_jobs,
             )  # fmt: skip
             kept = self.__dict__["ranker_"] = ranker.fit(self.ratings_)

@@ -1,15 +1,13 @@
 """How weights of models are learned from what they said of ratings that were set aside."""
 
-import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.log import muted
 from edgewise.metrics import nearest_level
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.recommend.blend.evidence import Evidence
@@ -90,8 +88,8 @@ def rank_boost(evidence: Evidence, settings: Settings) -> Learned:
         return Learned(_equal(evidence) / scale)
     pairs = evidence.pairs
     model = RankBoost("feature", n_rounds=settings.n_rounds, learning_rate=1.0)
-    # Of what RankBoost warns, that there is nothing to learn, equal weights are the answer.
-    with _no_warnings():
+    # RankBoost warns if there is nothing to learn; then weights are equal.
+    with muted():
         model.fit(
             evidence.said[rows][:, moving] / scale[moving],
             pairs.values[rows],
@@ -105,21 +103,6 @@ def rank_boost(evidence: Evidence, settings: Settings) -> Learned:
         return Learned(_equal(evidence) / scale)
     history = model.history_
     return Learned(weights / scale, history.last("ranking_loss"), None, history.last("bound"))
-
-
-@contextmanager
-def _no_warnings() -> Iterator[None]:
-    """Keep this thread from logging; what others log is none of our business."""
-    logger, own = logging.getLogger("edgewise"), threading.get_ident()
-
-    def of_others(record: logging.LogRecord) -> bool:
-        return record.thread != own
-
-    logger.addFilter(of_others)
-    try:
-        yield
-    finally:
-        logger.removeFilter(of_others)
 
 
 def _with_pairs(evidence: Evidence) -> np.ndarray:

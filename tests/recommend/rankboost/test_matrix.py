@@ -4,8 +4,12 @@ import numpy as np
 import pandas as pd
 
 from edgewise import Ratings
-from edgewise.recommend.rank_boosted.matrix import MOST_CODES, Levels, Matrix
-from edgewise.recommend.rank_boosted.problem import part_of
+from edgewise.recommend.rankboost.matrix import (
+    MOST_CODES,
+    CodeValues,
+    item_matrix,
+    user_matrix,
+)
 
 from .worlds import dense, world
 
@@ -26,16 +30,16 @@ def rebuilt(matrix, by_columns):
 
 def test_it_holds_the_ratings_both_ways():
     ratings = world(0)
-    viewers = np.array([0, 3, 7])
-    matrix = Matrix.of(ratings, viewers, side_features=False)
-    codes = np.nan_to_num(dense(ratings)[:, viewers], nan=0).astype(int) - 1
+    voters = np.array([0, 3, 7])
+    matrix = item_matrix(ratings, voters, side_features=False)
+    codes = np.nan_to_num(dense(ratings)[:, voters], nan=0).astype(int) - 1
     for by_columns in (True, False):
         np.testing.assert_array_equal(rebuilt(matrix, by_columns), codes)
     assert [matrix.column_of(user) for user in (0, 1, 3, 7, 8)] == [0, -1, 1, 2, -1]
 
 
 def test_missing_ratings_take_no_memory():
-    few, many = (Matrix.of(world(0, seen=seen), np.arange(14), False) for seen in (0.1, 0.8))
+    few, many = (item_matrix(world(0, seen=seen), np.arange(14), False) for seen in (0.1, 0.8))
     for matrix in (few, many):
         assert len(matrix.codes) == len(matrix.column_codes) == matrix.starts[-1]
     assert 5 * len(few.codes) < len(many.codes)
@@ -50,23 +54,23 @@ def test_item_features_are_further_columns():
         }
     )
     ratings = Ratings.from_arrays([1, 1, 1], [7, 8, 9], [5, 3, 4], item_features=features)
-    matrix = Matrix.of(ratings, np.arange(1), side_features=True)
-    named = [(side.name, side.category) for side in matrix.sides]
+    matrix = item_matrix(ratings, np.arange(1), side_features=True)
+    named = [(side.name, side.category) for side in matrix.features]
     assert named == [("year", None), ("genre", "crime"), ("genre", "drama")]
     expected = [[2, 1, 0, -1], [0, -1, -1, 0], [1, 0, 0, -1]]
     np.testing.assert_array_equal(rebuilt(matrix, True), expected)
-    assert Matrix.of(ratings, np.arange(1), side_features=False).n_columns == 1
+    assert item_matrix(ratings, np.arange(1), side_features=False).n_columns == 1
 
 
 def test_few_levels_are_all_told_apart():
-    levels = Levels.of(np.array([1.0, 5.0, 2.0, 2.0]))
+    levels = CodeValues.of(np.array([1.0, 5.0, 2.0, 2.0]))
     np.testing.assert_array_equal(levels.encode(np.array([1.0, 2.0, 5.0])), [0, 1, 2])
     np.testing.assert_array_equal(levels.thresholds(np.array([0, 1]), np.array([2, 2])), [3.0, 3.5])
 
 
 def test_many_levels_are_binned():
     values = np.random.default_rng(0).normal(size=5000)
-    levels = Levels.of(values)
+    levels = CodeValues.of(values)
     assert len(levels.values) <= MOST_CODES
     codes = levels.encode(values)
     for below, above in ((0, 1), (3, 9), (100, 254)):
@@ -82,11 +86,11 @@ def test_a_part_has_only_what_tells_its_rows_apart():
     ratings = Ratings.from_arrays(
         [0, 0, 1, 1, 2, 2, 3], [0, 1, 0, 1, 1, 2, 2], [5, 1, 3, 3, 2, 4, 4]
     )
-    part = part_of(Matrix.of(ratings, np.arange(4), False), np.array([0, 1]), without=-1)
+    part = user_matrix(item_matrix(ratings, np.arange(4), False), np.array([0, 1]), without=-1)
     assert part.columns.tolist() == [0, 2]
     assert part.gaps.tolist() == [False, True]
     assert part.first_bins.tolist() == [0, 2, 3]
     np.testing.assert_array_equal(part.codes, [0, 4, 1])
     np.testing.assert_array_equal(np.split(part.bins, part.starts[1:-1])[1], [0, 2])
-    without = part_of(Matrix.of(ratings, np.arange(4), False), np.array([0, 1]), without=0)
+    without = user_matrix(item_matrix(ratings, np.arange(4), False), np.array([0, 1]), without=0)
     assert without.columns.tolist() == [2]

@@ -15,7 +15,7 @@ class TestRankBoostRecommender(RecommenderTests):
 
 class TestFromZero(RecommenderTests):
     def make(self):
-        return RankBoostRecommender(5, start="zero", learning_rate=1.0, q_def=0.5, random_state=0)
+        return RankBoostRecommender(5, init="zero", learning_rate=1.0, q_def=0.5, random_state=0)
 
 
 class TestWithItemFeatures(RecommenderTests):

@@ -1,11 +1,10 @@
-"""The average viewer that rankers begin with."""
+"""The mean ratings that rankers begin with."""
 
 import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend.rank_boosted.problem import Rated
-from edgewise.recommend.rank_boosted.start import Averages, start_weight
+from edgewise.recommend.rankboost.training import ItemMeans, UserRatings
 
 from .worlds import world
 
@@ -21,7 +20,7 @@ def test_ones_own_ratings_are_left_out(weighted):
     ratings = Ratings.from_arrays(ratings.users, ratings.items, ratings.values, weights=weights)
     own = ratings.users == 4
     counts = np.ones(len(ratings)) if weights is None else weights
-    means = Averages.of(ratings).without(*Rated.of(ratings, 4))
+    means = ItemMeans.of(ratings).without(*UserRatings.of(ratings, 4))
     overall = np.average(ratings.values[~own], weights=counts[~own])
     for item in range(ratings.n_items):
         others = ~own & (ratings.items == item)
@@ -30,20 +29,22 @@ def test_ones_own_ratings_are_left_out(weighted):
 
 def test_of_one_user_nothing_is_left():
     ratings = Ratings.from_arrays([1, 1], [7, 8], [5, 3])
-    np.testing.assert_array_equal(Averages.of(ratings).without(*Rated.of(ratings, 0)), [0.0, 0.0])
-    assert start_weight(Averages.of(ratings), ratings, "equal") == 0.0
+    np.testing.assert_array_equal(
+        ItemMeans.of(ratings).without(*UserRatings.of(ratings, 0)), [0.0, 0.0]
+    )
+    assert ItemMeans.of(ratings).start_weight(ratings, "equal") == 0.0
 
 
 @pytest.mark.parametrize("pair_weight", ["equal", "difference"])
 def test_the_weight_minimises_the_loss_of_all_pairs(pair_weight):
     ratings = world(2)
-    averages = Averages.of(ratings)
+    means_of_items = ItemMeans.of(ratings)
 
     def loss(weight):
         total = 0.0
         for user in range(ratings.n_users):
-            rated = Rated.of(ratings, user)
-            scores = weight * averages.without(*rated)[rated.items]
+            rated = UserRatings.of(ratings, user)
+            scores = weight * means_of_items.without(*rated)[rated.items]
             worse, better = np.nonzero(rated.values[:, None] < rated.values)
             gaps = np.ones(len(worse))
             if pair_weight == "difference":
@@ -51,7 +52,7 @@ def test_the_weight_minimises_the_loss_of_all_pairs(pair_weight):
             total += np.average(np.exp(scores[worse] - scores[better]), weights=gaps)
         return total
 
-    weight = start_weight(averages, ratings, pair_weight)
+    weight = means_of_items.start_weight(ratings, pair_weight)
     assert weight > 0
     assert loss(weight) < min(loss(weight - 1e-3), loss(weight + 1e-3))
 
@@ -60,4 +61,4 @@ def test_means_that_mislead_weigh_nothing():
     # Each item is liked by one group and disliked by the other: the mean of others says less of it
     # to those who like it.
     ratings = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8], [5, 1, 1, 5])
-    assert start_weight(Averages.of(ratings), ratings, "equal") == 0.0
+    assert ItemMeans.of(ratings).start_weight(ratings, "equal") == 0.0

@@ -1,4 +1,8 @@
-"""All rounds of one small ranker in one call, compiled: the twin of `rounds.boost`."""
+"""All rounds of RankBoost on one small table in one call, for thousands of small rankers.
+
+The engine (objective `Ranking`, learner `Stump`, `boosting.boost`) finds the same rules and steps,
+bit for bit, with more work around each round: it is the reference of this kernel.
+"""
 
 import math
 
@@ -7,17 +11,15 @@ import numpy as np
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.numba.ranking import weigh
 from edgewise.backend.numba.vectors import inner, kernel
-from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
-from edgewise.recommend.rank_boosted.problem import Settings, Target
-from edgewise.recommend.rank_boosted.rounds import Cuts, absent_of, directions_of, looked_at
 
 
 @inner
-def _best_cut(quanta, starts, bins, first_bins, gaps, absent, directions, limits, looked, sums):  # type: ignore[no-untyped-def]
+def _best_cut(quanta, starts, bins, first_bins, gaps, absent, directions, limits, drawn, sums):  # type: ignore[no-untyped-def]
     """Return the best cut: its column, its bin, the side of missing values and its |r|.
 
-    IN quanta (each row's signed weight), the part of problem.Part, absent, directions, limits,
-    looked (at which columns to look). OUT sums is scratch memory for the histogram.
+    IN quanta (each row's signed weight), the table, absent (the side of missing values in each
+    column, 2 to learn it), directions, limits, drawn (which columns to look at). OUT sums is
+    scratch memory for the histogram.
     """
     sums[:] = 0
     total = np.int64(0)
@@ -28,7 +30,7 @@ def _best_cut(quanta, starts, bins, first_bins, gaps, absent, directions, limits
             sums[bins[e]] += q
     best, column, place, missing = np.int64(-1), 0, 0, 1
     for c in range(len(gaps)):
-        if not looked[c]:
+        if not drawn[c]:
             continue
         lo, hi = first_bins[c], first_bins[c + 1]
         gone = total
@@ -55,7 +57,7 @@ def _best_cut(quanta, starts, bins, first_bins, gaps, absent, directions, limits
 
 @inner
 def _fill_signs(starts, bins, lo, hi, place, missing, signs):  # type: ignore[no-untyped-def]
-    """Fill in what a cut says of each row (OUT signs). A row's bins rise, as its columns do."""
+    """Fill in a cut's output for each row (OUT signs). A row's bins ascend, as its columns do."""
     for i in range(len(signs)):
         low, high = starts[i], starts[i + 1]
         while low < high:
@@ -72,7 +74,7 @@ def _fill_signs(starts, bins, lo, hi, place, missing, signs):  # type: ignore[no
 
 @inner
 def _edge(potentials, energy, signs):  # type: ignore[no-untyped-def]
-    """Return r of a cut, the sum of the signs times the potentials as shares of the energy."""
+    """Return r of a cut: the sum of its outputs times the potentials, as shares of the energy."""
     total = np.int64(0)
     for i in range(len(signs)):
         exact = np.int64(np.rint(potentials[i] / energy * EXACT_SCALE))
@@ -81,17 +83,19 @@ def _edge(potentials, energy, signs):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _boost(  # type: ignore[no-untyped-def]
+def boost(  # type: ignore[no-untyped-def]
     starts, bins, first_bins, gaps, group_starts, query_groups, gaps_of_grades, by_difference,
-    weights, query_weights, start, directions, learn, absent, learning_rate, looked, columns,
-    firsts, sides, steps,
+    weights, query_weights, start, directions, learn, absent, learning_rate, stops, drawn_columns,
+    columns, firsts, sides, steps,
 ):  # fmt: skip
-    """Train a ranker; return how many rounds it has.
+    """Train a ranker; return its number of rounds.
 
-    IN the part, the layout of the pairs, start (scores), settings, looked (of shape (rounds,
-    columns), repeated where there are more rounds). IN, OUT directions. OUT columns, firsts, sides,
-    steps (of each round).
+    IN the table (starts, bins, first_bins, gaps), the pairs (as in objective.lists.Layout), start
+    (scores), settings, stops (least energy, smoothing, widest span of scores), drawn_columns (of
+    shape (rounds, columns), repeated if there are more rounds). IN, OUT directions. OUT columns,
+    firsts, sides, steps (of each round).
     """
+    least_energy, smoothing, widest = stops
     n, n_bins = len(starts) - 1, first_bins[-1]
     scores, moved, potentials, trial = start.copy(), np.empty(n), np.empty(n), np.empty(n)
     energies, quanta = np.zeros(1), np.empty(n, dtype=np.int64)
@@ -104,15 +108,15 @@ def _boost(  # type: ignore[no-untyped-def]
     )  # fmt: skip
     energy, reach = energies[0], start.max() - start.min()
     for t in range(len(steps)):
-        if energy < LEAST_ENERGY or (reach > WIDEST and scores.max() - scores.min() > WIDEST):
+        if energy < least_energy or (reach > widest and scores.max() - scores.min() > widest):
             return t
         whole = max(energy, 1e-300)
         for i in range(n):
             quanta[i] = np.int64(np.rint(potentials[i] / whole * SEARCH_SCALE))
         lowers, column, place, missing, step = False, 0, 0, 1, 0.0
-        # Where no column that was drawn lowers the loss, all are looked at.
+        # If no drawn column lowers the loss, look at all.
         for attempt in range(2):
-            drawn = looked[t % len(looked)] if attempt == 0 else everything
+            drawn = drawn_columns[t % len(drawn_columns)] if attempt == 0 else everything
             column, place, missing, size = _best_cut(
                 quanta, starts, bins, first_bins, gaps, absent, directions, limits, drawn, sums
             )
@@ -121,7 +125,7 @@ def _boost(  # type: ignore[no-untyped-def]
             lo = first_bins[column]
             _fill_signs(starts, bins, lo, first_bins[column + 1], place, missing, signs)
             edge = _edge(potentials, whole, signs)
-            right, wrong = max((1 + edge) / 2, SMOOTHING), max((1 - edge) / 2, SMOOTHING)
+            right, wrong = max((1 + edge) / 2, smoothing), max((1 - edge) / 2, smoothing)
             step = learning_rate * (0.5 * (0.5 * math.log(right / wrong)))
             direction, side = directions[column], 0 if missing > 0 else 1
             if place > lo and direction * step < 0:
@@ -149,19 +153,3 @@ def _boost(  # type: ignore[no-untyped-def]
             limits[place, side] = np.int64(math.floor(limit))
         columns[t], firsts[t], sides[t], steps[t] = column, place - lo, missing, step
     return len(steps)
-
-
-def boost(target: Target, settings: Settings, n_viewers: int) -> Cuts:
-    """Return the rules of a target's ranker."""
-    part, layout, rounds = target.part, target.layout, settings.n_rounds
-    directions, learn = directions_of(part, settings.monotonic_cst, n_viewers)
-    columns, firsts = np.empty(rounds, dtype=np.intp), np.empty(rounds, dtype=np.intp)
-    sides, steps = np.empty(rounds, dtype=np.int8), np.empty(rounds)
-    n = _boost(
-        part.starts, part.bins, part.first_bins, part.gaps, layout.group_starts,
-        layout.query_groups, layout.steps, layout.by_difference, layout.weights,
-        target.lists.query_weights, target.start, directions, learn,
-        absent_of(part, settings.q_def, n_viewers), float(settings.learning_rate),
-        looked_at(part, settings), columns, firsts, sides, steps,
-    )  # fmt: skip
-    return Cuts(columns[:n], firsts[:n], sides[:n], steps[:n])

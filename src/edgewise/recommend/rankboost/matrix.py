@@ -1,0 +1,237 @@
+"""One binned matrix for all rankers: items by voters and item features; a user's part of it."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import NARROW_CODE, ROW, Codes, Columns, Reals, Rows
+from edgewise.data import Table
+from edgewise.data.bins import find_bins, midpoints
+from edgewise.data.columns import CategoricalColumn, NumericColumn
+from edgewise.ratings import Ratings
+
+MOST_CODES = 256
+"""The most distinct values of a column that get codes of their own: codes are bytes."""
+
+
+class ItemFeature(NamedTuple):
+    """A column that is no voter: a numeric item feature, or one category of another."""
+
+    name: str
+    category: object = None
+
+
+class CodeValues(NamedTuple):
+    """The values that codes stand for.
+
+    Attributes
+    ----------
+    values : float64 array
+        Ascending: the value of each code if `exact`, otherwise its lower bound.
+    exact : bool
+        Whether each distinct value has its own code.
+    """
+
+    values: Reals
+    exact: bool
+
+    @staticmethod
+    def of(values: Reals) -> "CodeValues":
+        """Return the codes of some values, at most MOST_CODES."""
+        distinct = np.unique(values)
+        if len(distinct) <= MOST_CODES:
+            return CodeValues(distinct, True)
+        bins = find_bins("", NumericColumn(values), None, MOST_CODES)
+        return CodeValues(np.concatenate(([-np.inf], bins.thresholds)), False)
+
+    def encode(self, values: Reals) -> Codes:
+        """Return the code of each value."""
+        codes = np.searchsorted(self.values, values, side="right") - 1
+        return codes.astype(NARROW_CODE)
+
+    def thresholds(self, below: Columns, above: Columns) -> Reals:
+        """Return thresholds half-way between pairs of codes."""
+        if not self.exact:
+            return self.values[(below + above + 1) // 2]
+        pairs = np.stack([self.values[below], self.values[above]], axis=1).ravel()
+        return midpoints(pairs, np.arange(0, len(pairs), 2))
+
+
+class ItemMatrix(NamedTuple):
+    """Items by columns, voters first; missing entries take no memory, a rating takes 10 bytes.
+
+    Training reads rows, scoring reads columns.
+
+    Attributes
+    ----------
+    voters : intp array
+        The user of each voter's column.
+    features : tuple of ItemFeature
+        The columns after the voters.
+    values : tuple of CodeValues
+        The codes of ratings first, then of each feature column.
+    starts, columns, codes : arrays
+        The entries of item i are from ``starts[i]`` to ``starts[i + 1]``, columns ascending.
+    column_starts, column_items, column_codes : arrays
+        The same by column.
+    first_bins : intp array
+        Each column's first bin, if the codes of all columns are numbered through.
+    """
+
+    voters: Columns
+    features: tuple[ItemFeature, ...]
+    values: tuple[CodeValues, ...]
+    starts: Columns
+    columns: Rows
+    codes: Codes
+    column_starts: Columns
+    column_items: Rows
+    column_codes: Codes
+    first_bins: Columns
+
+    @property
+    def n_items(self) -> int:
+        """The number of rows."""
+        return len(self.starts) - 1
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return len(self.column_starts) - 1
+
+    @property
+    def n_voters(self) -> int:
+        """The number of columns that are voters."""
+        return len(self.voters)
+
+    def column_of(self, user: int) -> int:
+        """Return the column of a user, or -1 for a user who is no voter."""
+        at = int(np.searchsorted(self.voters, user))
+        return at if at < len(self.voters) and self.voters[at] == user else -1
+
+    def values_of(self, column: int) -> CodeValues:
+        """Return what the codes of a column stand for."""
+        return self.values[max(0, column - self.n_voters + 1)]
+
+    def feature_of(self, column: int) -> ItemFeature | None:
+        """Return the feature of a column, None for a voter."""
+        return self.features[column - self.n_voters] if column >= self.n_voters else None
+
+    def by_values(self, columns: Rows | Columns) -> list[tuple[CodeValues, Columns]]:
+        """Return the places of the given columns, grouped by what their codes stand for."""
+        number = np.maximum(0, columns - self.n_voters + 1)
+        return [(self.values[k], np.flatnonzero(number == k)) for k in np.unique(number)]
+
+
+def item_matrix(ratings: Ratings, voters: Columns, side_features: bool) -> ItemMatrix:
+    """Return the matrix of the voters' ratings and the items' features."""
+    number = np.full(ratings.n_users, -1, dtype=np.intp)
+    number[voters] = np.arange(len(voters))
+    counted = number[ratings.users] >= 0
+    rated = ratings.values[counted]
+    values = [CodeValues.of(rated) if len(rated) else CodeValues(np.zeros(1), True)]
+    item_parts, code_parts = [ratings.items[counted]], [values[0].encode(rated)]
+    sizes = [np.bincount(number[ratings.users[counted]], minlength=len(voters))]
+    features = []
+    for feature, rows, numbers in _feature_columns(
+        ratings.item_features if side_features else None
+    ):
+        features.append(feature)
+        values.append(CodeValues.of(numbers))
+        item_parts.append(rows.astype(ROW))
+        code_parts.append(values[-1].encode(numbers))
+        sizes.append(np.array([len(rows)]))
+    counts = np.concatenate(sizes).astype(np.intp)
+    items, codes = np.concatenate(item_parts), np.concatenate(code_parts)
+    order = np.argsort(items, kind="stable")
+    widths = [len(values[0].values)] * len(voters) + [len(own.values) for own in values[1:]]
+    return ItemMatrix(
+        voters.astype(np.intp),
+        tuple(features),
+        tuple(values),
+        _starts(np.bincount(items, minlength=ratings.n_items)),
+        np.repeat(np.arange(len(counts), dtype=ROW), counts)[order],
+        codes[order],
+        _starts(counts),
+        items,
+        codes,
+        _starts(np.array(widths, dtype=np.intp)),
+    )
+
+
+def _starts(sizes: Columns) -> Columns:
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+
+
+def _feature_columns(table: Table | None) -> Iterator[tuple[ItemFeature, Columns, Reals]]:
+    """Yield the columns of item features with their items and numbers; categories one by one."""
+    for j in range(0 if table is None else table.n_columns):
+        assert table is not None
+        column, name = table.column(j), table.name(j)
+        if isinstance(column, CategoricalColumn):
+            order = np.argsort(column.codes, kind="stable")
+            ends = np.searchsorted(column.codes[order], np.arange(len(column.categories) + 1))
+            for category, low, high in zip(column.categories, ends[:-1], ends[1:], strict=True):
+                if low < high:
+                    yield ItemFeature(name, category), order[low:high], np.ones(high - low)
+        else:
+            numbers = column.reals()
+            rows = np.flatnonzero(~np.isnan(numbers))
+            if len(rows):
+                yield ItemFeature(name), rows, numbers[rows]
+
+
+class UserMatrix(NamedTuple):
+    """One user's rows of the matrix: only columns that tell them apart, only codes that occur.
+
+    Attributes
+    ----------
+    starts : intp array of shape (rows + 1,)
+        The entries of row i are from ``starts[i]`` to ``starts[i + 1]``.
+    bins : int32 array
+        The bin of each entry. A column's bins follow each other by ascending value.
+    columns : intp array of shape (columns,)
+        The columns of the item matrix, ascending.
+    first_bins : intp array of shape (columns + 1,)
+        The bins of column c are from ``first_bins[c]`` to ``first_bins[c + 1]``.
+    codes : intp array of shape (bins,)
+        The code of each bin.
+    gaps : bool array of shape (columns,)
+        Whether a column has missing entries.
+    """
+
+    starts: Columns
+    bins: Rows
+    columns: Columns
+    first_bins: Columns
+    codes: Columns
+    gaps: NDArray[np.bool_]
+
+
+def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
+    """Return the rows of some items, without one column (-1: with all of them)."""
+    low, sizes = matrix.starts[items], np.diff(matrix.starts)[items]
+    ends = np.cumsum(sizes)
+    places = np.arange(ends[-1]) + np.repeat(low - (ends - sizes), sizes)
+    columns = matrix.columns[places]
+    bins = matrix.first_bins[columns] + matrix.codes[places]
+    counts = np.bincount(bins, minlength=matrix.first_bins[-1])
+    present = np.bincount(columns, minlength=matrix.n_columns)
+    occupied = np.add.reduceat(counts > 0, matrix.first_bins[:-1], dtype=np.intp)
+    gaps = present < len(items)
+    # A cut of any other column would leave all rows on one side.
+    useful = (occupied > 1) | ((occupied == 1) & gaps)
+    if without >= 0:
+        useful[without] = False
+    kept_bins = np.flatnonzero((counts > 0) & np.repeat(useful, np.diff(matrix.first_bins)))
+    number = np.full(len(counts), -1, dtype=ROW)
+    number[kept_bins] = np.arange(len(kept_bins))
+    local = number[bins]
+    entries = local >= 0
+    row_sizes = np.bincount(np.repeat(np.arange(len(items)), sizes)[entries], minlength=len(items))
+    chosen = np.flatnonzero(useful)
+    codes = kept_bins - np.repeat(matrix.first_bins[chosen], occupied[chosen])
+    first_bins = _starts(occupied[chosen])
+    return UserMatrix(_starts(row_sizes), local[entries], chosen, first_bins, codes, gaps[chosen])

@@ -1,0 +1,345 @@
+"""How one user's ranker is trained: by RankBoost's engine, or by a compiled loop for many users."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.base import LEARN
+from edgewise.backend.choose import use_compiled
+from edgewise.backend.reference.engine import ReferenceBackend
+from edgewise.boosting import RANKING, History, Run, Task, TermList
+from edgewise.boosting import boost as run_rounds
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.common.log import muted
+from edgewise.common.random import splitmix64
+from edgewise.data import as_table, fit_encode
+from edgewise.estimators.judgements import QUERY_WEIGHTS, graded_layout
+from edgewise.learners import Best, Learner, Stump
+from edgewise.model import StumpTerms
+from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.objective.lists import GradedLists, Layout
+from edgewise.objective.newton import best_step
+from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
+from edgewise.ratings import Ratings
+from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, user_matrix
+from edgewise.search import Search
+
+MISSING_SIDES = {None: LEARN, 0: -1, 0.5: 0, 1: 1}
+"""The side of missing values, by q_def."""
+
+_STUMPS = {LEARN: "learn", -1: "low", 0: "abstain", 1: "high"}
+
+# A round looks at this many columns at least, on average; draws repeat after this many rounds.
+_LEAST_DRAWN = 10
+_MOST_DRAWS = 512
+
+# What a round of the engine costs in NumPy, per entry of the user's matrix and in any case, counted
+# in visits of a histogram.
+_VISITS_AN_ENTRY, _VISITS_A_ROUND = 20, 240_000
+
+# An item's mean counts this many more ratings, each of them the overall mean.
+_DAMPING = 5.0
+
+# Scores further apart than this are in order for all purposes.
+_WIDEST_START = 30.0
+
+
+class RankerSettings(NamedTuple):
+    """How rules and steps are chosen: see `RankBoostRecommender`."""
+
+    n_rounds: int
+    learning_rate: float
+    monotonic_cst: str
+    q_def: float | None
+    max_features: float = 1.0
+    seed: int = 0
+
+
+class Cuts(NamedTuple):
+    """The rules of all rounds, in order.
+
+    Attributes
+    ----------
+    columns : intp array of shape (rounds,)
+        The column of each, numbered within the user's matrix.
+    firsts : intp array of shape (rounds,)
+        The first bin on the positive side, counted from the column's own first.
+    sides : int8 array of shape (rounds,)
+        The output for missing values: -1, 0 or +1.
+    steps : float64 array of shape (rounds,)
+        The coefficient of a rule that outputs -1 or +1.
+    """
+
+    columns: Columns
+    firsts: Columns
+    sides: Signs
+    steps: Reals
+
+
+class UserRatings(NamedTuple):
+    """The ratings of one user: items, values, and weights or None."""
+
+    items: Columns
+    values: Reals
+    weights: Reals | None
+
+    @staticmethod
+    def of(ratings: Ratings, user: int) -> "UserRatings":
+        """Return the ratings of a user."""
+        view = ratings.by_user
+        span = view.span(user)
+        weights = None if view.weights is None else view.weights[span]
+        return UserRatings(view.others[span].astype(np.intp), view.values[span], weights)
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether any two of the ratings differ."""
+        return len(self.values) > 0 and bool(self.values.min() < self.values.max())
+
+
+class UserProblem(NamedTuple):
+    """What one ranker is trained on: the user's items in the order of their ratings.
+
+    Attributes
+    ----------
+    matrix : UserMatrix
+        Their rows of the item matrix.
+    n_voters : int
+        Columns of the item matrix below this are voters, the others item features.
+    layout : Layout
+        Their pairs.
+    start : float64 array of shape (items,)
+        The scores to begin with.
+    """
+
+    matrix: UserMatrix
+    n_voters: int
+    layout: Layout
+    start: Reals
+
+    def directions(self, monotonic_cst: str) -> tuple[Signs, NDArray[np.bool_]]:
+        """Return the direction of each column, and which of the others learn theirs.
+
+        Item features are no opinions: where voters' columns rise, features learn their direction.
+        """
+        rises = (self.matrix.columns < self.n_voters) & (monotonic_cst == "increasing")
+        return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
+
+    def missing_sides(self, q_def: float | None) -> Signs:
+        """Return the side of missing values in each column; item features always learn theirs."""
+        voter = self.matrix.columns < self.n_voters
+        return np.where(voter, MISSING_SIDES[q_def], LEARN).astype(np.int8)
+
+
+def user_problem(
+    matrix: ItemMatrix, rated: UserRatings, start: Reals | None, without: int, pair_weight: str
+) -> UserProblem:
+    """Return the problem of a user with ratings that differ.
+
+    `start` has the scores of all items to begin with (None: 0), `without` is the user's own column.
+    """
+    query: Exacts = np.zeros(len(rated.items), dtype=np.int64)
+    rows = np.arange(len(rated.items))
+    layout = graded_layout(rows, rated.values, query, pair_weight, rated.weights)
+    items = rated.items[layout.rows]
+    scores = np.zeros(len(items)) if start is None else start[items]
+    in_order = replace(layout, rows=rows.astype(np.int32))
+    return UserProblem(user_matrix(matrix, items, without), matrix.n_voters, in_order, scores)
+
+
+def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool_]:
+    """Return which columns each round looks at, shape (rounds, columns).
+
+    The draw depends on the seed, the round and the column's number alone, and so is the same for
+    all users and whatever other columns there are.
+    """
+    share = max(settings.max_features, _LEAST_DRAWN / max(len(columns), 1))
+    if share >= 1.0:
+        return np.ones((1, len(columns)), dtype=bool)
+    rounds = np.arange(min(settings.n_rounds, _MOST_DRAWS), dtype=np.uint64)[:, None]
+    zero, one = np.zeros(1, dtype=np.uint64), np.uint64(1)
+    state = np.array([settings.seed], dtype=np.uint64) + (rounds << np.uint64(32))
+    by_round = splitmix64(zero, state + one)
+    mixed = splitmix64(zero, by_round + columns.astype(np.uint64) + one)
+    return (mixed >> np.uint64(11)).astype(np.float64) < share * 2.0**53
+
+
+Trainer = Callable[[UserProblem, RankerSettings], Cuts]
+
+
+def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds: int) -> Trainer:
+    """Return what trains the rankers of users: the compiled loop if there is enough to do."""
+    view, sizes = ratings.by_user, np.diff(matrix.starts)
+    entries = sum(int(sizes[view.others[view.span(user)]].sum()) for user in users)
+    work = float(_VISITS_AN_ENTRY) * entries + _VISITS_A_ROUND * len(users)
+    return by_kernel if use_compiled(work * n_rounds) else by_engine
+
+
+def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
+    """Return the rules of a user's ranker, found in one call of compiled code."""
+    from edgewise.backend.numba import small_rankers
+
+    matrix, layout, rounds = problem.matrix, problem.layout, settings.n_rounds
+    columns, firsts = np.empty(rounds, dtype=np.intp), np.empty(rounds, dtype=np.intp)
+    sides, steps = np.empty(rounds, dtype=np.int8), np.empty(rounds)
+    n = small_rankers.boost(
+        matrix.starts, matrix.bins, matrix.first_bins, matrix.gaps, layout.group_starts,
+        layout.query_groups, layout.steps, layout.by_difference, layout.weights,
+        GradedLists(layout).query_weights, problem.start,
+        *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.q_def),
+        float(settings.learning_rate), (LEAST_ENERGY, SMOOTHING, WIDEST),
+        drawn_columns(matrix.columns, settings), columns, firsts, sides, steps,
+    )  # fmt: skip
+    return Cuts(columns[:n], firsts[:n], sides[:n], steps[:n])
+
+
+def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
+    """Return the rules of a user's ranker, found by RankBoost's objective and loop."""
+    matrix, rate = problem.matrix, float(settings.learning_rate)
+    if len(matrix.columns) == 0:
+        nothing = np.empty(0, dtype=np.intp)
+        return Cuts(nothing, nothing, np.empty(0, dtype=np.int8), np.empty(0))
+    table = fit_encode(as_table(_codes(matrix)), None, 65_535)
+    directions, learn = problem.directions(settings.monotonic_cst)
+    cumulative = None
+    if settings.monotonic_cst != "none":
+        limit = partial(edge_limit, learning_rate=rate)
+        cumulative = Cumulative(table, directions, learn, limit)
+    pairs, backend = _UnmeasuredLists(problem.layout), ReferenceBackend(table)
+    objective = Ranking(
+        backend, pairs, RankSettings(learning_rate=rate), cumulative, start=problem.start
+    )
+    drawn, sides = drawn_columns(matrix.columns, settings), problem.missing_sides(settings.q_def)
+    learner = _learner(table, drawn, sides)
+    everything = _learner(table, np.ones((1, len(sides)), dtype=bool), sides)
+    terms = TermList(StumpTerms.empty(1, 1))
+    run = Run(settings.n_rounds, History(RANKING), save=lambda _: None)
+    task = Task(table, objective, learner, None if drawn.all() else lambda: everything)
+    # It warns if there is nothing to learn; then the ranker has no rules.
+    with muted():
+        run_rounds(task, terms, run, [])
+    if run.stop_reason == "interrupted":
+        # A boosted model keeps its rounds then; a recommender stays as it was.
+        raise KeyboardInterrupt
+    return _as_cuts(terms.pack(), matrix)
+
+
+class _UnmeasuredLists(GradedLists):
+    """The pairs of a ranker that keeps no history: the ranking loss is never measured."""
+
+    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+        return float("nan")
+
+
+class _Draws(Search):
+    """Looks at the columns drawn for each round; `drawn` has a row for each."""
+
+    def __init__(self, drawn: Any) -> None:
+        self.drawn = drawn
+
+    def pull(self, n: int | None = None) -> Columns:
+        return np.flatnonzero(self.drawn[self.round_ % len(self.drawn)])
+
+
+def _learner(table: Any, drawn: NDArray[np.bool_], sides: Signs) -> Learner:
+    """Return stumps on the drawn columns, one learner for each side of missing values."""
+    stumps = [
+        Stump(constant=False, missing=_STUMPS[side]).ready(
+            table, _Draws(drawn & (sides == side)), 0
+        )
+        # Of equal rules the lowest column's is taken: voters come before features.
+        for side in dict.fromkeys(sides.tolist())
+    ]
+    best = Best(stumps)
+    best.parts_ = stumps
+    return best
+
+
+def _codes(matrix: UserMatrix) -> Reals:
+    """Return the user's matrix with the code of every entry, NaN where it is missing."""
+    n_rows, n_columns = len(matrix.starts) - 1, len(matrix.columns)
+    table = np.full((n_rows, n_columns), np.nan)
+    column_of = np.repeat(np.arange(n_columns), np.diff(matrix.first_bins))
+    rows = np.repeat(np.arange(n_rows), np.diff(matrix.starts))
+    table[rows, column_of[matrix.bins]] = matrix.codes[matrix.bins]
+    return table
+
+
+def _as_cuts(terms: Any, matrix: UserMatrix) -> Cuts:
+    """Return the engine's terms on codes as cuts between bins."""
+    columns = terms.columns[:, 0].astype(np.intp)
+    codes = np.split(matrix.codes, matrix.first_bins[1:-1])
+    thresholds = terms.thresholds[:, 0].tolist()
+    firsts = [
+        int(np.searchsorted(codes[c], threshold))
+        for c, threshold in zip(columns.tolist(), thresholds, strict=True)
+    ]
+    sides = np.where(matrix.gaps[columns], terms.missing[:, 0], 1).astype(np.int8)
+    return Cuts(columns, np.array(firsts, dtype=np.intp), sides, terms.coefficients[:, 0])
+
+
+class ItemMeans(NamedTuple):
+    """The mean ratings of items; anyone's own ratings can be left out.
+
+    Attributes
+    ----------
+    sums, counts : float64 arrays of shape (items,)
+        The weighted sum of each item's ratings, and their weight.
+    """
+
+    sums: Reals
+    counts: Reals
+
+    @staticmethod
+    def of(ratings: Ratings) -> "ItemMeans":
+        """Return the means of ratings."""
+        weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
+        return ItemMeans(
+            _totals(ratings.items, weights * ratings.values, ratings.n_items),
+            _totals(ratings.items, weights, ratings.n_items),
+        )
+
+    def without(self, items: Columns, values: Reals, weights: Reals | None) -> Reals:
+        """Return each item's mean without some of the ratings, damped towards the overall mean."""
+        taken = np.ones(len(items)) if weights is None else weights
+        sums, counts = self.sums.copy(), self.counts.copy()
+        sums[items] -= taken * values
+        counts[items] -= taken
+        total, count = sums.sum(), counts.sum()
+        # What rounding leaves of one's own weights is no rating of others.
+        return _damped(sums, counts, total / count if count > 1e-9 else 0.0)
+
+    def start_weight(self, ratings: Ratings, pair_weight: str) -> float:
+        """Return the weight of the mean that orders the items of all users best.
+
+        It minimises the exponential loss of all pairs; users count equally, and each user's own
+        ratings are left out of the means.
+        """
+        own = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
+        values, users, items = ratings.values, ratings.users, ratings.items
+        sums = self.sums.sum() - _totals(users, own * values, ratings.n_users)
+        counts = self.counts.sum() - _totals(users, own, ratings.n_users)
+        means = np.where(counts > 1e-9, sums / np.maximum(counts, 1e-9), 0.0)
+        left = self.sums[items] - own * values, self.counts[items] - own
+        others = _damped(*left, means[users])
+        query: Exacts = np.unique(users, return_inverse=True)[1].astype(np.int64)
+        layout = graded_layout(np.arange(len(values)), values, query, pair_weight, ratings.weights)
+        span = float(np.ptp(others)) if len(others) else 0.0
+        if layout.n_pairs == 0 or span == 0.0:
+            return 0.0
+        lists = GradedLists(layout, power=QUERY_WEIGHTS["equal"])
+        moments = partial(lists.moments, np.zeros(len(values)), others[layout.rows])
+        return max(0.0, best_step(moments, _WIDEST_START / span))
+
+
+def _totals(places: Any, amounts: Reals, n: int) -> Reals:
+    return np.bincount(places, amounts, n).astype(np.float64, copy=False)
+
+
+def _damped(sums: Reals, counts: Reals, mean: Reals | float) -> Reals:
+    left = np.where(counts > 1e-9, counts, 0.0)
+    return (np.where(left > 0, sums, 0.0) + _DAMPING * mean) / (left + _DAMPING)
