@@ -1,7 +1,7 @@
 """Plain text for people: aligned tables, counts, one-line strings."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 _GAP = "  "
 
@@ -19,8 +19,10 @@ def one_line(text: object) -> str:
     return shown.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def text_table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
-    """Return rows of cells as an aligned table: the first column flush left, the others right.
+def text_table(
+    rows: Sequence[Sequence[str]], indent: str = "", left: Collection[int] = (0,)
+) -> str:
+    """Return rows of cells as an aligned table: columns flush right, but for those in `left`.
 
     Examples
     --------
@@ -31,9 +33,12 @@ def text_table(rows: Sequence[Sequence[str]], indent: str = "") -> str:
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     lines = []
-    for first, *rest in cells:
-        padded = [cell.rjust(width) for cell, width in zip(rest, widths[1:], strict=True)]
-        lines.append((indent + _GAP.join([first.ljust(widths[0]), *padded])).rstrip())
+    for row in cells:
+        padded = [
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + _GAP.join(padded)).rstrip())
     return "\n".join(lines)
 
 

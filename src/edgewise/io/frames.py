@@ -168,6 +168,12 @@ def frame_library(name: str | None) -> Any:
     raise ImportError(f"reading a table needs {' or '.join(wanted)}: {_INSTALL}")
 
 
+def require_parquet() -> None:
+    """Raise ImportError if a library is missing that Parquet files need."""
+    if frame_library(None).__name__ == "pandas":
+        _require_pyarrow()
+
+
 def _require_pyarrow() -> None:
     try:
         import_module("pyarrow")

@@ -205,7 +205,7 @@ def write_run(
     '7 Q0 GX2 1 2.0 mine\n7 Q0 GX1 2 0.5 mine\n'
     """
     values = _numbers("scores", scores)
-    queries, names = _identifiers(qid, docs, len(values))
+    queries, names = check_run(qid, docs, len(values))
     (label,) = words("tag", [tag]).tolist()
     _, first, codes = np.unique(queries, return_index=True, return_inverse=True)
     places = _places(queries, -_codes(names), -values)
@@ -298,7 +298,7 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
     values = _numbers("grades", grades)
     if not (np.isfinite(values).all() and (values % 1 == 0).all()):
         raise ValueError("grades must be whole numbers")
-    queries, names = _identifiers(qid, docs, len(values))
+    queries, names = check_run(qid, docs, len(values))
     with replacing(path) as stream:
         for query, doc, grade in zip(
             queries.tolist(), names.tolist(), values.tolist(), strict=True
@@ -342,9 +342,20 @@ def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
     return numbers
 
 
-def _identifiers(
-    qid: ArrayLike, docs: ArrayLike, n_rows: int
+def check_run(
+    qid: ArrayLike, docs: ArrayLike, n_rows: int | None = None
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    """Return query and document ids as text, or raise if a run or qrels file cannot hold them.
+
+    Examples
+    --------
+    >>> from edgewise.io import check_run
+    >>> check_run([7, 7], ["GX1", "GX1"])
+    Traceback (most recent call last):
+        ...
+    ValueError: docs must be different for a query, got 'GX1' twice for '7'
+    """
+    n_rows = np.size(qid) if n_rows is None else n_rows
     queries = words("qid", qid, n_rows, without="#")
     names = words("docs", docs, n_rows)
     seen: set[tuple[str, str]] = set()

@@ -74,7 +74,7 @@ def ndcg(
     0.5
     """
     k = None if k is None else integer("k", k, 1)
-    gain_name, rule_name = one_of("gain", gain, _GAINS), one_of("rule", rule, _DISCOUNTS)
+    gain_name, rule_name = one_of("gain", gain, GAINS), one_of("rule", rule, _DISCOUNTS)
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
     lists = ranked.lists
@@ -112,7 +112,7 @@ def _letor(position: Exacts) -> Reals:
     return 1.0 / np.log2(np.maximum(position, 2))
 
 
-_GAINS = {"exponential": _exponential, "linear": _linear}
+GAINS = {"exponential": _exponential, "linear": _linear}
 _DISCOUNTS = {"standard": _standard, "letor": _letor}
 
 
@@ -123,7 +123,7 @@ def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
             f"y must not hold negative grades for ndcg, whose gains would be negative too, "
             f"got {lists.grades.min():g}"
         )
-    gains = _GAINS[gain](lists.grades)
+    gains = GAINS[gain](lists.grades)
     if not np.isfinite(gains).all():
         raise ValueError(
             f"y is too large for gain='exponential', got a grade of {lists.grades.max():g}: "

@@ -1,0 +1,11 @@
+"""The command ``edgewise``: one module a command, imported when it runs.
+
+>>> from edgewise.cli import main
+>>> main(["--version"])
+edgewise ...
+0
+"""
+
+from edgewise.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,348 @@
+"""What all commands share: options and their types, one-line errors, and printed facts."""
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from inspect import cleandoc
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from edgewise.common.checks import ArgumentError
+from edgewise.common.text import one_line, text_table
+
+if TYPE_CHECKING:
+    import os
+
+    from edgewise.estimators import RankBoost
+
+MODEL = ".edgewise"
+RUN = (".run", ".run.gz")
+TABLE = (".csv", ".csv.gz", ".parquet")
+"""How the names of models, TREC runs and tables end."""
+
+Decorator = Callable[[Any], Any]
+
+
+class Command(click.Command):
+    """A command with options under headings and a help text printed as it is written.
+
+    An option that may be repeated also takes several values at once, ``--user 7 8``. No two files
+    of a command may be the same.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line."""
+        rest = super().parse_args(ctx, self._one_value_each(args))
+        if not ctx.resilient_parsing:
+            self._check_files(ctx)
+        return rest
+
+    def _one_value_each(self, args: list[str]) -> list[str]:
+        """Return ``--user 7 --user 8`` for ``--user 7 8``."""
+        several = {
+            name for one in self.params if getattr(one, "multiple", False) for name in one.opts
+        }
+        words: list[str] = []
+        option, filled = "", False
+        for word in args:
+            if word in several:
+                option, filled = word, False
+            elif option and filled and not _is_option(word):
+                words.append(option)
+            elif option and not filled:
+                filled = True
+            else:
+                option = ""
+            words.append(word)
+        return words
+
+    def _check_files(self, ctx: click.Context) -> None:
+        files = []
+        for one in self.params:
+            value = ctx.params.get(one.name or "")
+            if isinstance(one.type, (InputFile, OutputFile)) and value is not None:
+                paths = value if isinstance(value, tuple) else (value,)
+                label = one.opts[0] if isinstance(one, click.Option) else str(one.name).upper()
+                files += [(label, Path(path)) for path in paths]
+        for (first, path), (second, other) in combinations(files, 2):
+            if path.resolve() == other.resolve():
+                both = f"{first} twice" if first == second else f"{first} and {second}"
+                raise click.UsageError(f"{other} is given as {both}")
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help text as it stands."""
+        formatter.write(f"\n{cleandoc(self.help or '')}\n")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the epilog as it stands."""
+        if self.epilog:
+            formatter.write(f"\n{self.epilog}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments, then the options under their headings."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx)
+            if record is not None:
+                groups.setdefault(getattr(one, "group", "Options"), []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+class _Option(click.Option):
+    """An option under a heading."""
+
+    def __init__(self, *args: Any, group: str, **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.group = group
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """Leave out the range of a number, which the error names."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+class _Argument(click.Argument):
+    """An argument with a line in the help."""
+
+    group = "Arguments"
+
+    def __init__(self, *args: Any, help: str, **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.about = help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
+        return str(self.name).upper(), self.about
+
+
+def command(name: str, **attrs: Any) -> Decorator:
+    """Make a function a command; its docstring is the help text."""
+    settings = {"show_default": True, "help_option_names": ["-h", "--help"]}
+    return click.command(name, cls=Command, context_settings=settings, **attrs)
+
+
+def heading(title: str) -> Callable[..., Decorator]:
+    """Return a function that adds an option under a heading of the help."""
+
+    def option(*names: str, **attrs: Any) -> Decorator:
+        kind = attrs.get("type")
+        if isinstance(kind, click.IntRange):
+            attrs.setdefault("metavar", "N")
+        elif isinstance(kind, click.FloatRange):
+            attrs.setdefault("metavar", "X")
+        return click.option(*names, cls=_Option, group=title, **attrs)
+
+    return option
+
+
+def argument(name: str, help: str, **attrs: Any) -> Decorator:
+    """Add an argument with a line in the help."""
+    return click.argument(name, cls=_Argument, help=help, **attrs)
+
+
+def options(*decorators: Decorator) -> Decorator:
+    """Add several options, in this order."""
+
+    def decorate(function: Any) -> Any:
+        for one in reversed(decorators):
+            function = one(function)
+        return function
+
+    return decorate
+
+
+class InputFile(click.Path):
+    """A file that exists and can be read."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, dir_okay=False, readable=True)
+
+
+class OutputFile(click.ParamType):
+    """A file that can be written, checked before any work starts.
+
+    Parameters
+    ----------
+    endings : str
+        How the name must end; without any, it must not be that of a model.
+    """
+
+    name = "file"
+
+    def __init__(self, *endings: str) -> None:
+        self.endings = endings
+
+    def convert(
+        self, value: "str | os.PathLike[str]", param: click.Parameter | None, ctx: Any
+    ) -> str:
+        """Return the path, or fail."""
+        path, text = Path(value), str(value)
+        if self.endings and not text.lower().endswith(self.endings):
+            self.fail(f"must end in {' or '.join(self.endings)}, got {text!r}", param, ctx)
+        if not self.endings and path.suffix == MODEL:
+            self.fail(f"must not end in {MODEL}, got {text!r}", param, ctx)
+        folder = path.resolve().parent
+        if not folder.is_dir():
+            self.fail(f"the folder of {text!r} does not exist", param, ctx)
+        if path.exists() and not path.is_file():
+            self.fail(f"must be the name of a file, got {text!r}", param, ctx)
+        click.Path(writable=True).convert(str(folder), param, ctx)
+        return text
+
+
+class Real(click.FloatRange):
+    """A number within bounds; NaN and infinity are not numbers here."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: Any) -> float:
+        """Return the number, or fail."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a valid float.", param, ctx)
+        return number
+
+
+COUNT = click.IntRange(min=1)
+FILE = InputFile()
+MODEL_FILE = OutputFile(MODEL)
+TABLE_FILE = OutputFile(*TABLE)
+
+
+def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> int | None:
+    if value == 0:
+        raise click.BadParameter("use 1 for one thread, -1 for all cores", ctx, param)
+    return value
+
+
+Adder = Callable[..., Decorator]
+"""What `heading` returns."""
+
+
+def seed(option: Adder) -> Decorator:
+    """Add the option ``--seed``."""
+    kind = click.IntRange(0, 2**32 - 1)
+    return option("--seed", "random_state", type=kind, default=0, help="Random seed.")
+
+
+def jobs(option: Adder) -> Decorator:
+    """Add the option ``--jobs``."""
+    about = "Number of threads; -1 uses all cores."
+    kind = click.IntRange(min=-1)
+    return option("--jobs", "n_jobs", type=kind, default=1, callback=_threads, help=about)
+
+
+def boosting(option: Adder) -> Decorator:
+    """Add the options of every boosting run, named as the estimators name them."""
+    rate, about = Real(0, 1, min_open=True), "Factor that shrinks every step."
+    return options(
+        option("--rounds", "n_rounds", type=COUNT, default=500, help="Number of boosting rounds."),
+        option("--learning-rate", type=rate, default=0.2, help=about),
+        seed(option),
+        jobs(option),
+    )
+
+
+def given(ctx: click.Context, *names: str) -> list[str]:
+    """Return the options, out of these parameters, that are on the command line."""
+    source = click.core.ParameterSource.COMMANDLINE
+    return [
+        one.opts[0]
+        for one in ctx.command.params
+        if one.name in names and ctx.get_parameter_source(str(one.name)) is source
+    ]
+
+
+@contextmanager
+def one_line_errors(where: object = None, names: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turn the library's errors into messages of the command.
+
+    Parameters
+    ----------
+    where : object, default None
+        The file or option that an error is about; it stands before the message.
+    names : mapping of str to str, default None
+        The options that stand for arguments of the library.
+
+    Examples
+    --------
+    >>> with one_line_errors("train.txt"):
+    ...     raise ValueError("there are no pairs")
+    Traceback (most recent call last):
+        ...
+    click.exceptions.ClickException: train.txt: there are no pairs
+    """
+    try:
+        yield
+    except (ValueError, TypeError, ImportError, MemoryError) as error:
+        message = str(error) or "not enough memory"
+        if isinstance(error, ArgumentError) and names and error.argument in names:
+            message = f"{names[error.argument]} {error.value!r} {error.problem}"
+        repeats = where is None or message.startswith(str(where))
+        raise click.ClickException(message if repeats else f"{where}: {message}") from error
+
+
+def load_model(path: str) -> Any:
+    """Return the model of a file."""
+    from edgewise import load
+
+    with one_line_errors():
+        return load(path)
+
+
+def verbosity() -> int:
+    """Return the `verbose` of an estimator: progress is for terminals."""
+    return int(sys.stderr.isatty())
+
+
+def raise_if_interrupted(model: Any) -> None:
+    """Raise KeyboardInterrupt if Ctrl-C ended the training."""
+    if model.stop_reason_ == "interrupted":
+        raise KeyboardInterrupt
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Print names and values in two columns.
+
+    Examples
+    --------
+    >>> print_facts([("rounds", "300"), ("ranking loss", "0.12")])
+    rounds           300
+    ranking loss     0.12
+    """
+    for name, value in facts:
+        click.echo(f"{name:<16} {one_line(value)}".rstrip())
+
+
+def print_table(rows: list[list[str]]) -> None:
+    """Print an aligned table."""
+    click.echo(text_table(rows))
+
+
+def print_rules(model: Any, n: int) -> None:
+    """Print the strongest rules of a model, if it has any."""
+    rules = model.rules(n)
+    if rules:
+        click.echo("strongest rules")
+    for rule in rules:
+        for line in str(rule).split("\n"):
+            click.echo(f"  {one_line(line)}")
+
+
+def training_facts(model: "RankBoost") -> list[tuple[str, str]]:
+    """Return the rounds of a model and why they ended, its training loss and the bound on it."""
+    done, kept = model.history_.n_rounds, model.n_rounds_
+    best = f", the best of {done}" if kept < done else ""
+    facts = [("rounds", f"{kept}{best} (training ended by: {model.stop_reason_})")]
+    if kept:
+        for name, key in (("ranking loss", "ranking_loss"), ("bound on it", "bound")):
+            facts.append((name, f"{model.history_[key][kept - 1]:.4f}"))
+    return facts
+
+
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and not word[1:].isdigit()

@@ -1,0 +1,50 @@
+"""``edgewise datasets``: the standard data sets, and which are here."""
+
+import click
+
+from edgewise import datasets as sets
+from edgewise.cli.common import command
+from edgewise.common.text import text_table
+
+
+@command("datasets")
+def datasets() -> None:
+    """List the standard data sets, their sizes and licences, and which are here."""
+    rows = [["name", "train", "test", "columns", "classes", "here", "licence"]]
+    for name in sets.names():
+        one = sets.info(name)
+        sizes = (one.n_train, one.n_test, one.n_features, one.n_classes)
+        rows.append([name, *map(str, sizes), _here(name), _licence(one.licence)])
+    _print(rows)
+    rows = [["to rank", "documents", "queries", "columns", "folds", "here", "licence"]]
+    for name in sets.ranking_names():
+        ranking = sets.ranking_info(name)
+        counts = (sum(ranking.n_rows), sum(ranking.n_queries))
+        sizes = (*counts, ranking.n_features, len(ranking.n_rows))
+        rows.append([name, *map(str, sizes), _here(name), _licence(ranking.licence)])
+    _print(rows)
+    rows = [["to rate", "users", "items", "ratings", "folds", "here", "licence"]]
+    for name in sets.ratings_names():
+        rated = sets.ratings_info(name)
+        sizes = (rated.n_users, rated.n_items, rated.n_ratings, rated.n_folds)
+        rows.append([name, *map(str, sizes), _here(name), _licence(rated.licence)])
+    _print(rows)
+    click.echo(
+        "A data set that is not here is downloaded by edgewise.datasets.load(name) or\n"
+        "load_ratings(name); for ranking sets, load_ranking(name) says where to get them.\n"
+        "For the full licence and citation: edgewise.datasets.info(name), ranking_info(name)\n"
+        "or ratings_info(name)."
+    )
+
+
+def _print(rows: list[list[str]]) -> None:
+    click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
+
+
+def _here(name: str) -> str:
+    return "yes" if sets.available(name) else "no"
+
+
+def _licence(text: str) -> str:
+    """Return the name of a licence, without what follows it."""
+    return text.replace(";", ",").split(",")[0]

@@ -1,0 +1,223 @@
+"""Documents to rank, from LETOR files or tables, and their scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+import numpy as np
+from scipy import sparse
+
+from edgewise.cli.common import (
+    RUN,
+    TABLE,
+    heading,
+    one_line_errors,
+    options,
+    print_facts,
+    print_table,
+)
+from edgewise.common.files import replacing
+from edgewise.common.text import counted
+from edgewise.data import as_table
+from edgewise.io import RankingData, check_run, read_letor, read_table, write_run
+from edgewise.metrics import Lists, ranking_metric
+
+if TYPE_CHECKING:
+    from edgewise.common.dtypes import Reals
+    from edgewise.estimators import RankBoost
+
+METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
+"""What a test shows, besides the metric of the model."""
+
+# Below this share of stored values, a sparse matrix is smaller.
+_SPARSE = 1 / 3
+
+
+class Roles(NamedTuple):
+    """The columns of a table that are not features."""
+
+    target: str | None = None
+    query: str | None = None
+    doc: str | None = None
+
+    def check(self, path: str) -> None:
+        """Raise if a column is named and the file is not a table."""
+        for role, column in self._asdict().items():
+            if column is not None and not is_table(path):
+                raise click.UsageError(f"--{role} is for tables ({', '.join(TABLE)})")
+
+
+_column = heading("Columns of tables")
+columns = options(
+    _column("--target", metavar="COL", help="Column with relevance grades."),
+    _column("--query", metavar="COL", help="Column with query ids.  [default: one query]"),
+    _column("--doc", metavar="COL", help="Column with document ids, for run files."),
+)
+"""Adds the options that name the columns of a table."""
+
+
+@dataclass(frozen=True)
+class Documents:
+    """The documents of a file.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    data : RankingData
+        Its rows.
+    lists : Lists or None
+        The grades by query, where there are grades.
+    """
+
+    path: str
+    data: RankingData
+    lists: Lists | None = None
+
+    def __str__(self) -> str:
+        n_queries = 1 if self.data.qid is None else self.data.n_queries
+        return f"{counted(n_queries, 'queries')}, {counted(len(self.data), 'documents')}"
+
+    @property
+    def judged(self) -> Lists:
+        """The grades by query of a file that has grades."""
+        assert self.lists is not None
+        return self.lists
+
+
+def is_table(path: str) -> bool:
+    """Return whether a file is a table, going by its name.
+
+    Examples
+    --------
+    >>> is_table("clicks.csv.gz"), is_table("S1.txt.gz")
+    (True, False)
+    """
+    return path.lower().endswith(TABLE)
+
+
+def read_judged(paths: Sequence[str], roles: Roles) -> list[Documents]:
+    """Read files of judged documents, all LETOR or all tables; the first decides the features."""
+    with one_line_errors(names=_OPTIONS):
+        if is_table(paths[0]):
+            parts = [read_table(path, *roles) for path in paths]
+            names = list(parts[0].X.columns)
+            parts = [
+                _with_columns(part, path, names, paths[0])
+                for part, path in zip(parts, paths, strict=True)
+            ]
+        else:
+            parts = [read_letor(path, sparse=True) for path in paths]
+            # A line may leave out its last features, which are 0.
+            width = max(part.X.shape[1] for part in parts)
+            few = _is_sparse(parts[0].X, width)
+            parts = [_widened(part, width, few) for part in parts]
+    return [_checked(path, part, "raise") for path, part in zip(paths, parts, strict=True)]
+
+
+def read_for_model(path: str, roles: Roles, model: "RankBoost", model_path: str) -> Documents:
+    """Read documents with the features of a model; they have grades if the file has."""
+    names = getattr(model, "feature_names_in_", None)
+    if is_table(path) and names is None:
+        raise click.ClickException(
+            f"{path} is a table, but the features of {model_path} have numbers: use a LETOR file"
+        )
+    if not is_table(path) and names is not None:
+        raise click.ClickException(
+            f"{path} is a LETOR file, but the features of {model_path} have names: use a table "
+            f"({', '.join(TABLE)})"
+        )
+    with one_line_errors(names=_OPTIONS):
+        if names is not None:
+            for role, column in roles._asdict().items():
+                if column in names:
+                    raise click.UsageError(
+                        f"--{role}: {column!r} is a feature of the model {model_path}"
+                    )
+            part = _with_columns(read_table(path, *roles), path, names.tolist(), model_path)
+        else:
+            part = read_letor(path, sparse=True)
+            n_features, width = part.X.shape[1], model.n_features_in_
+            if n_features > width:
+                raise click.ClickException(
+                    f"{path} has {n_features} features, more than the {width} of {model_path}"
+                )
+            part = _widened(part, width, _is_sparse(part.X, width))
+    return _checked(path, part, model.infinite)
+
+
+_OPTIONS = {role: f"--{role}" for role in Roles._fields}
+
+
+def _with_columns(part: RankingData, path: str, names: list[str], owner: str) -> RankingData:
+    there = set(part.X.columns)
+    missing = [name for name in names if name not in there]
+    if missing:
+        raise click.ClickException(f"{path} lacks the column {missing[0]!r}, which {owner} has")
+    return RankingData(part.X[names], part.y, part.qid, part.docs)
+
+
+def _is_sparse(X: Any, width: int) -> bool:
+    return bool(X.nnz < _SPARSE * X.shape[0] * width)
+
+
+def _widened(part: RankingData, width: int, few: bool) -> RankingData:
+    X = part.X
+    wide = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+    return RankingData(wide if few else wide.toarray(), part.y, part.qid, part.docs)
+
+
+def _checked(path: str, data: RankingData, infinite: str) -> Documents:
+    """Return the documents; wrong values are found now, not after training."""
+    with one_line_errors(path):
+        for _ in as_table(data.X, infinite).columns():
+            pass
+        lists = None if data.y is None else Lists(np.asarray(data.y), data.qid)
+        return Documents(path, data, lists)
+
+
+def check_output(path: str | None, documents: Documents) -> None:
+    """Raise, before any work starts, if a run of these documents cannot be written."""
+    if path is None or not path.endswith(RUN):
+        return
+    data = documents.data
+    if data.docs is None or data.qid is None:
+        raise click.ClickException(
+            f"--output {path}: a run needs query ids and document ids, and {documents.path} has "
+            "none; another ending than .run writes one score a line"
+        )
+    with one_line_errors(f"{documents.path} does not make a run"):
+        check_run(data.qid, data.docs)
+
+
+def score(documents: Documents, model: "RankBoost", path: str | None) -> "Reals":
+    """Return the scores of documents, and write them if there is a path."""
+    with one_line_errors(documents.path):
+        scores = model.predict(documents.data.X)
+    data = documents.data
+    if path is None:
+        return scores
+    if path.endswith(RUN):
+        assert data.qid is not None
+        assert data.docs is not None
+        write_run(path, data.qid, data.docs, scores)
+    else:
+        with replacing(path) as stream:
+            stream.writelines(f"{score!r}\n".encode() for score in scores.tolist())
+    return scores
+
+
+def print_test(documents: Documents, scores: "Reals", metric: str) -> None:
+    """Print how well scores rank documents, by the usual metrics and by the model's own."""
+    print_facts([("test", f"{documents}; expected over ties:")])
+    names = list(dict.fromkeys((*METRICS, metric)))
+    print_table([["", *names], ["", *(_value(name, documents, scores) for name in names)]])
+
+
+def _value(name: str, documents: Documents, scores: "Reals") -> str:
+    try:
+        return f"{ranking_metric(name)(documents.judged, scores):.4f}"
+    except ValueError:
+        # Negative grades have no gain.
+        return "-"

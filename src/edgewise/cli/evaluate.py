@@ -1,0 +1,167 @@
+"""``edgewise evaluate``: how good TREC runs are."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from edgewise.cli.common import (
+    FILE,
+    argument,
+    command,
+    heading,
+    one_line_errors,
+    print_table,
+    seed,
+)
+from edgewise.common.text import counted
+from edgewise.io import Qrels, Run, read_qrels, read_run
+from edgewise.metrics import RunEvaluation, evaluate_run, randomisation_test
+from edgewise.metrics.gain import GAINS
+from edgewise.metrics.runs import run_metrics
+
+_METRICS = "map,ndcg@10,mrr,precision@10,recall@100"
+# Means that are equal in exact arithmetic differ by rounding.
+_ROUNDING = 1e-12
+
+logger = logging.getLogger("edgewise")
+
+option = heading("Options")
+
+
+@command("evaluate")
+@argument("qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")
+@argument(
+    "run",
+    nargs=-1,
+    required=True,
+    type=FILE,
+    help="Runs, lines of `query Q0 document rank score tag`.",
+)
+@option("--metrics", metavar="LIST", default=_METRICS, help="Comma-separated names.")
+@option(
+    "--gain",
+    type=click.Choice(tuple(GAINS)),
+    default="exponential",
+    help="Gain of grade g in ndcg: 2^g - 1, or g.",
+)
+@seed(option)
+def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: str, random_state: int) -> None:
+    """Evaluate TREC runs against judgements; * marks the best value of a column.
+
+    Metrics are map, mrr, ndcg, ndcg@k, precision@k and recall@k, counted as
+    `trec_eval -c` counts. Documents without a judgement are not relevant. Relevant
+    documents that a run misses count against it in map, recall and ndcg. Every
+    judged query counts, with 0 if the run returns nothing for it or no document
+    is relevant (grade above 0).
+
+    There are two differences from trec_eval. Documents with equal scores count
+    with the mean over all their orders; trec_eval sorts them by id. The gain of
+    grade g in ndcg is 2^g - 1; --gain linear gives trec_eval's own gain, g.
+
+    With several runs, a paired randomisation test over the queries compares each
+    run with the first: the difference of the means, and its p-value in brackets.
+    """
+    report = Report(qrels, metrics, gain)
+    short = [stem(path) for path in run]
+    names = short if len(set(short)) == len(short) else list(run)
+    for name, found in zip(names, read_runs(run), strict=True):
+        report.add(name, found)
+    report.print()
+    if len(names) > 1:
+        click.echo()
+        report.print_tests(random_state)
+
+
+def read_runs(paths: Sequence[str]) -> list[Run]:
+    """Read runs."""
+    with one_line_errors():
+        return [read_run(path) for path in paths]
+
+
+def stem(path: str) -> str:
+    """Return the name of a file without its folder and the usual endings.
+
+    Examples
+    --------
+    >>> stem("runs/bm25.run.gz"), stem("input.bm25")
+    ('bm25', 'input.bm25')
+    """
+    name = Path(path).name.removesuffix(".gz")
+    for ending in (".run", ".txt", ".trec", ".res"):
+        if name.endswith(ending) and name != ending:
+            return name.removesuffix(ending)
+    return name
+
+
+class Report:
+    """The values of runs, query by query, as tables.
+
+    Parameters
+    ----------
+    path : str
+        The file of judgements.
+    metrics : str
+        Comma-separated names.
+    gain : {"exponential", "linear"}, default "exponential"
+        The gain of ndcg.
+    """
+
+    def __init__(self, path: str, metrics: str, gain: str = "exponential") -> None:
+        self.path, self.gain = path, gain
+        with one_line_errors("--metrics"):
+            names = [name.strip().lower() for name in metrics.split(",")]
+            self.metrics = [metric.name for metric in run_metrics(names)]
+        with one_line_errors():
+            self.qrels = read_qrels(path)
+        self.runs: dict[str, RunEvaluation] = {}
+
+    def add(self, name: str, run: Run) -> None:
+        """Evaluate a run, and warn of queries that do not count."""
+        if not np.isin(run.queries, self.qrels.queries).any():
+            raise click.ClickException(f"{name} has none of the judged queries")
+        with one_line_errors(self.path):
+            found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain)  # type: ignore[arg-type]
+        if found.n_unjudged:
+            queries = counted(found.n_unjudged, "queries")
+            logger.warning("%s: ignored %s without judgements", name, queries)
+        if found.n_unanswered:
+            logger.warning(
+                "%s returns nothing for %d of %d judged queries: they count 0",
+                name,
+                found.n_unanswered,
+                len(found.queries),
+            )
+        self.runs[name] = found
+
+    def print(self) -> None:
+        """Print the means over the queries, a row for each run, with the best values marked."""
+        first = next(iter(self.runs.values()))
+        judged = counted(len(first.queries), "judged queries")
+        if first.n_without_relevant:
+            judged += f", {first.n_without_relevant} of them without a relevant document"
+        click.echo(judged)
+        means = {name: list(found.means.values()) for name, found in self.runs.items()}
+        best = [max(column) - _ROUNDING for column in zip(*means.values(), strict=True)]
+        rows = [["run", *(f"{name} " for name in self.metrics)]]
+        for name, row in means.items():
+            cells = [
+                f"{value:.4f}{'*' if len(means) > 1 and value >= top else ' '}"
+                for value, top in zip(row, best, strict=True)
+            ]
+            rows.append([name, *cells])
+        print_table(rows)
+
+    def print_tests(self, random_state: int) -> None:
+        """Print the differences of all runs from the first, with p-values."""
+        (first, base), *others = self.runs.items()
+        rows = [[f"against {first}", *self.metrics]]
+        for name, found in others:
+            tests = [
+                randomisation_test(found.values[one], base.values[one], random_state=random_state)
+                for one in self.metrics
+            ]
+            rows.append([name, *(f"{t.mean_difference:+.4f} ({t.p_value:.4f})" for t in tests)])
+        print_table(rows)

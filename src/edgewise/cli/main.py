@@ -1,0 +1,154 @@
+"""The command group: finds a command, runs it, and turns every failure into one line.
+
+A command's module is imported when the command runs, so ``edgewise --help`` answers at once.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+
+import click
+
+from edgewise import __version__
+from edgewise.common.text import one_line
+
+COMMANDS = {
+    "demo": "Train on handwritten digits and show what the model learned.",
+    "rank": "Train RankBoost on judged documents and test it.",
+    "apply": "Rank documents with a saved model.",
+    "evaluate": "Evaluate TREC runs and compare them.",
+    "fuse": "Fuse TREC runs, with or without training.",
+    "recommend": "Train a recommender on ratings and list items for users.",
+    "compare": "Compare recommenders by cross-validation.",
+    "info": "Show what a model file holds.",
+    "datasets": "List the standard data sets.",
+}
+"""Every command with its line in ``edgewise --help``; its module and function have its name."""
+
+_EXAMPLES = """\
+Examples:
+  edgewise demo
+  edgewise rank train.txt --test test.txt --model ranker.edgewise
+  edgewise apply ranker.edgewise new.txt --output new.run
+  edgewise evaluate qrels.txt bm25.run mine.run
+  edgewise fuse bm25.run lm.run --method rrf --output fused.run
+  edgewise recommend ratings.csv --user 196 --model films.edgewise
+  edgewise compare ratings.csv --algorithms bias,item-knn,sgd
+  edgewise info ranker.edgewise
+  edgewise datasets
+
+Run `edgewise COMMAND --help` for the options of a command.
+"""
+_FAILED, _INTERRUPTED = 2, 130
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"edgewise.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"\n{self.help}\n")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        formatter.write(f"\n{_EXAMPLES}")
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="edgewise", message="%(prog)s %(version)s")
+def edgewise() -> None:
+    """Boosted weak rules for classifying, ranking and recommending."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 2 after an error, 130 after Ctrl-C.
+
+    Parameters
+    ----------
+    argv : sequence of str, default None
+        The arguments; the process's own if None.
+
+    Examples
+    --------
+    >>> from edgewise.cli import main
+    >>> main(["datasets"])
+    name ...
+    0
+    """
+    if "_EDGEWISE_COMPLETE" in os.environ:
+        edgewise.main(prog_name="edgewise")
+    args = list(sys.argv[1:] if argv is None else argv)
+    if not args:
+        click.echo(edgewise.get_help(click.Context(edgewise, info_name="edgewise")), err=True)
+        return _FAILED
+    try:
+        with _warnings_shown():
+            code = _run(args)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; nothing more may be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (click.ClickException, OSError) as error:
+        sys.stderr.write(f"edgewise: error: {one_line(_message(error))}\n")
+        return _FAILED
+    return code
+
+
+def _run(args: list[str]) -> int:
+    try:
+        with edgewise.make_context("edgewise", args) as context:
+            edgewise.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    return 0
+
+
+def _message(error: click.ClickException | OSError) -> str:
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+class _Warnings(logging.Handler):
+    """Writes each warning once, on one line of standard error."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self._written: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = f"edgewise: {record.levelname.lower()}: {one_line(record.getMessage())}"
+        if line not in self._written:
+            self._written.add(line)
+            # On a terminal a progress bar may stand in this line.
+            sys.stderr.write(f"\r\x1b[K{line}\n" if sys.stderr.isatty() else f"{line}\n")
+            sys.stderr.flush()
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    logger, handler = logging.getLogger("edgewise"), _Warnings()
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)

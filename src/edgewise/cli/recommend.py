@@ -1,0 +1,578 @@
+"""``edgewise recommend``: from ratings to lists of items."""
+
+import csv
+import io
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import click
+import numpy as np
+
+from edgewise.cli.common import (
+    COUNT,
+    FILE,
+    MODEL,
+    MODEL_FILE,
+    TABLE_FILE,
+    Real,
+    argument,
+    command,
+    given,
+    heading,
+    jobs,
+    load_model,
+    one_line_errors,
+    print_facts,
+    seed,
+    verbosity,
+)
+from edgewise.cli.ratings import (
+    ABOUT_ALGORITHMS,
+    ABOUT_METRICS,
+    ALGORITHMS,
+    COLUMN_OPTIONS,
+    PARQUET,
+    build,
+    check_libraries,
+    columns,
+    describe,
+    find_ids,
+    metric_names,
+    metrics,
+    parse_settings,
+    print_values,
+    read_ratings,
+    read_test,
+    reading_of,
+    shared_settings,
+    write_columns,
+)
+from edgewise.common.files import reading as opened
+from edgewise.common.text import counted, one_line
+from edgewise.ratings.splits import WAYS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edgewise.common.ids import Ids
+    from edgewise.ratings import Ratings
+    from edgewise.recommend import Ranked, RankedLists, Recommender
+
+DEFAULT, DEFAULT_IMPLICIT = "boosted", "implicit"
+NEW = "new user"
+
+Names = dict[Any, str]
+"""The names of items by id; some may lack one."""
+
+Titled = tuple[str, "Ranked"]
+"""A list under its title."""
+
+files, lists = heading("Files"), heading("Lists")
+training, testing = heading("Training"), heading("Testing")
+
+
+@command("recommend", epilog=f"{ABOUT_METRICS}\n\n{ABOUT_ALGORITHMS}")
+@argument("ratings", type=FILE, help="Ratings to train on, or a saved model.")
+@files("--model", type=MODEL_FILE, help="Save the model here; the name must end in .edgewise.")
+@files(
+    "--output",
+    "-o",
+    type=TABLE_FILE,
+    help="Write the lists of --user, or of all users, here: a table with the columns user, item, "
+    "rank and score; .csv, .csv.gz or .parquet.",
+)
+@files("--item-names", type=FILE, help="Text or Parquet file with item names to show.")
+@files("--name-column", metavar="COL", help="Its column with names.  [default: name]")
+@files(
+    "--names-columns",
+    metavar="LIST",
+    help="Its first columns, such as item,name, if it has no header. Ids are in the column named "
+    "as in the ratings.",
+)
+@lists(
+    "--user",
+    "users",
+    metavar="ID",
+    multiple=True,
+    help="User to list items for; repeatable, as --user 7 8.",
+)
+@lists(
+    "--new-user",
+    "new_users",
+    metavar="ITEM=RATING,...",
+    multiple=True,
+    help="Ratings of a user who is not in RATINGS, to list items for; may be repeated.",
+)
+@lists(
+    "--similar-to",
+    metavar="ITEM",
+    multiple=True,
+    help="Items to find similar ones for.",
+)
+@lists("-n", type=COUNT, default=10, help="Length of the lists.")
+@lists("--include-seen", is_flag=True, help="Also list items that the user has rated.")
+@training(
+    "--algorithm",
+    type=click.Choice(tuple(ALGORITHMS)),
+    metavar="NAME",
+    help=f"Name from the list below.  [default: {DEFAULT}; with --implicit: {DEFAULT_IMPLICIT}]",
+)
+@training(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Parameters of the algorithm, as in Python.",
+)
+@seed(training)
+@jobs(training)
+@testing("--test", type=FILE, help="Ratings to test on, with the columns of RATINGS.")
+@testing(
+    "--hold-out",
+    type=Real(0, 1, min_open=True, max_open=True),
+    help="Share of RATINGS to test on.",
+)
+@testing(
+    "--by",
+    type=click.Choice(WAYS),
+    default=WAYS[0],
+    help="Hold out random ratings, random ratings of each user, the latest ratings, or the latest "
+    "of each user.",
+)
+@metrics(testing)
+@columns
+@click.pass_context
+def recommend(
+    ctx: click.Context,
+    /,
+    ratings: str,
+    model: str | None,
+    output: str | None,
+    item_names: str | None,
+    name_column: str | None,
+    names_columns: str | None,
+    users: tuple[str, ...],
+    new_users: tuple[str, ...],
+    similar_to: tuple[str, ...],
+    n: int,
+    include_seen: bool,
+    algorithm: str | None,
+    settings: tuple[str, ...],
+    random_state: int,
+    n_jobs: int,
+    test: str | None,
+    hold_out: float | None,
+    by: str,
+    metrics: str | None,
+    relevant: float | None,
+    **reading: Any,
+) -> None:
+    """Train a recommender on ratings, or load a saved one, and list items for users.
+
+      edgewise recommend ratings.csv --user 196 --model films.edgewise
+          trains, lists the best items for a user and saves the model
+      edgewise recommend films.edgewise --new-user "50=5,181=4" --similar-to 50
+          uses the saved model, without training
+      edgewise recommend ratings.csv --algorithm item-knn --set k=30 --hold-out 0.2
+          measures predictions and lists on held-out ratings
+
+    RATINGS has one rating a line, below a header such as user,item,rating: a text
+    file with "," ";" "::" or tabs between columns, plain or gzipped, or a Parquet
+    file. Without a header, use --columns user,item,rating. RATINGS may also be a
+    saved model, whose name ends in .edgewise.
+
+    Ids on the command line are integers if all ids in the file are integers, and
+    strings otherwise. With --hold-out, the metrics come from a model trained
+    without the held-out ratings; the lists and --model from one trained on all.
+    """
+    saved = ratings.endswith(MODEL)
+    wants_model = bool(users or new_users or similar_to or output or model)
+    _check(ctx, saved, wants_model)
+    how = reading_of(**reading)
+    check_libraries(output)
+    names = metric_names(metrics, how.implicit)
+    if saved:
+        recommender = _load(ratings)
+        data = recommender.ratings_
+    else:
+        name = algorithm or (DEFAULT_IMPLICIT if how.implicit else DEFAULT)
+        shared = shared_settings(random_state, n_jobs, how.implicit) | {"verbose": verbosity()}
+        recommender = build(name, parse_settings(settings), shared)
+        data = read_ratings(ratings, how)
+    request = _request(ctx.params, data, recommender if saved else None)
+    titles: Names = {}
+    if item_names is not None:
+        item_column = reading["item_column"] or "item"
+        titles = _read_names(item_names, item_column, name_column, names_columns, data.item_ids)
+    train, held_out = data, None
+    if test is not None:
+        held_out = read_test(test, how, data)
+    elif hold_out is not None:
+        train, held_out = _split(data, hold_out, by, random_state)
+    facts = [("ratings", describe(data)), ("users", f"{data.n_users:,}")]
+    facts.append(("items", f"{data.n_items:,}"))
+    values = {}
+    if held_out is not None:
+        from edgewise.recommend.evaluation import evaluate
+
+        if not saved:
+            facts.append(_fit(recommender, train, ratings))
+        with one_line_errors("--hold-out" if test is None else "--test"):
+            values = evaluate(recommender, held_out, names, relevant=relevant)
+    if not saved and (held_out is None or (hold_out and wants_model)):
+        facts.append(_fit(recommender, data, ratings))
+    found = request.lists(recommender)
+    shown = request.shown(recommender, found, titles)
+    if model is not None:
+        recommender.save(model)
+    if output is not None and found is not None:
+        _write_lists(output, found, titles)
+        facts.append(("written", f"{counted(len(found), 'lists')} to {output}"))
+    if saved:
+        facts.append(("model", f"{type(recommender).__name__}, from {ratings}"))
+    print_facts(facts)
+    if held_out is not None:
+        source = f"held out by {by}" if test is None else test
+        print_facts([("test", f"{counted(len(held_out), 'ratings')}, {source}")])
+        print_values(values)
+    for title, ranked in shown:
+        click.echo()
+        print_list(title, ranked, titles)
+
+
+def _check(ctx: click.Context, saved: bool, wants_model: bool) -> None:
+    """Raise if options do not go together."""
+    params = ctx.params
+    tests = params["test"] is not None or params["hold_out"] is not None
+    if params["test"] is not None and params["hold_out"] is not None:
+        raise click.UsageError("--test and --hold-out are two ways to test: use one of them")
+    if not tests and not wants_model:
+        raise click.UsageError(
+            "nothing to do: add --user to list items, --output to write the lists of all users, "
+            "--model to save the model, or --hold-out to test"
+        )
+    if params["hold_out"] is None and given(ctx, "by"):
+        raise click.UsageError("--by needs --hold-out")
+    if not tests and (extra := given(ctx, "metrics", "relevant")):
+        raise click.UsageError(f"{extra[0]} needs --test or --hold-out")
+    if params["item_names"] is None and (extra := given(ctx, "name_column", "names_columns")):
+        raise click.UsageError(f"{extra[0]} needs --item-names")
+    for text in params["new_users"]:
+        parse_pairs(text)
+    if not saved:
+        return
+    training = ("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model")
+    if extra := given(ctx, *training):
+        raise click.UsageError(f"{extra[0]}: {params['ratings']} is trained already")
+    if params["test"] is None:
+        needed = ["--item-column"] if params["item_names"] is not None else []
+        extra = [name for name in given(ctx, *COLUMN_OPTIONS) if name not in needed]
+        if extra:
+            raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
+
+
+def _load(path: str) -> "Recommender":
+    from edgewise.recommend import Recommender
+
+    model = load_model(path)
+    if not isinstance(model, Recommender):
+        raise click.ClickException(f"{path} holds {type(model).__name__}, which does not recommend")
+    return model
+
+
+def _split(
+    ratings: "Ratings", share: float, by: str, random_state: int
+) -> tuple["Ratings", "Ratings"]:
+    if by.endswith("time") and ratings.times is None:
+        raise click.UsageError(f"--by {by} needs the times of ratings: add --time-column")
+    with one_line_errors("--hold-out"):
+        train, test = ratings.split(share, by, random_state=random_state)
+    return train, test
+
+
+def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]:
+    """Train a model and return the fact about it."""
+    began = time.perf_counter()
+    with one_line_errors(path):
+        model.fit(ratings)
+    seconds = time.perf_counter() - began
+    size = counted(len(ratings), "ratings")
+    return "training", f"{type(model).__name__}, {size}, {seconds:.2f} s"
+
+
+class Request(NamedTuple):
+    """The lists to make, with ids that the ratings know.
+
+    Attributes
+    ----------
+    users, items : arrays
+        Users to list items for, and items to list similar ones of.
+    new : list of dict
+        The ratings of each new user.
+    n : int
+        The length of the lists.
+    seen : bool
+        Whether lists include items that the user has rated.
+    everyone : bool
+        Whether to list items for all users.
+    """
+
+    users: "NDArray[Any]"
+    items: "NDArray[Any]"
+    new: list[dict[Any, float]]
+    n: int
+    seen: bool
+    everyone: bool
+
+    def lists(self, model: "Recommender") -> "RankedLists | None":
+        """Return the lists of the users."""
+        if not len(self.users) and not self.everyone:
+            return None
+        users = None if self.everyone else self.users
+        with one_line_errors("--user"):
+            return model.recommend(users, self.n, exclude_seen=not self.seen)
+
+    def shown(
+        self, model: "Recommender", lists: "RankedLists | None", names: Names
+    ) -> list[Titled]:
+        """Return the lists to print: all but the lists of all users, which go to a file."""
+        found = [] if lists is None or self.everyone else self._of_users(model, lists)
+        found += self._of_new_users(model) if self.new else []
+        return found + (self._similar(model, names) if len(self.items) else [])
+
+    def _of_users(self, model: "Recommender", lists: "RankedLists") -> list[Titled]:
+        places = model.ratings_.user_ids.find("users", self.users)
+        sizes = model.ratings_.by_user.sizes[places].tolist()
+        titles = [
+            f"user {user} ({counted(size, 'ratings')})"
+            for user, size in zip(self.users.tolist(), sizes, strict=True)
+        ]
+        return list(zip(titles, lists, strict=True))
+
+    def _of_new_users(self, model: "Recommender") -> list[Titled]:
+        ids = _unused_ids(model.ratings_, len(self.new))
+        with one_line_errors("--new-user"):
+            wider = model.fold_in(dict(zip(ids, self.new, strict=True)))
+            lists = wider.recommend(ids, self.n, exclude_seen=not self.seen)
+        numbers = [f" {place}" for place in range(1, len(ids) + 1)] if len(ids) > 1 else [""]
+        titles = [
+            f"{NEW}{number} ({counted(len(rated), 'ratings')})"
+            for number, rated in zip(numbers, self.new, strict=True)
+        ]
+        return list(zip(titles, lists, strict=True))
+
+    def _similar(self, model: "Recommender", names: Names) -> list[Titled]:
+        with one_line_errors("--similar-to"):
+            lists = model.similar_items(self.items, self.n)
+        titles = [
+            f"similar to {item}" + (f" ({names[item]})" if item in names else "")
+            for item in self.items.tolist()
+        ]
+        return list(zip(titles, lists, strict=True))
+
+
+def _request(params: dict[str, Any], ratings: "Ratings", model: "Recommender | None") -> Request:
+    """Return the lists to make; ids and ratings are checked before training."""
+    known_users = ratings.by_user.sizes > 0 if model is None else model.known_users_
+    known_items = ratings.by_item.sizes > 0 if model is None else model.known_items_
+    of_users = (ratings.user_ids, known_users, f"the users of {params['ratings']}")
+    of_items = (ratings.item_ids, known_items, f"the items of {params['ratings']}")
+    new = []
+    for text in params["new_users"]:
+        items, numbers = zip(*parse_pairs(text), strict=True)
+        values = [_on_scale(*pair, ratings) for pair in zip(items, numbers, strict=True)]
+        found = find_ids("--new-user", items, *of_items).tolist()
+        if len(set(found)) < len(found):
+            raise click.UsageError(f"--new-user {text!r} rates an item twice")
+        new.append(dict(zip(found, values, strict=True)))
+    return Request(
+        users=find_ids("--user", list(dict.fromkeys(params["users"])), *of_users),
+        items=find_ids("--similar-to", list(dict.fromkeys(params["similar_to"])), *of_items),
+        new=new,
+        n=params["n"],
+        seen=params["include_seen"],
+        everyone=params["output"] is not None and not params["users"],
+    )
+
+
+def parse_pairs(text: str) -> list[tuple[str, float | None]]:
+    """Return items and ratings from a text such as ``50=5,181=4``; None where there is no rating.
+
+    Examples
+    --------
+    >>> parse_pairs('Heat=5, "Good, the Bad=4"')
+    [('Heat', 5.0), ('Good, the Bad', 4.0)]
+    """
+    try:
+        words = next(csv.reader([text], skipinitialspace=True, strict=True), [])
+    except csv.Error as error:
+        raise click.UsageError(f"--new-user {text!r} has unmatched quotes: {error}") from error
+    pairs = []
+    for word in (one.strip() for one in words):
+        item, sign, number = word.rpartition("=")
+        item, rating = (item.strip(), _finite(number)) if sign else (word, None)
+        if not item or (sign and rating is None):
+            raise click.UsageError(f"--new-user must be item=rating,..., got {word!r} in {text!r}")
+        pairs.append((item, rating))
+    if not pairs:
+        raise click.UsageError("--new-user must be item=rating,..., got nothing")
+    return pairs
+
+
+def _finite(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _on_scale(item: str, number: float | None, ratings: "Ratings") -> float:
+    """Return a rating; it may be left out where all ratings are the same."""
+    low, high = ratings.low, ratings.high
+    if number is None and low == high:
+        return low
+    if number is None:
+        raise click.UsageError(f"--new-user must be item=rating,..., got {item!r} without a rating")
+    if not low <= number <= high:
+        raise click.UsageError(f"--new-user: ratings are from {low:g} to {high:g}, got {number:g}")
+    return number
+
+
+def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
+    """Return ids of the kind that users have, and that nobody has."""
+    taken = set(ratings.user_ids.values.tolist())
+    numbers = iter(range(len(taken) + n))
+    if ratings.user_ids.kind == "integers":
+        return [one for one in numbers if one not in taken][:n]
+    return [name for name in (f"{NEW} {one}" for one in numbers) if name not in taken][:n]
+
+
+def print_list(title: str, ranked: "Ranked", names: Names) -> None:
+    """Print a list: places, ids, names where there are any, and scores.
+
+    Examples
+    --------
+    >>> from edgewise.recommend import Ranked
+    >>> best = Ranked(np.array([50, 181]), np.array([4.5, 4.25]))
+    >>> print_list("user 196", best, {50: "Star Wars"})
+    user 196
+       1  50   Star Wars  4.500
+       2  181             4.250
+    """
+    click.echo(one_line(title))
+    if not len(ranked.ids):
+        click.echo("  no item is left")
+    ids = ranked.ids.tolist()
+    columns = [[one_line(one) for one in ids]]
+    if any(one in names for one in ids):
+        columns.append([one_line(names.get(one, "")) for one in ids])
+    widths = [max(map(len, column), default=0) for column in columns]
+    scores = [f"{score:.3f}" for score in ranked.scores.tolist()]
+    end = max(map(len, scores), default=0)
+    for place, (*cells, score) in enumerate(zip(*columns, scores, strict=True), 1):
+        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
+        click.echo("  ".join([f"{place:4}", *padded, score.rjust(end)]))
+
+
+def _write_lists(path: str, lists: "RankedLists", names: Names) -> None:
+    sizes = np.diff(lists.ends, prepend=0)
+    columns: dict[str, Any] = {
+        "user": np.repeat(lists.keys, sizes),
+        "item": lists.ids,
+        "rank": np.arange(len(lists.ids)) - np.repeat(lists.ends - sizes, sizes) + 1,
+        "score": lists.scores,
+    }
+    columns = {name: values.tolist() for name, values in columns.items()}
+    if names:
+        columns["name"] = [names.get(one, "") for one in columns["item"]]
+    write_columns(path, columns)
+
+
+# Longest first; separators that hardly any title contains come before those that many do.
+_SEPARATORS = ("::", "\t", "|", ";", ",")
+
+
+def _read_names(
+    path: str, item_column: str, name_column: str | None, header: str | None, ids: "Ids"
+) -> Names:
+    """Return the names of items from a file."""
+    columns = (item_column, name_column or "name")
+    if path.lower().endswith(PARQUET):
+        tables = iter([_names_from_table(path, columns)])
+    else:
+        tables = _names_from_text(path, columns, header)
+    known = {str(one): one for one in ids.values.tolist()}
+    for table in tables:
+        names = {known[word]: name for word, name in table if word in known}
+        if names:
+            return names
+    raise click.ClickException(f"--item-names {path} names none of the items")
+
+
+def _names_from_table(path: str, columns: Sequence[str]) -> list[tuple[str, str]]:
+    import narwhals.stable.v1 as nw
+
+    from edgewise.io import read_table
+
+    with one_line_errors():
+        table = nw.from_native(read_table(path).X, eager_only=True)
+    _check_columns(path, table.columns, columns)
+    ids, names = ([str(one) for one in table[name].to_list()] for name in columns)
+    return list(zip(ids, names, strict=True))
+
+
+def _names_from_text(
+    path: str, columns: Sequence[str], given: str | None
+) -> Iterator[list[tuple[str, str]]]:
+    """Yield ids and names, cut at each separator that the first line has.
+
+    The ids show which one is right: a list of genres may contain another separator.
+    """
+    text = _text(path).lstrip("\r\n")
+    first = text.partition("\n")[0]
+    separators = [sign for sign in _SEPARATORS if sign in first]
+    if not separators:
+        raise click.ClickException(f"--item-names {path} is empty or has one column only")
+    for sign in separators:
+        rows = _cells(path, text, sign)
+        header = [name.strip() for name in (given.split(",") if given else rows.pop(0))]
+        if sign == separators[-1] or set(columns) <= set(header):
+            _check_columns(path, header, columns)
+            item, name = (header.index(column) for column in columns)
+            width = max(item, name) + 1
+            yield [(row[item].strip(), row[name].strip()) for row in rows if len(row) >= width]
+
+
+def _cells(path: str, text: str, separator: str) -> list[list[str]]:
+    if len(separator) > 1:
+        # The CSV reader takes separators of one character only.
+        text, separator = text.replace(separator, "\x1f"), "\x1f"
+    # Only titles between commas need quotes; elsewhere a quote is part of the title.
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if separator in ",;" else csv.QUOTE_NONE
+    stream = io.StringIO(text, newline="")
+    try:
+        return [row for row in csv.reader(stream, delimiter=separator, quoting=quoting) if row]
+    except csv.Error as error:
+        raise click.ClickException(f"--item-names {path} is not readable: {error}") from error
+
+
+def _text(path: str) -> str:
+    with one_line_errors(), opened(path) as stream:
+        data = stream.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Lists of films are old; any bytes are text in this encoding.
+        return data.decode("latin-1")
+
+
+def _check_columns(path: str, there: Sequence[str], columns: Sequence[str]) -> None:
+    for option, column in zip(("--item-column", "--name-column"), columns, strict=True):
+        if list(there).count(column) != 1:
+            raise click.ClickException(
+                f"{option} {column!r} must be one of the columns of --item-names {path}: "
+                f"there are {', '.join(map(repr, there))}"
+            )

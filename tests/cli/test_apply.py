@@ -1,0 +1,293 @@
+"""``edgewise apply`` on small files: what a saved model makes of other documents."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgewise
+from edgewise import AdaBoostMH, RankBoost, RankFusion, fusion, io
+from edgewise.cli import documents
+
+NAMES = ["bm25", "tf", "length", "age"]
+COLUMNS = ["--target", "grade", "--query", "query", "--doc", "doc"]
+
+
+def data(seed, n_queries=5, n_docs=7):
+    """Documents of queries of three grades, with names; some values are 0 and some are absent."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_queries * n_docs, 4)).round(3)
+    y = np.digitize(X[:, 1] - X[:, 2] + 0.3 * rng.normal(size=len(X)), [0.2, 1.2]).astype(float)
+    y[::n_docs], y[1::n_docs] = 0, 2
+    X[rng.random(X.shape) < 0.2] = 0
+    X[rng.random(X.shape) < 0.1] = np.nan
+    qid = np.repeat([f"q{seed}{i}" for i in range(n_queries)], n_docs)
+    docs = np.array([f"d{i:02}" for i in rng.permutation(len(X))])
+    return io.RankingData(X, y, qid, docs)
+
+
+def frame(part):
+    table = pd.DataFrame(part.X, columns=NAMES)
+    return table.assign(grade=part.y.astype(int), query=part.qid, doc=part.docs)
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Files to train on and to test on, of LETOR and as tables."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("train", "test")):
+        part = data(seed)
+        io.write_letor(f"{name}.txt", part.X, part.y, part.qid, part.docs)
+        io.write_table(f"{name}.csv", frame(part))
+    return tmp_path
+
+
+@pytest.fixture
+def ranker(folder):
+    """A model that knows its features by numbers."""
+    part = data(0)
+    model = RankBoost(n_rounds=20, random_state=0).fit(part.X, part.y, part.qid)
+    model.save("m.edgewise")
+    return model
+
+
+@pytest.fixture
+def named(folder):
+    """A model that knows its features by names."""
+    part = data(0)
+    X = pd.DataFrame(part.X, columns=NAMES)
+    model = RankBoost(n_rounds=20, random_state=0).fit(X, part.y, part.qid)
+    model.save("named.edgewise")
+    return model
+
+
+class TestRoundTrip:
+    @pytest.mark.parametrize("learner", ["stump", "product", "tree", "feature"])
+    @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".run", ".run.gz"])
+    def test_scores_are_those_that_rank_wrote(self, learner, suffix, folder, success, capsys):
+        argv = ["rank", "train.txt", "--test", "test.txt", "--learner", learner, "--rounds", 15]
+        argv += ["--output", f"one{suffix}", "--model", "m.edgewise"]
+        success(argv, capsys)
+        success(["apply", "m.edgewise", "test.txt", "--output", f"two{suffix}"], capsys)
+        one, two = (folder / f"{name}{suffix}" for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+        assert one.stat().st_size > 0
+
+    @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
+    def test_so_are_those_of_tables(self, suffix, folder, success, capsys):
+        for seed, name in enumerate(("train", "test")):
+            # A column of words is categorical.
+            words = np.array(["red", "blue", "green"])[np.arange(35) % 3]
+            io.write_table(f"{name}{suffix}", frame(data(seed)).assign(colour=words))
+        argv = ["rank", f"train{suffix}", "--test", f"test{suffix}", "--rounds", 15, *COLUMNS]
+        success([*argv, "--output", "one.run", "--model", "m.edgewise"], capsys)
+        argv = ["apply", "m.edgewise", f"test{suffix}", *COLUMNS, "--output", "two.run"]
+        success(argv, capsys)
+        assert (folder / "one.run").read_bytes() == (folder / "two.run").read_bytes()
+
+    @pytest.mark.parametrize("metric", ["map", "ndcg@3", "disagreement"])
+    def test_the_table_is_that_of_rank(self, metric, folder, success, capsys):
+        argv = ["rank", "train.txt", "--test", "test.txt", "--rounds", 15, "--eval-metric", metric]
+        ranked = success([*argv, "--model", "m.edgewise"], capsys)
+        applied = success(["apply", "m.edgewise", "test.txt"], capsys)
+        assert applied.startswith("test             5 queries, 35 documents; expected over ties:\n")
+        assert metric in applied
+        assert applied in ranked
+
+    def test_sparse_and_full_files_have_the_same_scores(
+        self, ranker, folder, success, capsys, monkeypatch
+    ):
+        for few in (0.0, 2.0):
+            monkeypatch.setattr(documents, "_SPARSE", few)
+            success(["apply", "m.edgewise", "test.txt", "--output", f"{few}.txt"], capsys)
+        assert (folder / "0.0.txt").read_bytes() == (folder / "2.0.txt").read_bytes()
+
+    def test_a_gzipped_file_is_read_as_well(self, ranker, folder, success, capsys):
+        (folder / "packed.gz").write_bytes(gzip.compress((folder / "test.txt").read_bytes()))
+        plain, packed = (
+            success(["apply", "m.edgewise", name], capsys) for name in ("test.txt", "packed.gz")
+        )
+        assert plain == packed
+
+
+class TestLetor:
+    def test_features_that_are_left_out_are_0(self, ranker, folder, success, capsys):
+        part = data(1)
+        part.X[:, 2:] = 0
+        io.write_letor("narrow.txt", part.X[:, :2], part.y, part.qid)
+        success(["apply", "m.edgewise", "narrow.txt", "--output", "s.txt"], capsys)
+        assert np.array_equal(np.loadtxt("s.txt"), ranker.predict(part.X))
+
+    def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure, capsys):
+        (folder / "wide.txt").write_text("1 qid:1 1:3\n0 qid:1 6:1\n")
+        told = failure(["apply", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
+        assert "wide.txt has 6 features, more than the 4 of m.edgewise" in told
+        assert not (folder / "s.txt").exists()
+
+    def test_a_file_without_queries_is_one_list(self, ranker, folder, success, capsys):
+        (folder / "bare.txt").write_text("1 2:1\n0 3:2\n")
+        assert "1 query, 2 documents" in success(["apply", "m.edgewise", "bare.txt"], capsys)
+
+    def test_negative_grades_have_no_gain(self, ranker, folder, success, capsys):
+        (folder / "below.txt").write_text("-1 qid:1 3:9\n1 qid:1 2:9\n")
+        row = success(["apply", "m.edgewise", "below.txt"], capsys).splitlines()[-1]
+        assert row.split()[:4] == ["1.0000", "-", "-", "1.0000"]
+
+    def test_infinite_values_are_what_the_model_says(self, folder, success, failure, capsys):
+        part = data(0)
+        (folder / "inf.txt").write_text("1 qid:1 2:inf\n0 qid:1 2:-5\n")
+        for infinite in ("raise", "missing"):
+            model = RankBoost(n_rounds=9, infinite=infinite).fit(part.X, part.y, part.qid)
+            model.save(f"{infinite}.edgewise")
+        assert "inf.txt: X has an infinite" in failure(
+            ["apply", "raise.edgewise", "inf.txt"], capsys
+        )
+        success(["apply", "missing.edgewise", "inf.txt", "--output", "s.txt"], capsys)
+        expected = model.predict([[0, np.nan, 0, 0], [0, -5, 0, 0]])
+        assert np.array_equal(np.loadtxt("s.txt"), expected)
+
+    def test_a_model_with_a_metric_of_its_own_shows_the_usual_ones(self, folder, success, capsys):
+        part = data(0)
+        model = RankBoost(n_rounds=3, eval_metric=lambda y, scores, qid: 0.5)
+        model.fit(part.X, part.y, part.qid, eval_set=(part.X, part.y, part.qid))
+        model.save("own.edgewise")
+        header = success(["apply", "own.edgewise", "test.txt"], capsys).splitlines()[1]
+        assert header.split() == ["map", "ndcg@5", "ndcg@10", "mrr", "precision@10"]
+
+
+class TestTables:
+    def test_columns_are_taken_by_their_names(self, named, folder, success, capsys):
+        plain = success(["apply", "named.edgewise", "test.csv", *COLUMNS], capsys)
+        # One column is no feature, and would not even be a good one.
+        mixed = frame(data(1)).iloc[:, ::-1].assign(day=pd.Timestamp("2020-02-02"))
+        io.write_table("mixed.parquet", mixed)
+        argv = ["apply", "named.edgewise", "mixed.parquet", *COLUMNS, "--output", "s.txt"]
+        assert success(argv, capsys) == plain
+        X = pd.DataFrame(data(1).X, columns=NAMES)
+        assert np.array_equal(np.loadtxt("s.txt"), named.predict(X))
+
+    def test_without_grades_there_are_scores_only(self, named, folder, success, capsys):
+        argv = ["apply", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
+        out = success([*argv, "--output", "s.run"], capsys)
+        assert out == "ranked           5 queries, 35 documents\n"
+        run, part = io.read_run("s.run"), data(1)
+        scores = named.predict(pd.DataFrame(part.X, columns=NAMES)).tolist()
+        expected = dict(zip(zip(part.qid, part.docs, strict=True), scores, strict=True))
+        read = zip(zip(run.queries, run.docs, strict=True), run.scores, strict=True)
+        assert dict(read) == expected
+
+    def test_features_alone_are_enough_for_numbers(self, named, folder, success, capsys):
+        io.write_table("bare.csv", frame(data(1))[NAMES])
+        out = success(["apply", "named.edgewise", "bare.csv", "--output", "s.txt"], capsys)
+        assert out == "ranked           1 query, 35 documents\n"
+        assert len((folder / "s.txt").read_text().splitlines()) == 35
+
+    def test_grades_that_are_no_numbers_may_be_passed_over(
+        self, named, folder, success, failure, capsys
+    ):
+        io.write_table("words.csv", frame(data(1)).assign(grade="good"))
+        argv = ["apply", "named.edgewise", "words.csv", "--output", "s.txt"]
+        assert "words.csv: " in failure([*argv, "--target", "grade"], capsys)
+        success(argv, capsys)
+
+
+class TestErrors:
+    @pytest.fixture(autouse=True)
+    def files(self, folder, ranker, named):
+        """Files that don't fit; no failure may change any, or leave another."""
+        AdaBoostMH(n_rounds=1).fit([[0.0], [1.0]], [0, 1]).save("classes.edgewise")
+        lists = fusion.RankedLists([[1, 2], [2, 1]], qid=[1, 1], names=["a", "b"])
+        RankFusion(n_rounds=1).fit(lists, [0, 1]).save("fusion.edgewise")
+        (folder / "twice.txt").write_text("1 qid:1 1:1 #docid = a\n0 qid:1 1:2 #docid = a\n")
+        (folder / "bare.txt").write_text("1 1:1\n0 1:2\n")
+        (folder / "red.txt").write_text("1 qid:1 1:1\n0 qid:1 1:red\n")
+        table = frame(data(1))
+        io.write_table("short.csv", table.drop(columns="tf"))
+        io.write_table("kinds.csv", table.assign(tf="often", length="long"))
+        io.write_table("gaps.csv", table.assign(grade=np.where(table["tf"] > 0, 1, np.nan)))
+        (folder / "inside").mkdir()
+        before = contents(folder)
+        yield
+        assert contents(folder) == before
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("none.edgewise test.txt", "File 'none.edgewise' does not exist"),
+            ("m.edgewise none.txt", "File 'none.txt' does not exist"),
+            ("inside test.txt", "File 'inside' is a directory"),
+            ("m.edgewise m.edgewise", "m.edgewise is given as MODEL and FILE"),
+            ("test.txt bare.txt", "test.txt is not a readable edgewise model"),
+            ("m.edgewise test.txt --output m.edgewise", "'-o': must not end in .edgewise"),
+            ("m.edgewise test.txt --output test.txt", "test.txt is given as FILE and --output"),
+            ("m.edgewise test.txt --output none/s.txt", "'-o': the folder of 'none/s.txt'"),
+            ("m.edgewise test.txt --output inside", "'-o': must be the name of a file"),
+            ("m.edgewise bare.txt --output s.run", "a run needs query ids and document ids"),
+            ("m.edgewise twice.txt --output s.run", "twice.txt does not make a run: docs"),
+            ("m.edgewise red.txt", "red.txt, line 2: value of feature 1 'red'"),
+            ("m.edgewise test.txt --target grade", "--target is for tables"),
+            ("m.edgewise test.txt --doc doc", "--doc is for tables"),
+            (
+                "m.edgewise test.csv --target grade",
+                "m.edgewise have numbers: use a LETOR",
+            ),
+            ("named.edgewise test.txt", "the features of named.edgewise have names: use a table"),
+            ("named.edgewise test.csv", "nothing to do: add --output to write scores"),
+            ("named.edgewise test.csv --query query", "--target to name the column of test.csv"),
+            ("named.edgewise test.csv --output s.run", "a run needs query ids and document ids"),
+            ("named.edgewise test.csv --target y", "--target 'y' must be a column of test.csv"),
+            (
+                "named.edgewise test.csv --target tf",
+                "--target: 'tf' is a feature of the model",
+            ),
+            (
+                "named.edgewise short.csv --output s.txt",
+                "short.csv lacks the column 'tf', which named.edgewise has",
+            ),
+            ("named.edgewise kinds.csv --output s.txt", "kinds.csv: X has categories in column"),
+            ("named.edgewise gaps.csv --target grade", "gaps.csv: y must hold finite numbers"),
+            (
+                "fusion.edgewise test.txt",
+                "RankFusion, which does not rank documents: use `edgewise fuse fusion.edgewise",
+            ),
+            (
+                "classes.edgewise test.txt",
+                "holds AdaBoostMH, which does not rank documents: use "
+                "edgewise.load('classes.edgewise').predict(X) in Python",
+            ),
+        ],
+    )
+    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
+        assert told in failure(["apply", *words.split()], capsys)
+
+    @pytest.mark.parametrize("name", ["old.txt", "old.run", "old.run.gz"])
+    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):
+        (folder / name).write_text("old\n")
+        before = contents(folder)
+
+        def full(*_):
+            raise OSError(28, "No space left on device", name)
+
+        with monkeypatch.context() as patched:
+            patched.setattr("pathlib.Path.replace", full)
+            argv = ["apply", "m.edgewise", "test.txt", "--output", name]
+            assert f"{name}: No space left" in failure(argv, capsys)
+        assert contents(folder) == before
+        (folder / name).unlink()
+
+    @pytest.mark.parametrize("argv", [[], ["m.edgewise"], ["m.edgewise", "test.txt", "--rounds"]])
+    def test_wrong_usage_is_one_line(self, argv, failure, capsys):
+        failure(["apply", *argv], capsys)
+
+
+def test_a_model_without_rounds_ties_all_documents(folder, success, capsys):
+    RankBoost().fit([[1.0], [1.0]], [0, 1]).save("empty.edgewise")
+    assert edgewise.load("empty.edgewise").n_rounds_ == 0
+    (folder / "two.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    success(["apply", "empty.edgewise", "two.txt", "--output", "s.txt"], capsys)
+    assert (folder / "s.txt").read_text() == "0.0\n0.0\n"

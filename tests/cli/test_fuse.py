@@ -1,0 +1,156 @@
+"""``edgewise fuse`` on small files."""
+
+import itertools
+
+import pytest
+
+import edgewise
+import edgewise.boosting.loop
+from edgewise import RankBoost, RankFusion, fusion, io
+from edgewise.cli import main
+from edgewise.fusion import FUSIONS
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch, data):
+    """Two systems on training and on test queries, and what is judged."""
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("train", "test")):
+        part = data(seed)
+        (tmp_path / name).mkdir()
+        io.write_qrels(tmp_path / name / "qrels.txt", part.qid, part.docs, part.y)
+        for j, tag in ((1, "good"), (0, "noise")):
+            kept = part.X[:, j] > -1
+            some = part.take(kept)
+            io.write_run(tmp_path / name / f"{tag}.run", some.qid, some.docs, some.X[:, j], tag)
+    return tmp_path
+
+
+class TestFuse:
+    @pytest.mark.parametrize("method", FUSIONS)
+    def test_methods_without_training(self, method, runs, success, capsys):
+        argv = ["fuse", "test/good.run", "test/noise.run", "--method", method]
+        out = success([*argv, "--output", "fused.run"], capsys)
+        assert "runs             2: good, noise\n" in out
+        named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
+        lists = fusion.RankedLists.from_runs(named)
+        io.write_run(
+            "expected.run", lists.qid, lists.docs, fusion.fuse(lists, method), f"edgewise-{method}"
+        )
+        assert (runs / "fused.run").read_bytes() == (runs / "expected.run").read_bytes()
+
+    def test_trains_saves_and_fuses_other_queries(self, runs, success, capsys):
+        argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
+        out = success([*argv, "--model", "f.edgewise", "--rounds", 20], capsys)
+        named = {name: io.read_run(f"train/{name}.run") for name in ("good", "noise")}
+        model = RankFusion(n_rounds=20, random_state=0).fit(named, io.read_qrels("train/qrels.txt"))
+        assert f"ranking loss     {model.history_.last('ranking_loss'):.4f}\n" in out
+        assert f"bound on it      {model.history_.last('bound'):.4f}\n" in out
+        assert f"  {model.rules(1)[0]}\n" in out
+        # In any order of the files, gzipped as the name says.
+        argv = ["fuse", "f.edgewise", "test/noise.run", "test/good.run"]
+        success([*argv, "--output", "fused.run.gz"], capsys)
+        fused = io.read_run("fused.run.gz")
+        named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
+        expected = model.fuse(named)
+        assert {*zip(fused.queries, fused.docs, fused.scores, strict=True)} == {
+            *zip(expected.queries, expected.docs, expected.scores, strict=True)
+        }
+        assert set(fused.tags) == {"edgewise-rankboost"}
+
+    def test_the_table_is_that_of_evaluate(self, runs, success, capsys):
+        argv = ["fuse", "test/good.run", "test/noise.run", "--method", "borda"]
+        out = success([*argv, "--qrels", "test/qrels.txt", "--output", "fused.run"], capsys)
+        argv = ["evaluate", "test/qrels.txt", "test/good.run", "test/noise.run", "fused.run"]
+        evaluated = success([*argv, "--metrics", "map,ndcg@10,mrr,precision@10"], capsys)
+        expected = [line.split() for line in evaluated.split("\n\n")[0].splitlines()]
+        shown = out.split("\n\n")[1].splitlines()
+        assert [line.replace("fused by borda", "fused").split() for line in shown] == expected
+
+    def test_runs_with_the_same_tag_are_called_by_their_files(self, runs, success, capsys):
+        for name in ("train/good.run", "train/noise.run"):
+            text = (runs / name).read_text()
+            (runs / name).write_text(text.replace("good", "me").replace("noise", "me"))
+        argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
+        assert "2: good, noise\n" in success([*argv, "--model", "f.edgewise"], capsys)
+        # Runs with these names as tags will do as well.
+        argv = ["fuse", "f.edgewise", "test/good.run", "test/noise.run"]
+        success([*argv, "--output", "fused.run"], capsys)
+
+    def test_grades_below_0_are_not_judged(self, runs, success, capsys):
+        text = (runs / "train/qrels.txt").read_text()
+        (runs / "below.txt").write_text(text.replace(" 0\n", " -1\n"))
+        argv = ["fuse", "train/good.run", "train/noise.run", "--rounds", 5, "--output", "fused.run"]
+        outs = [
+            (success([*argv, "--qrels", path], capsys), (runs / "fused.run").read_bytes())
+            for path in ("train/qrels.txt", "below.txt")
+        ]
+        assert outs[0] == outs[1]
+
+    def test_ctrl_c_keeps_the_rounds_so_far(self, runs, success, capsys, monkeypatch):
+        rounds, choose = itertools.count(1), edgewise.boosting.loop._choose
+
+        def interrupted(*arguments):
+            if next(rounds) > 3:
+                raise KeyboardInterrupt
+            return choose(*arguments)
+
+        monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+        argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
+        assert main([*argv, "--model", "f.edgewise"]) == 130
+        assert capsys.readouterr().err.startswith("edgewise: warning: training interrupted after 3")
+        assert edgewise.load("f.edgewise").n_rounds_ == 3
+        # The model is a model like any other.
+        argv = ["fuse", "f.edgewise", "test/good.run", "test/noise.run"]
+        success([*argv, "--output", "fused.run"], capsys)
+
+    TRAIN = "train/good.run train/noise.run"
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("train/good.run --method rrf --output o.run", "two runs or more"),
+            (f"{TRAIN}", "add --qrels or a saved model"),
+            (f"{TRAIN} --method rrf", "nothing to do: add --output"),
+            (
+                f"{TRAIN} --method rrf --model f.edgewise",
+                "rrf has no model: remove --model",
+            ),
+            (f"m.edgewise {TRAIN} --method rrf -o o.run", "rrf has no model: remove m.edgewise"),
+            (f"m.edgewise {TRAIN} --model f.edgewise", "--model: m.edgewise is trained already"),
+            (f"{TRAIN} --method rrf --output none/o.run", "'-o': the folder of 'none/o.run'"),
+            (f"{TRAIN} --method rrf --output o.edgewise", "'-o': must not end in .edgewise"),
+            (f"{TRAIN} --method rrf --output train/good.run", "is given as RUN and --output"),
+            (f"{TRAIN} train/good.run --method rrf --output o.run", "is given as RUN twice"),
+            (f"{TRAIN} --qrels train/qrels.txt --model f.txt", "'--model': must end in .edgewise"),
+            (
+                f"{TRAIN} --qrels test/qrels.txt --output o.run",
+                "has none of the judged queries",
+            ),
+            (f"{TRAIN} --qrels flat.txt --model f.edgewise", "there are no pairs to learn from"),
+            (f"ranker.edgewise {TRAIN} -o o.run", "holds RankBoost, which does not fuse runs"),
+            (f"m.edgewise {TRAIN} -o o.run", "is not a readable edgewise model"),
+            (f"fusion.edgewise {TRAIN} -o o.run", "fuses the runs a, b, got good, noise"),
+            ("train/good.run inf.run --method rrf --output o.run", "must be finite"),
+            ("train/good.run sharp.run --method rrf --output o.run", "qid must be words without"),
+            (
+                "same/good.run inf.run train/good.run --method rrf --output o.run",
+                "two runs are named",
+            ),
+        ],
+    )
+    def test_errors_are_one_line_and_nothing_is_written(self, words, told, runs, failure, capsys):
+        (runs / "inf.run").write_text("q00 Q0 a 1 inf it\n")
+        (runs / "sharp.run").write_text("q#0 Q0 a 1 1 it\n")
+        (runs / "same").mkdir()
+        (runs / "same/good.run").write_text("q00 Q0 a 1 1 good\n")
+        qrels = (runs / "train/qrels.txt").read_text()
+        (runs / "flat.txt").write_text(qrels.replace(" 2\n", " 0\n").replace(" 1\n", " 0\n"))
+        RankBoost(n_rounds=1).fit([[0.0], [1.0]], [0, 1]).save("ranker.edgewise")
+        lists = fusion.RankedLists([[1, 2], [2, 1]], qid=[1, 1], names=["a", "b"])
+        RankFusion(n_rounds=1).fit(lists, [0, 1]).save("fusion.edgewise")
+        (runs / "m.edgewise").write_text("")
+        before = sorted(runs.rglob("*"))
+        assert told in failure(["fuse", *words.split()], capsys)
+        assert sorted(runs.rglob("*")) == before
+        assert "good" in (runs / "train/good.run").read_text()

@@ -1,0 +1,357 @@
+"""``edgewise recommend`` on small files."""
+
+import csv
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import edgewise
+from edgewise import Ratings, recommend
+from edgewise.cli.ratings import ALGORITHMS, build
+from edgewise.ratings.splits import WAYS
+from edgewise.recommend.evaluation import evaluate
+
+BIAS = ["--algorithm", "bias"]
+
+
+def frame(seed=0, n_users=12, n_items=15, words=False):
+    """Ratings from 1 to 5 of about half of all pairs; ids are integers, or words."""
+    rng = np.random.default_rng(seed)
+    pairs = np.argwhere(rng.random((n_users, n_items)) < 0.5)
+    taste = rng.normal(size=n_users)[pairs[:, 0]] * rng.normal(size=n_items)[pairs[:, 1]]
+    table = pd.DataFrame(
+        {
+            "user": pairs[:, 0] + 100,
+            "item": pairs[:, 1] + 1,
+            "rating": np.clip(np.round(3 + 1.5 * taste), 1, 5).astype(int),
+            "time": rng.permutation(len(pairs)),
+        }
+    )
+    if words:
+        table["user"] = "u" + table["user"].astype(str)
+        table["item"] = "Film, part " + table["item"].astype(str)
+    return table
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def lines_of(text, title):
+    """Return the lines below a title, cut at white space."""
+    below = text.split(f"{title}\n")[1].split("\n\n")[0]
+    return [line.split() for line in below.splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with ratings of users and items that are integers, and of such that are words."""
+    monkeypatch.chdir(tmp_path)
+    frame().to_csv("r.csv", index=False)
+    frame(words=True).to_csv("words.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def ratings():
+    return Ratings.from_frame(frame())
+
+
+@pytest.fixture
+def model(ratings):
+    return recommend.BiasBaseline().fit(ratings)
+
+
+class TestLists:
+    def test_are_those_of_the_library(self, folder, model, success, capsys):
+        out = success(["recommend", "r.csv", *BIAS, "--user", 103, 101, "-n", 3], capsys)
+        assert out.startswith("ratings          ")
+        assert "users            12\nitems            15\ntraining         BiasBaseline" in out
+        for user in (103, 101):
+            best = model.recommend(user, 3)
+            size = (frame()["user"] == user).sum()
+            rows = lines_of(out, f"user {user} ({size} ratings)")
+            assert rows == [
+                [str(place), str(item), f"{score:.3f}"]
+                for place, (item, score) in enumerate(zip(*best, strict=True), 1)
+            ]
+
+    def test_come_in_the_order_asked_for_and_once(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--user", 103, 101, "--user", 103]
+        out = success(argv, capsys)
+        assert out.index("user 103") < out.index("user 101")
+        assert out.count("user 103") == 1
+
+    def test_words_stay_words(self, folder, success, capsys):
+        ratings = Ratings.from_frame(frame(words=True))
+        best = recommend.BiasBaseline().fit(ratings).recommend("u104", 1)
+        out = success(["recommend", "words.csv", *BIAS, "--user", "u104", "-n", 1], capsys)
+        assert f"   1  {best.ids[0]}  {best.scores[0]:.3f}\n" in out
+
+    def test_may_hold_what_was_seen(self, folder, model, success, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--user", 101, "--include-seen", "-n", 99]
+        rows = lines_of(
+            success(argv, capsys), f"user 101 ({(frame()['user'] == 101).sum()} ratings)"
+        )
+        assert [int(row[1]) for row in rows] == model.recommend(101, 99, False).ids.tolist()
+        assert len(rows) == 15
+
+    def test_an_empty_list_says_so(self, folder, success, capsys):
+        (folder / "full.csv").write_text("user,item,rating\n1,1,5\n1,2,3\n2,1,4\n")
+        out = success(["recommend", "full.csv", *BIAS, "--user", 1], capsys)
+        assert out.endswith("\nuser 1 (2 ratings)\n  no item is left\n")
+
+    def test_similar_items(self, folder, model, success, capsys):
+        out = success(["recommend", "r.csv", *BIAS, "--similar-to", 3, "-n", 4], capsys)
+        similar = model.similar_items(3, 4)
+        assert [int(row[1]) for row in lines_of(out, "similar to 3")] == similar.ids.tolist()
+
+    def test_a_new_user_is_folded_in(self, folder, model, success, capsys):
+        out = success(["recommend", "r.csv", *BIAS, "--new-user", "3=5, 4=1", "-n", 4], capsys)
+        best = model.fold_in({0: {3: 5, 4: 1}}).recommend(0, 4)
+        rows = lines_of(out, "new user (2 ratings)")
+        assert [int(row[1]) for row in rows] == best.ids.tolist()
+        assert [row[2] for row in rows] == [f"{score:.3f}" for score in best.scores]
+
+    def test_several_new_users_are_numbered(self, folder, success, capsys):
+        argv = ["recommend", "words.csv", *BIAS, "--new-user", '"Film, part 3=5"']
+        out = success([*argv, "--new-user", '"Film, part 4=1","Film, part 5=2"'], capsys)
+        assert "\nnew user 1 (1 rating)\n" in out
+        assert "\nnew user 2 (2 ratings)\n" in out
+
+    def test_the_file_is_no_more_than_read(self, folder, success, capsys):
+        before = contents(folder)
+        success(["recommend", "r.csv", *BIAS, "--user", 101], capsys)
+        assert contents(folder) == before
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("name", "options"),
+        [
+            ("r.tsv", []),
+            ("r.dat.gz", ["--columns", "user,item,rating,time"]),
+            ("r.data", ["--columns", "user,item,rating,when", "--time-column", "when"]),
+            ("r.parquet", []),
+            ("named.csv", ["--user-column", "userId", "--item-column", "movieId"]),
+            ("odd.txt", ["--separator", "|"]),
+        ],
+    )
+    def test_of_all_kinds_give_the_same_lists(self, name, options, folder, success, capsys):
+        table = frame()
+        table.to_csv("r.tsv", index=False, sep="\t")
+        rows = "".join("::".join(map(str, row)) + "\n" for row in table.values.tolist())
+        (folder / "r.dat.gz").write_bytes(gzip.compress(rows.encode()))
+        (folder / "r.data").write_text(rows.replace("::", "\t"))
+        table.to_parquet("r.parquet")
+        renamed = table.rename(columns={"user": "userId", "item": "movieId"})
+        renamed.to_csv("named.csv", index=False)
+        table.to_csv("odd.txt", index=False, sep="|")
+        asked = [*BIAS, "--user", 105, "--include-seen"]
+        plain = success(["recommend", "r.csv", *asked], capsys)
+        out = success(["recommend", name, *options, *asked], capsys)
+        assert out.split("\n\n")[1] == plain.split("\n\n")[1]
+
+    def test_a_tab_can_be_written_as_a_word(self, folder, success, capsys):
+        frame().to_csv("r.tsv", index=False, sep="\t")
+        success(["recommend", "r.tsv", "--separator", "tab", *BIAS, "--user", 105], capsys)
+
+    def test_weights_count(self, folder, success, capsys):
+        weights = np.arange(len(frame())) + 1
+        frame().assign(w=weights).to_csv("w.csv", index=False)
+        argv = ["recommend", "w.csv", "--weight-column", "w", *BIAS, "--model", "w.edgewise"]
+        success(argv, capsys)
+        assert np.array_equal(edgewise.load("w.edgewise").ratings_.weights, weights)
+
+    @pytest.mark.parametrize(
+        "options", [["--implicit"], ["--columns", "user,item,x", "--duplicates", "last"]]
+    )
+    def test_without_ratings_the_default_learns_from_choices(
+        self, options, folder, success, capsys
+    ):
+        header = options[0] == "--implicit"
+        frame()[["user", "item", "time"]].to_csv("c.csv", index=False, header=header)
+        argv = ["recommend", "c.csv", *options, "--hold-out", 0.3, "--new-user", "3,4", "-n", 2]
+        out = success([*argv, "--set", "n_factors=3"], capsys)
+        assert "training         ImplicitFactorization" in out
+        assert "rmse" not in out
+        assert len(lines_of(out, "new user (2 ratings)")) == 2
+
+    def test_neighbours_learn_from_choices_too(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", "--implicit", "--algorithm", "item-knn", "--model"]
+        success([*argv, "m.edgewise"], capsys)
+        assert edgewise.load("m.edgewise").implicit
+
+    def test_duplicates_need_a_word(self, folder, failure, success, capsys):
+        pd.concat([frame(), frame().head(2)]).to_csv("twice.csv", index=False)
+        argv = ["recommend", "twice.csv", *BIAS, "--user", 101]
+        assert "too many in all): use 'last', 'mean' or 'sum'" in failure(argv, capsys)
+        success([*argv, "--duplicates", "mean"], capsys)
+
+
+class TestOut:
+    @pytest.mark.parametrize("name", ["o.csv", "o.csv.gz", "o.parquet"])
+    @pytest.mark.parametrize("source", ["r.csv", "words.csv"])
+    def test_holds_the_lists_of_all_users(self, name, source, folder, success, capsys):
+        ratings = Ratings.from_file(source)
+        lists = recommend.BiasBaseline().fit(ratings).recommend(n=4)
+        out = success(["recommend", source, *BIAS, "-n", 4, "--output", name], capsys)
+        assert f"written          12 lists to {name}\n" in out
+        assert "\nuser " not in out
+        table = pd.read_parquet(name) if name.endswith("parquet") else pd.read_csv(name)
+        pd.testing.assert_frame_equal(table, lists.to_frame(library="pandas"))
+
+    def test_holds_the_lists_asked_for(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--user", 103, 101, "--output", "o.csv"]
+        out = success([*argv, "--new-user", "3=5"], capsys)
+        assert "\nuser 103 " in out
+        assert "\nnew user " in out
+        assert pd.read_csv("o.csv")["user"].unique().tolist() == [103, 101]
+
+    def test_ids_with_commas_are_quoted(self, folder, success, capsys):
+        success(["recommend", "words.csv", *BIAS, "--output", "o.csv"], capsys)
+        with (folder / "o.csv").open(newline="") as stream:
+            rows = list(csv.reader(stream))
+        assert rows[0] == ["user", "item", "rank", "score"]
+        assert {len(row) for row in rows} == {4}
+
+    @pytest.mark.parametrize("name", ["old.csv", "old.csv.gz", "old.parquet"])
+    def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):
+        (folder / name).write_text("old\n")
+        before = contents(folder)
+
+        def full(*args):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("pathlib.Path.replace", full)
+        told = failure(["recommend", "r.csv", *BIAS, "--output", name], capsys)
+        assert "No space left on device" in told
+        assert contents(folder) == before
+
+
+class TestModel:
+    @pytest.mark.parametrize("source", ["r.csv", "words.csv"])
+    def test_a_saved_model_gives_the_same_lists(self, source, folder, success, capsys):
+        user = "u104" if source == "words.csv" else "104"
+        asked = ["--user", user, "--output", "o.csv"]
+        argv = ["recommend", source, "--algorithm", "item-knn", "--model", "m.edgewise", *asked]
+        first = success(argv, capsys)
+        table = (folder / "o.csv").read_bytes()
+        again = success(["recommend", "m.edgewise", *asked], capsys)
+        assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
+        assert "model            ItemKNN, from m.edgewise\n" in again
+        assert (folder / "o.csv").read_bytes() == table
+
+    def test_a_saved_model_knows_new_users_and_similar_items(self, folder, success, capsys):
+        asked = ["--new-user", "3=5,4=2", "--similar-to", 3]
+        first = success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise", *asked], capsys)
+        again = success(["recommend", "m.edgewise", *asked], capsys)
+        assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
+
+    def test_apply_says_what_to_use_instead(self, folder, success, failure, capsys):
+        success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise"], capsys)
+        told = failure(["apply", "m.edgewise", "r.csv"], capsys)
+        assert "BiasBaseline, which does not rank documents: use `edgewise recommend m.edg" in told
+
+    def test_training_twice_gives_the_same_file(self, folder, success, capsys):
+        for name in ("one", "two"):
+            argv = ["recommend", "r.csv", "--algorithm", "sgd", "--set", "n_epochs=3"]
+            success([*argv, "--seed", 7, "--model", f"{name}.edgewise"], capsys)
+        assert (folder / "one.edgewise").read_bytes() == (folder / "two.edgewise").read_bytes()
+
+
+class TestSettings:
+    def test_are_those_of_the_class(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--model", "m.edgewise"]
+        argv += ["--set", "k=7", "similarity=pearson", "--set", "shrinkage=0.5", "--jobs", 2]
+        success(argv, capsys)
+        model = edgewise.load("m.edgewise")
+        assert (model.k, model.similarity, model.shrinkage) == (7, "pearson", 0.5)
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("kk=7", "--set: item-knn has no parameter 'kk'; it has damping, implicit, k, "),
+            ("k", "--set must have the form key=value, got 'k'"),
+            ("=7", "--set must have the form key=value, got '=7'"),
+            ("k=0", "--set: k must be an integer of at least 1, got 0"),
+            ("k=many", "--set: k must be an integer of at least 1, got 'many'"),
+            ("similarity=best", "--set: similarity must be one of 'cosine'"),
+            ("k=7 k=8", "--set gives k twice"),
+        ],
+    )
+    def test_wrong_ones_are_one_line(self, words, told, folder, failure, capsys):
+        argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--user", 101, "--set"]
+        assert told in failure([*argv, *words.split()], capsys)
+
+    def test_boosting_is_the_default(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", "--set", "n_rounds=5", "--model", "m.edgewise"]
+        success(argv, capsys)
+        assert type(edgewise.load("m.edgewise")) is recommend.BoostedFactorization
+
+    def test_every_name_stands_for_a_class(self):
+        for name, one in ALGORITHMS.items():
+            model = build(name, {}, {})
+            assert type(model).__name__ == one.kind
+            assert {key: getattr(model, key) for key in one.settings} == one.settings
+
+    @pytest.mark.parametrize("name", ALGORITHMS)
+    def test_every_algorithm_recommends(self, name, folder, success, capsys):
+        argv = ["recommend", "r.csv", "--algorithm", name, "--user", 101, "-n", 2]
+        argv += ["--set", "n_rounds=5"] if name == "boosted" else []
+        out = success([*argv, "--model", "m.edgewise"], capsys)
+        asked = success(["recommend", "m.edgewise", "--user", 101, "-n", 2], capsys)
+        assert out.split("\n\n")[1] == asked.split("\n\n")[1]
+
+
+class TestTests:
+    def test_on_a_file(self, folder, ratings, success, capsys):
+        train, test = ratings.split(0.3, random_state=1)
+        for name, part in (("train.csv", train), ("test.csv", test)):
+            columns = {"user": part.user_ids.values[part.users]}
+            columns |= {"item": part.item_ids.values[part.items], "rating": part.values}
+            pd.DataFrame(columns).to_csv(name, index=False)
+        argv = ["recommend", "train.csv", *BIAS, "--test", "test.csv"]
+        out = success([*argv, "--metrics", "rmse,ndcg@3", "--relevant", 3], capsys)
+        model = recommend.BiasBaseline().fit(Ratings.from_file("train.csv"))
+        expected = evaluate(model, Ratings.from_file("test.csv"), ["rmse", "ndcg@3"], relevant=3)
+        assert f"test             {len(test)} ratings, test.csv\n" in out
+        assert out.splitlines()[-2].split() == ["rmse", "ndcg@3"]
+        assert out.splitlines()[-1].split() == [f"{value:.4f}" for value in expected.values()]
+        success([*argv, "--model", "m.edgewise"], capsys)
+        argv = ["recommend", "m.edgewise", "--test", "test.csv", "--metrics", "rmse,ndcg@3"]
+        again = success([*argv, "--relevant", 3], capsys)
+        assert again.splitlines()[-2:] == out.splitlines()[-2:]
+
+    @pytest.mark.parametrize("by", WAYS)
+    def test_on_a_part_held_out(self, by, folder, success, capsys):
+        ratings = Ratings.from_frame(frame(), time="time")
+        train, test = ratings.split(0.3, by, random_state=4)
+        values = evaluate(recommend.BiasBaseline().fit(train), test, ["rmse", "map"])
+        argv = ["recommend", "r.csv", *BIAS, "--hold-out", 0.3, "--by", by, "--seed", 4]
+        argv += ["--time-column", "time", "--metrics", "rmse,map"]
+        out = success(argv, capsys)
+        assert f"test             {len(test)} ratings, held out by {by}\n" in out
+        assert out.splitlines()[-1].split() == [f"{value:.4f}" for value in values.values()]
+        assert out.count("training") == 1
+
+    def test_lists_come_from_all_ratings(self, folder, success, capsys):
+        plain = success(["recommend", "r.csv", *BIAS, "--user", 101], capsys)
+        out = success(["recommend", "r.csv", *BIAS, "--user", 101, "--hold-out", 0.3], capsys)
+        assert out.split("\n\n")[1] == plain.split("\n\n")[1]
+        assert out.count("training") == 2
+
+    def test_metrics_that_are_not_defined_are_dashes(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", "--algorithm", "popularity", "--hold-out", 0.3]
+        out = success([*argv, "--metrics", "rmse,auc"], capsys)
+        assert out.splitlines()[-1].split()[0] == "-"
+
+    def test_a_test_of_integers_may_go_with_words(self, folder, success, capsys):
+        (folder / "train.csv").write_text("user,item,rating\na,1,5\na,2,3\n7,1,4\n7,x,1\n")
+        (folder / "test.csv").write_text("user,item,rating\n7,2,4\n")
+        argv = ["recommend", "train.csv", *BIAS, "--test", "test.csv", "--metrics", "rmse"]
+        model = recommend.BiasBaseline().fit(Ratings.from_file("train.csv"))
+        out = success(argv, capsys)
+        assert out.splitlines()[-1].strip() == f"{abs(model.predict('7', '2') - 4):.4f}"
