@@ -130,7 +130,10 @@ class TestEvaluate:
             ("qrels.txt qrels.txt", "qrels.txt is given as QRELS and RUN"),
             ("mine.run tied.run", "mine.run, line 1: it has 6 columns, not 4"),
             ("qrels.txt other.run", "other has none of the judged queries"),
-            ("qrels.txt mine.run --metrics map,prot", "--metrics: metrics must be names out of map"),
+            (
+                "qrels.txt mine.run --metrics map,prot",
+                "--metrics: metrics must be names out of",
+            ),
             ("qrels.txt mine.run --metrics ndcg@0", "got 'ndcg@0'"),
             ("qrels.txt mine.run --metrics map,,mrr", "got ''"),
             ("huge.txt mine.run --metrics ndcg", "huge.txt: y is too large"),

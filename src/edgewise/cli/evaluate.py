@@ -17,7 +17,7 @@ from edgewise.cli.common import (
     seed,
 )
 from edgewise.common.text import counted
-from edgewise.io import Qrels, Run, read_qrels, read_run
+from edgewise.io import Run, read_qrels, read_run
 from edgewise.metrics import RunEvaluation, evaluate_run, randomisation_test
 from edgewise.metrics.gain import GAINS
 from edgewise.metrics.runs import run_metrics
