@@ -1,4 +1,4 @@
-# Everything here sets itself up: a virtual environment in .venv, made anew when pyproject changes.
+# Every target sets itself up: a virtual environment in .venv, updated when pyproject.toml changes.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin

@@ -1,10 +1,10 @@
-"""A movie night: compare recommenders, choose for one person, say why, and let a friend join in.
+"""A movie night: compare recommenders, pick movies for one person, say why, let a friend join.
 
     python examples/movie_night.py                      # for user 1 of MovieLens 100K
     python examples/movie_night.py --user 310 --picture map.png
 
-The ratings are looked for in $EDGEWISE_DATA and in the cache, and downloaded otherwise. They are
-for research only: the first line that is printed tells the terms.
+The ratings come from $EDGEWISE_DATA, the cache, or a download. They are for research only; the
+first line of the output states the terms.
 """
 
 import argparse
@@ -39,7 +39,7 @@ FRIENDS_RATINGS = {
     "The English Patient": 2,
     "Sense and Sensibility": 1,
 }
-WAYS = {"mean": "by the mean of both ratings", "borda": "by Borda's points"}
+WAYS = {"mean": "by the mean of both ratings", "borda": "by Borda points"}
 METRICS = ("rmse", "mae_best", "one_zero_best", "disagreement", "ndcg")
 
 
@@ -89,14 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="A movie night with MovieLens 100K.")
-    parser.add_argument("--user", type=int, default=1, help="whose evening it is (default: 1)")
-    parser.add_argument("-n", type=int, default=8, help="the length of lists (default: 8)")
-    parser.add_argument("--rounds", type=int, default=500, help="rounds of boosting (default: 500)")
+    parser.add_argument("--user", type=int, default=1, help="the user who hosts (default: 1)")
+    parser.add_argument("-n", type=int, default=8, help="length of the lists (default: 8)")
+    parser.add_argument("--rounds", type=int, default=500, help="boosting rounds (default: 500)")
     parser.add_argument(
-        "--together", choices=WAYS, default="mean", help="how two lists become one (default: mean)"
+        "--together", choices=WAYS, default="mean", help="how to merge two lists (default: mean)"
     )
     parser.add_argument(
-        "--picture", default="movie_night.png", help="where to draw (default: movie_night.png)"
+        "--picture",
+        default="movie_night.png",
+        help="picture file (default: movie_night.png)",
     )
     return parser.parse_args(arguments)
 
@@ -106,7 +108,7 @@ def say(heading: str, lines: Iterable[str]) -> None:
 
 
 def compared(split: Split, n_rounds: int = 500) -> Comparison:
-    """Compare a handful of models on one part; what only scores has no error of ratings."""
+    """Compare a handful of models on one split; models that only score have no rating errors."""
     models = {
         "mean and biases": BiasBaseline(),
         "item neighbours": ItemKNN(),
@@ -118,45 +120,45 @@ def compared(split: Split, n_rounds: int = 500) -> Comparison:
 
 
 def shown(ranked: Ranked, titles: Titles) -> Iterator[str]:
-    """Yield a line for each item of a list."""
+    """Yield one line per item of a list."""
     for item, score in zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True):
         yield f"  {score:5.2f}  {titles[item]}"
 
 
 def reasons(model: BoostedFactorization, user: int, item: int, titles: Titles) -> Iterator[str]:
-    """Yield what the points of a prediction come from; they add up to it."""
+    """Yield the points that add up to a prediction."""
     told = model.explain(user, item)
     rated = sum(points for _, points in told.rated)
     features = sum(points for _, points in told.features)
-    yield f"  {told.mean:+.2f}  what anyone gives anything"
-    yield f"  {told.user_offset:+.2f}  what user {user} gives more than others"
-    yield f"  {told.item_offset:+.2f}  what the movie gets more than others"
+    yield f"  {told.mean:+.2f}  the average rating"
+    yield f"  {told.user_offset:+.2f}  how much user {user} rates above average"
+    yield f"  {told.item_offset:+.2f}  how much the movie is rated above average"
     yield f"  {told.own:+.2f}  how user {user} rated other movies"
-    yield f"  {rated:+.2f}  which movies user {user} chose to rate, most of all"
+    yield f"  {rated:+.2f}  which movies user {user} chose to rate, above all"
     for one, points in told.rated[:4]:
         yield f"             {points:+.3f}  {titles[one]}"
     yield f"  {features:+.2f}  the user's age, gender and occupation"
-    yield f"  {told.rating:5.2f}  in all"
+    yield f"  {told.rating:5.2f}  in total"
 
 
 def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:
-    """Yield which rated items are most like an item."""
+    """Yield the rated items most similar to an item."""
     for one in model.explain(user, item):
         yield f"  {one.rating:.0f} for {titles[one.id]} (similarity {one.similarity:.2f})"
 
 
 def votes(model: RankBoostRecommender, user: int, item: int, n: int = 5) -> Iterator[str]:
-    """Yield who votes for an item or against it; the votes add up to its score."""
+    """Yield the votes for and against an item, which add up to its score."""
     why = model.explain(user, item, n)
     yield from str(why).splitlines()[1:]
-    yield f"  {why.score:5.2f}  in all"
+    yield f"  {why.score:5.2f}  in total"
 
 
 def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean") -> Ranked:
-    """Return one list for several users, of what none of them has rated.
+    """Return one list for several users, of items that none of them has rated.
 
-    By "mean" the mean of their predicted ratings counts; by "borda" an item has a point for every
-    item below it on each of their lists, so that a strict user counts as much as a lavish one.
+    "mean" ranks by the mean of their predicted ratings. "borda" gives an item one point for every
+    item below it on each list, so that a strict user counts as much as a generous one.
     """
     ratings = model.ratings_
     view, places = ratings.by_user, ratings.user_ids.find("users", list(users))
@@ -173,13 +175,13 @@ def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean"
 
 
 def by_title(ratings: Mapping[str, float], titles: Titles) -> dict[int, float]:
-    """Return ratings by the ids of items, from ratings by their titles."""
+    """Turn ratings by title into ratings by id."""
     ids = {title: item for item, title in titles.items()}
     return {ids[title]: float(rating) for title, rating in ratings.items()}
 
 
 def plain_title(title: str) -> str:
-    """Return a title without its year, the article in front.
+    """Return a title without its year, with the article in front.
 
     >>> plain_title("Godfather, The (1972)")
     'The Godfather'

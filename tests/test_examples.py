@@ -55,7 +55,7 @@ def test_reasons_add_up_to_the_prediction(night, model, titles):
     parts = [float(line.split()[0]) for line in lines if line.startswith("  ") and line[2] in "+-"]
     assert len(parts) == 6
     assert sum(parts) == pytest.approx(model.predict(1, 3), abs=0.031)
-    assert lines[-1] == f"  {model.predict(1, 3):5.2f}  in all"
+    assert lines[-1] == f"  {model.predict(1, 3):5.2f}  in total"
 
 
 def test_neighbours_are_movies_that_the_user_rated(night, ratings, titles):

@@ -55,7 +55,7 @@ class Filters:
     """All Haar filters on images of one shape, numbered from 0.
 
     The response of a filter to an image is the sum of the pixels in its light fields less the sum
-    of those in its dark fields (Viola and Jones 2001). There are five kinds: two stripes side by
+    of those in its dark fields (Viola and Jones 2004). There are five kinds: two stripes side by
     side ("across") or one above the other ("down"), three stripes across or down, and four fields
     as a checkerboard. The upper left field is light, and light and dark fields alternate. The dark
     field between two light ones counts twice, so that every filter responds to an image of one
