@@ -15,9 +15,9 @@ from edgewise.fusion import (
     comb_sum,
     condorcet,
     fuse,
-    majorities,
     maximum_rank,
     median_rank,
+    methods,
     minimum_rank,
     normalised_scores,
     rank_sum,
@@ -93,7 +93,7 @@ def test_copeland_scores_do_not_depend_on_the_size_of_a_block(monkeypatch):
     X[rng.random(X.shape) < 0.3] = np.nan
     lists = RankedLists.from_scores(X, qid=np.repeat([1, 2], [50, 10]))
     whole = condorcet(lists)
-    monkeypatch.setattr(majorities, "_PAIRS", 170)
+    monkeypatch.setattr(methods, "_PAIRS", 170)
     np.testing.assert_array_equal(condorcet(lists), whole)
 
 

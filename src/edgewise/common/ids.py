@@ -151,8 +151,19 @@ def different(values: NDArray[Any]) -> NDArray[Any]:
     return ascending[new]
 
 
-def as_ids(name: str, ids: Any) -> NDArray[Any]:
+def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = False) -> NDArray[Any]:
     """Return ids as an int64 or str array of one dimension, or raise.
+
+    Parameters
+    ----------
+    name : str
+        What errors call them.
+    ids : array-like
+        One or more ids.
+    n_rows : int, default None
+        How many there must be.
+    floats : bool, default False
+        Whether floats may stand for integers, as in a column with missing values elsewhere.
 
     Examples
     --------
@@ -174,6 +185,10 @@ def as_ids(name: str, ids: Any) -> NDArray[Any]:
     array = np.atleast_1d(plain)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if n_rows is not None and len(array) != n_rows:
+        raise ValueError(f"{name} must have one id a row, {n_rows}, got {len(array)}")
+    if floats and array.dtype.kind == "f":
+        array = np.array(array, dtype=object)
     if array.dtype.kind in "iu":
         if array.dtype.kind == "u" and len(array) and int(array.max()) > np.iinfo(np.int64).max:
             raise ValueError(f"{name} must fit in 64 bits with a sign, got {int(array.max())}")
@@ -181,7 +196,7 @@ def as_ids(name: str, ids: Any) -> NDArray[Any]:
     if array.dtype.kind in "UT":
         return array.astype(np.str_, copy=False)
     if array.dtype.kind == "O" or len(array) == 0:
-        return _from_objects(name, array.tolist())
+        return _from_objects(name, array.tolist(), floats)
     raise TypeError(f"{name} must be integers or strings, got an array of {array.dtype}")
 
 
@@ -190,7 +205,9 @@ def _is_whole(series: Any) -> bool:
     return isinstance(getattr(series, "dtype", None), np.dtype) and series.dtype.kind in "iu"
 
 
-def _from_objects(name: str, values: list[Any]) -> NDArray[Any]:
+def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:
+    if floats:
+        values = [_as_integer(value) for value in values]
     kinds = {type(value) for value in values}
     if not kinds:
         return np.zeros(0, dtype=np.int64)
@@ -206,3 +223,11 @@ def _from_objects(name: str, values: list[Any]) -> NDArray[Any]:
         raise ValueError(f"{name} must not be missing, but entry {place} is {values[place]!r}")
     listed = " and ".join(sorted(kind.__name__ for kind in kinds))
     raise TypeError(f"{name} must be all integers or all strings, got {listed}")
+
+
+def _as_integer(value: Any) -> Any:
+    """Return a whole float as an integer, if it is small enough to be exact."""
+    if not isinstance(value, (float, np.floating)):
+        return value
+    number = float(value)
+    return int(number) if number.is_integer() and abs(number) < 2.0**53 else value

@@ -1,4 +1,4 @@
-"""Ranked lists of documents: what several searches returned for the same queries."""
+"""Ranked lists of documents: what several searches return for the same queries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import flag, one_of
-from edgewise.common.dtypes import Columns, Reals
-from edgewise.fusion.checks import as_ids, as_matrix, as_names, check_docs, matching_scores
-from edgewise.fusion.entries import ListedRun, from_frame, from_frame_mapping, from_run, gather
+from edgewise.common.dtypes import REAL, Columns, Reals
+from edgewise.common.ids import as_ids
+from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
+from edgewise.fusion.sources import (
+    ListedRun,
+    as_reals,
+    from_frame,
+    from_frame_mapping,
+    from_run,
+    gather,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,22 +33,17 @@ class RankedLists:
     Parameters
     ----------
     positions : array-like or data frame of shape (n_rows, n_lists)
-        Place of the document on the list, 1 at the top; NaN where the list does not return it
-        ("unranked", Iyer 1999 section 5.1). They are kept as they are: lists of which only some
-        documents are at hand have gaps, documents that are tied share a position.
+        Position of the document on the list, 1 at the top; NaN where the list does not return it
+        ("unranked", Iyer 1999 section 5.1). There may be gaps, and tied documents may share a
+        position.
     qid : array-like of shape (n_rows,)
-        Id of the query of each row: integers or strings.
+        Query id of each row: integers or strings.
     scores : array-like or data frame of shape (n_rows, n_lists), optional
-        What the lists were sorted by, larger being better; NaN where `positions` is.
+        Scores that the lists are sorted by, larger is better; NaN where `positions` is.
     docs : array-like of shape (n_rows,), optional
-        Id of the document of each row, different within a query.
+        Document id of each row, different within a query.
     names : sequence of str, optional
         Names of the lists; by default the columns of the frame, or list0, list1, ...
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is empty, of a wrong shape or type, or has values that it cannot have.
 
     Examples
     --------
@@ -63,18 +66,18 @@ class RankedLists:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        positions, columns = as_matrix(self.positions, "positions")
+        positions, columns = _matrix(self.positions, "positions")
         if (positions < 1).any():
             least = positions[positions < 1].min()
             raise ValueError(f"positions must be at least 1, the top of a list, got {least:g}")
         self._set("positions", positions)
-        self._set("qid", as_ids(self.qid, "qid", len(positions)))
+        self._set("qid", as_ids("qid", self.qid, len(positions), floats=True))
         if self.scores is not None:
-            self._set("scores", matching_scores(self.scores, positions))
+            self._set("scores", _matching_scores(self.scores, positions))
         if self.docs is not None:
-            self._set("docs", as_ids(self.docs, "docs", len(positions)))
-            check_docs(self.docs, self.qid, self.queries.codes)
-        object.__setattr__(self, "names", as_names(self.names, columns, positions.shape[1]))
+            self._set("docs", as_ids("docs", self.docs, len(positions), floats=True))
+            _check_docs(self.docs, self.qid, self.queries.codes)
+        object.__setattr__(self, "names", _names(self.names, columns, positions.shape[1]))
 
     def __repr__(self) -> str:
         n_queries = len(self.queries.ids)
@@ -109,8 +112,8 @@ class RankedLists:
         Returns
         -------
         ndarray of shape (n_queries, n_lists)
-            The counts, in the order of ``queries.ids``; ``[lists.queries.codes]`` spreads them
-            over the rows.
+            The counts, in the order of ``queries.ids``; index them by ``lists.queries.codes`` for
+            one a row.
 
         Examples
         --------
@@ -121,10 +124,10 @@ class RankedLists:
         return self.queries.reduce(np.add, self.returned.astype(np.intp))
 
     def lengths(self) -> Reals:
-        """Tell how long each list is for each query, as far as its rows show.
+        """Return the length of each list for each query.
 
-        That is the number of documents that it returns, or its last position where that is more:
-        a list of which only some documents are at hand has gaps.
+        That is the number of documents that it returns, or its last position if that is larger:
+        a list may have gaps.
 
         Returns
         -------
@@ -164,28 +167,22 @@ class RankedLists:
         rank: str = "rank",
         score: str = "score",
     ) -> "RankedLists":
-        """Read lists from a long frame, or from one frame a list: one row for each entry.
+        """Read lists from one long frame, or from one frame per list.
 
-        Where there is a column of ranks, they are the positions; where there is none, documents
-        are ranked by their scores, ties at the mean of their positions. A missing rank (or score,
-        without ranks) means that the list does not return the document. The result has one row for
-        each query and document of any list, sorted by both.
+        The positions are the ranks. Without a column of ranks, documents are ranked by score, and
+        ties get the mean of their positions. A missing rank (or score) means that the list does not
+        return the document. The result has one row for each query and document of any list, sorted
+        by both.
 
         Parameters
         ----------
         frames : data frame, or mapping of str to data frame
-            pandas, polars or Arrow. One frame needs a column that says which list an entry is of;
-            in a mapping the keys are the names of the lists.
+            pandas, polars or Arrow. One long frame has a column with the names of the lists; in a
+            mapping, the keys are the names.
         query, doc, list : str
-            Columns of the ids. Lists of one frame are in the order of their names.
+            Columns with query ids, document ids and names of lists. Lists are sorted by name.
         rank, score : str
-            Columns of the ranks and of the scores, larger being better; one of them may be absent.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a column or an id is missing, a rank is below 1, or a list has a document twice for
-            the same query.
+            Columns with ranks and scores, larger is better; one of them may be absent.
 
         Examples
         --------
@@ -221,13 +218,8 @@ class RankedLists:
         runs : mapping of str to run
             The runs by the names of their lists.
         order : {"score", "rank"}, default "score"
-            With "rank", documents are sorted by ascending rank in place of the score (trec_eval
-            never looks at it). The ranks may begin at 0 and have gaps.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a run is empty or lacks a value, or has a document twice for the same query.
+            With "rank", documents are sorted by rank instead (trec_eval ignores it). Ranks may
+            start at 0 and have gaps.
 
         Examples
         --------
@@ -257,8 +249,7 @@ class RankedLists:
     ) -> "RankedLists":
         """Rank the documents of each query by each column of a matrix.
 
-        Values that are equal get the mean of the positions that they take together, so that the
-        order of the rows does not matter.
+        Equal values get the mean of their positions, so the order of the rows does not matter.
 
         Parameters
         ----------
@@ -267,29 +258,171 @@ class RankedLists:
         qid, docs, names : see the class
             Ids of queries and documents, and names of the lists.
         larger_is_better : bool, default True
-            Whether a large value belongs at the top. If not, `X` holds ranks or the like: only
-            their order is used, and the result carries no scores. To keep ranks with gaps as they
-            are, pass them to the class as `positions`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is empty, of a wrong shape or type, or has values that it cannot have.
+            Whether larger values are better. If not, `X` holds ranks or distances: only their
+            order counts, and the result has no scores. To keep ranks with gaps, pass them to the
+            class as `positions`.
 
         Examples
         --------
         >>> RankedLists.from_scores([[0.9], [0.3], [0.3], [None]], qid=[1, 1, 1, 1]).positions.T
         array([[1. , 2.5, 2.5, nan]])
         """
-        values, columns = as_matrix(X, "X")
-        ids = as_ids(qid, "qid", len(values))
+        values, columns = _matrix(X, "X")
+        ids = as_ids("qid", qid, len(values), floats=True)
         upward = flag("larger_is_better", larger_is_better)
         positions = Queries.of(ids).positions(values if upward else -values)
-        known = as_names(names, columns, values.shape[1])
+        known = _names(names, columns, values.shape[1])
         return cls(positions, ids, values if upward else None, docs, known)
 
     def _set(self, name: str, array: NDArray[Any]) -> None:
-        """Store a read-only view, which leaves the caller's own array as it is."""
+        """Store a read-only view; the caller's array stays writable."""
         view = array.view()
         view.flags.writeable = False
         object.__setattr__(self, name, view)
+
+
+def _matrix(values: Any, name: str) -> tuple[Reals, tuple[str, ...]]:
+    """Return a matrix of finite numbers and NaN, and the names of its columns if it is a frame.
+
+    Examples
+    --------
+    >>> _matrix([[1, None], [2, 3]], "X")
+    (array([[ 1., nan],
+           [ 2.,  3.]]), ())
+    """
+    names: tuple[str, ...] = ()
+    if is_frame(values):
+        import narwhals.stable.v1 as nw
+
+        frame = nw.from_native(values, eager_only=True)
+        names = tuple(str(column) for column in frame.columns)
+        columns = [as_reals(frame[column], f"{name}[{column!r}]") for column in frame.columns]
+        matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
+    else:
+        try:
+            matrix = np.asarray(values, dtype=REAL)
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{name} must be a matrix of numbers: {error}") from None
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"{name} must be a matrix of rows by lists, got an array of shape {matrix.shape}"
+        )
+    if not matrix.size:
+        raise ValueError(f"{name} must not be empty, got the shape {matrix.shape}")
+    if np.isinf(matrix).any():
+        raise ValueError(f"{name} must be finite, or NaN where a list does not return a document")
+    return matrix, names
+
+
+def _matching_scores(scores: Any, positions: Reals) -> Reals:
+    """Return scores that are NaN just where the positions are, or raise."""
+    matrix, _ = _matrix(scores, "scores")
+    if matrix.shape != positions.shape:
+        raise ValueError(
+            f"scores must have the shape of positions, {positions.shape}, got {matrix.shape}"
+        )
+    differ = np.argwhere(np.isnan(matrix) != np.isnan(positions))
+    if len(differ):
+        row, column = differ[0]
+        raise ValueError(
+            "scores must be NaN just where positions are, "
+            f"got {matrix[row, column]} and {positions[row, column]} in row {row}, list {column}"
+        )
+    return matrix
+
+
+def _check_docs(docs: NDArray[Any], qid: NDArray[Any], codes: NDArray[np.intp]) -> None:
+    """Raise unless the documents are different within each query."""
+    _, places = np.unique(docs, return_inverse=True)
+    order = np.lexsort((places, codes))
+    doc, query = places[order], codes[order]
+    twice = np.flatnonzero((doc[1:] == doc[:-1]) & (query[1:] == query[:-1]))
+    if len(twice):
+        row = order[twice[0]]
+        raise ValueError(
+            f"docs must be different within a query, got {docs[row]} twice for query {qid[row]}"
+        )
+
+
+def _names(names: Sequence[str] | None, columns: tuple[str, ...], n_lists: int) -> tuple[str, ...]:
+    """Return a name for each list, from a frame or made up where none are given, or raise."""
+    if isinstance(names, str):
+        raise TypeError(f"names must be a sequence of names, got the string {names!r}")
+    found = () if names is None else tuple(str(name) for name in names)
+    found = found or columns or tuple(f"list{j}" for j in range(n_lists))
+    if len(found) != n_lists:
+        raise ValueError(f"names must be one a list, {n_lists}, got {len(found)}")
+    if len(set(found)) < n_lists:
+        twice = next(name for name in found if found.count(name) > 1)
+        raise ValueError(f"names must be different, got {twice!r} twice")
+    return found
+
+
+def grades_of(lists: RankedLists, judgements: Any) -> Reals:
+    """Return the grade of each row of lists.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    judgements : array-like of shape (n_rows,), Qrels or data frame
+        A grade for each row; or an object with arrays queries, docs and grades
+        (``io.read_qrels``); or a data frame with the columns query, doc and grade. Documents
+        without a judgement get grade 0.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from edgewise.fusion import RankedLists, grades_of
+    >>> lists = RankedLists([[1], [2]], qid=["q", "q"], docs=["x", "y"])
+    >>> grades_of(lists, SimpleNamespace(queries=["q", "q"], docs=["y", "z"], grades=[2, 1]))
+    array([0., 2.])
+    """
+    if is_frame(judgements):
+        return _looked_up(lists, *_columns(judgements))
+    if all(hasattr(judgements, name) for name in ("queries", "docs", "grades")):
+        # In qrels a grade below 0 means not judged.
+        grades = np.maximum(np.asarray(judgements.grades, dtype=np.float64), 0.0)
+        return _looked_up(lists, judgements.queries, judgements.docs, grades)
+    try:
+        grades = np.asarray(judgements, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"judgements must be grades, qrels or a data frame: {error}") from error
+    if grades.shape != (len(lists),):
+        raise ValueError(
+            f"judgements must have one grade for each of the {len(lists)} rows of the lists, got "
+            f"an array of shape {grades.shape}"
+        )
+    return grades
+
+
+def _columns(frame: Any) -> tuple[Any, Any, Any]:
+    import narwhals as nw
+
+    read = nw.from_native(frame, eager_only=True)
+    missing = [name for name in ("query", "doc", "grade") if name not in read.columns]
+    if missing:
+        raise ValueError(f"judgements must have the column {missing[0]!r}")
+    query, doc, grade = (read[name].to_numpy() for name in ("query", "doc", "grade"))
+    return query, doc, grade
+
+
+def _looked_up(lists: RankedLists, queries: Any, docs: Any, grades: Any) -> Reals:
+    if lists.docs is None:
+        raise ValueError("lists must have docs, to look up their judgements")
+    known: dict[tuple[str, str], float] = {}
+    for query, doc, grade in zip(queries, docs, grades, strict=True):
+        key = (_text(query), _text(doc))
+        if key in known:
+            raise ValueError(f"judgements name the document {key[1]!r} of query {key[0]!r} twice")
+        known[key] = float(grade)
+    pairs = zip(lists.qid.tolist(), lists.docs.tolist(), strict=True)
+    keys = [(_text(query), _text(doc)) for query, doc in pairs]
+    if not any(key in known for key in keys):
+        raise ValueError("judgements name none of the documents of the lists")
+    return np.array([known.get(key, 0.0) for key in keys])
+
+
+def _text(name: Any) -> str:
+    """Return an id as text; frames store integers as floats where others are missing."""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)

@@ -1,4 +1,4 @@
-"""Rows grouped by query, and arithmetic within each group that no order of the rows can change."""
+"""Rows grouped by query, and sums and ranks within a query that do not depend on row order."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ from edgewise.common.dtypes import REAL, Columns, Reals
 
 @dataclass(frozen=True, eq=False)
 class Queries:
-    """Which rows belong to which query; the rows may be in any order.
+    """The rows of each query, in any order.
 
     Attributes
     ----------
     ids : ndarray of shape (n_queries,)
         The ids, ascending.
     codes : ndarray of shape (n_rows,)
-        For each row the place of its id in `ids`.
+        Index into `ids` for each row.
     order : ndarray of shape (n_rows,)
         The rows of the first query, then those of the second, and so on.
     starts : ndarray of shape (n_queries,)
@@ -55,9 +55,9 @@ class Queries:
         return np.asarray(how.reduceat(values[self.order], self.starts, axis=0))
 
     def sums(self, values: Reals) -> Reals:
-        """Return the sums of each query, NaN left out, added from the smallest value upwards.
+        """Return the sums of each query without NaN.
 
-        The order in which floats are added shows in the last digit, so it is fixed.
+        Values are added in ascending order, which fixes the last digit.
         """
         totals = np.zeros((len(self.ids), values.shape[1]), dtype=REAL)
         for j, column in enumerate(values.T):
@@ -69,7 +69,7 @@ class Queries:
     def positions(self, values: Reals) -> Reals:
         """Rank each column within each query, the largest value at 1; NaN stays NaN.
 
-        Values that are equal get the mean of the positions that they take together.
+        Equal values get the mean of their positions.
 
         Examples
         --------

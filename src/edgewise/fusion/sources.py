@@ -1,4 +1,4 @@
-"""Entries of lists, one by one, gathered into a matrix of documents by lists."""
+"""Ranked lists out of data frames and TREC runs: entries, gathered into one row a document."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import numbers
 from edgewise.common.dtypes import REAL, Reals
-from edgewise.fusion.checks import as_ids, as_reals
+from edgewise.common.ids import as_ids
 from edgewise.fusion.queries import Queries
 
 
 class ListedRun(Protocol):
-    """What a TREC run must have: one entry of each array for each document returned."""
+    """Arrays of a TREC run, one entry for each returned document."""
 
     @property
     def queries(self) -> ArrayLike:
@@ -35,7 +35,7 @@ class ListedRun(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The entries of one list; a position of NaN says that the document is not returned."""
+    """The entries of one list; a position of NaN means that the document is not returned."""
 
     queries: NDArray[Any]
     docs: NDArray[Any]
@@ -50,8 +50,8 @@ def from_run(run: ListedRun, name: str, order: str) -> Entries:
             raise TypeError(
                 f"runs[{name!r}] must have queries, docs, ranks and scores; no {attribute}"
             )
-    queries = as_ids(run.queries, f"runs[{name!r}].queries")
-    docs = as_ids(run.docs, f"runs[{name!r}].docs")
+    queries = as_ids(f"runs[{name!r}].queries", run.queries, floats=True)
+    docs = as_ids(f"runs[{name!r}].docs", run.docs, floats=True)
     scores = _numbers(run.scores, f"runs[{name!r}].scores")
     keys = -scores if order == "score" else _numbers(run.ranks, f"runs[{name!r}].ranks")
     if not len(queries) == len(docs) == len(scores) == len(keys):
@@ -99,7 +99,7 @@ def from_frame(
     table = _eager(frame, "frames")
     if list_ not in table.columns:
         raise ValueError(f"frames must have a column {list_!r}, got {list(table.columns)}")
-    lists = as_ids(table[list_].to_list(), f"frames[{list_!r}]")
+    lists = as_ids(f"frames[{list_!r}]", table[list_].to_list(), floats=True)
     together = _read(table, "frames", query, doc, rank, score, lists)
     names, codes = np.unique(lists, return_inverse=True)
     return {
@@ -137,12 +137,12 @@ def _read(
     score: str,
     lists: NDArray[Any] | None = None,
 ) -> Entries:
-    """Return the entries of a frame; with `lists`, those of several lists together."""
+    """Return the entries of a frame; `lists` names the list of each, if there are several."""
     for column in (query, doc):
         if column not in table.columns:
             raise ValueError(f"{name} must have a column {column!r}, got {list(table.columns)}")
-    queries = as_ids(table[query].to_list(), f"{name}[{query!r}]")
-    docs = as_ids(table[doc].to_list(), f"{name}[{doc!r}]")
+    queries = as_ids(f"{name}[{query!r}]", table[query].to_list(), floats=True)
+    docs = as_ids(f"{name}[{doc!r}]", table[doc].to_list(), floats=True)
     scores = None
     if score in table.columns:
         scores = as_reals(table[score], f"{name}[{score!r}]")
@@ -181,14 +181,7 @@ def _pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def gather(lists: Mapping[str, Entries], argument: str) -> dict[str, Any]:
-    """Return what :class:`RankedLists` is made of, one row for each query and document.
-
-    Raises
-    ------
-    ValueError
-        If a list has a document twice for the same query, or ids are numbers in one list and words
-        in another.
-    """
+    """Return the arguments of :class:`RankedLists`: one row for each query and document."""
     queries = _joined([entries.queries for entries in lists.values()], f"{argument}: queries")
     docs = _joined([entries.docs for entries in lists.values()], f"{argument}: documents")
     keys = _pairs(queries, docs)
@@ -234,3 +227,13 @@ def _refuse_twice(rows: NDArray[Any], entries: Entries, what: str) -> None:
             f"{what} must have a document once, got {entries.docs[entry]} twice "
             f"for query {entries.queries[entry]}"
         )
+
+
+def as_reals(series: Any, name: str) -> Reals:
+    """Return a narwhals series of numbers as float64, missing values as NaN."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=REAL)
+    except Exception as error:  # each library of frames has its own
+        raise TypeError(f"{name} must hold numbers: {error}") from None

@@ -1,0 +1,589 @@
+"""Fusion methods without training: each turns ranked lists into one score a row."""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgewise.common.checks import flag, integer, one_of, positive
+from edgewise.common.dtypes import REAL, Reals
+from edgewise.fusion.lists import RankedLists
+
+Unranked: TypeAlias = Literal["after", "ignore"] | float
+"""Rank of a document that a list does not return."""
+
+
+def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
+    """Fuse lists by the best rank that a document has on any of them.
+
+    Kantor's minimum operator (Iyer 1999 section 2.5).
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    unranked : {"after", "ignore"} or float, default "after"
+        Rank of a document that a list does not return.
+
+        - "after": one more than the length of the list for the query (:meth:`RankedLists.lengths`:
+          the number of documents returned, unless positions have gaps). A list that returns
+          nothing for a query does not count.
+        - "ignore": none; only lists that return the document count. A document that no list
+          returns comes one rank after the last document of its query.
+        - a positive number, for all lists: Iyer 1999 uses 31 after lists of 30.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Minus the combined rank, so that higher is better.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, minimum_rank
+    >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
+    >>> minimum_rank(lists)
+    array([-1., -1., -2.])
+    """
+    return _combined(lists, unranked, lambda ranks: np.fmin.reduce(ranks, axis=1))
+
+
+def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
+    """Fuse lists by the worst rank that a document has on any of them.
+
+    Kantor's maximum operator (Iyer 1999 section 2.5).
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    unranked : {"after", "ignore"} or float, default "after"
+        Rank of a document that a list does not return; see :func:`minimum_rank`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Minus the combined rank, so that higher is better.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, maximum_rank
+    >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
+    >>> maximum_rank(lists)
+    array([-3., -2., -3.])
+    """
+    return _combined(lists, unranked, lambda ranks: np.fmax.reduce(ranks, axis=1))
+
+
+def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
+    """Fuse lists by the median of the ranks of a document.
+
+    Kantor's median operator (Iyer 1999 section 2.5); for an even number of ranks, the mean of the
+    middle two.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    unranked : {"after", "ignore"} or float, default "after"
+        Rank of a document that a list does not return; see :func:`minimum_rank`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Minus the combined rank, so that higher is better.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, median_rank
+    >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
+    >>> median_rank(lists)
+    array([-2., -1., -2.])
+    """
+    return _combined(lists, unranked, _median)
+
+
+def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
+    """Fuse lists by the sum of the ranks of a document.
+
+    Kantor's summation operator (Iyer 1999 section 2.5). Where lists are left out (``"ignore"``, or
+    a list that returns nothing), it is the mean of the ranks that count times the number of lists:
+    a plain sum would put a document first for being on few lists.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    unranked : {"after", "ignore"} or float, default "after"
+        Rank of a document that a list does not return; see :func:`minimum_rank`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Minus the combined rank, so that higher is better.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, rank_sum
+    >>> lists = RankedLists([[1, 3, None], [2, 1, 1], [3, 2, None]], qid=[1, 1, 1])
+    >>> rank_sum(lists)
+    array([-6., -4., -7.])
+    >>> rank_sum(lists, unranked="ignore")
+    array([-6. , -4. , -7.5])
+    """
+    return _combined(lists, unranked, _mean_sum)
+
+
+def _combined(lists: RankedLists, unranked: Unranked, rule: Callable[[Reals], Reals]) -> Reals:
+    """Return minus the ranks that a rule combines; NaN stands for an unknown rank."""
+    codes = lists.queries.codes
+    if isinstance(unranked, str):
+        one_of("unranked", unranked, ("after", "ignore"))
+    else:
+        positive("unranked", unranked)
+    if unranked == "ignore":
+        ranks = lists.positions
+    elif unranked == "after":
+        lengths = lists.lengths()
+        after = np.where(lengths > 0, lengths + 1, np.nan)
+        ranks = np.where(lists.returned, lists.positions, after[codes])
+    else:
+        ranks = np.where(lists.returned, lists.positions, float(unranked))
+    combined = rule(ranks)
+    unknown = np.isnan(combined)
+    if unknown.any():
+        last = lists.queries.reduce(np.maximum, np.where(unknown, 0.0, combined))
+        combined = np.where(unknown, last[codes] + 1, combined)
+    return -combined
+
+
+def _median(ranks: Reals) -> Reals:
+    known = (~np.isnan(ranks)).sum(axis=1)
+    ascending = np.sort(ranks, axis=1)  # NaN last
+    rows = np.arange(len(ranks))
+    low, high = np.maximum(known - 1, 0) // 2, np.minimum(known // 2, ranks.shape[1] - 1)
+    return (ascending[rows, low] + ascending[rows, high]) / 2.0
+
+
+def _mean_sum(ranks: Reals) -> Reals:
+    known = (~np.isnan(ranks)).sum(axis=1)
+    total = np.nansum(ranks, axis=1)
+    # Divided first: equal means are then equal floats, however many lists they are over.
+    with np.errstate(invalid="ignore"):
+        return np.where(known == ranks.shape[1], total, total / known * ranks.shape[1])
+
+
+def borda(lists: RankedLists) -> Reals:
+    """Fuse lists by Borda's count.
+
+    For a query with c documents each list gives c points to its first, c - 1 to its second, and
+    so on. Documents that it does not return share the remaining points evenly, so every list gives
+    the same number of points (Aslam and Montague 2001). Tied documents share their points, too.
+    Gaps between positions are closed first.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The points of each document for its query, from n_lists to c * n_lists.
+
+    Examples
+    --------
+    Four documents. The second list returns one of them and leaves 3 + 2 + 1 points to three:
+
+    >>> from edgewise.fusion import RankedLists, borda
+    >>> borda(RankedLists([[1, None], [2, None], [3, 1], [None, None]], qid=[1, 1, 1, 1]))
+    array([6., 5., 6., 3.])
+    """
+    queries = lists.queries
+    candidates = queries.sizes()[:, None]
+    left = (candidates - lists.n_returned() + 1) / 2.0
+    places = queries.positions(-lists.positions)
+    points = np.where(lists.returned, candidates[queries.codes] + 1 - places, left[queries.codes])
+    return points.sum(axis=1)
+
+
+def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
+    """Fuse lists by the sum of 1 / (k + position).
+
+    Cormack, Clarke and Büttcher (2009). A list adds nothing to a document that it does not
+    return. Gaps between positions stay.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    k : float, default 60
+        Positive; the larger it is, the less the first position counts more than the second.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The sum for each document, from 0 to n_lists / (k + 1).
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, reciprocal_rank_fusion
+    >>> lists = RankedLists([[1, 2], [2, 1], [3, None]], qid=[1, 1, 1])
+    >>> reciprocal_rank_fusion(lists, k=1)
+    array([0.83333333, 0.83333333, 0.25      ])
+    """
+    flat = positive("k", k)
+    parts = np.where(lists.returned, 1.0 / (flat + lists.positions), 0.0)
+    # Sorted, so that two documents with the same positions on different lists are exactly tied.
+    return np.sort(parts, axis=1).sum(axis=1)
+
+
+# Pairs compared at a time: the matrices of a block take a few megabytes however long the lists are.
+_PAIRS = 1 << 20
+
+
+def condorcet(lists: RankedLists) -> Reals:
+    """Fuse lists by majorities: how many documents each one beats, minus how many beat it.
+
+    A document beats another of the same query if more lists rank it before the other than behind.
+    A returned document is before one that is not; a list that returns neither, or ties them, does
+    not vote. Wins minus losses is Copeland's score. If there is an order in which each document
+    beats all that follow, the scores have that order (Condorcet fusion: Montague and Aslam 2002);
+    documents in a cycle of majorities are tied, whatever the order of rows and lists.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Wins minus losses of each document, from -(c - 1) to c - 1 for a query of c documents.
+
+    Notes
+    -----
+    Every two documents of a query are compared on every list, in blocks of bounded size: time is
+    quadratic in the number of documents, memory is not.
+
+    Examples
+    --------
+    The first document is before each of the others on two of three lists:
+
+    >>> from edgewise.fusion import RankedLists, condorcet
+    >>> condorcet(RankedLists([[1, 2, 1], [2, 3, None], [3, 1, None]], qid=[1, 1, 1]))
+    array([ 2., -1., -1.])
+    """
+    queries = lists.queries
+    # One row a list, so that the positions of a block are contiguous.
+    places = np.where(lists.returned, lists.positions, np.inf)[queries.order].T
+    scores = np.empty(len(lists), dtype=REAL)
+    ends = np.append(queries.starts[1:], len(lists))
+    for start, end in zip(queries.starts.tolist(), ends.tolist(), strict=True):
+        scores[queries.order[start:end]] = _copeland(np.ascontiguousarray(places[:, start:end]))
+    return scores
+
+
+def _copeland(places: Reals) -> NDArray[np.intp]:
+    """Return wins minus losses of each column of places, of shape (n_lists, n_documents)."""
+    count = places.shape[1]
+    step = max(1, _PAIRS // count)
+    scores = np.empty(count, dtype=np.intp)
+    for start in range(0, count, step):
+        ours = places[:, start : start + step, None]
+        votes = np.zeros((ours.shape[1], count), dtype=np.int32)
+        for mine, every in zip(ours, places, strict=True):
+            votes += mine < every
+            votes -= mine > every
+        scores[start : start + step] = np.sign(votes).sum(axis=1)
+    return scores
+
+
+def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
+    """Fuse lists by the sum of a document's scores.
+
+    Fox and Shaw (1994), on scores of one scale. A list adds 0 to a document that it does not
+    return. Lists without scores are scored by rank.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
+        The scale of each list within each query; see :func:`normalised_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The sum for each document.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, comb_sum
+    >>> X = [[8.0, 0.3], [6.0, None], [4.0, 0.1]]
+    >>> comb_sum(RankedLists.from_scores(X, qid=[1, 1, 1]))
+    array([2. , 0.5, 0. ])
+    """
+    # Sorted, so that two documents with the same scores on different lists are exactly tied.
+    return np.sort(normalised_scores(lists, norm), axis=1).sum(axis=1)
+
+
+def comb_mnz(lists: RankedLists, norm: str | None = "min-max") -> Reals:
+    """Fuse lists by the sum of a document's scores times the number of lists that return it.
+
+    Fox and Shaw (1994): a document that many searches find is more likely to be relevant.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
+        The scale of each list within each query; see :func:`normalised_scores`.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The product for each document.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, comb_mnz
+    >>> X = [[8.0, 0.3], [6.0, None], [4.0, 0.1]]
+    >>> comb_mnz(RankedLists.from_scores(X, qid=[1, 1, 1]))
+    array([4. , 0.5, 0. ])
+    """
+    return comb_sum(lists, norm) * lists.returned.sum(axis=1)
+
+
+def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:
+    """Bring the scores of each list to a common scale, within each query.
+
+    Lists without scores start from the scores of norm "rank".
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
+        The scale; s is a score, the others are over the documents that the list returns.
+
+        - "min-max": (s - min) / (max - min), or 1 where all are equal: the top of a list is at 1.
+        - "max": s / max, for scores that are not negative.
+        - "sum": (s - min) / sum of (s - min), or equal shares where all are equal: the scores of
+          a list sum to 1.
+        - "zmuv": (s - mean) / standard deviation, or 0 where all are equal: zero mean and unit
+          variance. A document that is not returned counts as average.
+        - "rank": 1 - (position - 1) / length of the list (:meth:`RankedLists.lengths`), without
+          the scores.
+        - None: s.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_lists)
+        The scores, 0 where a list does not return a document.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, normalised_scores
+    >>> lists = RankedLists.from_scores([[8.0], [6.0], [4.0], [None]], qid=[1, 1, 1, 1])
+    >>> normalised_scores(lists).T
+    array([[1. , 0.5, 0. , 0. ]])
+    >>> normalised_scores(lists, "rank").round(2).T
+    array([[1.  , 0.67, 0.33, 0.  ]])
+    """
+    if norm is not None:
+        one_of("norm", norm, (*_SCALES, "rank"))
+    scores = _rank_scores(lists) if lists.scores is None or norm == "rank" else lists.scores
+    if norm is not None and norm in _SCALES:
+        scores = _SCALES[norm](lists, scores)
+    return np.where(lists.returned, scores, 0.0)
+
+
+def _rank_scores(lists: RankedLists) -> Reals:
+    lengths = np.maximum(lists.lengths(), 1.0)[lists.queries.codes]
+    return 1.0 - (lists.positions - 1.0) / lengths
+
+
+def _min_max(lists: RankedLists, scores: Reals) -> Reals:
+    low, high = _extremes(lists, scores)
+    return _ratio(scores - low, high - low, otherwise=1.0)
+
+
+def _max(lists: RankedLists, scores: Reals) -> Reals:
+    low, high = _extremes(lists, scores)
+    wrong = np.argwhere(lists.returned & (high <= 0) & (low < 0))
+    if len(wrong):
+        row, j = wrong[0]
+        raise ValueError(
+            f"norm='max' needs a positive score, but list {lists.names[j]!r} has none above "
+            f"{high[row, j]:g} for query {lists.qid[row]}; norm='min-max' takes any scores"
+        )
+    return _ratio(scores, high, otherwise=0.0)
+
+
+def _sum(lists: RankedLists, scores: Reals) -> Reals:
+    low, _ = _extremes(lists, scores)
+    codes = lists.queries.codes
+    totals = lists.queries.sums(scores - low)[codes]
+    return _ratio(scores - low, totals, otherwise=1.0 / np.maximum(lists.n_returned(), 1)[codes])
+
+
+def _zmuv(lists: RankedLists, scores: Reals) -> Reals:
+    codes = lists.queries.codes
+    low, high = _extremes(lists, scores)
+    counts = np.maximum(lists.n_returned(), 1)
+    centred = scores - (lists.queries.sums(scores) / counts)[codes]
+    deviation = np.sqrt(lists.queries.sums(centred**2) / counts)[codes]
+    # The mean of equal numbers may be off in the last digit, so compare the extremes.
+    return _ratio(centred, np.where(high > low, deviation, 0.0), otherwise=0.0)
+
+
+_SCALES: dict[str, Callable[[RankedLists, Reals], Reals]] = {
+    "min-max": _min_max,
+    "max": _max,
+    "sum": _sum,
+    "zmuv": _zmuv,
+}
+
+
+def _extremes(lists: RankedLists, scores: Reals) -> tuple[Reals, Reals]:
+    """Return the smallest and largest score of each list and query, one a row."""
+    codes = lists.queries.codes
+    low = lists.queries.reduce(np.fmin, scores)
+    high = lists.queries.reduce(np.fmax, scores)
+    return low[codes], high[codes]
+
+
+def _ratio(top: Reals, bottom: Reals, otherwise: float | Reals) -> Reals:
+    """Return top / bottom, or `otherwise` where bottom is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(bottom == 0, otherwise, top / bottom)
+
+
+def single_list(lists: RankedLists, j: int | str) -> Reals:
+    """Score the documents by one of the lists.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    j : int or str
+        Index or name of the list.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Minus the position; documents that the list does not return are last in their query, tied.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, single_list
+    >>> single_list(RankedLists([[1, None], [2, 1], [3, None]], qid=[1, 1, 1]), 1)
+    array([-2., -1., -2.])
+    """
+    if isinstance(j, str):
+        if j not in lists.names:
+            raise ValueError(f"j must be one of the lists {lists.names}, got {j!r}")
+        number = lists.names.index(j)
+    else:
+        number = integer("j", j, 0, lists.n_lists - 1)
+    last = lists.lengths()[lists.queries.codes, number] + 1
+    return -np.where(lists.returned[:, number], lists.positions[:, number], last)
+
+
+def best_list(
+    lists: RankedLists,
+    y: ArrayLike,
+    metric: Callable[[NDArray[Any], Reals, NDArray[Any]], float],
+    *,
+    larger_is_better: bool = True,
+) -> int:
+    """Find the list that is best on its own, given the grades of the documents.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists of the training queries.
+    y : array-like of shape (n_rows,)
+        Grade of each document for its query.
+    metric : callable
+        A function ``metric(y, scores, qid)`` that returns a number, given the scores of
+        :func:`single_list`, where documents may be tied.
+    larger_is_better : bool, default True
+        Whether a larger number is better.
+
+    Returns
+    -------
+    int
+        Index of the list; among equals, the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise.fusion import RankedLists, best_list
+    >>> lists = RankedLists([[3, 1], [1, 2], [2, 3]], qid=[1, 1, 1])
+    >>> def first_is_good(y, scores, qid):
+    ...     return float(np.mean([y[qid == q][scores[qid == q].argmax()] for q in np.unique(qid)]))
+    >>> best_list(lists, [1, 0, 0], first_is_good)
+    1
+    """
+    grades = np.asarray(y)
+    if grades.shape != (len(lists),):
+        raise ValueError(f"y must have one grade a row, {len(lists)}, got shape {grades.shape}")
+    if not callable(metric):
+        raise TypeError(f"metric must be a function of y, scores and qid, got {metric!r}")
+    sign = 1.0 if flag("larger_is_better", larger_is_better) else -1.0
+    values = np.array(
+        [
+            sign * float(metric(grades, single_list(lists, j), lists.qid))
+            for j in range(lists.n_lists)
+        ]
+    )
+    if np.isnan(values).all():
+        raise ValueError("metric must return a number for some list, got NaN for all")
+    return int(np.nanargmax(values))
+
+
+FUSIONS: dict[str, Callable[..., Reals]] = {
+    "borda": borda,
+    "comb_mnz": comb_mnz,
+    "comb_sum": comb_sum,
+    "condorcet": condorcet,
+    "maximum_rank": maximum_rank,
+    "median_rank": median_rank,
+    "minimum_rank": minimum_rank,
+    "rank_sum": rank_sum,
+    "rrf": reciprocal_rank_fusion,
+}
+"""The methods by name."""
+
+
+def fuse(lists: RankedLists, method: str = "rrf", **options: Any) -> Reals:
+    """Fuse lists by the name of a method.
+
+    Parameters
+    ----------
+    lists : RankedLists
+        The lists.
+    method : str, default "rrf"
+        One of the names in `FUSIONS`.
+    **options
+        Options of that method, such as ``k=10`` for "rrf".
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        One score a row; within a query, higher is better.
+
+    Examples
+    --------
+    >>> from edgewise.fusion import RankedLists, fuse
+    >>> lists = RankedLists([[1, 3], [2, 1], [3, 2]], qid=[1, 1, 1])
+    >>> fuse(lists, "borda")
+    array([4., 5., 3.])
+    >>> fuse(lists, "minimum_rank", unranked=31)
+    array([-1., -1., -2.])
+    """
+    if not isinstance(lists, RankedLists):
+        raise TypeError(f"lists must be RankedLists, got {type(lists).__name__}")
+    return FUSIONS[one_of("method", method, FUSIONS)](lists, **options)
