@@ -1,14 +1,13 @@
-"""Pictures of a trained model: how it learned, its margins, what one column does, a map of items.
+"""Plots of trained models: learning curves, margins, effects of features, a map of items.
 
-Matplotlib is needed (``pip install edgewise[plots]``) and loaded when a plot is first asked for.
-Every function returns a Matplotlib ``Figure`` of its own, so that nothing global is touched and no
-display is needed; with `path` it is written to a file as well.
+They need Matplotlib (``pip install edgewise[plots]``), which is loaded when first used. Every
+function returns a Matplotlib ``Figure``, without global state or display, and writes it if there
+is a `path`.
 """
 
 from edgewise.plots.curves import contribution_plot, curve_plot
 from edgewise.plots.factors import Directions, item_directions, item_factors
-from edgewise.plots.learning import learning_curve
-from edgewise.plots.margins import margin_plot
+from edgewise.plots.learning import learning_curve, margin_plot
 
 __all__ = [
     "Directions",

@@ -1,4 +1,4 @@
-"""What one column does to the scores."""
+"""Plots of explanations: the effect of one feature, and contributions."""
 
 import os
 from collections.abc import Sequence
@@ -19,35 +19,26 @@ if TYPE_CHECKING:
 def curve_plot(
     curve: "Curve", classes: Sequence[Any], path: str | os.PathLike[str] | None = None
 ) -> "Figure":
-    """Draw how one column moves the scores: a step function for each class.
+    """Draw the effect of one feature on the scores: a step function for each class.
 
-    With more than six classes the six that the column moves most are named, the others are grey.
-    A ranker has one score and one step function, without a legend. Of a list that `RankFusion`
-    fuses, the j-th document is at -j. Dots at the right are the scores of a missing value, or of
-    documents that a list does not return, where they are not 0.
+    With more than six classes, the six that the feature changes most have names and the others
+    are grey. A ranker has one step function and no legend. For a list of `RankFusion`, the j-th
+    document is at -j. Dots at the right are the scores of a missing value, or of documents that a
+    list does not return, unless they are 0.
 
     Parameters
     ----------
     curve : Curve
         One curve of ``model.explain()``.
     classes : sequence
-        The class labels, as ``model.classes_`` or ``model.explain().classes`` has them; of a ranker
-        the latter, one name.
+        The class labels: ``model.classes_``, or ``model.explain().classes`` for a ranker.
     path : str or path-like, default None
-        Where to write the picture; its suffix says the format, and a path without one gets
-        ``.png``.
+        Write the picture here; the suffix is the format, ``.png`` by default.
 
     Returns
     -------
     matplotlib.figure.Figure
         The picture.
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is not installed.
-    ValueError
-        If `classes` does not fit the curve.
 
     Examples
     --------
@@ -66,7 +57,7 @@ def curve_plot(
     edges, scores = _steps(curve)
     groups = _alike(np.vstack([scores, curve.missing]))
     named, rest = groups[: len(COLOURS)], groups[len(COLOURS) :]
-    # Where lines coincide, the wider ones show from below the narrower ones.
+    # Where lines coincide, the wider one shows behind the narrower one.
     widths = np.linspace(3.6, 1.6, len(named)) if len(named) > 1 else [1.9]
     for group, colour, width in zip(named, COLOURS, widths, strict=False):
         alike = ", ".join(names[k] for k in group)
@@ -101,8 +92,7 @@ def contribution_plot(
     explanation : Explanation
         The result of ``explain`` of any model.
     path : str or path-like, default None
-        Where to write the picture; its suffix says the format, and a path without one gets
-        ``.png``.
+        Write the picture here; the suffix is the format, ``.png`` by default.
 
     Returns
     -------
@@ -144,10 +134,10 @@ def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:
 
 
 def _steps(curve: "Curve") -> tuple[Reals, Reals]:
-    """Return where each step begins and ends, with some room at both ends, and the scores.
+    """Return the edges of the steps, with some room at both ends, and the scores.
 
-    An infinite threshold, which separates missing or infinite values from the rest, has no place
-    on the axis, and neither have the scores beyond it.
+    Infinite thresholds, which separate missing or infinite values, are not on the axis, nor are
+    the scores beyond them.
     """
     finite = np.isfinite(curve.thresholds)
     thresholds = curve.thresholds[finite]
@@ -159,7 +149,7 @@ def _steps(curve: "Curve") -> tuple[Reals, Reals]:
 
 
 def _alike(scores: Reals) -> list[list[int]]:
-    """Group the classes that a column moves in the same way, the most moved first."""
+    """Group classes with equal step functions, the largest effect first."""
     groups: dict[bytes, list[int]] = {}
     moved = np.ptp(scores, axis=0)
     for k in np.argsort(-moved, kind="stable").tolist():
@@ -177,7 +167,7 @@ def _draw_missing(axes: "Axes", missing: Reals, groups: list[list[int]], edges: 
         colour = COLOURS[rank] if rank < len(COLOURS) else PALE
         axes.plot([place], [missing[groups[rank][0]]], "o", color=colour, markersize=5)
     axes.set_xlim(edges[0], edges[-1] + width)
-    # The strip is no part of the scale: a tick below it would name a value that is not there.
+    # The strip is not part of the scale, so it has no tick.
     axes.set_xticks([tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[-1]])
     axes.annotate(
         "missing", (place, 1.0), xycoords=("data", "axes fraction"), xytext=(0, 3),

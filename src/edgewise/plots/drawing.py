@@ -1,4 +1,4 @@
-"""What all pictures share: colours, the figure, its frame, and how it is written to a file."""
+"""Shared by all plots: colours, figures, axes and files."""
 
 import io
 import os
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which colour-blind readers can tell apart, without the pale yellow.
+# Okabe and Ito's colour-blind safe colours, without the pale yellow.
 BLUE, ORANGE, GREEN, RED, PINK, SKY = (
     "#0072B2",
     "#E69F00",
@@ -34,11 +34,11 @@ BESIDE: dict[str, Any] = {
     "alignment": "left",
     "labelcolor": INK,
 }
-"""How a legend stands beside its axes, where it covers nothing."""
+"""A legend beside its axes, where it covers nothing."""
 
 
 def empty_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure that no window and no global state knows of."""
+    """Return an empty figure without a window or global state."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -49,14 +49,13 @@ def empty_figure(width: float, height: float) -> "Figure":
 
 
 def finished(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
-    """Return the figure, written to a file where there is a path."""
+    """Return the figure, and write it if there is a path."""
     if path is not None:
         _write(figure, Path(path))
     return figure
 
 
 def _write(figure: "Figure", path: Path) -> None:
-    """Write the figure under a temporary name, then rename it: no half-written file is seen."""
     if not path.suffix:
         path = path.with_name(path.name + ".png")
     drawn = io.BytesIO()
@@ -66,7 +65,7 @@ def _write(figure: "Figure", path: Path) -> None:
 
 
 def tidy(axes: "Axes") -> None:
-    """Give axes the frame, the grid and the ticks of all pictures."""
+    """Style the frame, grid and ticks of axes."""
     axes.grid(True, color="#E6E6E6", linewidth=0.7)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
@@ -79,6 +78,6 @@ def tidy(axes: "Axes") -> None:
 
 
 def plain(name: Any) -> str:
-    """Return a name that Matplotlib shows as it is: no formula, and not left out of a legend."""
+    """Escape a name: no formula, and no leading underscore, which would hide it in a legend."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -1,4 +1,4 @@
-"""What a recommender makes of items: a map on which those with the same public are neighbours."""
+"""A map of the items of a recommender, where items liked by the same users are close."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -18,29 +18,28 @@ if TYPE_CHECKING:
     from edgewise.recommend import Recommender
 
 _FONT_SIZE = 8.0
-# Where a name may stand beside its dot: how much of its width and height, to the right and up, its
-# middle is from the dot, in the order in which places are tried.
+# Places to try for a name beside its dot: offsets of its centre in widths and heights.
 _PLACES = (
     *((0.5, 0.0), (-0.5, 0.0), (0.0, 0.5), (0.0, -0.5)),
     *((0.5, 0.5), (-0.5, 0.5), (0.5, -0.5), (-0.5, -0.5)),
 )
-# The room between a dot and its name, and between two names, in points.
+# Space between a dot and its name, and between two names, in points.
 _GAP, _ROOM = 5.0, 1.5
-# Names longer than this are cut.
+# Longer names are cut.
 _LONGEST = 32
 
 
 class Directions(NamedTuple):
-    """Positions of items on the two directions in which they differ most.
+    """Positions of items along the two directions in which they differ most.
 
     Attributes
     ----------
     ids : array of shape (n,)
         The items, the most rated first.
     positions : float64 array of shape (n, 2)
-        Where each stands.
+        The position of each item.
     shares : float64 array of shape (2,)
-        The share of what the items differ in that lies in each direction.
+        The share of the variance along each direction.
 
     Examples
     --------
@@ -56,31 +55,22 @@ class Directions(NamedTuple):
 
 
 def item_directions(model: "Recommender", n: int = 100) -> Directions:
-    """Return where the most rated items stand on the two principal directions of their vectors.
+    """Return the positions of the most rated items along their first two principal components.
 
-    The vectors are a model's factors of the items, without the offsets by which some are liked
-    more than others, or the ratings of the items where a model has no factors. They are centred,
-    and the directions are the first two of their singular value decomposition, so that no two
-    others show more of how items differ. Of every direction the item that is farthest out is on the
-    positive side.
+    The vectors are the model's item factors without biases, or the ratings of the items if the
+    model has no factors. The item farthest out is on the positive side of each direction.
 
     Parameters
     ----------
     model : Recommender
         A fitted recommender.
     n : int, default 100
-        How many items: those with the most ratings in training.
+        Number of items, the most rated first.
 
     Returns
     -------
     Directions
         Ids, positions, and the share of each direction.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `model` is no recommender, knows fewer than three items, or has the same vector for all;
-        a NotFittedError if it is not fitted.
 
     Examples
     --------
@@ -109,9 +99,9 @@ def item_directions(model: "Recommender", n: int = 100) -> Directions:
 
 
 def _principal(vectors: Any) -> tuple[Reals, Reals]:
-    """Return positions on the first two principal directions, and the share of each.
+    """Return positions along the first two principal components, and the share of each.
 
-    They come from the products of the rows, of which there are few: a row of ratings may be long.
+    Computed from the Gram matrix: there are few items, but a row of ratings may be long.
     """
     products = vectors @ vectors.T
     products = np.asarray(products.todense() if hasattr(products, "todense") else products)
@@ -133,22 +123,21 @@ def item_factors(
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> "Figure":
-    """Draw the most rated items on the two directions in which a model tells them apart.
+    """Draw the most rated items along the two directions in which they differ most.
 
-    Items that stand together please the same people. Names are written where there is room for
-    them, first of the items that are farthest out; the others are grey dots.
+    Items that are close are liked by the same users. Names are written where there is room,
+    farthest items first; the other items are grey dots.
 
     Parameters
     ----------
     model : Recommender
         A fitted recommender; see :func:`item_directions`.
     names : mapping of ids to str, default None
-        What to call the items; their ids where there is no name.
+        Names of the items; an item without one shows its id.
     n : int, default 100
-        How many items: those with the most ratings in training.
+        Number of items, the most rated first.
     path : str or path-like, default None
-        Where to write the picture; its suffix says the format, and a path without one gets
-        ``.png``.
+        Write the picture here; the suffix is the format, ``.png`` by default.
     title : str, default None
         A heading.
 
@@ -156,13 +145,6 @@ def item_factors(
     -------
     matplotlib.figure.Figure
         The picture.
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is not installed.
-    TypeError, ValueError
-        If `names` is no mapping, or as :func:`item_directions` does.
 
     Examples
     --------
@@ -185,7 +167,7 @@ def item_factors(
     _frame(axes, found)
     if title is not None:
         axes.set_title(title, loc="left", color=INK)
-    # Places in points can only be told once the axes have theirs.
+    # The layout decides where points are.
     figure.draw_without_rendering()
     written = _write_names(axes, found.positions, words)
     for mask, colour, size in ((written, BLUE, 14), (~written, PALE, 9)):
@@ -195,7 +177,7 @@ def item_factors(
 
 
 def _frame(axes: "Axes", found: Directions) -> None:
-    """Give the axes their limits and names, and a cross where an average item would be."""
+    """Set limits and labels, and draw a cross at the average item."""
     axes.axhline(0.0, color="#E6E6E6", linewidth=0.8, zorder=0)
     axes.axvline(0.0, color="#E6E6E6", linewidth=0.8, zorder=0)
     axes.set_xlim(*_limits(found.positions[:, 0], room=0.12))
@@ -203,7 +185,7 @@ def _frame(axes: "Axes", found: Directions) -> None:
     words = [f"direction ({share:.0%} of how the items differ)" for share in found.shares]
     axes.set_xlabel(f"first {words[0]}", color=GREY, fontsize=9)
     axes.set_ylabel(f"second {words[1]}", color=GREY, fontsize=9)
-    # Positions have no unit, only neighbourhoods.
+    # Positions have no unit.
     axes.set_xticks([])
     axes.set_yticks([])
     for spine in axes.spines.values():
@@ -211,7 +193,7 @@ def _frame(axes: "Axes", found: Directions) -> None:
 
 
 def _limits(values: Reals, room: float) -> tuple[float, float]:
-    """Return the ends of an axis, with room for names at the sides."""
+    """Return the limits of an axis, with room for names."""
     low, high = float(values.min()), float(values.max())
     wide = room * (high - low) or 1.0
     return low - wide, high + wide
@@ -242,7 +224,7 @@ def _write_names(axes: "Axes", positions: Reals, words: list[str]) -> NDArray[np
 
 
 def _boxes(point: Reals, width: float) -> Iterator[tuple[float, float, Reals]]:
-    """Yield where the middle of a name may be, from its dot, and the box that it would fill."""
+    """Yield the offset of a name from its dot, and the box that it would fill."""
     half = np.array([width / 2.0, _FONT_SIZE / 2.0])
     for right, up in _PLACES:
         x = right * width + np.sign(right) * _GAP

@@ -1,10 +1,11 @@
-"""What each round of a training did."""
+"""Learning curves and the distribution of margins."""
 
 import os
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from edgewise.common.dtypes import Reals
 from edgewise.metrics.registry import larger_is_better
@@ -21,6 +22,7 @@ from edgewise.plots.drawing import (
     finished,
     tidy,
 )
+from edgewise.theory import margin_distribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,13 +30,13 @@ if TYPE_CHECKING:
 
     from edgewise.estimators import AdaBoostMH, RankBoost
 
-# From so many rounds on, a linear axis would squeeze what happens early into its left edge.
+# With more rounds, a linear axis would squeeze the first ones into its left edge.
 _LOG_ROUNDS_FROM = 3000
-# The dots of more rounds than this are smaller, so that they stand side by side.
+# With more rounds, dots are smaller, so that they do not overlap.
 _MANY_ROUNDS = 50
-# The most letters in a line along the side of the panel in the middle.
+# Characters per line of the middle panel's label.
 _LABEL_WIDTH = 20
-# Losses of which the largest is so many times the least are drawn on a logarithmic axis.
+# Ratio of the largest to the smallest loss from which the axis is logarithmic.
 _LOG_SPAN = 30
 _VALIDATION_NAMES = {
     "error": "validation error",
@@ -50,26 +52,25 @@ def learning_curve(
     path: str | os.PathLike[str] | None = None,
     title: str | None = None,
 ) -> "Figure":
-    """Draw what each round of a training did.
+    """Draw the losses, the validation metric and the edge of every round.
 
-    Of a classifier, above: training error, Hamming loss, the bound on it, and the validation
-    metric if there is one. Below: edge and w'_Sigma. A validation metric of which larger is better
-    is no loss: it is in the middle, with its best round.
+    For a classifier, the top panel shows training error, Hamming loss, the bound on it and the
+    validation loss; the bottom panel shows the edge and w'_Sigma. A validation metric for which
+    larger is better has a panel of its own in the middle, with its best round.
 
-    Of a ranker, above: ranking loss and the bound on it. In the middle, if there is one: the
-    validation metric with its best round; it is seldom a loss, and so has an axis of its own.
-    Below: the edge r, negative where a rule is turned round.
+    For a ranker, the top panel shows ranking loss and the bound on it, the middle panel the
+    validation metric with its best round, and the bottom panel the edge r, which is negative where
+    a rule is reversed.
 
-    Where losses span decades the axis is logarithmic, and linear from its lowest decade down to
-    zero where a loss reaches zero.
+    Losses that span decades have a logarithmic axis, linear below its lowest decade if a loss
+    reaches zero.
 
     Parameters
     ----------
     model : AdaBoostMH, RankBoost or RankFusion
         A trained model.
     path : str or path-like, default None
-        Where to write the picture; its suffix says the format, and a path without one gets
-        ``.png``.
+        Write the picture here; the suffix is the format, ``.png`` by default.
     title : str, default None
         A heading.
 
@@ -77,13 +78,6 @@ def learning_curve(
     -------
     matplotlib.figure.Figure
         The picture.
-
-    Raises
-    ------
-    ImportError
-        If Matplotlib is not installed.
-    ValueError
-        If the model has no rounds.
 
     Examples
     --------
@@ -114,17 +108,63 @@ def learning_curve(
     return finished(figure, path)
 
 
+def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) -> "Figure":
+    """Draw the cumulative distribution of margins.
+
+    Parameters
+    ----------
+    margins : array-like
+        Normalised margins, such as ``model.margins(X, y)``, of any shape.
+    path : str or path-like, default None
+        Write the picture here; the suffix is the format, ``.png`` by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+
+    Examples
+    --------
+    >>> from edgewise.plots import margin_plot
+    >>> margin_plot([-0.1, 0.2, 0.3, 0.4]).axes[0].get_xlabel()
+    'normalised margin'
+    """
+    values, shares = margin_distribution(margins)
+    figure = empty_figure(6.0, 4.0)
+    axes = figure.subplots()
+    low, high = min(float(values[0]), 0.0), max(float(values[-1]), 0.0)
+    room = 0.05 * (high - low) or 0.05
+    low, high = max(low - room, -1.0), min(high + room, 1.0)
+    axes.plot(
+        np.concatenate([[low], values, [high]]),
+        np.concatenate([[0.0], shares, [1.0]]),
+        drawstyle="steps-post",
+        color=BLUE,
+        linewidth=1.8,
+    )
+    axes.axvline(0.0, color=GREY, linewidth=1.0, linestyle="--")
+    wrong = float((values <= 0).mean())
+    axes.plot([0.0], [wrong], "o", color=BLUE, markersize=5)
+    axes.set_title(f"{wrong:.1%} of margins at or below 0", loc="left", fontsize=10, color=INK)
+    axes.set_xlim(low, high)
+    axes.set_ylim(0.0, 1.02)
+    axes.set_xlabel("normalised margin")
+    axes.set_ylabel("share of margins at or below")
+    tidy(axes)
+    return finished(figure, path)
+
+
 def _draw_classifier(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
-    """Draw losses above, shares of weight below, and in the middle a metric that is no loss."""
+    """Draw losses, a metric that is not a loss, and shares of weight."""
     history = model.history_
     validated = "validation" in history
     rising = validated and larger_is_better(model.eval_metric)
     figure, (above, *middle, below) = _panels(rising)
     bound, losses = history["bound"], [history["hamming_loss"], history["train_error"]]
-    # With the logistic loss the bound is a sum of steps and no product.
+    # With the logistic loss, the bound is a sum of steps, not a product.
     name = "bound" if "weight" in history else "bound (product of Z)"
     _draw_rounds(above, rounds, bound, name, INK, linestyle="--")
-    # Of two classes these are one line: the wide one shows from below the narrow one.
+    # For two classes these coincide: the wide line shows behind the narrow one.
     _draw_rounds(above, rounds, losses[0], "Hamming loss", GREEN, linewidth=2.8)
     _draw_rounds(above, rounds, losses[1], "training error", BLUE)
     if validated and not rising:
@@ -144,14 +184,14 @@ def _draw_classifier(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure"
 
 
 def _panels(with_middle: bool) -> tuple["Figure", list["Axes"]]:
-    """Return a new figure and its panels: above, in the middle where asked for, below."""
+    """Return a figure and its panels, from top to bottom."""
     figure = empty_figure(7.0, 6.8 if with_middle else 5.4)
     ratios = (3, 1.6, 1.25) if with_middle else (3, 1.25)
     return figure, list(figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios))
 
 
 def _draw_ranker(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
-    """Draw losses above, the validation metric, if there is one, in the middle, edges below."""
+    """Draw losses, the validation metric if there is one, and edges."""
     history = model.history_
     figure, (above, *middle, below) = _panels("validation" in history)
     _draw_rounds(above, rounds, history["bound"], "bound (product of Z)", INK, linestyle="--")
@@ -167,7 +207,7 @@ def _draw_ranker(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
 
 
 def _draw_validation(axes: "Axes", rounds: Reals, model: "AdaBoostMH | RankBoost") -> None:
-    """Draw the validation metric, and its best round as a dot."""
+    """Draw the validation metric, with a dot at its best round."""
     values, best = model.history_["validation"], model.best_iteration_
     _draw_rounds(axes, rounds, values, None, RED)
     value = float(values[best - 1])
@@ -175,13 +215,13 @@ def _draw_validation(axes: "Axes", rounds: Reals, model: "AdaBoostMH | RankBoost
         [best], [value], "o", color=RED, markersize=6, clip_on=False, zorder=3,
         label=f"best: {value:.4g} (round {best:,})",
     )  # fmt: skip
-    # A file cannot hold a function; the name of the default would be that of another metric.
+    # A file cannot hold a function, and the default names another metric.
     unknown = "eval_metric" in getattr(model, "_unsaved", ())
     axes.set_ylabel(_in_lines(_validation_name(None if unknown else model.eval_metric)))
 
 
 def _draw_signed(axes: "Axes", rounds: Reals, values: Reals) -> None:
-    """Draw values of either sign as dots, since a line between them would fill the panel."""
+    """Draw values of both signs as dots: a line between them would fill the panel."""
     size = 3.5 if len(rounds) > _MANY_ROUNDS else 5.0
     axes.plot(rounds, values, ".", color=ORANGE, markersize=size, clip_on=False, zorder=3)
     if (values < 0).any():
@@ -207,18 +247,18 @@ def _draw_rounds(
 
 
 def _scale_losses(axes: "Axes", bound: Reals, losses: Reals) -> None:
-    """Choose the axis: linear, or logarithmic down to about the least loss that is not zero."""
+    """Choose the axis: linear, or logarithmic down to about the smallest positive loss."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     seen = losses[np.isfinite(losses)]
-    # The bound goes on falling long after no loss can follow it.
+    # The bound keeps decreasing long after the losses stop.
     floor = max(float(seen[seen > 0].min(initial=1.0)) / 10, 1e-6)
     every = np.concatenate([bound[bound > floor], seen[seen > 0]])
     if (seen < 0).any() or len(every) == 0 or every.max() < _LOG_SPAN * every.min():
         axes.set_ylim(bottom=min(0.0, float(seen.min(initial=0.0))))
         return
     if (seen == 0).any():
-        # linscale keeps the linear part, which only says "down to zero", small.
+        # linscale keeps the linear part, which only shows zero, small.
         axes.set_yscale("symlog", linthresh=every.min(), linscale=0.3)
         axes.set_ylim(bottom=0.0)
         decades = np.arange(np.ceil(np.log10(every.min())), np.log10(every.max()) + 1)
@@ -242,7 +282,7 @@ def _scale_rounds(axes: "Axes", n_rounds: int) -> None:
 
 
 def _mark_kept(axes: "Axes", kept: int, n_rounds: int) -> None:
-    """Show where early stopping cut the model."""
+    """Mark the last round that early stopping keeps."""
     if 0 < kept < n_rounds:
         # Named where there is a legend anyway.
         name = f"kept: {kept:,}" if axes.get_legend_handles_labels()[1] else None
@@ -252,13 +292,13 @@ def _mark_kept(axes: "Axes", kept: int, n_rounds: int) -> None:
 def _validation_name(metric: Any) -> str:
     if isinstance(metric, str):
         return _VALIDATION_NAMES.get(metric, f"validation {metric}")
-    # A `RankingMetric` has a name, and is no function.
+    # A `RankingMetric` has a name instead.
     name = getattr(metric, "__name__", None) or getattr(metric, "name", "metric")
     return f"validation {name}"
 
 
 def _in_lines(name: str) -> str:
-    """Return a name in lines that fit the side of a panel, broken after blanks and underscores."""
+    """Break a name after blanks and underscores into lines that fit beside a panel."""
     lines = [""]
     for part in re.findall(r"[^ _]*[ _]*", name):
         if lines[-1] and len(lines[-1] + part.rstrip()) > _LABEL_WIDTH:
