@@ -38,7 +38,7 @@ NAMES = ("mq2008_agg", "mq2007_agg")
 ROUNDS, QUICK_ROUNDS = 500, 100
 TOPS = (1, 2, 5, 10, 20, 30)
 
-LISTWISE: dict[str, Any] = {"q_def": 0, "monotonic_cst": "increasing"}
+LISTWISE: dict[str, Any] = {"missing": "low", "monotonic_cst": "increasing"}
 THESIS: dict[str, Any] = {
     **LISTWISE,
     "learning_rate": 1.0,
@@ -47,7 +47,7 @@ THESIS: dict[str, Any] = {
 }
 OURS: dict[str, dict[str, Any]] = {
     "RankFusion()": {},
-    'q_def=0, monotonic_cst="increasing"': LISTWISE,
+    'missing="low", monotonic_cst="increasing"': LISTWISE,
     "the thesis: also full steps, equal pairs": THESIS,
 }
 ON_TRAIN, ON_TEST = "best list on the training part", "best list on the test part"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from edgewise.estimators.judgements import graded_feedback, graded_layout
+from edgewise.estimators.judgements import graded_layout
 from edgewise.objective.feedback import SIDE_SCALE
 from edgewise.objective.lists import GradedLists, group_sums
 from edgewise.objective.pairs import PairList
@@ -176,7 +176,7 @@ def test_pairs_on_either_side_of_every_cut(case, n_values, some):
 def test_a_sample_may_leave_out_queries_and_all_pairs(rows):
     # Pairs (0, 1), (2, 3) of the first query and (4, 5), (6, 7) of the second.
     grades, query = np.array([0.0, 1.0] * 4), np.repeat([0, 1], 4)
-    lists = graded_feedback(None, np.arange(8), grades, query)
+    lists = GradedLists(graded_layout(np.arange(8), grades, query))
     pairs = PairList(lists.rows, np.array([0, 1, 4, 5]), np.array([2, 3, 6, 7]), np.ones(4))
     codes = np.tile([0, 1], 4)
     for feedback in (lists, pairs):

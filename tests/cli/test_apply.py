@@ -142,7 +142,7 @@ class TestLetor:
         part = data(0)
         (folder / "inf.txt").write_text("1 qid:1 2:inf\n0 qid:1 2:-5\n")
         for infinite in ("raise", "missing"):
-            model = RankBoost(n_rounds=9, infinite=infinite).fit(part.X, part.y, part.qid)
+            model = RankBoost(n_rounds=9, handle_infinite=infinite).fit(part.X, part.y, part.qid)
             model.save(f"{infinite}.edgewise")
         assert "inf.txt: X has an infinite" in failure(
             ["apply", "raise.edgewise", "inf.txt"], capsys

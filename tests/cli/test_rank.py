@@ -12,7 +12,7 @@ import edgewise
 import edgewise.boosting.loop
 from edgewise import RankBoost, io
 from edgewise.cli import documents, main
-from edgewise.estimators.rank_parts import LEARNER_NAMES
+from edgewise.estimators.ranking import LEARNER_NAMES
 from edgewise.metrics import ranking_metric
 
 

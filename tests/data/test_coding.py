@@ -160,7 +160,12 @@ def test_rows_of_a_file_are_taken_as_its_columns_are_read(tmp_path):
     np.save(tmp_path / "x.npy", values)
     mapped, y = np.load(tmp_path / "x.npy", mmap_mode="r"), values[:, 0] > 0
     assert not hasattr(as_table(mapped).take(np.arange(100)), "values")
-    settings = {"n_rounds": 4, "validation_fraction": 0.3, "infinite": "missing", "random_state": 0}
+    settings = {
+        "n_rounds": 4,
+        "validation_fraction": 0.3,
+        "handle_infinite": "missing",
+        "random_state": 0,
+    }
     ours, theirs = (AdaBoostMH(**settings).fit(X, y) for X in (mapped, values))
     assert np.array_equal(ours.history_["validation"], theirs.history_["validation"])
     assert np.array_equal(ours.decision_function(mapped), theirs.decision_function(values))

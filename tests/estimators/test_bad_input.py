@@ -194,7 +194,7 @@ WRONG_VALUE = {
     "eval_metric": ["auc", None, 3],
     "time_limit": [0.0, -1.0, np.nan],
     "max_bins": [1, 0, 65_536],
-    "infinite": ["drop", None, 3],
+    "handle_infinite": ["drop", None, 3],
     "n_jobs": [0],
     "random_state": [-1],
 }  # fmt: skip
@@ -336,7 +336,7 @@ def test_an_untrained_model_says_so():
 )
 def test_infinite_numbers_by_choice(infinite, same_as):
     marked = np.where(X > 1.0, np.inf, X)
-    model = AdaBoostMH(n_rounds=10, infinite=infinite).fit(marked, Y)
+    model = AdaBoostMH(n_rounds=10, handle_infinite=infinite).fit(marked, Y)
     twin = AdaBoostMH(n_rounds=10).fit(np.where(X > 1.0, same_as, X), Y)
     assert np.isinf(marked).any()
     np.testing.assert_array_equal(model.terms_.columns, twin.terms_.columns)

@@ -275,7 +275,7 @@ def test_values_of_any_kind_are_saved(tmp_path):
     model.save(tmp_path / "m")
     twin = edgewise.load(tmp_path / "m")
     np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
-    assert twin._categories == model._categories
+    assert twin.fitted_.categories == model.fitted_.categories
 
 
 # What is told

@@ -158,14 +158,14 @@ WRONG = {
     "early_stopping_rounds": [2.0, "3", True, 0],
     "time_limit": ["long", True, 0.0, -1.0, np.nan],
     "max_bins": [16.0, "16", True, 1, 65_536],
-    "infinite": ["drop", None, 3],
+    "handle_infinite": ["drop", None, 3],
     "categorical_features": [3, "x0", [1.0], [None], ["x9"], [3], [-1]],
     "n_jobs": ["two", 1.5, 0],
     "random_state": ["abc", 1.5, -1],
     "verbose": ["loud", [1]],
     "callbacks": [3, "bar", [print]],
     "warm_start": [1, "yes", None],
-    "q_def": [2, -1, "low", 0.5, True, False, [1]],
+    "missing": [2, -1, "abstain", 0.5, True, False, [1], None],
     "eval_metric": ["accuracy", None, 3, "precision", "map@3", "ndcg@0"],
 }  # fmt: skip
 
@@ -195,7 +195,7 @@ def test_settings_that_do_not_go_together():
         RankBoost(n_rounds=2, **options).fit(table, Y, QID)
 
     for learner in (Stump(), [Stump()], Product(Stump()), Feature()):
-        refuses(r"q_def goes with the learners that have a name", fit, learner=learner, q_def=0)
+        refuses(r"missing='low' is for learners given by name", fit, learner=learner, missing="low")
     for learner in ("product", "tree", "feature", Product(Stump()), [Stump(), Stump()]):
         refuses(r"criterion='energy' needs", fit, learner=learner, criterion="energy")
     refuses(r"criterion='energy' needs .* numeric columns only", fit, WORDS, criterion="energy")

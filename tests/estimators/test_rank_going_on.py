@@ -32,7 +32,7 @@ CASES = {
     "increasing": {"monotonic_cst": "increasing", "learning_rate": 1.0},
     "energy": {"criterion": "energy"},
     "exact": {"step": "exact"},
-    "low": {"q_def": 0},
+    "low": {"missing": "low"},
     "abstain": {"learner": Stump(missing="abstain")},
     "product": {"learner": "product"},
     "tree": {"learner": "tree"},

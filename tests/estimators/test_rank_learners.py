@@ -256,18 +256,19 @@ def test_feature_in_a_list_of_one():
         assert model.n_rounds_ == 5
 
 
-@pytest.mark.parametrize("q_def", [0, 1])
-def test_q_def_of_a_feature_is_its_least_or_its_largest_value(q_def):
+@pytest.mark.parametrize("missing", ["low", "high"])
+def test_a_missing_feature_counts_as_its_least_or_its_largest_value(missing):
     frame, y, qid = documents()
-    model = RankBoost("feature", n_rounds=20, q_def=q_def).fit(frame[["b"]], y, qid)
-    assert (model.terms_.fills == (frame["b"].min(), frame["b"].max())[q_def]).all()
+    model = RankBoost("feature", n_rounds=20, missing=missing).fit(frame[["b"]], y, qid)
+    fill = frame["b"].min() if missing == "low" else frame["b"].max()
+    assert (model.terms_.fills == fill).all()
 
 
-@pytest.mark.parametrize(("q_def", "says"), [(0, -1), (1, 1)])
+@pytest.mark.parametrize(("missing", "says"), [("low", -1), ("high", 1)])
 @pytest.mark.parametrize("learner", ["stump", "product", "tree"])
-def test_q_def_says_what_rules_say_of_missing_values(learner, q_def, says):
+def test_rules_say_of_missing_values_what_they_are_asked_to(learner, missing, says):
     frame, y, qid = documents()
-    model = RankBoost(learner, n_rounds=15, q_def=q_def).fit(frame[NUMBERS], y, qid)
+    model = RankBoost(learner, n_rounds=15, missing=missing).fit(frame[NUMBERS], y, qid)
     for t in range(model.n_rounds_):
         rule = model.terms_.rule(t)
         tests = [node.test for node in rule.nodes] if isinstance(rule, TreeRule) else [rule]
@@ -277,10 +278,10 @@ def test_q_def_says_what_rules_say_of_missing_values(learner, q_def, says):
 def test_unranked_documents_below_all_others_or_above():
     # Only that the column ranks a document says that it is good.
     X, y = [[np.nan], [np.nan], [5.0], [1.0]], [0, 0, 1, 1]
-    low = RankBoost(n_rounds=3, q_def=0).fit(X, y)
+    low = RankBoost(n_rounds=3, missing="low").fit(X, y)
     assert low.history_["ranking_loss"][-1] == 0.0
     assert low.predict([[-100.0]])[0] > low.predict([[np.nan]])[0]
     learned = RankBoost(n_rounds=3).fit(X, y)
     np.testing.assert_array_equal(learned.predict(X), low.predict(X))
-    high = RankBoost(n_rounds=3, q_def=1).fit(X, y)
+    high = RankBoost(n_rounds=3, missing="high").fit(X, y)
     assert high.history_["ranking_loss"][-1] > 0.0

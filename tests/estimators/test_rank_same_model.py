@@ -44,8 +44,8 @@ CASES = {
     "energy, free": {"criterion": "energy", "monotonic_cst": "none", "learning_rate": 1.0},
     "increasing": {"monotonic_cst": "increasing", "learning_rate": 1.0},
     "free": {"monotonic_cst": "none"},
-    "low": {"q_def": 0},
-    "high": {"q_def": 1, "criterion": "energy"},
+    "low": {"missing": "low"},
+    "high": {"missing": "high", "criterion": "energy"},
     "abstain": {"learner": Stump(missing="abstain")},
     "equal": {"pair_weight": "equal", "query_weight": "equal"},
     "product": {"learner": "product"},
@@ -182,8 +182,8 @@ def test_going_on_with_missing_values_on_the_other_side(backend):
     models = []
     for name in ("numpy", "numba"):
         backend(name)
-        model = RankBoost(n_rounds=30, warm_start=True, q_def=0, learning_rate=1.0).fit(X, y)
-        models.append(model.set_params(n_rounds=60, q_def=1).fit(X, y))
+        model = RankBoost(n_rounds=30, warm_start=True, missing="low", learning_rate=1.0).fit(X, y)
+        models.append(model.set_params(n_rounds=60, missing="high").fit(X, y))
     same(*models)
 
 

@@ -106,7 +106,7 @@ def test_settings_come_back(blobs, round_trip):
         "n_rounds": np.int64(6), "votes": "real", "init_weights": "uniform",
         "class_weight": "balanced", "validation_fraction": np.float64(0.25),
         "early_stopping_rounds": 3,
-        "eval_metric": "log_loss", "time_limit": 99.5, "max_bins": 17, "infinite": "missing",
+        "eval_metric": "log_loss", "time_limit": 99.5, "max_bins": 17, "handle_infinite": "missing",
         "n_jobs": 1, "random_state": np.int32(4), "verbose": 0, "warm_start": True,
         "factorized": True,
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,18 +22,25 @@ STATES = [
 ]
 
 
+def with_states(model, states):
+    return model._with(replace(model.fitted_, search_states=states))
+
+
 @pytest.fixture(params=[AdaBoostMH, RankBoost], ids=lambda kind: kind.__name__)
 def model(request):
     learned = request.param(n_rounds=3).fit(X, Y)
-    learned._search_states = [dict(state) for state in STATES]
-    return learned
+    return with_states(learned, tuple(dict(state) for state in STATES))
 
 
 def test_what_searches_learned_comes_back(model, tmp_path):
     model.save(tmp_path / "model")
     twin = load(tmp_path / "model")
-    assert [list(state) for state in twin._search_states] == [["counts", "sums"], [], ["rounds"]]
-    for state, saved in zip(twin._search_states, STATES, strict=True):
+    assert [list(state) for state in twin.fitted_.search_states] == [
+        ["counts", "sums"],
+        [],
+        ["rounds"],
+    ]
+    for state, saved in zip(twin.fitted_.search_states, STATES, strict=True):
         for name, values in state.items():
             assert values.dtype == saved[name].dtype
             np.testing.assert_array_equal(values, saved[name])
@@ -42,18 +50,14 @@ def test_what_searches_learned_comes_back(model, tmp_path):
 
 
 def test_a_model_without_states(model, tmp_path):
-    model._search_states = []
-    model.save(tmp_path / "none")
-    assert load(tmp_path / "none")._search_states == []
-    del model._search_states
-    model.save(tmp_path / "older")
-    assert load(tmp_path / "older")._search_states == []
+    with_states(model, ()).save(tmp_path / "none")
+    assert load(tmp_path / "none").fitted_.search_states == ()
 
 
 def test_other_numbers_are_stored_as_the_widest_of_their_kind(model, tmp_path):
-    model._search_states = [{"a": np.array([1, 0], dtype=bool), "b": np.float32(0.5), "c": 3}]
-    model.save(tmp_path / "model")
-    state = load(tmp_path / "model")._search_states[0]
+    states = ({"a": np.array([1, 0], dtype=bool), "b": np.float32(0.5), "c": 3},)
+    with_states(model, states).save(tmp_path / "model")
+    state = load(tmp_path / "model").fitted_.search_states[0]
     assert [state[name].dtype for name in "abc"] == [np.int64, np.float64, np.int64]
     assert [state[name].tolist() for name in "abc"] == [[1, 0], [0.5], [3]]
 

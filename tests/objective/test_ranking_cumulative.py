@@ -128,7 +128,7 @@ def test_the_best_of_the_rules_whose_cumulative_weight_keeps_its_sign(directions
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize("options", [
-    {}, {"q_def": 0}, {"q_def": 1}, {"criterion": "energy"}, {"step": "exact"},
+    {}, {"missing": "low"}, {"missing": "high"}, {"criterion": "energy"}, {"step": "exact"},
     {"learning_rate": 1.0}, {"subsample": 0.5, "random_state": 0},
     {"learner": Stump(missing="abstain", constant=False)},
 ], ids=str)  # fmt: skip

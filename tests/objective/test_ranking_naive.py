@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.estimators.judgements import graded_feedback, graded_layout
+from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.lists import GradedLists
@@ -306,7 +306,8 @@ def test_no_rule_without_an_edge():
     table = as_table(X)
     binned = encode(table, fit_bins(table, None, 256))
     backend = ReferenceBackend(binned)
-    feedback = graded_feedback(backend, np.arange(4), np.array([0.0, 0, 1, 1]), np.zeros(4, int))
+    layout = graded_layout(np.arange(4), np.array([0.0, 0, 1, 1]), np.zeros(4, int))
+    feedback = GradedLists(layout, backend)
     learner = Stump(constant=False).ready(binned, Exhaustive(), seed=0)
     for criterion in ("edge", "energy"):
         assert Ranking(backend, feedback, RankSettings(criterion)).find(learner, 0) is None

@@ -11,10 +11,11 @@ from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Run, Task, TermList, boost
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.estimators.judgements import graded_feedback
+from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.model import StumpTerms
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.lists import GradedLists
 from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
@@ -70,7 +71,8 @@ def assert_same(ours, theirs):
 
 
 def lists(backend, rows, grades):
-    return graded_feedback(backend, rows, grades.astype(float), np.zeros(len(rows), int))
+    layout = graded_layout(rows, grades.astype(float), np.zeros(len(rows), int))
+    return GradedLists(layout, backend)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ class TestCurveOfARanker:
 
     def test_an_unranked_document_has_a_score_where_q_def_gives_one(self, documents):
         X, y, qid = documents()
-        explanation = RankBoost(n_rounds=5, q_def=0).fit(X, y, qid).explain()
+        explanation = RankBoost(n_rounds=5, missing="low").fit(X, y, qid).explain()
         axes = curve_plot(explanation[0], explanation.classes).axes[0]
         assert [text.get_text() for text in axes.texts] == ["missing"]
 

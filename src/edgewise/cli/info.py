@@ -45,7 +45,7 @@ def _classifier_facts(model: "AdaBoostMH") -> Facts:
     facts = [
         ("estimator", f"{type(model).__name__}, {model.votes_} votes, {model.loss_} loss"),
         _learner(model),
-        ("labels" if model._multilabel else "classes", _listed(names)),
+        ("labels" if model.fitted_.multilabel else "classes", _listed(names)),
         _features(model),
         _rounds(model),
     ]
@@ -171,7 +171,7 @@ def _print_features(model: "Model") -> None:
         return
     click.echo("top features     share of the decrease in loss")
     for j in used[:_TOP_FEATURES]:
-        click.echo(f"  {shares[j]:6.1%}  {one_line(model._name(j))}")
+        click.echo(f"  {shares[j]:6.1%}  {one_line(model.fitted_.feature_name(j))}")
     if len(used) > _TOP_FEATURES:
         click.echo(f"  ... and {len(used) - _TOP_FEATURES} more")
     print_rules(model, _TOP_RULES)

@@ -32,7 +32,7 @@ from edgewise.cli.documents import (
 )
 from edgewise.estimators import RankBoost
 from edgewise.estimators.judgements import PAIR_WEIGHTS, QUERY_WEIGHTS
-from edgewise.estimators.rank_parts import LEARNER_NAMES, MONOTONE
+from edgewise.estimators.ranking import LEARNER_NAMES, MONOTONIC_CHOICES
 from edgewise.metrics import RankingMetric, ranking_metric
 from edgewise.objective import CRITERIA
 
@@ -85,7 +85,7 @@ files, training = heading("Files"), heading("Training")
 )
 @training(
     "--monotonic-cst",
-    type=click.Choice(MONOTONE),
+    type=click.Choice(MONOTONIC_CHOICES),
     default="learn",
     help="Direction of every feature: learned, increasing or unconstrained.",
 )

@@ -67,6 +67,14 @@ def positive(name: str, value: Any, below: float = math.inf) -> float:
     return number
 
 
+def up_to_one(name: str, value: Any) -> float:
+    """Return `value` as a float above 0 and at most 1, or raise."""
+    number = positive(name, value)
+    if number > 1:
+        raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")
+    return number
+
+
 def not_negative(name: str, value: Any) -> float:
     """Return `value` as a finite float of at least 0, or raise.
 

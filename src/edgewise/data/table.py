@@ -137,8 +137,8 @@ class Table(ABC):
         if self.infinite == "raise":
             raise ValueError(
                 f"X has an infinite value in column {self.name(j)!r}; "
-                "infinite='missing' treats it as missing, infinite='value' as the largest "
-                "or smallest value"
+                "handle_infinite='missing' treats it as missing, 'value' as the largest or "
+                "smallest value"
             )
         settled = np.where(infinite, np.nan, column.values)
         if isinstance(column, SparseColumn):

@@ -1,126 +1,110 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
-import time
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 
-from edgewise.backend.choose import backend_for
-from edgewise.boosting import History, Task, TermList
-from edgewise.data import categories_of, fit_encode
-from edgewise.data.filters import Filters
-from edgewise.estimators.classifier import TrainedClassifier
-from edgewise.estimators.monitoring import make_monitor
-from edgewise.estimators.parameters import check_parameters
-from edgewise.estimators.parts import (
-    filters_of,
-    learner_for,
-    no_terms,
-    settings_of,
-    terms_for,
-    with_all_columns,
+from edgewise.common.dtypes import Reals
+from edgewise.estimators.base import BoostedModel
+from edgewise.estimators.classification import (
+    ClassificationProblem,
+    probabilities,
+    read_parameters,
 )
-from edgewise.estimators.rows import read_held_out, read_rows, split
-from edgewise.estimators.targets import (
-    Labels,
-    bin_mass,
-    make_targets,
-    score_offsets,
-)
-from edgewise.estimators.training import Trainable
-from edgewise.learners import Goal, learner_named
-from edgewise.model import (
-    StumpTerms,
-    Terms,
-)
-from edgewise.objective import Hamming, Settings
-from edgewise.search import search_named
+from edgewise.estimators.fitted import FittedClassifier
+from edgewise.estimators.fitting import fit
+from edgewise.estimators.targets import Labels, encode_labels
+from edgewise.metrics.classification import predicted
+from edgewise.theory import margins
 
 
-class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
-    """AdaBoost.MH: a multi-class and multi-label classifier that is a sum of readable votes.
+class AdaBoostMH(ClassifierMixin, BoostedModel):
+    """AdaBoost.MH: a multi-class and multi-label classifier made of readable votes.
 
-    Each round adds one base function phi(x) times a vote for each class and a coefficient: the
+    Each round adds one base function phi(x) times a coefficient and a vote for each class: the
     score of class l is the sum over rounds of ``alpha * v[l] * phi(x)``. Every round lowers an
-    upper bound of the training error, which is shown as it trains. The same data and
-    `random_state` give the same model, bit for bit, for any `n_jobs`.
+    upper bound on the training error. The same data and `random_state` give the same model, bit
+    for bit, for any `n_jobs`.
 
     Parameters
     ----------
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
-        The family of base functions. "stump" tests one column: a threshold on a numeric one, a
+        The family of base functions. "stump" tests one column: a threshold on a numeric column, a
         subset of the values of a categorical one. "product" multiplies three such tests, "tree"
-        nests them. Of a list each round takes the best. "auto" is what measured best over many data
-        sets: a tree of 8 to 32 leaves (more for more classes) and, where they are left open, real
-        votes, the logistic loss and a learning rate of 0.2 (0.1 for multi-label targets).
+        nests them to 8 leaves. Given a list, each round uses the best of them. "auto" is what
+        measured best over many data sets: trees of 8 to 32 leaves (more for more classes) with,
+        unless you set them, real votes, the logistic loss and a learning rate of 0.2 (0.1 for
+        multi-label targets).
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
-        Which columns a round looks at: all of them by default. ``Lazy(k)`` takes k random ones;
-        ``UCB(k)``, ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which are worth it. "auto" looks
-        at all of up to 499 columns and is ``UCB(50, random=0.5)`` for more.
+        Which columns a round searches; by default, all. ``Lazy(k)`` takes k at random; ``UCB(k)``,
+        ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which columns pay off. "auto" searches all
+        of up to 499 columns and uses ``UCB(50, random=0.5)`` for more.
     n_rounds : int, default 500
         The number of rounds.
     votes : {"discrete", "real", "abstain"} or None, default None
-        Votes of -1 or +1 and one step size; votes of any size; or votes of -1, 0 or +1. None is
-        "real" with ``learner="auto"``, else "discrete".
+        "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
+        adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
     loss : {"exponential", "logistic"} or None, default None
-        What is lowered. The logistic loss gives no row more than its initial weight, which helps
-        where labels are wrong. None is "logistic" with ``learner="auto"``, else "exponential".
+        The loss to minimise. The logistic loss never gives a row more than its initial weight,
+        which helps against wrong labels. None is "logistic" for ``learner="auto"``, else
+        "exponential".
     learning_rate : float or None, default None
-        What every step is multiplied by, above 0 and at most 1. Smaller steps take more rounds
-        and overfit less. None is 1, with ``learner="auto"`` 0.2 or 0.1.
+        The factor on every step, above 0 and at most 1. Smaller steps take more rounds and overfit
+        less. None is 1; for ``learner="auto"``, 0.2 or 0.1.
     subsample : float, default 1.0
-        The share of the rows, drawn anew in every round, on which rules are looked for (of trees
-        also the outputs of the leaves); votes and steps are computed on all.
+        The share of the rows, drawn in every round, to search for rules (and to set the leaves of
+        trees). Votes and steps use all rows.
     sampling : {"uniform", "weight"}, default "uniform"
-        How `subsample` draws: all rows alike, or by their weight with replacement, each draw of
-        the same weight.
+        How `subsample` draws: uniformly, or by weight with replacement.
     trim : float or None, default None
-        The share of the weight to look for rules on, above 0 and below 1: the heaviest rows, or
-        (row, class) entries where that is faster, that hold at least so much of it. Votes and steps
-        are computed on all. With 0.95 rounds take a fraction of the time once the weight has
-        gathered on few rows.
+        The share of the weight to search for rules, above 0 and below 1: each round takes the
+        heaviest rows, or (row, class) entries where that is faster, that hold this share. Votes and
+        steps use all rows. With 0.95, rounds speed up as the weight gathers on few rows.
     init_weights : {"auto", "balanced", "uniform"} or array of shape (n_samples, K), default "auto"
         The weights of the first round. "balanced" gives each row's own class as much weight as all
         others together; "uniform" gives every entry the same. "auto" is "balanced" for classes and
         "uniform" for multi-label targets. A matrix has a column for each class, one for two
         classes.
     class_weight : dict, "balanced" or None, default None
-        Weights of the classes, which multiply the rows' weights; for multi-label targets
-        "balanced" or a list with a dict ``{0: weight, 1: weight}`` for each label.
+        Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
+        or a list with a dict ``{0: weight, 1: weight}`` for each label.
     factorized : bool, default True
-        False trains the original form with a stump of its own for each class and round.
+        Whether all classes share the base function of a round. False trains the original form with
+        a stump of its own for each class.
     validation_fraction : float or None, default None
-        The share of the rows to set aside and validate on.
+        The share of the rows to set aside for validation.
     early_stopping_rounds : int or None, default None
-        Stop when the validation metric has not improved for so many rounds, and keep the model of
-        the best one. Validation rows count alike, whatever their `sample_weight`.
+        Stop after this many rounds without improvement of the validation metric, and keep the
+        rounds up to the best. Validation rows count equally, whatever their `sample_weight`.
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
-        What is measured on validation rows, "error" by default. Lower is better, but for
-        balanced accuracy and ROC AUC, and for a callable whose attribute ``larger_is_better`` is
-        true. A callable gets the true targets and the scores.
+        The validation metric, "error" by default. A callable takes the true targets and the
+        scores; it is minimised unless its attribute ``larger_is_better`` is true.
     time_limit : float or None, default None
-        Seconds after which training stops, reading and binning the data included.
+        Stop training after this many seconds, reading and binning included.
     min_weight_fraction_leaf : float, default 0.0
-        The least share of the rows' weight (class weights included) on each side of a threshold.
+        The least share of the weight (class weights included) on each side of a threshold.
     max_bins : int, default 256
-        The most bins of a column, up to 65,535. With no more different values than that, every
-        threshold is tried.
-    infinite : {"raise", "missing", "value"}, default "raise"
-        What an infinite number in X means.
+        The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
+        every threshold.
+    handle_infinite : {"raise", "missing", "value"}, default "raise"
+        Whether an infinite number in X is an error, a missing value, or the largest (smallest)
+        value.
     categorical_features : list of str or int, or None, default None
-        Columns, by name or number, whose numbers are names of things. Strings and categories are
-        categorical without being listed.
+        Columns, by name or number, that hold categories coded as numbers. Columns of strings or of
+        a categorical type are found without it.
     n_jobs : int or None, default None
-        Threads: None is 1, -1 all cores.
+        The number of threads: None means 1, -1 all cores.
     random_state : int, RandomState or None, default None
-        The seed of what is random: validation splits, random searches and starts, and `subsample`.
+        Seeds validation splits, random searches and starts, and `subsample`.
     verbose : int, default 0
         1 shows a progress bar.
     callbacks : list of Callback or None, default None
-        Watch the training, or stop it.
+        Objects that watch or stop the training.
     warm_start : bool, default False
-        Go on from the rounds of the last fit instead of starting anew.
+        Whether `fit` continues from the rounds of the last fit.
 
     Attributes
     ----------
@@ -129,22 +113,22 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
     n_rounds_ : int
         The number of rounds in the model.
     best_iteration_ : int
-        The round with the best validation metric; the last one without validation.
+        The round with the best validation metric; without validation, the last one.
     history_ : History
-        Edge, alpha, energy, bound, training error, Hamming loss, w'_Sigma and validation metric of
-        every round, also of those after the best that early stopping leaves out of the model; with
-        two classes ROC AUC and balanced accuracy; columns looked at, and the share of the
-        search's work saved (counted, not timed).
+        The record of every round: edge, energy, bound, errors, validation metric and more. It
+        includes the rounds after the best one that early stopping cuts off.
     stop_reason_ : str
         Why training ended.
     learner_, votes_, loss_, learning_rate_ :
-        What was trained with, where it was left to "auto" or None.
-    terms_ : StumpTerms or RuleTerms
+        What "auto" and None came to.
+    terms_ : Terms
         The terms, packed into arrays.
     feature_importances_ : array of shape (n_features,)
-        Each column's share in the fall of the loss.
+        Each column's share in the decrease of the loss.
     n_features_in_, feature_names_in_ :
-        What training saw.
+        The number and names of the columns.
+    fitted_ : FittedClassifier
+        The record that all of these are read from.
 
     Examples
     --------
@@ -157,6 +141,8 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
     >>> bool(model.history_["hamming_loss"][-1] <= model.history_["bound"][-1])
     True
     """
+
+    fitted_: FittedClassifier
 
     def __init__(
         self,
@@ -179,7 +165,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         time_limit: float | None = None,
         min_weight_fraction_leaf: float = 0.0,
         max_bins: int = 256,
-        infinite: str = "raise",
+        handle_infinite: str = "raise",
         categorical_features: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -205,7 +191,7 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self.time_limit = time_limit
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
         self.max_bins = max_bins
-        self.infinite = infinite
+        self.handle_infinite = handle_infinite
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -220,8 +206,9 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Chunks of shape (n_samples, n_features)
-            The rows: NumPy, lists, SciPy CSR/CSC, pandas, polars, Arrow, or `Chunks`.
+        X : array, sparse matrix, data frame, Chunks or BinnedTable of shape (n_samples, n_features)
+            The rows: NumPy, lists, SciPy CSR/CSC, pandas, polars, Arrow, or `Chunks`. Bins that
+            ``edgewise.data.fit_encode`` made are used as they are, for many fits on the same rows.
         y : array of shape (n_samples,), or 0/1 matrix of shape (n_samples, n_labels)
             Classes, or the labels of a multi-label problem.
         sample_weight : array of shape (n_samples,) or None
@@ -234,64 +221,82 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         self : AdaBoostMH
             The trained model.
         """
-        return self._taken_over(lambda draft: draft._fit(X, y, sample_weight, eval_set))
+        learner = read_parameters(self, eval_set)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, eval_set: Any) -> None:
-        started = time.perf_counter()
-        check_parameters(self, eval_set)
-        going_on = self.warm_start and hasattr(self, "terms_")
-        table = self._table(X, reset=not going_on)
-        rows = read_rows(table, y, sample_weight, self.init_weights)
-        # Going on, the same rows are set aside and the same columns drawn as before.
-        if not going_on:
-            self._seed = self._draw_seed()
-        seed = self._seed
-        held_out = None
-        if eval_set is not None:
-            held_out = read_held_out(eval_set, rows, self.infinite)
-        elif self.validation_fraction is not None:
-            rows, held_out = split(rows, self.validation_fraction, seed)
-        targets = make_targets(rows.labels, rows.weights, self.class_weight, rows.init_weights)
+        def read(table: Any) -> ClassificationProblem:
+            return ClassificationProblem.read(self, learner, table, y, sample_weight)
 
-        mass = bin_mass(rows.weights)
-        least_share = float(self.min_weight_fraction_leaf)
-        if least_share > 0:
-            mass = bin_mass(targets.row_weights)
-        filters = filters_of(learner_named(self.learner))
-        n_jobs = self._n_threads()
-        binned = fit_encode(rows.table, mass, self.max_bins, least_share, filters, n_jobs)
-        goal = Goal(rows.labels.n_scores, rows.labels.multilabel)
-        learner = learner_for(self, binned, goal)
-        settings = settings_of(self, seed, rows.labels.multilabel)
-        if going_on:
-            self._check_going_on(settings, categories_of(binned.bins), filters)
-        before, history = self._before(rows.labels, going_on, terms_for(learner, self.factorized))
-        self._categories = categories_of(binned.bins)
-        self._filters = filters
-        offsets = score_offsets(rows.init_weights, rows.labels)
-        self.votes_, self.loss_ = settings.votes, settings.loss
-        self.learning_rate_, self.learner_ = settings.learning_rate, learner
-        self._link = 1.0 if settings.loss == "logistic" else 2.0
-        monitor = make_monitor(held_out, binned, rows.labels, offsets, self._link, self.eval_metric)
-        work = self.n_rounds * learner.cost
-        kernels = backend_for(binned, rows.labels.n_scores, work, n_jobs)
-        try:
-            objective = Hamming(kernels, targets, settings, learner.needs_mass)
-            search = search_named(self.search)
-            sampled = self.subsample < 1 or self.sampling == "weight"
-            all_rows = not sampled and self.trim is None
-            fallback = with_all_columns(learner, search, all_rows, binned, seed)
-            ready = self._ready(learner, binned, search, going_on)
-            task = Task(binned, objective, ready, fallback, monitor)
-            self.classes_ = rows.labels.classes
-            self._multilabel = rows.labels.multilabel
-            self._offsets = offsets
-            self._train(task, TermList(before), history, started)
-        finally:
-            kernels.close()
+        self.fitted_ = fit(self, X, read, eval_set)
+        return self
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "terms_")
+    def decision_function(self, X: Any) -> Reals:
+        """Return the scores: (n_samples,) for two classes, else (n_samples, K)."""
+        return self._shaped(self._scores(X))
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the predicted classes, or the 0/1 matrix of predicted labels."""
+        return self._decided(self._scores(X))
+
+    def predict_proba(self, X: Any) -> Reals:
+        """Return the estimated probabilities of shape (n_samples, n_classes).
+
+        They are the logistic link of the scores, with the odds of the initial weights taken out.
+        Classes sum to 1; the labels of a multi-label problem do not.
+        """
+        scores, fitted = self._scores(X), self.fitted_
+        return probabilities(scores, fitted.offsets, fitted.multilabel, fitted.link)
+
+    def staged_decision_function(self, X: Any) -> Iterator[Reals]:
+        """Yield the scores after each round."""
+        table = self._table(X)
+        for scores in self.fitted_.predictor.staged_scores(table):
+            yield self._shaped(scores.T)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray]:
+        """Yield the predictions after each round."""
+        table = self._table(X)
+        for scores in self.fitted_.predictor.staged_scores(table):
+            yield self._decided(scores.T)
+
+    def margins(self, X: Any, y: Any) -> Reals:
+        """Return the normalised margins of rows with known targets.
+
+        They lie in [-1, 1] and are positive where the prediction is right. The shape is
+        (n_samples,), or (n_samples, K) for a multi-label problem.
+        """
+        scores, multilabel = self._scores(X), self.fitted_.multilabel
+        known = Labels(self.classes_, np.empty((0,) * (1 + multilabel), dtype=np.int64))
+        codes = encode_labels(y, known, "y")
+        if len(codes) != len(scores):
+            raise ValueError(f"y has {len(codes)} rows, X has {len(scores)}")
+        total = self.terms_.total_vote
+        if total == 0.0:
+            return np.zeros(scores.shape if multilabel else len(scores))
+        if multilabel:
+            return margins(scores, np.where(codes > 0, 1, -1), total)
+        if scores.shape[1] == 1:
+            return margins(scores[:, 0], np.where(codes > 0, 1, -1), total)
+        return margins(scores, codes, total)
+
+    @property
+    def classes_(self) -> NDArray:
+        """The class labels; the label names for multi-label targets."""
+        return self.fitted_.classes
+
+    @property
+    def votes_(self) -> str:
+        """The kind of votes."""
+        return self.fitted_.votes
+
+    @property
+    def loss_(self) -> str:
+        """The loss."""
+        return self.fitted_.loss
+
+    @property
+    def learning_rate_(self) -> float:
+        """The factor on every step."""
+        return self.fitted_.learning_rate
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -300,33 +305,12 @@ class AdaBoostMH(TrainedClassifier, Trainable, ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_label = True
         return tags
 
-    def _check_going_on(
-        self, settings: Settings, categories: dict[int, tuple[object, ...]], filters: Filters | None
-    ) -> None:
-        """Raise where the terms there are cannot be followed by others of these settings."""
-        self._check_unsaved()
-        if categories != self._categories:
-            raise ValueError(
-                "warm_start: X has categorical columns with other values than in the last fit"
-            )
-        if (settings.votes, settings.loss) != (self.votes_, self.loss_):
-            raise ValueError(
-                f"warm_start: votes and loss must be as in the last fit, {self.votes_!r} and "
-                f"{self.loss_!r}; got {settings.votes!r} and {settings.loss!r}"
-            )
-        if filters != self._filters:
-            raise ValueError("warm_start: learner must have the image filters of the last fit")
+    def _score_names(self) -> list[object]:
+        return self.classes_.tolist()
 
-    def _before(self, labels: Labels, going_on: bool, kind: type) -> tuple[Terms, History]:
-        """Return the terms and history to go on from."""
-        n_cuts = 1 if self.factorized else labels.n_scores
-        if not going_on:
-            return no_terms(kind, n_cuts, labels.n_scores), History()
-        if not np.array_equal(labels.classes, self.classes_) or (
-            labels.multilabel != self._multilabel
-        ):
-            raise ValueError("warm_start: y does not have the same classes as in the last fit")
-        before, history = self._to_go_on_from(kind)
-        if isinstance(before, StumpTerms) and before.columns.shape[1] != n_cuts:
-            raise ValueError("warm_start: factorized must be as in the last fit")
-        return before, history
+    def _shaped(self, scores: Reals) -> Reals:
+        return scores[:, 0] if scores.shape[1] == 1 and not self.fitted_.multilabel else scores
+
+    def _decided(self, scores: Reals) -> NDArray:
+        codes = predicted(scores, self.fitted_.multilabel)
+        return codes if self.fitted_.multilabel else self.classes_[codes]

@@ -17,14 +17,14 @@ def own_parts(model: AdaBoostMH) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the header entries and arrays of a classifier."""
     header = {
         "classes": _plain_classes(model.classes_),
-        "multilabel": bool(model._multilabel),
+        "multilabel": bool(model.fitted_.multilabel),
         "settings": {
             "votes": model.votes_,
             "loss": model.loss_,
             "learning_rate": float(model.learning_rate_),
         },
     }
-    arrays = {"offsets": model._offsets}
+    arrays = {"offsets": model.fitted_.offsets}
     if not isinstance(model.init_weights, str):
         arrays["init_weights"] = np.array(model.init_weights, dtype=np.float64)
     return header, arrays
@@ -35,18 +35,17 @@ def width_of(header: dict[str, Any]) -> int:
     return n_scores(len(_classes(header["classes"])), boolean(header["multilabel"]))
 
 
-def restore(model: AdaBoostMH, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-    """Give a model what `own_parts` took."""
-    if "init_weights" in arrays:
-        model.init_weights = arrays["init_weights"]
-    model.classes_ = _classes(header["classes"])
-    model._multilabel = boolean(header["multilabel"])
+def own_fields(header: dict[str, Any], arrays: dict[str, NDArray]) -> dict[str, Any]:
+    """Return the fields of a classifier's record that `own_parts` took."""
     settings = header["settings"]
-    model.votes_ = one_of("votes", settings["votes"], VOTE_RULES)
-    model.loss_ = one_of("loss", settings["loss"], LOSSES)
-    model.learning_rate_ = positive("learning_rate", settings["learning_rate"])
-    model._link = 1.0 if model.loss_ == "logistic" else 2.0
-    model._offsets = checked_array(arrays["offsets"], np.float64, (width_of(header),))
+    return {
+        "classes": _classes(header["classes"]),
+        "multilabel": boolean(header["multilabel"]),
+        "offsets": checked_array(arrays["offsets"], np.float64, (width_of(header),)),
+        "votes": one_of("votes", settings["votes"], VOTE_RULES),
+        "loss": one_of("loss", settings["loss"], LOSSES),
+        "learning_rate": positive("learning_rate", settings["learning_rate"]),
+    }
 
 
 def _plain_classes(classes: NDArray) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from edgewise.boosting import CLASSIFYING, RANKING, History
 from edgewise.data.filters import Filters
 from edgewise.estimators import classifier_files
 from edgewise.estimators.adaboost_mh import AdaBoostMH
+from edgewise.estimators.base import BoostedModel
+from edgewise.estimators.fitted import Fitted, FittedClassifier, FittedRanker
 from edgewise.estimators.rank_boost import RankBoost
 from edgewise.estimators.rank_fusion import RankFusion
 from edgewise.estimators.stored_parts import (
@@ -35,93 +37,72 @@ Model = AdaBoostMH | RankBoost | RankFusion
 _MOST_FEATURES = 20_000_000
 
 
-def _of_ranker(model: RankBoost) -> tuple[dict[str, Any], dict[str, Any]]:
-    return {"has_queries": bool(model._has_queries)}, {}
+def _of_ranker(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    return {"has_queries": bool(model.fitted_.has_queries)}, {}
 
 
 def _one_score(header: dict[str, Any]) -> int:
     return 1
 
 
-def _restore_ranker(model: RankBoost, header: dict[str, Any], _: dict[str, NDArray]) -> None:
-    model._has_queries = boolean(header["has_queries"])
-
-
-def _of_fusion(model: RankFusion) -> tuple[dict[str, Any], dict[str, Any]]:
-    return {"list_names": list(model.list_names_), **_of_ranker(model)[0]}, {}
-
-
-def _restore_fusion(model: RankFusion, header: dict[str, Any], arrays: dict[str, NDArray]) -> None:
-    _restore_ranker(model, header, arrays)
-    names = strings(header["list_names"])
-    if len(names) != model.n_features_in_:
-        raise ValueError("the names of the lists do not match their number")
-    model.list_names_ = tuple(names)
+def _ranker(header: dict[str, Any], _: dict[str, NDArray]) -> dict[str, Any]:
+    return {"has_queries": boolean(header["has_queries"])}
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How an estimator is stored.
-
-    Attributes
-    ----------
-    estimator : type
-        Its class.
-    fields : tuple of str
-        What its history records.
-    own_parts, width_of, restore : functions
-        What a file holds of it beyond what it holds of every model, the number of score columns,
-        and the way back.
-    """
+    """How an estimator is stored: its class and record, and what a file holds of it alone."""
 
     estimator: type
+    fitted: type[Fitted]
     fields: tuple[str, ...]
     own_parts: Callable[[Any], tuple[dict[str, Any], dict[str, Any]]]
     width_of: Callable[[dict[str, Any]], int]
-    restore: Callable[[Any, dict[str, Any], dict[str, NDArray]], None]
+    own_fields: Callable[[dict[str, Any], dict[str, NDArray]], dict[str, Any]]
 
 
 _KINDS = {
     "AdaBoostMH": _Kind(
         AdaBoostMH,
+        FittedClassifier,
         CLASSIFYING,
         classifier_files.own_parts,
         classifier_files.width_of,
-        classifier_files.restore,
+        classifier_files.own_fields,
     ),
-    "RankBoost": _Kind(RankBoost, RANKING, _of_ranker, _one_score, _restore_ranker),
-    "RankFusion": _Kind(RankFusion, RANKING, _of_fusion, _one_score, _restore_fusion),
+    "RankBoost": _Kind(RankBoost, FittedRanker, RANKING, _of_ranker, _one_score, _ranker),
+    "RankFusion": _Kind(RankFusion, FittedRanker, RANKING, _of_ranker, _one_score, _ranker),
 }
 
 
-def save(model: Model, path: str | os.PathLike[str]) -> None:
+def save(model: BoostedModel, path: str | os.PathLike[str]) -> None:
     """Write a trained model to a file."""
     name = type(model).__name__
-    if name not in _KINDS or type(model) is not _KINDS[name].estimator:
+    if name not in _KINDS or _KINDS[name].estimator is not type(model):
         raise TypeError(f"a model file cannot hold a {name}, a class of your own")
-    names = getattr(model, "feature_names_in_", None)
+    fitted: Fitted = model.fitted_
     parameters = parameters_of(model)
     own, own_arrays = _KINDS[name].own_parts(model)
-    searches, search_arrays = search_parts(getattr(model, "_search_states", []))
+    searches, search_arrays = search_parts(list(fitted.search_states))
     header = {
         "estimator": name,
         "parameters": parameters,
-        "n_features": int(model.n_features_in_),
-        "feature_names": None if names is None else [str(name) for name in names],
-        "best_iteration": int(model.best_iteration_),
-        "stop_reason": model.stop_reason_,
-        "seed": int(model._seed),
-        "trained": part_of(LEARNERS, model.learner_),
-        "categories": {str(j): list(values) for j, values in model._categories.items()},
-        "filters": _filter_settings(model._filters),
-        "categorical": model._categorical,
-        "terms": kind_of(model.terms_),
-        "history": list(model.history_.fields),
+        "n_features": int(fitted.n_features),
+        "feature_names": None if fitted.feature_names is None else list(fitted.feature_names),
+        "best_iteration": int(fitted.best_iteration),
+        "stop_reason": fitted.stop_reason,
+        "seed": int(fitted.seed),
+        "trained": part_of(LEARNERS, fitted.learner),
+        "categories": {str(j): list(values) for j, values in fitted.categories.items()},
+        "filters": _filter_settings(fitted.filters),
+        "categorical": list(fitted.categorical),
+        "terms": kind_of(fitted.terms),
+        "history": list(fitted.history.fields),
         "searches": searches,
         **own,
     }
-    arrays = {field.name: getattr(model.terms_, field.name) for field in fields(model.terms_)}
-    arrays |= {"history": model.history_.to_array(), **own_arrays, **search_arrays}
+    arrays = {field.name: getattr(fitted.terms, field.name) for field in fields(fitted.terms)}
+    arrays |= {"history": fitted.history.to_array(), **own_arrays, **search_arrays}
     unsaved = set(model.get_params(deep=False)) - set(parameters) - set(own_arrays)
     write(path, {**header, "unsaved": sorted(unsaved)}, arrays)
 
@@ -140,47 +121,60 @@ def _rebuilt(header: dict[str, Any], arrays: dict[str, NDArray]) -> Model:
         raise ValueError(f"unknown estimator {header['estimator']!r}")
     kind = _KINDS[header["estimator"]]
     model: Model = kind.estimator(**settings_from(header["parameters"]))
-    model._unsaved = [name for name in strings(header["unsaved"]) if name not in FOR_ONE_FIT]
-    model._seed = count(header["seed"])
-    _read_columns(model, header)
-    kind.restore(model, header, arrays)
+    columns = _columns(header)
+    own = kind.own_fields(header, arrays)
+    if "init_weights" in arrays and isinstance(model, AdaBoostMH):
+        model.init_weights = arrays["init_weights"]
     # None where the learner is of the user's own making, which a file cannot hold.
     trained = header["trained"]
-    model.learner_ = None if trained is None else learner_named(rebuilt_part(LEARNERS, trained))
-    n_filters = len(model._filters) if model._filters is not None else 0
-    width = kind.width_of(header)
-    model.terms_ = read_terms(
-        header["terms"], arrays, width, model.n_features_in_, n_filters, model._categories
+    filters = columns["filters"]
+    terms = read_terms(
+        header["terms"],
+        arrays,
+        kind.width_of(header),
+        columns["n_features"],
+        len(filters) if filters is not None else 0,
+        columns["categories"],
     )
-    model.n_rounds_ = len(model.terms_)
     if tuple(strings(header["history"])) != kind.fields:
         raise ValueError("the history does not record what it should")
     records = checked_array(arrays["history"], np.float64, (None, len(kind.fields)), finite=False)
-    model.history_ = History.from_array(records, kind.fields)
-    if model.history_.n_rounds < model.n_rounds_:
+    history = History.from_array(records, kind.fields)
+    if history.n_rounds < len(terms):
         raise ValueError("the history is shorter than the model")
-    model._search_states = read_searches(header["searches"], arrays)
-    model.best_iteration_ = count(header["best_iteration"])
-    model.stop_reason_ = str(header["stop_reason"])
-    if not np.isfinite(model.terms_.total_vote):
+    if not np.isfinite(terms.total_vote):
         raise ValueError("the coefficients are larger than any model's")
-    model._prepare()
-    return model
+    unsaved = [name for name in strings(header["unsaved"]) if name not in FOR_ONE_FIT]
+    fitted = kind.fitted(
+        terms=terms,
+        history=history,
+        learner=None if trained is None else learner_named(rebuilt_part(LEARNERS, trained)),
+        best_iteration=count(header["best_iteration"]),
+        stop_reason=str(header["stop_reason"]),
+        seed=count(header["seed"]),
+        search_states=tuple(read_searches(header["searches"], arrays)),
+        unsaved=tuple(unsaved),
+        **columns,
+        **own,
+    )
+    return model._with(fitted)
 
 
-def _read_columns(model: Model, header: dict[str, Any]) -> None:
-    """Read what is known of the columns."""
-    model.n_features_in_ = count(header["n_features"])
-    if model.n_features_in_ > _MOST_FEATURES:
-        raise ValueError(f"{model.n_features_in_} features are more than a model can have")
+def _columns(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that describe the columns."""
+    n_features = count(header["n_features"])
+    if n_features > _MOST_FEATURES:
+        raise ValueError(f"{n_features} features are more than a model can have")
     names = header["feature_names"]
-    if names is not None:
-        if len(strings(names)) != model.n_features_in_:
-            raise ValueError("feature names do not match the number of features")
-        model.feature_names_in_ = np.array(names, dtype=object)
-    model._categories = _categories(header["categories"], model.n_features_in_)
-    model._filters = _filters(header["filters"], model.n_features_in_)
-    model._categorical = [count(column) for column in header["categorical"]]
+    if names is not None and len(strings(names)) != n_features:
+        raise ValueError("feature names do not match the number of features")
+    return {
+        "n_features": n_features,
+        "feature_names": None if names is None else tuple(names),
+        "categories": _categories(header["categories"], n_features),
+        "filters": _filters(header["filters"], n_features),
+        "categorical": tuple(count(column) for column in header["categorical"]),
+    }
 
 
 def _filter_settings(filters: Filters | None) -> list[int] | None:

@@ -67,10 +67,21 @@ class Fitted:
         return Predictor(self.terms, self.n_features, self.categories, self.filters)
 
     @property
-    def losses(self) -> Reals:
-        """By how much each term lowered the logarithm of the loss: -ln Z."""
+    def decreases(self) -> Reals:
+        """The decrease of the logarithm of the loss by each term: -ln Z."""
         energies = self.history["energy"][: len(self.terms)]
         return -np.log(np.maximum(energies, 1e-300))
+
+    def check_follows(self, before: "Fitted") -> None:
+        """Raise unless rounds of this model can follow the rounds of an earlier one."""
+        if self.categories != before.categories:
+            raise ValueError(
+                "warm_start: X has categorical columns with other values than in the last fit"
+            )
+        if self.filters != before.filters:
+            raise ValueError("warm_start: learner must have the image filters of the last fit")
+        if type(self.terms) is not type(before.terms):
+            raise ValueError("warm_start: learner must be as in the last fit")
 
     def feature_name(self, j: int) -> str:
         """Return the name of a column or of an image filter."""
@@ -104,10 +115,30 @@ class FittedClassifier(Fitted):
     loss: str
     learning_rate: float
 
+    def check_follows(self, before: Fitted) -> None:
+        """Raise unless rounds of this model can follow the rounds of an earlier one."""
+        assert isinstance(before, FittedClassifier)
+        if (self.votes, self.loss) != (before.votes, before.loss):
+            raise ValueError(
+                f"warm_start: votes and loss must be as in the last fit, {before.votes!r} and "
+                f"{before.loss!r}; got {self.votes!r} and {self.loss!r}"
+            )
+        same = self.multilabel == before.multilabel
+        if not same or not np.array_equal(self.classes, before.classes):
+            raise ValueError("warm_start: y does not have the same classes as in the last fit")
+        super().check_follows(before)
+        if self.terms.columns.shape[1:] != before.terms.columns.shape[1:]:
+            raise ValueError("warm_start: factorized must be as in the last fit")
+
     @property
     def link(self) -> float:
-        """The factor from scores to log-odds: 2 for the exponential loss, 1 for the logistic."""
-        return 1.0 if self.loss == "logistic" else 2.0
+        """The factor from scores to log-odds."""
+        return link_of(self.loss)
+
+
+def link_of(loss: str) -> float:
+    """Return the factor from scores to log-odds: 1 for the logistic loss, 2 for the exponential."""
+    return 1.0 if loss == "logistic" else 2.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

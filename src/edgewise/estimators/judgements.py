@@ -1,4 +1,4 @@
-"""Judged documents and pairs as users give them, and the feedback that is made of them."""
+"""Graded documents and pairs as users give them, and the feedback they make."""
 
 import logging
 from collections.abc import Mapping
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from edgewise.backend.base import Backend
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import Table
-from edgewise.estimators.rows import read_validation
-from edgewise.estimators.targets import read_row_weights
+from edgewise.estimators.fitting import HeldOut, read_validation
+from edgewise.estimators.targets import bin_mass, read_row_weights
 from edgewise.metrics import Lists
+from edgewise.objective.feedback import Feedback
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.pairs import PairList
 
@@ -65,9 +66,37 @@ class JudgedRows:
         rows = np.arange(len(self.grades))
         return graded_layout(rows, self.grades, self.query, pair_weight, self.weights)
 
-    def feedback(self, layout: Layout, kernels: Backend, query_weight: str) -> GradedLists:
+    def feedback(self, layout: Layout | None, backend: Backend, query_weight: str) -> Feedback:
         """Return the pairs of all documents of different grades in the same query."""
-        return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight], self.query_factors)
+        assert layout is not None
+        return GradedLists(layout, backend, QUERY_WEIGHTS[query_weight], self.query_factors)
+
+    def mass(self) -> Exacts | None:
+        """Return the documents' weights for binning, in fixed point."""
+        return bin_mass(self.weights)
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether there is more than one query."""
+        return len(self.query_factors) > 1
+
+    def split(self, fraction: float, seed: int) -> tuple["JudgedRows", HeldOut]:
+        """Set a random share of the queries aside; of a single query, of its documents."""
+        n_units = len(self.query_factors) if self.has_queries else len(self.grades)
+        units = self.query if self.has_queries else np.arange(n_units)
+        size = round(fraction * n_units)
+        if not 0 < size < n_units:
+            raise ValueError(
+                f"validation_fraction={fraction} of {n_units} queries leaves {n_units - size} to "
+                f"train on and {size} to validate on"
+            )
+        drawn = np.random.default_rng(seed).permutation(n_units)[:size]
+        aside = np.isin(units, drawn)
+        held, training = np.flatnonzero(aside), self.take(np.flatnonzero(~aside))
+        if training.grades.min() == training.grades.max():
+            raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
+        lists = Lists(self.grades[held], self.query[held])
+        return training, HeldOut(self.table.take(held), lists)
 
 
 def graded_layout(
@@ -107,38 +136,10 @@ def graded_layout(
     )
 
 
-def graded_feedback(
-    kernels: Backend,
-    rows: NDArray[np.intp],
-    grades: Reals,
-    query: Exacts,
-    pair_weight: str = "equal",
-    query_weight: str = "pairs",
-) -> GradedLists:
-    """Return the feedback of graded documents among the rows of a table that is binned already.
-
-    Parameters
-    ----------
-    kernels : Backend
-        The kernels of the table.
-    rows, grades, query, pair_weight :
-        As in `graded_layout`.
-    query_weight : {"pairs", "root", "equal"}
-        What the pairs of a query total to: their number (or sum), its square root, or 1.
-    """
-    layout = graded_layout(rows, grades, query, pair_weight)
-    return GradedLists(layout, kernels, QUERY_WEIGHTS[query_weight])
-
-
 def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRows:
     """Return the training documents: those that are in any pair.
 
     Queries with one grade have no pairs, and rows of weight 0 count as absent.
-
-    Raises
-    ------
-    ValueError
-        If X, y, qid and the weights do not fit together, or there are no pairs at all.
     """
     lists = Lists(y, qid)
     if lists.n_rows != table.n_rows:
@@ -186,13 +187,7 @@ def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]:
-    """Return the weights of the rows and of the queries.
-
-    Raises
-    ------
-    ValueError
-        If there is not one weight for each row or each query, or they are negative or all 0.
-    """
+    """Return the weights of the rows and of the queries."""
     factors = np.ones(lists.n_queries)
     if isinstance(sample_weight, Mapping):
         missing = [query for query in lists.queries.tolist() if query not in sample_weight]
@@ -223,7 +218,19 @@ class JudgedPairs:
     better: NDArray[np.intp]
     weights: Reals
 
-    def feedback(self) -> PairList:
+    has_queries = False
+
+    def layout(self, pair_weight: str) -> None:
+        """Return no order: pairs have no grades."""
+
+    def mass(self) -> None:
+        """Return no weights: documents count equally for binning."""
+
+    def split(self, fraction: float, seed: int) -> tuple["JudgedPairs", HeldOut]:
+        """Refuse: validation needs grades."""
+        raise ValueError("validation_fraction needs grades: give fit_pairs an eval_set")
+
+    def feedback(self, layout: Layout | None, backend: Backend, query_weight: str) -> Feedback:
         """Return the pairs as feedback."""
         rows, places = np.unique(np.concatenate([self.worse, self.better]), return_inverse=True)
         worse, better = np.split(places.astype(np.intp), 2)
@@ -235,11 +242,6 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
 
     Each pair (x0, x1) adds its weight to Phi(x0, x1) and takes it from Phi(x1, x0); where the sum
     is negative the pair counts the other way round, where it is 0 not at all.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the pairs are not pairs of different rows of X, or the weights are not finite numbers.
     """
     listed = np.asarray(pairs)
     if listed.size == 0:
@@ -279,61 +281,19 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
     return JudgedPairs(table, worse.astype(np.intp), better.astype(np.intp), np.abs(sums))
 
 
-@dataclass(frozen=True)
-class HeldOutLists:
-    """Validation documents: features and graded lists."""
-
-    table: Table
-    lists: Lists
-
-
-def read_held_out_lists(
-    eval_set: Any, like: Table, infinite: str, has_queries: bool = False
-) -> HeldOutLists:
-    """Return the validation documents that the user gave.
-
-    Raises
-    ------
-    ValueError
-        If `eval_set` is not (X, y) or (X, y, qid), or does not match the training rows.
-    """
+def read_held_out_lists(eval_set: Any, like: Table, has_queries: bool) -> HeldOut:
+    """Return the validation documents that the user gave."""
     if isinstance(eval_set, list) and len(eval_set) == 1:
         eval_set = eval_set[0]
     if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
         raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
     if has_queries and (len(eval_set) == 2 or eval_set[2] is None):
         raise ValueError("eval_set must be a tuple (X, y, qid), since training has several queries")
-    table = read_validation(eval_set[0], like, infinite)
+    table = read_validation(eval_set[0], like)
     try:
         lists = Lists(*eval_set[1:])
     except (TypeError, ValueError) as error:
         raise type(error)(f"eval_set: {error}") from error
     if lists.n_rows != table.n_rows:
         raise ValueError(f"eval_set has {table.n_rows} rows and {lists.n_rows} grades")
-    return HeldOutLists(table, lists)
-
-
-def split_queries(rows: JudgedRows, fraction: float, seed: int) -> tuple[JudgedRows, HeldOutLists]:
-    """Set a random share of the queries aside for validation; of one query, of its documents.
-
-    Raises
-    ------
-    ValueError
-        If the split would leave nothing to train on or to validate on.
-    """
-    n_queries = len(rows.query_factors)
-    rng = np.random.default_rng(seed)
-    units = rows.query if n_queries > 1 else np.arange(len(rows.grades))
-    n_units = n_queries if n_queries > 1 else len(rows.grades)
-    size = round(fraction * n_units)
-    if not 0 < size < n_units:
-        raise ValueError(
-            f"validation_fraction={fraction} of {n_units} queries leaves {n_units - size} to train "
-            f"on and {size} to validate on"
-        )
-    aside = np.isin(units, rng.permutation(n_units)[:size])
-    kept, held = np.flatnonzero(~aside), np.flatnonzero(aside)
-    training = rows.take(kept)
-    if training.grades.min() == training.grades.max():
-        raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
-    return training, HeldOutLists(rows.table.take(held), Lists(rows.grades[held], rows.query[held]))
+    return HeldOut(table, lists)

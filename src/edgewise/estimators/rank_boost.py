@@ -1,137 +1,146 @@
 """RankBoost as a scikit-learn style estimator."""
 
-import time
+from collections.abc import Iterator
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from edgewise.backend.base import Backend
-from edgewise.backend.choose import backend_for
-from edgewise.boosting import RANKING, History, Task, TermList
-from edgewise.data import BinnedTable, categories_of, fit_encode
-from edgewise.data.filters import Filters
-from edgewise.estimators.judgements import (
-    HeldOutLists,
-    JudgedPairs,
-    JudgedRows,
-    read_held_out_lists,
-    read_judged,
-    read_pairs,
-    split_queries,
+from edgewise.common.dtypes import Reals
+from edgewise.data import Table
+from edgewise.estimators.base import BoostedModel
+from edgewise.estimators.fitted import FittedRanker
+from edgewise.estimators.fitting import fit
+from edgewise.estimators.judgements import read_judged, read_pairs
+from edgewise.estimators.ranking import (
+    RankingProblem,
+    larger_is_better,
+    measure,
+    read_parameters,
 )
-from edgewise.estimators.parts import no_terms, with_all_columns
-from edgewise.estimators.rank_parts import (
-    check_rank_parameters,
-    cumulative_of,
-    most_bins,
-    rank_filters,
-    rank_learner,
-    rank_monitor,
-    rank_terms,
-)
-from edgewise.estimators.ranker import TrainedRanker
-from edgewise.estimators.targets import bin_mass
-from edgewise.estimators.training import Trainable
-from edgewise.learners import Learner
-from edgewise.model import Terms
-from edgewise.objective import Ranking, RankSettings
-from edgewise.objective.feedback import Feedback
-from edgewise.search import search_named
+from edgewise.metrics import Lists
+from edgewise.model import RankWording, Rule, Wording
 
 
-class RankBoost(TrainedRanker, Trainable, BaseEstimator):
+class Ranker(BoostedModel):
+    """What trained rankers share: ranks, metrics and wording."""
+
+    fitted_: FittedRanker
+    eval_metric: Any
+
+    def _ranks(self, scores: Reals, qid: Any) -> NDArray[np.int64]:
+        """Return the ranks of documents, 1 for the best of each query."""
+        lists = Lists(np.zeros(len(scores)), qid)
+        order = np.lexsort((np.arange(len(scores)), -scores, lists.row_query))
+        ranks = np.empty(len(scores), dtype=np.int64)
+        ranks[order] = lists.position
+        return ranks
+
+    def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
+        """Return `eval_metric`, larger values being better."""
+        value = measure(self.eval_metric, Lists(y, qid), scores)
+        return value if larger_is_better(self.eval_metric) else -value
+
+    def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
+        """Return the rules to list, the coefficients of equal ones added up."""
+        listed: dict[object, tuple[int, Rule, Reals]] = {}
+        for t, rule, moves in super()._listed_rules():
+            key = rule.key or t
+            first, _, held = listed.get(key, (t, rule, np.zeros(1)))
+            listed[key] = (first, rule, held + moves)
+        return list(listed.values())
+
+    def _score_names(self) -> list[object]:
+        return ["score"]
+
+    def _wording(self) -> type[Wording]:
+        return RankWording
+
+
+class RankBoost(Ranker):
     """RankBoost: learns to rank from grades or pairs; a model is a sum of readable rules.
 
-    Each round adds a rule that says 1 or 0 of a document, such as "bm25 is at least 12", times a
-    coefficient; documents are ranked by the sum. Every round lowers an upper bound of the share of
-    misordered pairs, which is shown as it trains. Time and memory are linear in the number of
-    documents, whatever the number of pairs. The same data and `random_state` give the same model,
-    bit for bit, for any `n_jobs`.
+    Each round adds a rule that is 1 or 0 for a document, such as "bm25 is at least 12", times a
+    coefficient; documents are ranked by the sum. Every round lowers an upper bound on the share of
+    misordered pairs. Time and memory are linear in the number of documents, whatever the number of
+    pairs. The same data and `random_state` give the same model, bit for bit, for any `n_jobs`.
 
     Parameters
     ----------
     learner : {"stump", "product", "tree", "feature"}, Learner or list of them, default "stump"
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
-        categorical one. "product" multiplies two such tests, "tree" nests them to 8 leaves.
-        "feature" takes columns as they are.
+        categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
+        "feature" uses the values of a column themselves.
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
-        Which columns a round looks at: all of them by default; see `AdaBoostMH`.
+        Which columns a round searches; by default, all. See `AdaBoostMH`.
     n_rounds : int, default 500
         The number of rounds.
     criterion : {"edge", "energy"}, default "edge"
-        What rules are chosen by: |r|, fast, or the exact Z = W0 + 2 sqrt(W- W+), some ten times
-        slower (the thesis's third and second methods). "energy" is for thresholds only.
+        How rules are compared: by |r|, which is fast, or by the exact
+        Z = W0 + 2 sqrt(W- W+), some ten times slower and for thresholds only (the third and second
+        methods of Iyer 1999).
     step : {"bound", "exact"} or None, default None
-        How long the step is: it minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is
-        "bound" with ``criterion="edge"`` and "exact" with "energy". Rules with real values always
-        have exact steps.
+        The step minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
+        ``criterion="edge"`` and "exact" for "energy". Rules with real values always take exact
+        steps.
     learning_rate : float, default 0.2
-        What every step is multiplied by, above 0 and at most 1.
+        The factor on every step, above 0 and at most 1.
     monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
-        How the contribution of a numeric column may run. "learn": either never falling or never
-        rising, as the column's first rule says. "increasing": never falling, the positive
-        cumulative weights of the thesis (WeakLearn.cum). "none": anyhow. Or for each column +1, -1
-        or 0, which is free; or by name, where columns that are not named learn theirs. It holds for
-        rules that are thresholds; others, and whether a value is there at all, are free.
-    q_def : {None, 0, 1}, default None
-        What a rule says of a document that its column does not rank (a missing value): whichever is
-        better, or always 0 or 1. With a learner that has a name; for "feature" 0 is the least value
-        of the column and 1 the largest.
+        How the contribution of a numeric column may run. "learn": in one direction, which the
+        column's first rule decides. "increasing": never down, the positive cumulative weights of
+        Iyer 1999 (WeakLearn.cum). "none": freely. Or +1, -1 or 0 (free) for each column, or by
+        name; columns without a name there learn their direction. It binds rules that are
+        thresholds; other rules, and whether a value is missing, are free.
+    missing : {"learn", "low", "high"}, default "learn"
+        What a rule outputs for a document that its column does not rank (a missing value):
+        whichever is better, or always 0 ("low") or 1 ("high"), the q_def of Iyer 1999. For learners
+        given by name; with "feature", the least or the largest value of the column.
     pair_weight : {"equal", "difference"}, default "difference"
-        What a pair counts: 1, or the difference of its grades.
+        The weight of a pair: 1, or the difference of its grades.
     query_weight : {"pairs", "root", "equal"}, default "root"
-        What the pairs of a query count together: their number, its square root, or 1.
+        The weight of all pairs of a query: their number, its square root, or 1.
     subsample : float, default 1.0
-        The share of the queries, drawn anew in every round, on which rules are looked for.
+        The share of the queries, drawn in every round, to search for rules.
     validation_fraction : float or None, default None
-        The share of the queries to set aside and validate on.
+        The share of the queries to set aside for validation.
     early_stopping_rounds : int or None, default None
-        Stop when the validation metric has not improved for so many rounds, and keep the model of
-        the best one.
+        Stop after this many rounds without improvement of the validation metric, and keep the
+        rounds up to the best.
     eval_metric : str or callable, default "map"
-        What is measured on validation queries, and by `score`: "map", "ndcg", "ndcg@10", "mrr",
-        "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", expected over
-        ties. A callable gets grades, scores and query ids, and larger is better.
+        The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
+        "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", averaged over
+        ties. A callable takes grades, scores and query ids, and is maximised.
     time_limit : float or None, default None
-        Seconds after which training stops, reading and binning the data included.
+        Stop training after this many seconds, reading and binning included.
     max_bins : int or None, default None
-        The most bins of a column, up to 65,535. With no more different values than that, every
-        threshold is tried. None is 65,535 for up to as many documents, and 1,024 for more.
-    infinite : {"raise", "missing", "value"}, default "raise"
-        What an infinite number in X means.
-    categorical_features : list of str or int, or None, default None
-        Columns, by name or number, whose numbers are names of things.
-    n_jobs : int or None, default None
-        Threads: None is 1, -1 all cores.
-    random_state : int, RandomState or None, default None
-        The seed of what is random: validation splits, random searches and `subsample`.
-    verbose : int, default 0
-        1 shows a progress bar.
-    callbacks : list of Callback or None, default None
-        Watch the training, or stop it.
-    warm_start : bool, default False
-        Go on from the rounds of the last fit instead of starting anew.
+        The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
+        every threshold. None is 65,535 for up to that many documents, and 1,024 for more.
+    handle_infinite, categorical_features, n_jobs, random_state, verbose, callbacks, warm_start :
+        As in `AdaBoostMH`.
 
     Attributes
     ----------
     n_rounds_ : int
         The number of rounds in the model.
     best_iteration_ : int
-        The round with the best validation metric; the last one without validation.
+        The round with the best validation metric; without validation, the last one.
     history_ : History
-        Edge r, alpha, energy Z, the bound of theorem 1, ranking loss and validation metric of every
-        round, also of those after the best that early stopping leaves out of the model.
+        The record of every round: edge r, alpha, energy Z, the bound of theorem 1, ranking loss and
+        validation metric. It includes the rounds after the best one that early stopping cuts off.
     stop_reason_ : str
         Why training ended.
     learner_ : Learner
-        What was trained with.
-    terms_ : StumpTerms, RuleTerms or FeatureTerms
-        The terms, packed into arrays. Rules say -1 or +1 there, so that coefficients are half those
-        of the scores.
+        The learner that a name came to.
+    terms_ : Terms
+        The terms, packed into arrays. Their rules say -1 or +1, so that coefficients are half of
+        the scores' coefficients.
     feature_importances_ : array of shape (n_features,)
-        Each column's share in the fall of the loss.
+        Each column's share in the decrease of the loss.
     n_features_in_, feature_names_in_ :
-        What training saw.
+        The number and names of the columns.
+    fitted_ : FittedRanker
+        The record that all of these are read from.
 
     Examples
     --------
@@ -155,7 +164,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         step: str | None = None,
         learning_rate: float = 0.2,
         monotonic_cst: Any = "learn",
-        q_def: int | None = None,
+        missing: str = "learn",
         pair_weight: str = "difference",
         query_weight: str = "root",
         subsample: float = 1.0,
@@ -164,7 +173,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         eval_metric: Any = "map",
         time_limit: float | None = None,
         max_bins: int | None = None,
-        infinite: str = "raise",
+        handle_infinite: str = "raise",
         categorical_features: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
@@ -179,7 +188,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         self.step = step
         self.learning_rate = learning_rate
         self.monotonic_cst = monotonic_cst
-        self.q_def = q_def
+        self.missing = missing
         self.pair_weight = pair_weight
         self.query_weight = query_weight
         self.subsample = subsample
@@ -188,7 +197,7 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         self.eval_metric = eval_metric
         self.time_limit = time_limit
         self.max_bins = max_bins
-        self.infinite = infinite
+        self.handle_infinite = handle_infinite
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -205,15 +214,15 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Chunks of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Chunks or BinnedTable of shape (n_samples, n_features)
             The documents. A missing value is a document that the column does not rank.
         y : array of shape (n_samples,)
             Grades: any finite numbers, larger ones to be ranked higher.
         qid : array of shape (n_samples,) or None
             The query of each document, integers or strings in any order; None is one query.
         sample_weight : array of shape (n_samples,) or (n_queries,), dict or None
-            Weights of the documents, which multiply those of their pairs; or of the queries, in the
-            order of their sorted ids or by id.
+            Weights of the documents, which multiply the weights of their pairs; or of the queries,
+            in the order of their sorted ids or by id.
         eval_set : tuple (X, y) or (X, y, qid), or None
             Validation documents.
 
@@ -222,21 +231,41 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         self : RankBoost
             The trained model.
         """
-        return self._taken_over(lambda draft: draft._fit_grades(X, y, qid, sample_weight, eval_set))
+        self.fitted_ = self._trained(X, y, qid, sample_weight, eval_set)
+        return self
+
+    def _trained(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sample_weight: Any,
+        eval_set: Any,
+        owner: BoostedModel | None = None,
+    ) -> FittedRanker:
+        """Return what training on graded documents leaves; checkpoints save `owner`."""
+        learner = read_parameters(self, eval_set)
+        if y is None:
+            raise ValueError("RankBoost requires y to be passed, but the target y is None")
+
+        def read(table: Table) -> RankingProblem:
+            judged = read_judged(table, y, qid, sample_weight)
+            return RankingProblem(self, learner, judged, judged.has_queries)
+
+        return fit(self, X, read, eval_set, owner)
 
     def fit_pairs(self, X: Any, pairs: Any, weights: Any = None, eval_set: Any = None) -> Self:
         """Train on pairs of documents: any feedback function Phi of Iyer 1999 section 4.1.
 
         Parameters
         ----------
-        X : array, sparse matrix, data frame or Chunks of shape (n_samples, n_features)
+        X : array, sparse matrix, data frame, Chunks or BinnedTable of shape (n_samples, n_features)
             The documents.
         pairs : int array of shape (n_pairs, 2)
-            Rows of X, of which the second is to be ranked above the first. Preferences need not be
-            transitive. What is said of a pair several times, by several feedbacks, is added up;
-            what is said the other way round is subtracted.
+            Rows of X, the second to be ranked above the first. Preferences need not be transitive.
+            Repeated pairs add up; opposite ones are subtracted.
         weights : float array of shape (n_pairs,) or None
-            How important each pair is; a negative weight means the opposite order.
+            The importance of each pair; a negative weight means the opposite order.
         eval_set : tuple (X, y) or (X, y, qid), or None
             Validation documents with grades.
 
@@ -252,116 +281,42 @@ class RankBoost(TrainedRanker, Trainable, BaseEstimator):
         >>> model.rank([[1.0], [3.0]])
         array([2, 1])
         """
-        return self._taken_over(lambda draft: draft._fit_pairs(X, pairs, weights, eval_set))
+        learner = read_parameters(self, eval_set)
 
-    def _fit_grades(self, X: Any, y: Any, qid: Any, sample_weight: Any, eval_set: Any) -> None:
-        started = time.perf_counter()
-        check_rank_parameters(self, eval_set)
-        if y is None:
-            raise ValueError("RankBoost requires y to be passed, but the target y is None")
-        going_on = self._going_on()
-        table = self._table(X, reset=not going_on)
-        rows = read_judged(table, y, qid, sample_weight)
-        self._has_queries = len(rows.query_factors) > 1
-        self._begin(going_on)
-        held_out = None
-        if eval_set is not None:
-            held_out = read_held_out_lists(eval_set, table, self.infinite, self._has_queries)
-        elif self.validation_fraction is not None:
-            rows, held_out = split_queries(rows, self.validation_fraction, self._seed)
-        self._fit(rows, held_out, going_on, started)
+        def read(table: Table) -> RankingProblem:
+            return RankingProblem(self, learner, read_pairs(table, pairs, weights), False)
 
-    def _fit_pairs(self, X: Any, pairs: Any, weights: Any, eval_set: Any) -> None:
-        started = time.perf_counter()
-        check_rank_parameters(self, eval_set)
-        if self.validation_fraction is not None:
-            raise ValueError("validation_fraction needs grades: give fit_pairs an eval_set")
-        going_on = self._going_on()
-        table = self._table(X, reset=not going_on)
-        judged = read_pairs(table, pairs, weights)
-        self._has_queries = False
-        self._begin(going_on)
-        held_out = None
-        if eval_set is not None:
-            held_out = read_held_out_lists(eval_set, table, self.infinite)
-        self._fit(judged, held_out, going_on, started)
+        self.fitted_ = fit(self, X, read, eval_set)
+        return self
 
-    def _fit(
-        self,
-        judged: JudgedRows | JudgedPairs,
-        held_out: HeldOutLists | None,
-        going_on: bool,
-        started: float,
-    ) -> None:
-        mass = bin_mass(judged.weights) if isinstance(judged, JudgedRows) else None
-        filters, n_jobs = rank_filters(self.learner), self._n_threads()
-        most = most_bins(self.max_bins, judged.table.n_rows)
-        binned = fit_encode(judged.table, mass, most, filters=filters, n_jobs=n_jobs)
-        learner = rank_learner(self, binned)
-        categories = categories_of(binned.bins)
-        if going_on:
-            self._check_going_on(categories, filters)
-        before, history = self._before(going_on, rank_terms(learner))
-        self._categories, self._filters, self.learner_ = categories, filters, learner
-        monitor = rank_monitor(held_out, binned, self.eval_metric)
-        layout = judged.layout(self.pair_weight) if isinstance(judged, JudgedRows) else None
-        work, by_energy = self.n_rounds * learner.cost, self.criterion == "energy"
-        kernels = backend_for(binned, 1, work, n_jobs, layout, by_energy)
-        try:
-            pairs: Feedback
-            if isinstance(judged, JudgedRows):
-                assert layout is not None
-                pairs = judged.feedback(layout, kernels, self.query_weight)
-            else:
-                pairs = judged.feedback()
-            task = self._task(kernels, pairs, learner, monitor, going_on)
-            self._train(task, TermList(before), history, started)
-        finally:
-            kernels.close()
+    def predict(self, X: Any) -> Reals:
+        """Return the scores of documents: larger is ranked higher within a query."""
+        scores = self._scores(X)[:, 0]
+        return scores + float(self.fitted_.score_offsets[-1])
 
-    def _task(
-        self, kernels: Backend, pairs: Feedback, learner: Learner, monitor: Any, going_on: bool
-    ) -> Task:
-        binned: BinnedTable = kernels.table
-        step = self.step or ("bound" if self.criterion == "edge" else "exact")
-        settings = RankSettings(
-            self.criterion, step, float(self.learning_rate), float(self.subsample), self._seed
-        )
-        cumulative = cumulative_of(self, learner, binned)
-        objective = Ranking(kernels, pairs, settings, cumulative, learner.needs_mass)
-        search = search_named(self.search)
-        fallback = with_all_columns(learner, search, self.subsample == 1, binned, self._seed)
-        ready = self._ready(learner, binned, search, going_on)
-        return Task(binned, objective, ready, fallback, monitor)
+    def staged_predict(self, X: Any) -> Iterator[Reals]:
+        """Yield the scores after each round."""
+        table = self._table(X)
+        offsets = self.fitted_.score_offsets.tolist()
+        for t, scores in enumerate(self.fitted_.predictor.staged_scores(table)):
+            yield scores[0] + offsets[t + 1]
 
-    def _going_on(self) -> bool:
-        return self.warm_start and hasattr(self, "terms_")
+    def rank(self, X: Any, qid: Any = None) -> NDArray[np.int64]:
+        """Return the ranks of documents, 1 for the best of each query.
 
-    def _begin(self, going_on: bool) -> None:
-        # Going on, the same queries are set aside and the same columns drawn as before.
-        if not going_on:
-            self._seed = self._draw_seed()
+        Documents with equal scores are ranked in the order of their rows.
+        """
+        return self._ranks(self.predict(X), qid)
 
-    def _check_going_on(
-        self, categories: dict[int, tuple[object, ...]], filters: Filters | None
-    ) -> None:
-        """Raise where the terms there are cannot be followed by others."""
-        self._check_unsaved()
-        if categories != self._categories:
-            raise ValueError(
-                "warm_start: X has categorical columns with other values than in the last fit"
-            )
-        if filters != self._filters:
-            raise ValueError("warm_start: learner must have the image filters of the last fit")
+    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+        """Return `eval_metric` of the model's ranking of documents with known grades.
 
-    def _before(self, going_on: bool, kind: type[Terms]) -> tuple[Terms, History]:
-        """Return the terms and history to go on from."""
-        if not going_on:
-            return no_terms(kind, 1, 1), History(RANKING)
-        return self._to_go_on_from(kind)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "terms_")
+        Larger is better: "disagreement" is negated.
+        """
+        check_is_fitted(self)
+        if qid is None and self.fitted_.has_queries:
+            raise ValueError("qid must be given: the model was trained on several queries")
+        return self._measured(self.predict(X), y, qid)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

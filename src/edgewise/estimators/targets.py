@@ -1,4 +1,4 @@
-"""From y and weights, as users give them, to the label matrix and initial weights."""
+"""Targets and weights of a classifier: from y as users give it to labels and initial weights."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from scipy import sparse
 from edgewise.backend.arithmetic import exact_sum
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.common.ids import is_missing
+from edgewise.data import Table
 from edgewise.objective import Targets
 
 INIT_WEIGHTS = ("auto", "balanced", "uniform")
@@ -40,10 +41,6 @@ class Labels:
         """K: one column for each class, but a single one for two classes."""
         return n_scores(len(self.classes), self.multilabel)
 
-    def take(self, rows: NDArray[np.intp]) -> "Labels":
-        """Return the labels of some rows."""
-        return Labels(self.classes, self.codes[rows])
-
     def matrix(self) -> Signs:
         """Return Y, -1 or +1, of shape (K, n)."""
         if self.multilabel:
@@ -67,13 +64,7 @@ def n_scores(n_classes: int, multilabel: bool) -> int:
 
 
 def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
-    """Return the labels in `y`, of the rows `keep` only if given.
-
-    Raises
-    ------
-    ValueError
-        If `y` is missing, has missing or infinite values, is continuous, or has a single class.
-    """
+    """Return the labels in `y`, of the rows `keep` only if given."""
     from sklearn.utils import assert_all_finite, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -81,17 +72,17 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
         raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
     # An Arrow table has its names under another name; its columns are arrays.
     names = [str(name) for name in getattr(y, "column_names", getattr(y, "columns", []))]
-    plain = _plain(y)
-    _check_objects(plain)
-    if plain.dtype.kind == "O" and not any(isinstance(value, str) for value in plain.ravel()):
+    given = _as_array(y)
+    _check_objects(given)
+    if given.dtype.kind == "O" and not any(isinstance(value, str) for value in given.ravel()):
         # Numbers that came as objects, as nullable columns do.
-        plain = np.array(plain.tolist())
-    kind = type_of_target(plain, input_name="y") if plain.size else "empty"
-    if plain.ndim == 2 and plain.shape[1] > 1 and kind.startswith("multilabel"):
-        codes = _indicators(plain, "y")
+        given = np.array(given.tolist())
+    kind = type_of_target(given, input_name="y") if given.size else "empty"
+    if given.ndim == 2 and given.shape[1] > 1 and kind.startswith("multilabel"):
+        codes = _indicators(given, "y")
         codes = codes if keep is None else codes[keep]
         return Labels(np.array(names or range(codes.shape[1])), codes)
-    values = column_or_1d(plain, warn=True)
+    values = column_or_1d(given, warn=True)
     assert_all_finite(values, input_name="y")
     check_classification_targets(values)
     values = values if keep is None else values[keep]
@@ -104,20 +95,97 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     return Labels(classes, codes.astype(np.int64))
 
 
-def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
-    """Return other rows' targets in the codes of `like`, for validation.
+@dataclass(frozen=True)
+class LabelledRows:
+    """Training rows with their targets.
 
-    Raises
-    ------
-    ValueError
-        If there are classes that training does not have.
+    Attributes
+    ----------
+    table : Table
+        Their features.
+    labels : Labels
+        Their targets.
+    weights : float64 array or None
+        Their weights, all positive.
+    init_weights : str or float64 array of shape (n, K)
+        The initial weights that the user chose.
     """
-    plain = _plain(y)
+
+    table: Table
+    labels: Labels
+    weights: Reals | None
+    init_weights: Any
+
+    def take(self, rows: NDArray[np.intp]) -> "LabelledRows":
+        """Return some of the rows."""
+        return LabelledRows(
+            self.table.take(rows),
+            Labels(self.labels.classes, self.labels.codes[rows]),
+            None if self.weights is None else self.weights[rows],
+            self.init_weights if isinstance(self.init_weights, str) else self.init_weights[rows],
+        )
+
+
+def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> LabelledRows:
+    """Return the training rows, without rows of weight 0."""
+    n_targets = X.n_rows if y is None else _length(y)
+    if n_targets != X.n_rows:
+        raise ValueError(
+            f"X and y must have the same number of rows, got inconsistent numbers of samples: "
+            f"{[X.n_rows, n_targets]}"
+        )
+    weights = read_row_weights(sample_weight, X.n_rows)
+    keep = None
+    if weights is not None and (weights == 0).any():
+        keep = np.flatnonzero(weights)
+    labels = read_labels(y, keep)
+    checked = read_init_weights(init_weights, labels, X.n_rows)
+    if keep is None or weights is None:
+        return LabelledRows(X, labels, weights, checked)
+    if not isinstance(checked, str):
+        checked = checked[keep]
+        if not (checked > 0).any():
+            raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
+    return LabelledRows(X.take(keep), labels, weights[keep], checked)
+
+
+def _length(y: Any) -> int:
+    """Return the number of targets, in whatever form they come."""
+    shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
+    if not shape:
+        raise ValueError(f"y must hold one target for each row of X, got {y!r}")
+    return int(shape[0])
+
+
+def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[LabelledRows, LabelledRows]:
+    """Set a random share of the rows aside for validation, class by class."""
+    n = rows.table.n_rows
+    rng = np.random.default_rng(seed)
+    if rows.labels.multilabel:
+        groups = [np.arange(n)]
+    else:
+        groups = [np.flatnonzero(rows.labels.codes == k) for k in range(len(rows.labels.classes))]
+    # At least one row of each class stays for training.
+    sizes = [min(round(fraction * len(group)), len(group) - 1) for group in groups]
+    drawn = [rng.permutation(group)[:size] for group, size in zip(groups, sizes, strict=True)]
+    aside = np.sort(np.concatenate(drawn))
+    kept = np.setdiff1d(np.arange(n), aside)
+    if len(aside) == 0 or len(kept) == 0:
+        raise ValueError(
+            f"validation_fraction={fraction} of {n} rows leaves {len(kept)} to train on and "
+            f"{len(aside)} to validate on"
+        )
+    return rows.take(kept), rows.take(aside)
+
+
+def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
+    """Return other rows' targets in the codes of `like`, for validation."""
+    given = _as_array(y)
     if like.multilabel:
-        if plain.ndim != 2 or plain.shape[1] != len(like.classes):
+        if given.ndim != 2 or given.shape[1] != len(like.classes):
             raise ValueError(f"{name} must have {len(like.classes)} label columns like y")
-        return _indicators(plain, name)
-    values = plain.ravel()
+        return _indicators(given, name)
+    values = given.ravel()
     _check_objects(values, name)
     codes = np.searchsorted(like.classes, values)
     codes = np.minimum(codes, len(like.classes) - 1)
@@ -128,13 +196,7 @@ def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
 
 
 def read_row_weights(sample_weight: Any, n_rows: int) -> Reals | None:
-    """Return the weights of the rows, checked.
-
-    Raises
-    ------
-    ValueError
-        If a weight is negative or not finite, all are 0, or there are not as many as rows.
-    """
+    """Return the weights of the rows, checked."""
     if sample_weight is None:
         return None
     from sklearn.utils.validation import check_array
@@ -200,13 +262,7 @@ def make_targets(
 
 
 def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
-    """Return the weight of each class.
-
-    Raises
-    ------
-    ValueError
-        If `class_weight` is neither None, "balanced" nor a dict of non-negative numbers.
-    """
+    """Return the weight of each class."""
     n_classes = len(labels.classes)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
@@ -303,7 +359,7 @@ def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Real
     return factors
 
 
-def _plain(y: Any) -> NDArray:
+def _as_array(y: Any) -> NDArray:
     """Return targets as an array, whatever they came in."""
     return y.toarray() if sparse.issparse(y) else np.asarray(y)
 

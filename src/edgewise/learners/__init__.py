@@ -1,10 +1,10 @@
 """Learners: which base functions can be made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import Energies, Found, Learner, Round
+from edgewise.learners.base import ColumnLearner, Energies, Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -16,8 +16,9 @@ from edgewise.learners.tree import Tree
 
 __all__ = [
     "LEARNERS",
-    "LEARNER_NAMES",
+    "NAMED_LEARNERS",
     "Best",
+    "ColumnLearner",
     "Energies",
     "Feature",
     "Found",
@@ -25,12 +26,14 @@ __all__ = [
     "Haar",
     "Indicator",
     "Learner",
+    "Preset",
     "Product",
     "Round",
     "Selector",
     "Stump",
     "Tree",
     "learner_named",
+    "preset_for",
 ]
 
 LEARNERS: dict[str, type[Learner]] = {
@@ -45,34 +48,29 @@ LEARNERS: dict[str, type[Learner]] = {
 }
 """Every learner by the name it has in files."""
 
-# What the names stand for, given the learner of one-column rules for the table's kinds of columns.
-LEARNER_NAMES: dict[str, Callable[[Learner, "Goal"], Learner]] = {
-    "auto": lambda simple, goal: Tree(
-        simple, auto_leaves(goal.n_scores), "free", "gain" if goal.apart else "edge"
-    ),
-    "stump": lambda simple, _: simple,
-    "product": lambda simple, _: Product(simple, n_terms=3),
-    "tree": lambda simple, _: Tree(simple, max_leaf_nodes=8),
-}
-
-
 # Subsets of values with fewer rows than this fit the noise, where there are rows enough for others.
 _RARE, _MANY_ROWS = 100, 10_000
 
 
 class Goal(NamedTuple):
-    """What is to be told apart.
+    """What a named learner is for.
 
     Attributes
     ----------
     n_scores : int
         K, the number of score columns.
     multilabel : bool
-        Whether each is a label of its own.
+        Whether each column is a label of its own.
+    ranking : bool
+        Whether documents are ranked.
+    missing : {"learn", "low", "high"}
+        Where thresholds put missing values.
     """
 
     n_scores: int = 1
     multilabel: bool = False
+    ranking: bool = False
+    missing: str = "learn"
 
     @property
     def apart(self) -> bool:
@@ -80,8 +78,20 @@ class Goal(NamedTuple):
         return self.n_scores == 1 or self.multilabel
 
 
+_ANY = Goal()
+
+
+class Preset(NamedTuple):
+    """A learner and the settings of AdaBoostMH that go with it, unless the user gives others."""
+
+    learner: Learner
+    votes: str = "discrete"
+    loss: str = "exponential"
+    learning_rate: float = 1.0
+
+
 def auto_leaves(n_scores: int) -> int:
-    """Return how many leaves the automatic learner's trees have: more for more classes.
+    """Return the number of leaves of the automatic trees: more for more classes.
 
     Examples
     --------
@@ -91,61 +101,66 @@ def auto_leaves(n_scores: int) -> int:
     return min(32, max(8, 1 << (n_scores - 1).bit_length()))
 
 
+def _auto(base: Learner, goal: Goal) -> Preset:
+    """Return what measured best over many data sets (docs/learners.md)."""
+    criterion = "gain" if goal.apart else "edge"
+    tree = Tree(base, auto_leaves(goal.n_scores), "free", criterion)
+    return Preset(tree, "real", "logistic", 0.1 if goal.multilabel else 0.2)
+
+
+NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
+    "auto": _auto,
+    "stump": lambda base, _: Preset(base),
+    "product": lambda base, _: Preset(Product(base, n_terms=3)),
+    "tree": lambda base, _: Preset(Tree(base, max_leaf_nodes=8)),
+    "feature": lambda _, goal: Preset(Feature(goal.missing)),
+}
+"""What the names of learners mean, given the learner of one-column rules for the table."""
+
+
+def preset_for(name: str, table: BinnedTable | None = None, goal: Goal = _ANY) -> Preset:
+    """Return what a name means for a table; without one, for columns of all kinds."""
+    # Weights of documents sum to 0, so that a constant alone can rank nothing.
+    constant = not (goal.ranking and name == "stump")
+    return NAMED_LEARNERS[name](_one_column(table, goal, constant), goal)
+
+
 def learner_named(
-    learner: Any, table: BinnedTable | None = None, goal: Goal | None = None
+    learner: Any, table: BinnedTable | None = None, names: Collection[str] = NAMED_LEARNERS
 ) -> Learner:
-    """Return a learner for a name, an object or a list of them.
-
-    Parameters
-    ----------
-    learner : str, Learner or list
-        What the user asked for.
-    table : BinnedTable or None
-        The training table, whose columns decide what a name stands for.
-    goal : Goal or None
-        What is to be told apart, which also does.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is none of these, or one of its settings is wrong.
-    """
-    names = ", ".join(repr(name) for name in LEARNER_NAMES)
+    """Return a learner for a name, an object or a list of them, checked."""
+    known = ", ".join(repr(name) for name in names)
     if isinstance(learner, str):
-        if learner not in LEARNER_NAMES:
-            raise ValueError(f"learner must be one of {names} or a Learner, got {learner!r}")
-        learner = LEARNER_NAMES[learner](_simple(table), goal or Goal())
+        if learner not in names:
+            raise ValueError(f"learner must be one of {known} or a Learner, got {learner!r}")
+        learner = preset_for(learner, table).learner
     elif isinstance(learner, (list, tuple)):
         if not learner:
             raise ValueError("learner must be a list of at least one learner, got []")
         learner = Best(list(learner))
     if not isinstance(learner, Learner):
-        raise TypeError(f"learner must be one of {names} or a Learner object, got {learner!r}")
+        raise TypeError(f"learner must be one of {known} or a Learner object, got {learner!r}")
     learner.validate()
     return learner
 
 
 def part_named(argument: str, learner: Any, table: BinnedTable | None) -> Learner:
-    """Return a learner that is part of another.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is no learner, or "auto", which also sets votes and loss and so stands alone.
-    """
+    """Return a learner that is part of another, checked."""
     if isinstance(learner, str) and learner == "auto":
         raise ValueError(f"{argument} must not be 'auto', which stands alone; use a Tree")
     return learner_named(learner, table)
 
 
-def _simple(table: BinnedTable | None) -> Learner:
+def _one_column(table: BinnedTable | None, goal: Goal, constant: bool) -> Learner:
     """Return the learner of one-column rules for a table's kinds of columns."""
+    stump = Stump(constant, goal.missing)
     if table is None:
-        return Best([Stump(), Indicator()])
+        return Best([stump, Indicator()])
     if len(table.categorical.columns) == 0:
-        return Stump()
-    # In small tables every value may be rare.
-    subsets = Indicator(rare=_RARE if table.n_rows >= _MANY_ROWS else 1)
+        return stump
+    # In small tables every value may be rare; rankings are compared within queries.
+    many = table.n_rows >= _MANY_ROWS and not goal.ranking
+    subsets = Indicator(rare=_RARE if many else 1)
     if len(table.categorical.columns) == table.n_columns:
         return subsets
-    return Best([Stump(), subsets])
+    return Best([stump, subsets])

@@ -13,6 +13,7 @@ from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import Backend, Bounds, Candidates, Problem
 from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
+from edgewise.data.filters import Filters
 from edgewise.model import Rule, Test
 from edgewise.search import Search
 
@@ -190,6 +191,30 @@ class Learner(BaseEstimator):
     def makes_tests(self) -> bool:
         """Whether all rules say -1, 0 or +1, the same for every class."""
         return True
+
+    def alternatives(self, table: BinnedTable | None = None) -> list["Learner"]:
+        """Return the learners that a round chooses among: this one, or those it is made of."""
+        return [self]
+
+    @property
+    def makes_cuts(self) -> bool:
+        """Whether every rule is a threshold on one column."""
+        return False
+
+    @property
+    def takes_values(self) -> bool:
+        """Whether rules are the values of columns, which can only rank."""
+        return False
+
+    @property
+    def allows_monotonic_cst(self) -> bool:
+        """Whether every rule tests one column, so that its contribution can be kept monotonic."""
+        return False
+
+    @property
+    def filters(self) -> Filters | None:
+        """The image filters that the learner computes, if any."""
+        return None
 
     @property
     def needs_mass(self) -> bool:

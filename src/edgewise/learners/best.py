@@ -35,12 +35,12 @@ class Best(Learner):
         """Raise if a setting is wrong."""
         if not isinstance(self.learners, (list, tuple)) or not self.learners:
             raise ValueError(f"learners must be a list of learners, got {self.learners!r}")
-        self.named()
+        self.alternatives()
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         """Return a copy that is ready for a run."""
         started = clone(self)
-        learners = self.named(table)
+        learners = self.alternatives(table)
         # Learners of different columns share those that the search says.
         columns = [_columns(learner.ready(table, search, seed)) for learner in learners]
         n_columns = max(1, len(set().union(*columns)))
@@ -51,7 +51,7 @@ class Best(Learner):
         ]
         return started
 
-    def named(self, table: BinnedTable | None = None) -> list[Learner]:
+    def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
         """Return the learners, names resolved."""
         from edgewise.learners import part_named
 
@@ -88,23 +88,23 @@ class Best(Learner):
 
     def simple_parts(self) -> Iterator[Learner]:
         """Yield the learners."""
-        for learner in self.named():
+        for learner in self.alternatives():
             yield from learner.simple_parts()
 
     @property
     def makes_tests(self) -> bool:
         """Whether all rules say -1, 0 or +1, the same for every class."""
-        return all(learner.makes_tests for learner in self.named())
+        return all(learner.makes_tests for learner in self.alternatives())
 
     @property
     def needs_mass(self) -> bool:
         """Whether searches need each row's sum of |S|."""
-        return any(learner.needs_mass for learner in self.named())
+        return any(learner.needs_mass for learner in self.alternatives())
 
     @property
     def cost(self) -> int:
         """About how many searches of all columns one round takes."""
-        return sum(learner.cost for learner in self.named())
+        return sum(learner.cost for learner in self.alternatives())
 
 
 def _columns(ready: Learner) -> set[tuple[bool, int]]:

@@ -51,6 +51,11 @@ class Feature(ColumnLearner):
         """Whether rules say -1, 0 or +1: they say numbers."""
         return False
 
+    @property
+    def takes_values(self) -> bool:
+        """Whether rules are the values of columns: they are."""
+        return True
+
     def find(self, round: Round) -> Found | None:
         """Return the column along which the loss falls most."""
         if round.fall is None:

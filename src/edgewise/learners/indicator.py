@@ -94,6 +94,11 @@ class Indicator(ColumnLearner):
         """Whether all rules say -1, 0 or +1."""
         return self.values == "signs"
 
+    @property
+    def allows_monotonic_cst(self) -> bool:
+        """Whether contributions can be kept monotonic: subsets have no direction."""
+        return True
+
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable_categorical
 

@@ -28,6 +28,11 @@ class Selector(ColumnLearner):
 
     kind = "categorical"
 
+    @property
+    def allows_monotonic_cst(self) -> bool:
+        """Whether contributions can be kept monotonic: subsets have no direction."""
+        return True
+
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable_categorical
 

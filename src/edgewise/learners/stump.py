@@ -50,6 +50,16 @@ class Stump(ColumnLearner):
         flag("constant", self.constant)
         one_of("missing", self.missing, MISSING_SIDES)
 
+    @property
+    def makes_cuts(self) -> bool:
+        """Whether every rule is a threshold on one column: all are."""
+        return True
+
+    @property
+    def allows_monotonic_cst(self) -> bool:
+        """Whether contributions can be kept monotonic: they can."""
+        return True
+
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable
 

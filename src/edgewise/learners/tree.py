@@ -382,7 +382,7 @@ def split_rows(round: Round, rows: Rows | None, test: Test) -> tuple[Rows, Rows]
 def _single(learner: Learner) -> Iterator[Learner]:
     """Yield the learners of a list, of lists in it too."""
     if isinstance(learner, Best):
-        for one in learner.named():
+        for one in learner.alternatives():
             yield from _single(one)
     else:
         yield learner

@@ -53,7 +53,8 @@ def estimator(ratings, user, how, pair_weight):
     model = RankBoost(
         Stump(constant=False, missing="abstain") if abstains else "stump",
         n_rounds=how.n_rounds, learning_rate=how.learning_rate, monotonic_cst=how.monotonic_cst,
-        q_def=None if abstains else how.q_def, pair_weight=pair_weight, query_weight="pairs",
+        missing={0: "low", 1: "high"}.get(how.q_def, "learn"),
+        pair_weight=pair_weight, query_weight="pairs",
     )  # fmt: skip
     return model.fit(table[mine], grades[mine]), table
 

@@ -1,0 +1,162 @@
+"""What every trained model can do: explain itself, list its rules, and be saved."""
+
+import os
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from edgewise.boosting import History
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
+from edgewise.common.threads import n_threads
+from edgewise.data import Table, as_table
+from edgewise.estimators.fitted import Fitted
+from edgewise.learners import Learner
+from edgewise.model import Explanation, ReadableRule, Rule, Terms, Wording, explain
+
+
+class BoostedModel(BaseEstimator):
+    """An estimator that trains by boosting; `fitted_` holds all that training leaves."""
+
+    fitted_: Any
+    handle_infinite: str
+    n_jobs: int | None
+
+    @property
+    def terms_(self) -> Terms:
+        """The terms, packed into arrays."""
+        return self._fitted.terms
+
+    @property
+    def history_(self) -> History:
+        """The record of every round."""
+        return self._fitted.history
+
+    @property
+    def learner_(self) -> Learner | None:
+        """The learner that made the terms."""
+        return self._fitted.learner
+
+    @property
+    def n_rounds_(self) -> int:
+        """The number of rounds in the model."""
+        return len(self._fitted.terms)
+
+    @property
+    def best_iteration_(self) -> int:
+        """The round with the best validation metric; without validation, the last one."""
+        return self._fitted.best_iteration
+
+    @property
+    def stop_reason_(self) -> str:
+        """Why training ended."""
+        return self._fitted.stop_reason
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of X in training."""
+        return self._fitted.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """The names of these columns, where X had any."""
+        names = self._fitted.feature_names
+        if names is None:
+            raise AttributeError("feature_names_in_: X had no names of columns in training")
+        return np.array(names, dtype=object)
+
+    @property
+    def feature_importances_(self) -> Reals:
+        """Each column's share in the decrease of the loss (the sum of -ln Z of its rounds)."""
+        check_is_fitted(self)
+        return self._fitted.predictor.importances(self._fitted.decreases)
+
+    def explain(self) -> Explanation:
+        """Return what the model has learned: curves of single columns, and groups of columns."""
+        check_is_fitted(self)
+        fitted = self._fitted
+        return explain(fitted.predictor, fitted.decreases, fitted.feature_name, self._score_names())
+
+    def rules(self, n: int | None = 10) -> list[ReadableRule]:
+        """Return the strongest rules in words, largest coefficients first.
+
+        A ranker adds up the coefficients of a rule that comes in several rounds.
+
+        Parameters
+        ----------
+        n : int or None, default 10
+            The number of rules; None for all.
+        """
+        check_is_fitted(self)
+        if n is not None:
+            integer("n", n, 1)
+        fitted = self._fitted
+        wording = self._wording()(fitted.feature_name, fitted.categories, self._score_names())
+        worded = [wording.rule(t + 1, rule, moves) for t, rule, moves in self._listed_rules()]
+        return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file that `edgewise.load` reads; see there."""
+        from edgewise.estimators.files import save
+
+        check_is_fitted(self)
+        save(self, path)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "fitted_")
+
+    @property
+    def _fitted(self) -> Fitted:
+        fitted: Fitted = self.fitted_
+        return fitted
+
+    def _with(self, fitted: Fitted) -> Self:
+        """Return a copy of the estimator that holds a trained model."""
+        model = copy(self)
+        model.fitted_ = fitted
+        return model
+
+    def _score_names(self) -> list[object]:
+        """Return what each score column stands for."""
+        raise NotImplementedError
+
+    def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
+        """Return the rules to list: number, rule and coefficients."""
+        moves = self.terms_.coefficients
+        return [(t, self.terms_.rule(t), moves[t]) for t in range(len(moves))]
+
+    def _wording(self) -> type[Wording]:
+        """Return what puts rules into words."""
+        return Wording
+
+    def _scores(self, X: Any) -> Reals:
+        """Return the scores of rows, of shape (n, K)."""
+        table = self._table(X)
+        return self._fitted.predictor.scores(table, n_threads(self.n_jobs))
+
+    def _table(self, X: Any) -> Table:
+        """Return rows as a table with the columns of training."""
+        check_is_fitted(self)
+        table = as_table(X, self.handle_infinite).declare(self._fitted.categorical)
+        if isinstance(X, Table):
+            self._check_columns(table)
+        else:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        return table
+
+    def _check_columns(self, table: Table) -> None:
+        """Raise unless a table of our own, which scikit-learn does not know, has our columns."""
+        fitted = self._fitted
+        if table.n_columns != fitted.n_features:
+            raise ValueError(
+                f"X has {table.n_columns} features, but {type(self).__name__} is expecting "
+                f"{fitted.n_features} features as input"
+            )
+        if fitted.feature_names is not None and table.names is not None:
+            for trained, given in zip(fitted.feature_names, table.names, strict=True):
+                if trained != given:
+                    raise ValueError(f"X has the column {given!r} where training had {trained!r}")

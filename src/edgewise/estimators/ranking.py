@@ -1,0 +1,242 @@
+"""What RankBoost makes of grades and pairs: learner, objective, constraints and metric."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.base import Backend
+from edgewise.boosting import RANKING, Monitor
+from edgewise.common.checks import one_of, up_to_one
+from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.data import MAX_BINS, BinnedTable, Categories
+from edgewise.estimators.fitted import FittedRanker
+from edgewise.estimators.fitting import (
+    HeldOut,
+    Plan,
+    TrainingProblem,
+    check_kinds,
+    check_training,
+)
+from edgewise.estimators.judgements import (
+    PAIR_WEIGHTS,
+    QUERY_WEIGHTS,
+    JudgedPairs,
+    JudgedRows,
+    read_held_out_lists,
+)
+from edgewise.learners import Goal, Learner, learner_named, preset_for
+from edgewise.learners.feature import MISSING_CHOICES
+from edgewise.metrics import Lists, ranking_metric, registry
+from edgewise.objective import CRITERIA, STEPS, Cumulative, Ranking, RankSettings, edge_limit
+
+if TYPE_CHECKING:
+    from edgewise.estimators.rank_boost import RankBoost
+
+LEARNER_NAMES = ("stump", "product", "tree", "feature")
+MONOTONIC_CHOICES = ("learn", "increasing", "none")
+
+# With this many bins thresholds are finer than rankings need, and histograms stay in cache.
+_BINS_OF_MANY_ROWS = 1024
+
+
+def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
+    """Return the user's learner, or its name, once all settings are checked."""
+    check_training(model, eval_set)
+    one_of("missing", model.missing, MISSING_CHOICES)
+    learner = model.learner
+    if isinstance(learner, str):
+        one_of("learner", learner, LEARNER_NAMES)
+        takes_values = learner == "feature"
+    else:
+        learner = learner_named(learner)
+        takes_values = any(part.takes_values for part in learner.simple_parts())
+        if model.missing != "learn":
+            raise ValueError(
+                f"missing={model.missing!r} is for learners given by name; a learner object has "
+                "its own, as in Stump(missing='low')"
+            )
+    if model.handle_infinite == "value" and takes_values:
+        raise ValueError(
+            "handle_infinite='value' does not go with learner='feature', which takes columns as "
+            "they are"
+        )
+    one_of("criterion", model.criterion, CRITERIA)
+    if model.step is not None:
+        one_of("step", model.step, STEPS)
+    up_to_one("learning_rate", model.learning_rate)
+    one_of("pair_weight", model.pair_weight, PAIR_WEIGHTS)
+    one_of("query_weight", model.query_weight, QUERY_WEIGHTS)
+    if isinstance(model.monotonic_cst, str):
+        one_of("monotonic_cst", model.monotonic_cst, MONOTONIC_CHOICES)
+    if not callable(model.eval_metric):
+        try:
+            ranking_metric(model.eval_metric)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"eval_metric={model.eval_metric!r}: {error}") from error
+    return learner
+
+
+class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
+    """Documents with grades or pairs, and how a model is to rank them."""
+
+    n_scores = 1
+    fields = RANKING
+
+    def __init__(
+        self,
+        model: "RankBoost",
+        learner: Learner | str,
+        judged: JudgedRows | JudgedPairs,
+        has_queries: bool,
+    ) -> None:
+        self.model, self.learner, self.judged = model, learner, judged
+        self.table, self.has_queries = judged.table, has_queries
+        self.max_bins = model.max_bins or (
+            MAX_BINS if judged.table.n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
+        )
+        self.looks_at_all_rows = model.subsample == 1
+        self.layout = judged.layout(model.pair_weight)
+        self.by_energy = model.criterion == "energy"
+
+    def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
+        """Set a random share of the queries aside for validation."""
+        judged, held_out = self.judged.split(fraction, seed)
+        return RankingProblem(self.model, self.learner, judged, self.has_queries), held_out
+
+    def read_held_out(self, eval_set: Any) -> HeldOut:
+        """Return the validation documents that the user gave."""
+        return read_held_out_lists(eval_set, self.table, self.has_queries)
+
+    def mass(self) -> Exacts | None:
+        """Return the documents' weights for binning, in fixed point."""
+        return self.judged.mass()
+
+    def plan(self, binned: BinnedTable, seed: int) -> Plan[RankSettings]:
+        """Return the learner and the settings of the objective."""
+        model = self.model
+        step = model.step or ("bound" if model.criterion == "edge" else "exact")
+        settings = RankSettings(
+            model.criterion, step, float(model.learning_rate), float(model.subsample), seed
+        )
+        return Plan(self._learner(binned), settings)
+
+    def _learner(self, binned: BinnedTable) -> Learner:
+        """Return the learner, checked against the columns and the criterion."""
+        learner = self.learner
+        if isinstance(learner, str):
+            goal = Goal(ranking=True, missing=self.model.missing)
+            learner = preset_for(learner, binned, goal).learner
+        if learner.takes_values and len(binned.categorical.columns):
+            name = binned.bins[binned.categorical.columns[0]].name
+            raise ValueError(
+                "learner='feature' takes columns as numbers, but X has the categorical column "
+                f"{name!r}"
+            )
+        alternatives = learner.alternatives(binned)
+        if len(alternatives) == 1:
+            (learner,) = alternatives
+        elif any(part.takes_values for part in alternatives):
+            raise ValueError("learner: Feature() stands alone, not in a list with others")
+        check_kinds(learner, binned)
+        if self.by_energy:
+            if not learner.makes_cuts:
+                raise ValueError(
+                    "criterion='energy' needs learner='stump' and numeric columns only, got "
+                    f"learner={learner!r}"
+                )
+            if getattr(learner, "missing", None) == "abstain":
+                raise ValueError("criterion='energy' does not go with a stump of missing='abstain'")
+        return learner
+
+    def objective(self, backend: Backend, plan: Plan[RankSettings]) -> Ranking:
+        """Return the objective of the training documents."""
+        pairs = self.judged.feedback(self.layout, backend, self.model.query_weight)
+        cumulative = self._cumulative(plan.learner, backend.table)
+        return Ranking(backend, pairs, plan.settings, cumulative, plan.learner.needs_mass)
+
+    def _cumulative(self, learner: Learner, table: BinnedTable) -> Cumulative | None:
+        """Return what keeps the contributions of columns monotonic, or None."""
+        given = self.model.monotonic_cst
+        directions, learn = _directions(given, table)
+        if not learn.any() and not directions.any():
+            return None
+        if all(part.allows_monotonic_cst for part in learner.alternatives(table)):
+            limit = partial(edge_limit, learning_rate=float(self.model.learning_rate))
+            return Cumulative(table, directions, learn, limit)
+        if isinstance(given, str) and given == "learn":
+            return None
+        raise ValueError(
+            f"monotonic_cst={given!r} needs rules that are thresholds, learner='stump'; got "
+            f"learner={learner!r}"
+        )
+
+    def fitted(self, plan: Plan[RankSettings], **common: Any) -> FittedRanker:
+        """Return the record of a ranker."""
+        return FittedRanker(has_queries=self.has_queries, **common)
+
+    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[RankSettings]) -> Monitor:
+        """Return what measures the validation documents."""
+        eval_metric, lists = self.model.eval_metric, held_out.targets
+        if not callable(eval_metric):
+            grades = lists.grades
+            if measure(eval_metric, lists, grades) == measure(eval_metric, lists, -grades):
+                raise ValueError(
+                    f"eval_metric={eval_metric!r} is the same for every order of the validation "
+                    "documents, in which relevant means a grade above 0: take 'ndcg' or "
+                    "'disagreement', or other grades"
+                )
+
+        def metric(lists: Lists, scores: Reals) -> float:
+            return measure(eval_metric, lists, scores[:, 0])
+
+        return Monitor(binned, lists, metric, 1, larger_is_better(eval_metric))
+
+
+def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:
+    """Return a metric, by its name or a function of grades, scores and query ids."""
+    if callable(eval_metric):
+        return float(eval_metric(lists.grades, scores, lists.queries[lists.row_query]))
+    return float(ranking_metric(eval_metric)(lists, scores))
+
+
+def larger_is_better(eval_metric: Any) -> bool:
+    """Return which way a ranking metric goes."""
+    metric = eval_metric if callable(eval_metric) else ranking_metric(eval_metric)
+    return registry.larger_is_better(metric, default=True)
+
+
+def _directions(monotonic_cst: Any, table: BinnedTable) -> tuple[Signs, NDArray[np.bool_]]:
+    """Return the direction of each column, and which of the others learn theirs."""
+    names = [b.name for b in table.bins]
+    directions, learn = np.zeros(len(names), dtype=np.int8), np.zeros(len(names), dtype=bool)
+    if isinstance(monotonic_cst, str):
+        directions[:], learn[:] = monotonic_cst == "increasing", monotonic_cst == "learn"
+        return directions, learn
+    if isinstance(monotonic_cst, Mapping):
+        unknown = [name for name in monotonic_cst if name not in names]
+        if unknown:
+            raise ValueError(
+                f"monotonic_cst names the column {unknown[0]!r}, which X does not have"
+            )
+        learn = np.array([name not in monotonic_cst for name in names])
+        given = np.array([monotonic_cst.get(name, 0) for name in names])
+    else:
+        given = np.asarray(monotonic_cst)
+    if given.shape != directions.shape or not np.isin(given, (-1, 0, 1)).all():
+        raise ValueError(
+            f"monotonic_cst must be one of {', '.join(map(repr, MONOTONIC_CHOICES))}, or -1, 0 or "
+            f"1 for each of the {len(names)} columns, got {monotonic_cst!r}"
+        )
+    categorical = [
+        b.name
+        for b, way in zip(table.bins, given, strict=True)
+        if way and isinstance(b, Categories)
+    ]
+    if categorical:
+        raise ValueError(
+            f"monotonic_cst: the column {categorical[0]!r} is categorical and has no direction"
+        )
+    return given.astype(np.int8), learn
