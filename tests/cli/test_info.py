@@ -3,6 +3,8 @@
 Other models are in ``test_cli.py``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,9 +88,10 @@ def test_tells_how_much_a_round_looked_at(path, success, capsys):
     searched = dict.fromkeys(CLASSIFYING, (np.nan, np.nan))
     searched |= {"energy": [0.9, 0.9], "columns": [40, 20], "saved": [0.5, 1.0]}
     rows = np.column_stack([searched[name] for name in CLASSIFYING])
-    model.history_ = History.from_array(rows)
+    model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
     facts = told(model, path, success, capsys)
     assert facts["columns a round"] == "30.0 on average, 75.0% of the work saved"
     searched |= {"columns": [np.nan, np.nan], "saved": [np.nan, np.nan]}
-    model.history_ = History.from_array(np.column_stack([searched[name] for name in CLASSIFYING]))
+    rows = np.column_stack([searched[name] for name in CLASSIFYING])
+    model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
     assert "columns a round" not in told(model, path, success, capsys)

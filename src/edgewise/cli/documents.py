@@ -144,7 +144,7 @@ def read_for_model(path: str, roles: Roles, model: "RankBoost", model_path: str)
                     f"{path} has {n_features} features, more than the {width} of {model_path}"
                 )
             part = _widened(part, width, _is_sparse(part.X, width))
-    return _checked(path, part, model.infinite)
+    return _checked(path, part, model.handle_infinite)
 
 
 _OPTIONS = {role: f"--{role}" for role in Roles._fields}
