@@ -93,7 +93,7 @@ class Rows:
 def load(name: str) -> Rows | None:
     """Return a data set, or print that there is no copy and return None."""
     if not datasets.available(name):
-        print(f"{name:10} skipped: not in $EDGEWISE_DATA nor in the cache")
+        print(f"{name:10} skipped: not in $EDGEWISE_DATA or the cache")
         return None
     data = datasets.load(name, download=False)
     classes, y = np.unique(data.y_train, return_inverse=True)

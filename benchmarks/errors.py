@@ -24,7 +24,7 @@ def main() -> None:
     options = parser.parse_args()
     for name in options.names:
         if not datasets.available(name):
-            print(f"{name:10} skipped: not in $EDGEWISE_DATA nor in the cache")
+            print(f"{name:10} skipped: not in $EDGEWISE_DATA or the cache")
             continue
         data = datasets.load(name, download=False)
         start = time.perf_counter()

@@ -124,7 +124,7 @@ def main() -> None:
         if datasets.available(name):
             measure(name)
         else:
-            print(f"{name:10} skipped: not in $EDGEWISE_DATA nor in the cache")
+            print(f"{name:10} skipped: not in $EDGEWISE_DATA or the cache")
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ def speed(quick: bool) -> None:
     try:
         part = datasets.load_mq2008(download=False).fold(1).train
     except datasets.DatasetNotFoundError:
-        print("speed skipped: mq2008 is not in $EDGEWISE_DATA nor in the cache")
+        print("speed skipped: mq2008 is not in $EDGEWISE_DATA or the cache")
         return
     print(f"MQ2008, {len(part.y):,} x {part.X.shape[1]}, {rounds} rounds or trees")
     times: dict[str, list[float]] = {}

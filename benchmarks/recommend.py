@@ -203,7 +203,7 @@ def table(options: argparse.Namespace) -> None:
     try:
         data = datasets.load_ml_100k(download=False)
     except datasets.DatasetNotFoundError:
-        print("table skipped: ml-100k is not in $EDGEWISE_DATA nor in the cache")
+        print("table skipped: ml-100k is not in $EDGEWISE_DATA or the cache")
         return
     found: dict[str, list[tuple[float, ...]]] = {}
     for fold in options.folds:
@@ -249,7 +249,7 @@ def growth(options: argparse.Namespace) -> None:
     try:
         ratings = datasets.load_ml_1m(download=False).ratings
     except datasets.DatasetNotFoundError:
-        print("growth skipped: ml-1m is not in $EDGEWISE_DATA nor in the cache")
+        print("growth skipped: ml-1m is not in $EDGEWISE_DATA or the cache")
         return
     order = np.random.default_rng(0).permutation(len(ratings))
     print(f"ml-1m\n{'':38}   ratings     fit s      ns  above input MiB")

@@ -97,7 +97,7 @@ def measure(name: str, n_jobs: int) -> None:
         f"{name:10} {X.shape[0]:6d} x {X.shape[1]:3d}, K={n_classes:2d}  "
         f"{median:8.3f} ms/round (least {rounds.min():.3f})  "
         f"{median / entries * 1e6:.4f} ns/entry  "
-        f"{reference / median:6.1f} x MultiBoost's {reference:g} ms (wanted {wanted} x)  "
+        f"{reference / median:6.1f} x MultiBoost's {reference:g} ms (target {wanted} x)  "
         f"{plain / median:5.1f} x the plain scan's {plain:.1f} ms in this run  "
         f"bins in {before:.2f} s  peak {peak:.0f} MiB  "
         f"train error {model.history_['train_error'][-1]:.4f} after {model.n_rounds_}",
@@ -114,7 +114,7 @@ def main() -> None:
         if datasets.available(name):
             measure(name, options.n_jobs)
         else:
-            print(f"{name:10} skipped: not in $EDGEWISE_DATA nor in the cache")
+            print(f"{name:10} skipped: not in $EDGEWISE_DATA or the cache")
 
 
 if __name__ == "__main__":

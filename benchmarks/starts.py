@@ -174,7 +174,7 @@ def main() -> None:
         if name.startswith("rank") or datasets.available(name.split()[0]):
             measure(name)
         else:
-            print(f"{name} skipped: not in $EDGEWISE_DATA nor in the cache\n")
+            print(f"{name} skipped: not in $EDGEWISE_DATA or the cache\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """CPU time (user and system) of a first use, in fresh processes.
 
-Run with `python benchmarks/startup.py [--repeats 15]`. A small fit must cost next to nothing beside
+Run with `python benchmarks/startup.py [--repeats 15]`. A small fit must cost little compared with
 the imports that any scikit-learn program pays for, and must not load Numba.
 
 Importing the same modules varies by tenths of a second between processes, more than a small fit
@@ -105,7 +105,7 @@ def main() -> int:
         ),
     ]
     numba = any(result[2] for run in runs for result in run.values())
-    print(f"Numba loaded: {'yes, MISSED' if numba else 'no, as it must be'}")
+    print(f"Numba loaded: {'yes, MISSED' if numba else 'no, as required'}")
     return 0 if all(met) and not numba else 1
 
 

@@ -116,7 +116,7 @@ def measure(name: str, task, options) -> None:
     predicted = time.perf_counter() - started
     print(
         f"{name:8} {options.search:12} {rounds:5d} rounds in {trained:7.1f} s ({1 / pace:6.1f} a "
-        f"second at the end); {ROUNDS:,} in {minutes:5.1f} min (wanted {WANTED[name]})  "
+        f"second at the end); {ROUNDS:,} in {minutes:5.1f} min (target {WANTED[name]})  "
         f"read and binned in {before:5.1f} s, {len(scores):,} rows scored in {predicted:.1f} s  "
         f"AUC {roc_auc_score(task.y_test, scores):.4f}  balanced accuracy "
         f"{balanced_accuracy_score(task.y_test, scores > 0):.4f}  "
