@@ -137,7 +137,7 @@ class TestLines:
 
     @pytest.mark.parametrize("word", [b"", b"1.0", b"1e3", b"9" * 19, b"x"])
     def test_no_whole_numbers(self, word):
-        with pytest.raises(LineError, match=r"line 4: rank .* is not a whole number"):
+        with pytest.raises(LineError, match=r"line 4: rank .* is not an integer"):
             as_integer(4, "rank", word)
 
     def test_words_must_be_utf_8(self):

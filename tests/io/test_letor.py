@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from edgewise.io import RankingData, read_letor, svmlight, write_letor
+from edgewise.io import RankingData, letor, read_letor, write_letor
 from edgewise.io.letor import parse_letor
 
 # Two queries as LETOR 4.0 and LETOR 2.0 write them, made up.
@@ -120,11 +120,11 @@ class TestErrors:
             (b"1 1:2", "it has no qid:, though other lines have one"),
             (b"1 qd:1 1:2", "it has no qid:, though other lines have one"),
             (b"1 qid:1 qid:2 1:2", "feature 'qid' is not a number"),
-            (b"1 qid:1 0:2", "feature '0' is not a whole number from 1"),
-            (b"1 qid:1 -1:2", "feature '-1' is not a whole number from 1"),
-            (b"1 qid:1 1.5:2", "feature '1.5' is not a whole number from 1"),
-            (b"1 qid:1 99999999999:2", "feature '99999999999' is not a whole number from 1"),
-            (b"1 qid:1 inf:2", "feature 'inf' is not a whole number from 1"),
+            (b"1 qid:1 0:2", "feature '0' is not an integer from 1"),
+            (b"1 qid:1 -1:2", "feature '-1' is not an integer from 1"),
+            (b"1 qid:1 1.5:2", "feature '1.5' is not an integer from 1"),
+            (b"1 qid:1 99999999999:2", "feature '99999999999' is not an integer from 1"),
+            (b"1 qid:1 inf:2", "feature 'inf' is not an integer from 1"),
             (b"1 qid:1 NULL:2", "feature 'NULL' is not a number"),
             (b"1 qid:1 1:2 1:3", "feature 1 comes after feature 1"),
             (b"1 qid:1 2:2 1:3", "feature 1 comes after feature 2"),
@@ -224,8 +224,8 @@ class TestTwins:
             )
             pairs = (f"{name}:{value}" for name, value in zip(names, row, strict=True))
             bodies.append(data.draw(st.sampled_from([" ", "  ", "\t"])).join(pairs).encode())
-        lines = svmlight.cut(1, [b"0 qid:1 " + body for body in bodies])
-        fast, slow = svmlight.pairs_at_once(lines.bodies), svmlight.pairs_one_by_one(lines)
+        lines = letor.cut_lines(1, [b"0 qid:1 " + body for body in bodies])
+        fast, slow = letor.pairs_at_once(lines.bodies), letor.pairs_one_by_one(lines)
         assert fast is not None
         for ours, theirs in zip(fast, slow, strict=True):
             assert ours.dtype == theirs.dtype
@@ -235,11 +235,11 @@ class TestTwins:
     @example([b"1 2:3:4"])
     @example([b"1:1-2 2: 3:1"])
     def test_what_is_refused_one_by_one_is_refused_at_once(self, bodies):
-        lines = svmlight.cut(1, [b"0 qid:1 " + body for body in bodies])
+        lines = letor.cut_lines(1, [b"0 qid:1 " + body for body in bodies])
         try:
-            svmlight.pairs_one_by_one(lines)
-        except svmlight.LineError:
-            assert svmlight.pairs_at_once(lines.bodies) is None
+            letor.pairs_one_by_one(lines)
+        except letor.LineError:
+            assert letor.pairs_at_once(lines.bodies) is None
 
 
 class TestWrite:

@@ -3,6 +3,7 @@
 What is written appears under its name only when it is complete.
 """
 
+import codecs
 import gzip
 import io
 import os
@@ -78,9 +79,14 @@ def batches(path: PathLike) -> Iterator[tuple[int, list[bytes]]]:
 
 
 def in_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the lines of an open file in batches, with the number of the first line of each."""
+    """Yield the lines of an open text file in batches, with the number of the first line of each.
+
+    A byte order mark at the beginning is dropped.
+    """
     first = 1
     while lines := stream.readlines(_BATCH):
+        if first == 1:
+            lines[0] = lines[0].removeprefix(codecs.BOM_UTF8)
         yield first, lines
         first += len(lines)
 

@@ -1,4 +1,4 @@
-"""Readers and writers of ranking data: LETOR files, TREC runs and judgements, tables.
+"""Read and write ranking data: LETOR files, TREC runs and judgements, tables.
 
 >>> from edgewise import io
 >>> io.RankingData.__name__

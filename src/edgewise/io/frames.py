@@ -1,4 +1,4 @@
-"""CSV and Parquet files as data frames, less the columns that are no features."""
+"""CSV and Parquet files as data frames, without the columns that are not features."""
 
 import csv
 import io
@@ -20,10 +20,10 @@ from edgewise.io.ranking import RankingData
 _LIBRARIES: Final = ("pandas", "polars")
 _SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
 _INSTALL: Final = 'pip install "edgewise[frames]"'
-# The most columns that an error lists.
+# Columns that an error lists at most.
 _LISTED: Final = 100
 MISSING: Final = ("", "NA", "NaN", "nan", "NULL", "null")
-"""What stands for a missing value in a CSV file, whichever library reads it."""
+"""Missing values in a CSV file, whichever library reads it."""
 
 
 def read_table(
@@ -33,37 +33,33 @@ def read_table(
     doc: str | None = None,
     library: str | None = None,
 ) -> RankingData:
-    r"""Read a CSV or Parquet file with a header; its columns keep their kinds.
+    r"""Read a CSV or Parquet file with a header; columns keep their types.
 
-    Columns of numbers stay numbers and columns of words stay words, which the estimators take as
-    categorical. In a CSV file, nothing, ``NA``, ``NaN``, ``nan``, ``NULL`` and ``null`` are missing
-    values.
+    Columns of strings are categorical for the estimators. In a CSV file, empty cells, ``NA``,
+    ``NaN``, ``nan``, ``NULL`` and ``null`` are missing values.
 
     Parameters
     ----------
     path : str or path-like
         A file whose name ends in ``.csv``, ``.csv.gz`` or ``.parquet``.
     target, query, doc : str, default=None
-        The columns that hold grades (or classes), queries and names of documents; they are taken
-        out of ``X``.
+        The columns with grades (or classes), query ids and document ids; ``X`` has the others.
     library : {"pandas", "polars"}, default=None
-        What the data frame is to be; with None, the first of these that is installed.
+        The library of the data frame; with None, the first that is installed.
 
     Returns
     -------
     RankingData
-        ``X`` is a data frame. ``y``, ``qid`` and ``docs`` are None where no column was named; ``y``
-        has the kind of its column, ``qid`` and ``docs`` hold text.
+        ``X`` is a data frame. ``y``, ``qid`` and ``docs`` are None unless their columns are named;
+        ``y`` keeps the type of its column, ``qid`` and ``docs`` hold strings.
 
     Raises
     ------
     ValueError
-        If the file cannot be read, lacks a column, has two of the same name, has no rows or no
-        column left for ``X``, or a query or document is missing in a row.
+        If the file is not readable, lacks a column, has two of the same name, has no rows or no
+        column left for ``X``, or a row lacks its query id or document id.
     ImportError
         If neither pandas nor polars is installed, or pandas without pyarrow for Parquet.
-    OSError
-        If the file cannot be opened.
 
     Examples
     --------
@@ -107,21 +103,9 @@ def write_table(path: PathLike, frame: Any) -> None:
     Parameters
     ----------
     path : str or path-like
-        Where to write; the name ends in ``.csv``, ``.csv.gz`` or ``.parquet``. A file that is there
-        is replaced, once the new one is complete.
+        Where to write; the name ends in ``.csv``, ``.csv.gz`` or ``.parquet``.
     frame : data frame
-        A table of pandas, polars or Arrow.
-
-    Raises
-    ------
-    ValueError
-        If the name ends otherwise.
-    TypeError
-        If `frame` is not a data frame.
-    ImportError
-        If a library is missing that Parquet needs.
-    OSError
-        If the file cannot be written; nothing is left behind then.
+        A pandas, polars or Arrow table.
 
     Examples
     --------
@@ -158,7 +142,7 @@ def _kind(path: PathLike) -> str:
 
 
 def frame_library(name: str | None) -> Any:
-    """Import the library that was asked for, or the first that is there."""
+    """Import a library, or the first that is installed."""
     wanted = _LIBRARIES if name is None else (one_of("library", name, _LIBRARIES),)
     for candidate in wanted:
         try:
@@ -182,7 +166,7 @@ def _require_pyarrow() -> None:
 
 
 def _header(path: PathLike) -> list[str]:
-    """Read the names of the columns: the libraries would rename those that come twice."""
+    """Read the column names: the libraries would rename duplicates."""
     with reading(path) as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
         try:
@@ -209,7 +193,7 @@ def _check(path: PathLike, columns: Sequence[str], roles: dict[str, str | None])
 
 
 def _read_csv(path: PathLike, frames: Any, texts: list[str]) -> Any:
-    """Read a CSV file; the columns `texts` stay as they are written, 007 for instance."""
+    """Read a CSV file; the columns `texts` stay strings, such as 007."""
     with reading(path) as stream:
         try:
             if frames.__name__ == "pandas":
@@ -229,10 +213,10 @@ def _read_csv(path: PathLike, frames: Any, texts: list[str]) -> Any:
 def _pandas_csv(stream: BinaryIO, pandas: Any, texts: list[str]) -> Any:
     options: dict[str, Any] = {}
     if tuple(int(part) for part in pandas.__version__.split(".")[:2]) < (3, 1):
-        # Before 3.1 the last digit of a number may be lost without this; since then it is no more.
+        # Before 3.1 the last digit of a number may be lost without this option, which then went.
         options["float_precision"] = "round_trip"
     with warnings.catch_warnings():
-        # Rows with more columns than the header would lose some of them, with a warning.
+        # Rows with more columns than the header would lose cells, with a warning.
         warnings.simplefilter("error", pandas.errors.ParserWarning)
         return pandas.read_csv(
             stream,
@@ -254,7 +238,7 @@ def _read_parquet(path: PathLike, frames: Any) -> Any:
         except Exception as error:
             raise ValueError(f"{path} is not a readable Parquet file: {error}") from error
     if frames.__name__ == "pandas":
-        # An index with a name is a column that was set aside; one without only numbers the rows.
+        # A named index is a column; an unnamed one only numbers the rows.
         frame = frame.reset_index(drop=frame.index.names == [None])
     return frame
 

@@ -1,6 +1,13 @@
-"""Ranking files of LETOR: SVMlight with queries, absent values and names of documents."""
+"""LETOR files: SVMlight with query ids, missing values and document ids.
 
-from collections.abc import Iterable
+Lines are cut into parts, and the numbers of many lines parsed at once; only where that fails are
+they parsed one by one, to say which line is wrong.
+"""
+
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -11,41 +18,50 @@ from scipy import sparse as scipy_sparse
 from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import REAL
 from edgewise.common.files import PathLike, batches, replacing, words
-from edgewise.io import svmlight
-from edgewise.io.lines import LineError
+from edgewise.io.lines import LineError, as_number, as_text, shown
 from edgewise.io.ranking import RankingData
 
 _WRITTEN_AT_ONCE: Final = 1024
+MOST_FEATURES: Final = 2**31 - 1
+"""Largest feature number: sparse matrices have 32-bit column numbers."""
+
+Pairs = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
+"""Number of pairs of each line; features, from 1, and values of all lines."""
+
+_QUERY: Final = b"qid:"
+_DOC: Final = re.compile(rb"docid\s*=\s*(\S+)")
+_ABSENT: Final = b"NULL"
+_COLON, _SPACE = b": "
+_TO_SPACES: Final = bytes.maketrans(b"\t\r\n\v\f", b"     ")
+_APART: Final = bytes.maketrans(b":", b" ")
 
 
 def read_letor(path: PathLike, n_features: int | None = None, sparse: bool = False) -> RankingData:
-    r"""Read a ranking file: SVMlight with ``qid:`` and, in comments, names of documents.
+    r"""Read a LETOR file: SVMlight with query ids and, in comments, document ids.
 
     A line is ``grade qid:query feature:value ... #docid = name``. Features are numbered from 1, in
-    ascending order; one that a line leaves out is 0. The value ``NULL`` becomes NaN. What else a
-    comment holds is passed over, and so are lines without content.
+    ascending order; those that a line leaves out are 0. ``NULL`` becomes NaN. Other comments and
+    empty lines are ignored.
 
     Parameters
     ----------
     path : str or path-like
         A file, plain or gzipped.
     n_features : int, default=None
-        The number of columns; with None, the largest number of a feature in the file.
+        The number of columns; with None, the largest feature number in the file.
     sparse : bool, default=False
-        Whether ``X`` is to be a CSR matrix; zeros are not stored then.
+        Whether to return ``X`` as a CSR matrix, without stored zeros.
 
     Returns
     -------
     RankingData
-        Rows in the order of the file. ``qid`` is None if no line has a query, and ``docs`` if none
-        names a document.
+        Rows in file order. ``qid`` is None if no line has a query id, ``docs`` if none has a
+        document id.
 
     Raises
     ------
     ValueError
-        If the file is not in this format; the message names file, line and what is wrong there.
-    OSError
-        If it cannot be opened.
+        If a line is wrong; the message names file and line.
 
     Examples
     --------
@@ -69,7 +85,7 @@ def parse_letor(
     n_features: int | None = None,
     sparse: bool = False,
 ) -> RankingData:
-    """Read batches of lines, each with the number of its first; `source` names them in errors.
+    """Read batches of lines, each with the number of its first line; errors name `source`.
 
     Examples
     --------
@@ -77,7 +93,7 @@ def parse_letor(
     array([[0., 4.], [0., 0.]])
     """
     if n_features is not None:
-        n_features = integer("n_features", n_features, 1, svmlight.MOST_FEATURES)
+        n_features = integer("n_features", n_features, 1, MOST_FEATURES)
     flag("sparse", sparse)
     blocks: list[Any] = []
     grades: list[NDArray[Any]] = []
@@ -85,19 +101,19 @@ def parse_letor(
     docs: list[NDArray[Any]] = []
     try:
         for first, batch in lines:
-            cut = svmlight.cut(first, batch)
+            cut = cut_lines(first, batch)
             if not cut.numbers:
                 continue
-            grades.append(svmlight.grades(cut))
-            found = svmlight.queries(cut)
+            grades.append(line_grades(cut))
+            found = line_queries(cut)
             if grades[1:] and (found is None) == bool(queries):
                 has, had = ("no", "one") if found is None else ("a", "none")
                 fault = f"it has {has} qid:, though lines before it have {had}"
                 raise LineError(cut.numbers[0], fault)
             if found is not None:
                 queries.append(np.array(found, dtype=np.str_))
-            docs.append(np.array(svmlight.docs(cut), dtype=np.str_))
-            pairs = svmlight.pairs(cut)
+            docs.append(np.array(line_docs(cut), dtype=np.str_))
+            pairs = line_pairs(cut)
             _check_width(cut, pairs, n_features)
             blocks.append(_block(pairs, sparse=sparse))
     except LineError as error:
@@ -125,31 +141,23 @@ def write_letor(
     qid: ArrayLike | None,
     docs: ArrayLike | None = None,
 ) -> None:
-    r"""Write a ranking file that :func:`read_letor` reads back to the same numbers.
+    r"""Write a LETOR file that :func:`read_letor` reads back to the same numbers.
 
-    NaN is written as ``NULL``. Of an array every value is written, of a sparse matrix those that
-    are stored: where its last columns are empty, read it back with `n_features`.
+    NaN is written as ``NULL``. Every value of an array is written, but only the stored values of a
+    sparse matrix: if its last columns are empty, read it back with `n_features`.
 
     Parameters
     ----------
     path : str or path-like
-        Where to write; gzipped if it ends in ``.gz``. A file that is there is replaced, once the
-        new one is complete.
+        Where to write; gzipped if it ends in ``.gz``.
     X : array-like or sparse matrix of shape (n, d)
         The features.
     y : array-like of shape (n,)
         The grades, finite numbers.
     qid : array-like of shape (n,), or None
-        The query of each row, words or whole numbers; None to write none.
+        The query id of each row, words or integers; None writes none.
     docs : array-like of str of shape (n,), default=None
-        Names of the documents, for the comments; no comment for ``""``.
-
-    Raises
-    ------
-    ValueError
-        If the arguments do not fit together; nothing is written then.
-    OSError
-        If the file cannot be written; nothing is left behind then.
+        Document ids for the comments; ``""`` writes no comment.
 
     Examples
     --------
@@ -182,7 +190,203 @@ def write_letor(
                 stream.write(head + body + end)
 
 
-def _check_width(cut: svmlight.Lines, pairs: svmlight.Pairs, n_features: int | None) -> None:
+@dataclass(frozen=True)
+class Lines:
+    """Lines cut into parts, without empty ones.
+
+    Attributes
+    ----------
+    numbers : list of int
+        Line numbers in the file, from 1.
+    grades, bodies, comments : list of bytes
+        The grade, the pairs, and the text after ``#``.
+    queries : list of bytes or None
+        The query id, None for a line without ``qid:``.
+    """
+
+    numbers: list[int]
+    grades: list[bytes]
+    queries: list[bytes | None]
+    bodies: list[bytes]
+    comments: list[bytes]
+
+
+def cut_lines(first: int, batch: Sequence[bytes]) -> Lines:
+    r"""Cut lines into parts; the first is line `first` of the file.
+
+    Examples
+    --------
+    >>> lines = cut_lines(7, [b"\n", b"2 qid:5 1:0.5 3:1 # docid = a\n"])
+    >>> lines.numbers, lines.grades, lines.queries, lines.bodies, lines.comments
+    ([8], [b'2'], [b'5'], [b'1:0.5 3:1'], [b' docid = a\n'])
+    """
+    lines = Lines([], [], [], [], [])
+    for number, line in enumerate(batch, first):
+        content, _, comment = line.partition(b"#")
+        head = content.split(None, 2)
+        if not head:
+            continue
+        if len(head) > 1 and head[1].startswith(_QUERY):
+            lines.queries.append(head[1][len(_QUERY) :])
+            lines.bodies.append(head[2].rstrip() if len(head) > 2 else b"")
+        else:
+            lines.queries.append(None)
+            lines.bodies.append(b" ".join(head[1:]).rstrip())
+        lines.numbers.append(number)
+        lines.grades.append(head[0])
+        lines.comments.append(comment)
+    return lines
+
+
+def line_grades(lines: Lines) -> NDArray[np.float64]:
+    """Return the grades, or raise if one is not finite.
+
+    Examples
+    --------
+    >>> line_grades(cut_lines(1, [b"2 qid:5", b"0.5 qid:5"]))
+    array([2. , 0.5])
+    """
+    found = _numbers(b" ".join(lines.grades), len(lines.grades))
+    if found is not None and np.isfinite(found).all():
+        return found
+    return np.array([_grade(*line) for line in zip(lines.numbers, lines.grades, strict=True)])
+
+
+def line_queries(lines: Lines) -> list[str] | None:
+    """Return the query ids, None if there are none.
+
+    Examples
+    --------
+    >>> line_queries(cut_lines(1, [b"2 qid:5", b"0 qid:6"])), line_queries(cut_lines(1, [b"2 1:3"]))
+    (['5', '6'], None)
+    """
+    given = [query is not None for query in lines.queries]
+    if not any(given):
+        return None
+    if not all(given):
+        number = lines.numbers[given.index(False)]
+        raise LineError(number, "it has no qid:, though other lines have one")
+    return [
+        as_text(number, "the query", query or b"")
+        for number, query in zip(lines.numbers, lines.queries, strict=True)
+    ]
+
+
+def line_docs(lines: Lines) -> list[str]:
+    """Return the document ids in the comments, ``""`` where there is none.
+
+    Examples
+    --------
+    >>> line_docs(cut_lines(1, [b"2 qid:5 #docid = GX1 inc = 1", b"0 qid:5"]))
+    ['GX1', '']
+    """
+    found = []
+    for number, comment in zip(lines.numbers, lines.comments, strict=True):
+        match = _DOC.search(comment) if comment else None
+        found.append(as_text(number, "the docid", match[1]) if match else "")
+    return found
+
+
+def line_pairs(lines: Lines) -> Pairs:
+    """Return the features and values of all lines.
+
+    Examples
+    --------
+    >>> line_pairs(cut_lines(1, [b"2 qid:5 1:0.5 3:NULL", b"0 qid:5"]))
+    (array([2, 0]), array([1, 3], dtype=int32), array([0.5, nan]))
+    """
+    found = pairs_at_once(lines.bodies)
+    return pairs_one_by_one(lines) if found is None else found
+
+
+def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
+    """Return the features and values of all lines, None if any line is wrong."""
+    counts = np.array([body.count(b":") for body in bodies], dtype=np.int64)
+    n_pairs = int(counts.sum())
+    text = b" ".join(bodies).translate(_TO_SPACES)
+    if b"  " in text or text[:1] == b" " or text[-1:] == b" ":
+        text = b" ".join(text.split())
+    if n_pairs == 0:
+        return None if text else (counts, np.empty(0, np.int32), np.empty(0, REAL))
+    # Without empty words, alternating colons and spaces mean pairs.
+    if b": " in text or b" :" in text or text[:1] == b":" or text[-1:] == b":":
+        return None
+    codes = np.frombuffer(text, dtype=np.uint8)
+    marks = codes[(codes == _COLON) | (codes == _SPACE)]
+    if (
+        len(marks) != 2 * n_pairs - 1
+        or (marks[::2] != _COLON).any()
+        or (marks[1::2] != _SPACE).any()
+    ):
+        return None
+    numbers = _numbers(text.replace(b":" + _ABSENT, b":nan").translate(_APART), 2 * n_pairs)
+    if numbers is None:
+        return None
+    features, values = numbers[::2], numbers[1::2]
+    # Comparisons with NaN are false.
+    if not ((features >= 1) & (features <= MOST_FEATURES) & (features == np.floor(features))).all():
+        return None
+    ascending = features[1:] > features[:-1]
+    ends = np.cumsum(counts)[:-1]
+    ascending[ends[(ends > 0) & (ends < n_pairs)] - 1] = True
+    if not ascending.all():
+        return None
+    return counts, features.astype(np.int32), np.ascontiguousarray(values)
+
+
+def pairs_one_by_one(lines: Lines) -> Pairs:
+    """Return the same line by line, or raise for the first line that is wrong."""
+    counts: list[int] = []
+    features: list[int] = []
+    values: list[float] = []
+    for number, body in zip(lines.numbers, lines.bodies, strict=True):
+        before = len(features)
+        for feature, value in _pairs_of(number, body):
+            features.append(feature)
+            values.append(value)
+        counts.append(len(features) - before)
+    return np.array(counts, np.int64), np.array(features, np.int32), np.array(values, REAL)
+
+
+def _pairs_of(number: int, body: bytes) -> Iterator[tuple[int, float]]:
+    last = 0
+    for word in body.split():
+        name, _, content = word.partition(b":")
+        if not name or not content or b":" in content:
+            raise LineError(number, f"{shown(word)} is not feature:value")
+        feature = as_number(number, "feature", name)
+        if not (1 <= feature <= MOST_FEATURES and feature.is_integer()):
+            raise LineError(
+                number, f"feature {shown(name)} is not an integer from 1 to {MOST_FEATURES}"
+            )
+        if feature <= last:
+            raise LineError(number, f"feature {int(feature)} comes after feature {last}")
+        last = int(feature)
+        absent = content == _ABSENT
+        yield last, np.nan if absent else as_number(number, f"value of feature {last}", content)
+
+
+def _grade(number: int, word: bytes) -> float:
+    grade = as_number(number, "grade", word)
+    if not np.isfinite(grade):
+        raise LineError(number, f"grade {shown(word)} is not finite")
+    return grade
+
+
+def _numbers(text: bytes, n: int) -> NDArray[np.float64] | None:
+    """Return the `n` numbers of a text, None if there are not that many."""
+    with warnings.catch_warnings():
+        # NumPy warns where it stops at a word that is not a number, and will raise one day.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            # One more number at the end is missed if the last word is only partly a number.
+            found = np.fromstring(text + b" 0", dtype=REAL, sep=" ")
+        except ValueError:
+            return None
+    return found[:-1] if len(found) == n + 1 else None
+
+
+def _check_width(cut: Lines, pairs: Pairs, n_features: int | None) -> None:
     counts, features, _ = pairs
     if n_features is None or not len(features) or features.max() <= n_features:
         return
@@ -191,12 +395,12 @@ def _check_width(cut: svmlight.Lines, pairs: svmlight.Pairs, n_features: int | N
     raise LineError(cut.numbers[line], f"feature {features[wide]} is past n_features={n_features}")
 
 
-def _block(pairs: svmlight.Pairs, *, sparse: bool) -> Any:
-    """Return the lines of a batch as rows: of an array if each names every feature, else sparse."""
+def _block(pairs: Pairs, *, sparse: bool) -> Any:
+    """Return a batch as an array if every line has every feature, as a sparse matrix otherwise."""
     counts, features, values = pairs
     width = int(features.max()) if len(features) else 0
     if not sparse and (counts == width).all():
-        # Ascending numbers from 1 to the width, as many as the width: each line has them all.
+        # Ascending and as many as the largest: every line has all features.
         return values.reshape(len(counts), width)
     rows = np.repeat(np.arange(len(counts)), counts)
     if sparse:
@@ -207,7 +411,7 @@ def _block(pairs: svmlight.Pairs, *, sparse: bool) -> Any:
 
 
 def _dense(blocks: list[Any], width: int) -> NDArray[np.float64]:
-    """Put blocks into one array, and let go of each as soon as it is there."""
+    """Copy blocks into one array, and free each of them."""
     n_rows = sum(block.shape[0] for block in blocks)
     try:
         X = np.zeros((n_rows, width), dtype=REAL)
@@ -237,7 +441,7 @@ def _csr(blocks: list[Any], width: int) -> Any:
 
 def _features(X: Any) -> Any:
     try:
-        # A copy, as the entries of a matrix may have to be put in order.
+        # A copy: entries may have to be sorted.
         values: Any = X.tocsr().astype(REAL) if scipy_sparse.issparse(X) else np.asarray(X, REAL)
     except (TypeError, ValueError) as error:
         raise ValueError(f"X must hold numbers: {error}") from error
@@ -261,7 +465,7 @@ def _grades(y: ArrayLike, n_rows: int) -> list[float]:
 
 
 def _bodies(rows: Any) -> list[bytes]:
-    """Return what stands between head and comment of each row."""
+    """Return the features and values of each row as text."""
     if scipy_sparse.issparse(rows):
         features = (rows.indices + 1).tolist()
         pairs = list(map(_pair, features, rows.data.tolist()))

@@ -1,4 +1,4 @@
-"""Words of a line, and errors that say which line of a file is wrong and why."""
+"""Words of a line as text and numbers, and errors with line numbers."""
 
 import re
 from typing import Final
@@ -11,7 +11,7 @@ _SHOWN: Final = 40
 
 
 class LineError(ValueError):
-    """A line is not in its format.
+    """A line that is wrong.
 
     Examples
     --------
@@ -26,7 +26,7 @@ class LineError(ValueError):
 
 
 def as_text(number: int, what: str, word: bytes) -> str:
-    """Return a word of line `number` as text; `what` says in an error what it stands for.
+    """Return a word of line `number` as text; errors call it `what`.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def as_text(number: int, what: str, word: bytes) -> str:
         text = word.decode("utf-8")
     except UnicodeDecodeError:
         text = ""
-    # White space of other alphabets would cut the word in two when it is written again.
+    # Other Unicode white space would split the word when it is written again.
     if text.split() != [text] or "\0" in text:
         raise LineError(number, f"{what} {shown(word)} is not a word of UTF-8 text")
     return text
@@ -65,12 +65,12 @@ def as_integer(number: int, what: str, word: bytes) -> int:
     12
     """
     if not _INTEGER.fullmatch(word):
-        raise LineError(number, f"{what} {shown(word)} is not a whole number")
+        raise LineError(number, f"{what} {shown(word)} is not an integer")
     return int(word)
 
 
 def shown(word: bytes) -> str:
-    r"""Return a word as an error shows it, whatever it is.
+    r"""Return a word for an error message, whatever its bytes.
 
     Examples
     --------

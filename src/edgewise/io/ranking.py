@@ -1,4 +1,4 @@
-"""Rows with grades, grouped by query: what the readers of ranking data give."""
+"""Judged documents grouped by query, as the readers of ranking data return them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,24 +11,18 @@ from scipy import sparse
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankingData:
-    """Documents with their features and grades, and the query that each was judged for.
+    """Documents with features, grades and query ids.
 
     Parameters
     ----------
     X : ndarray, scipy.sparse.csr_matrix or data frame of shape (n, d)
-        One row per document. Where it is an array, NaN stands for a value that is absent.
+        One row per document; NaN is a missing value.
     y : ndarray of shape (n,), or None
-        Grades; a larger one is better. None where the rows are not judged.
+        Grades, larger is better; None if the documents are not judged.
     qid : ndarray of str of shape (n,), or None
-        The query of each row, as its file writes it: ``"10"`` and ``"010"`` are two queries. None
-        where the file has none.
+        Query ids as written in the file: ``"10"`` and ``"010"`` are two queries.
     docs : ndarray of str of shape (n,), or None
-        The names of the documents, where they are known; ``""`` for a row without one.
-
-    Raises
-    ------
-    ValueError
-        If the parts have different numbers of rows.
+        Document ids, ``""`` for a row without one.
 
     Examples
     --------
@@ -65,7 +59,7 @@ class RankingData:
 
     @property
     def queries(self) -> NDArray[Any]:
-        """The queries, each once, in the order in which they first come.
+        """The different query ids, in the order of their first rows.
 
         Examples
         --------
@@ -80,7 +74,7 @@ class RankingData:
 
     @property
     def n_queries(self) -> int:
-        """The number of queries; 0 where `qid` is None."""
+        """The number of queries, 0 if `qid` is None."""
         return len(self.queries)
 
     def take(self, rows: ArrayLike | slice) -> "RankingData":
@@ -89,7 +83,7 @@ class RankingData:
         Parameters
         ----------
         rows : array of int or bool, or slice
-            Which rows, in the order they are to have.
+            Which rows, in which order.
 
         Examples
         --------
@@ -108,18 +102,13 @@ class RankingData:
 
     @classmethod
     def concatenate(cls, parts: "Sequence[RankingData]") -> "RankingData":
-        """Return the rows of all parts, one part after the other.
+        """Return the rows of all parts, in order.
 
         Parameters
         ----------
         parts : sequence of RankingData
-            At least one, all with the same columns; either all or none with grades, with queries
-            and with names of documents.
-
-        Raises
-        ------
-        ValueError
-            If there is no part, or the parts do not fit together.
+            At least one, with the same columns; all or none have grades, query ids and
+            document ids.
 
         Examples
         --------

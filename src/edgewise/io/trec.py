@@ -1,4 +1,4 @@
-"""Files of the TREC conferences: runs, which are ranked lists, and qrels, which are judgements."""
+"""TREC files: runs, which are ranked lists, and qrels, which are relevance judgements."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import one_of
+from edgewise.common.checks import numbers, one_of
 from edgewise.common.dtypes import REAL
 from edgewise.common.files import PathLike, batches, replacing, words
 from edgewise.io.lines import LineError, as_integer, as_number, as_text, shown
@@ -19,16 +19,16 @@ _ORDERS: Final = ("score", "rank")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """The ranked lists of a system, one row per document and query, in the order of the file.
+    """The ranked lists of a system: one row per query and document, in file order.
 
     Attributes
     ----------
     queries, docs : ndarray of str
-        The query and the document of each row.
+        The query id and document id of each row.
     ranks : ndarray of int
-        The ranks that the file states.
+        The ranks in the file.
     scores : ndarray of float
-        The scores; a larger one is better.
+        The scores; larger is better.
     tags : ndarray of str
         The name of the system.
 
@@ -57,19 +57,14 @@ class Run:
         return f"Run({len(self)} rows, {len(np.unique(self.queries))} queries)"
 
     def positions(self, order: str = "score") -> NDArray[np.int64]:
-        """Return the place of each row in the list of its query, from 1.
+        """Return the position of each row in the list of its query, from 1.
 
         Parameters
         ----------
         order : {"score", "rank"}, default="score"
-            With ``"score"`` the rows of a query are sorted as ``trec_eval`` does: the larger score
-            first and, of equal scores, the document whose name comes later in the alphabet. With
-            ``"rank"`` they are sorted by the ranks of the file and, of equal ranks, as they come.
-
-        Raises
-        ------
-        ValueError
-            If `order` is neither.
+            With ``"score"``, rows are sorted as trec_eval sorts them: larger scores first and,
+            among equal scores, larger document ids first. With ``"rank"``, they are sorted by the
+            ranks in the file, equal ranks in file order.
         """
         one_of("order", order, _ORDERS)
         if order == "rank":
@@ -79,14 +74,14 @@ class Run:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Qrels:
-    """Judgements, one row per document and query, in the order of the file.
+    """Relevance judgements: one row per query and document, in file order.
 
     Attributes
     ----------
     queries, docs : ndarray of str
-        The query and the document of each row.
+        The query id and document id of each row.
     grades : ndarray of int
-        The grades of relevance; a larger one is better, one below 0 means not judged.
+        The relevance grades; larger is better, below 0 means not judged.
 
     Examples
     --------
@@ -108,9 +103,9 @@ class Qrels:
 
 
 def read_run(path: PathLike) -> Run:
-    r"""Read a run: lines of ``query Q0 document rank score tag``, with white space between.
+    r"""Read a run: lines of ``query Q0 document rank score tag``.
 
-    Lines without content, and those that begin with ``#``, are passed over.
+    Empty lines and lines that start with ``#`` are ignored.
 
     Parameters
     ----------
@@ -125,10 +120,7 @@ def read_run(path: PathLike) -> Run:
     Raises
     ------
     ValueError
-        If a line is not in this format, has no number as its score, or has a document that its
-        query already has; the message names file, line and what is wrong there.
-    OSError
-        If the file cannot be opened.
+        If a line is wrong, or a query has a document twice; the message names file and line.
 
     Examples
     --------
@@ -170,30 +162,20 @@ def write_run(
     scores: ArrayLike,
     tag: str = "edgewise",
 ) -> None:
-    r"""Write a run: query by query, in the order in which they first come, best document first.
+    r"""Write a run: queries in the order of their first rows, best documents first.
 
-    Ranks start at 1 and are those of ``trec_eval``: of equal scores, the document whose name comes
-    later in the alphabet is first.
+    Ranks start at 1 and are trec_eval's: among equal scores, larger document ids come first.
 
     Parameters
     ----------
     path : str or path-like
-        Where to write; gzipped if it ends in ``.gz``. A file that is there is replaced, once the
-        new one is complete.
+        Where to write; gzipped if it ends in ``.gz``.
     qid, docs : array-like of shape (n,)
-        The query and the document of each row: words or whole numbers.
+        The query id and document id of each row: words or integers.
     scores : array-like of shape (n,)
-        A larger one is better.
+        Larger is better.
     tag : str, default="edgewise"
         The name of the system.
-
-    Raises
-    ------
-    ValueError
-        If the arguments do not fit together, a score is NaN, or a query has a document twice;
-        nothing is written then.
-    OSError
-        If the file cannot be written; nothing is left behind then.
 
     Examples
     --------
@@ -217,9 +199,9 @@ def write_run(
 
 
 def read_qrels(path: PathLike) -> Qrels:
-    r"""Read judgements: lines of ``query 0 document grade``, with white space between.
+    r"""Read judgements: lines of ``query 0 document grade``.
 
-    Lines without content, and those that begin with ``#``, are passed over.
+    Empty lines and lines that start with ``#`` are ignored.
 
     Parameters
     ----------
@@ -234,10 +216,7 @@ def read_qrels(path: PathLike) -> Qrels:
     Raises
     ------
     ValueError
-        If a line is not in this format, or has a document that its query already has; the message
-        names file, line and what is wrong there.
-    OSError
-        If the file cannot be opened.
+        If a line is wrong, or a query has a document twice; the message names file and line.
 
     Examples
     --------
@@ -271,20 +250,11 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
     Parameters
     ----------
     path : str or path-like
-        Where to write; gzipped if it ends in ``.gz``. A file that is there is replaced, once the
-        new one is complete.
+        Where to write; gzipped if it ends in ``.gz``.
     qid, docs : array-like of shape (n,)
-        The query and the document of each row: words or whole numbers.
+        The query id and document id of each row: words or integers.
     grades : array-like of shape (n,)
-        Whole numbers; a larger one is better.
-
-    Raises
-    ------
-    ValueError
-        If the arguments do not fit together, a grade is not whole, or a query has a document
-        twice; nothing is written then.
-    OSError
-        If the file cannot be written; nothing is left behind then.
+        Integers; larger is better.
 
     Examples
     --------
@@ -297,7 +267,7 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
     """
     values = _numbers("grades", grades)
     if not (np.isfinite(values).all() and (values % 1 == 0).all()):
-        raise ValueError("grades must be whole numbers")
+        raise ValueError("grades must be integers")
     queries, names = check_run(qid, docs, len(values))
     with replacing(path) as stream:
         for query, doc, grade in zip(
@@ -329,17 +299,12 @@ def _rows(
 
 
 def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        numbers = np.asarray(values, dtype=REAL)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers: {error}") from error
-    if numbers.ndim != 1 or not len(numbers):
-        raise ValueError(f"{name} must have one number per row, got shape {numbers.shape}")
-    if np.isnan(numbers).any():
-        raise ValueError(
-            f"{name} must not be NaN, got one in row {int(np.isnan(numbers).argmax())}"
-        )
-    return numbers
+    found = numbers(name, values)
+    if not len(found):
+        raise ValueError(f"{name} must not be empty")
+    if np.isnan(found).any():
+        raise ValueError(f"{name} must not be NaN, got one in row {int(np.isnan(found).argmax())}")
+    return found
 
 
 def check_run(
@@ -369,12 +334,12 @@ def check_run(
 
 
 def _codes(values: NDArray[np.str_]) -> NDArray[np.int64]:
-    """Return the place of each value in the alphabet."""
+    """Return the index of each value among the sorted ones."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
 def _places(queries: NDArray[np.str_], *keys: NDArray) -> NDArray[np.int64]:
-    """Return the place, from 1, of each row among those of its query; the last key counts most."""
+    """Return the position of each row within its query, from 1; the last key counts most."""
     codes = _codes(queries)
     order = np.lexsort((*keys, codes))
     starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])
