@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import edgewise
+import edgewise.boosting.loop
 from edgewise.cli import demo
 
 
@@ -72,13 +73,13 @@ def test_works_without_matplotlib_and_says_so(tmp_path, monkeypatch):
 
 
 def test_an_interrupt_during_training_ends_the_demo(tmp_path, monkeypatch):
-    def interrupted(self, X, y, eval_set):
-        self.stop_reason_ = "interrupted"
-        return self
+    def interrupted(*_):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo.AdaBoostMH, "fit", interrupted)
+    monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
     with pytest.raises(KeyboardInterrupt):
         demo.run(tmp_path, stream=io.StringIO())
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_saved_model_that_predicts_otherwise_is_an_error(tmp_path, monkeypatch):

@@ -98,9 +98,8 @@ def _recommender_facts(model: "Recommender") -> Facts:
             facts.append((f"{side} features", _listed(names)))
     parameters = model.get_params(deep=False).items()
     facts += [("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters))]
-    for name in model.shapes:
-        array = getattr(model, name)
-        if array is not None:
+    for name, array in vars(model).items():
+        if name.endswith("_") and not name.startswith("known_") and getattr(array, "shape", ()):
             facts.append((name, " x ".join(f"{size:,}" for size in array.shape)))
     return facts
 
