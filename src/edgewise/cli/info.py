@@ -4,12 +4,12 @@ import math
 from typing import TYPE_CHECKING
 
 import click
+import numpy as np
 
 from edgewise.cli.common import FILE, argument, command, load_model, print_facts, print_rules
 from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from edgewise.estimators import AdaBoostMH, RankBoost, RankFusion
@@ -98,9 +98,9 @@ def _recommender_facts(model: "Recommender") -> Facts:
             facts.append((f"{side} features", _listed(names)))
     parameters = model.get_params(deep=False).items()
     facts += [("parameters", ", ".join(f"{name}={value!r}" for name, value in parameters))]
-    for name, array in vars(model).items():
-        if name.endswith("_") and not name.startswith("known_") and getattr(array, "shape", ()):
-            facts.append((name, " x ".join(f"{size:,}" for size in array.shape)))
+    for name, value in vars(model).items():
+        if name.endswith("_") and not name.startswith("known_") and isinstance(value, np.ndarray):
+            facts.append((name, " x ".join(f"{size:,}" for size in value.shape)))
     return facts
 
 
