@@ -8,7 +8,7 @@ import pytest
 
 from edgewise import AdaBoostMH, History, ProgressBar
 from edgewise.boosting import RANKING
-from edgewise.boosting.progress import duration
+from edgewise.common.progress import duration
 
 
 class Clock:
@@ -104,7 +104,7 @@ def test_many_rounds_a_second_have_no_digits_after_the_point():
 
 def test_a_line_is_never_wider_than_the_terminal(monkeypatch):
     size = os.terminal_size((60, 20))
-    monkeypatch.setattr("edgewise.boosting.progress.shutil.get_terminal_size", lambda: size)
+    monkeypatch.setattr("edgewise.common.progress.shutil.get_terminal_size", lambda: size)
     recorded = {"train_error": 0.25, "roc_auc": 0.8, "balanced_accuracy": 0.7, "validation": 0.1}
     narrow = shown(Clock(100, **recorded), [(100, 200.0)], Terminal())
     assert all(len(line) < 60 for line in narrow)

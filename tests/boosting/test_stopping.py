@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH, Callback, EarlyStopping, ProgressBar, TimeLimit
+from edgewise.boosting import BestRound
 
 
 @pytest.fixture
@@ -298,3 +299,15 @@ def test_ctrl_c_in_a_process_of_its_own():
     assert process.returncode == 0, err
     assert out == "interrupted True True\n200\n"
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("patience", [None, 1, 3])
+@pytest.mark.parametrize("larger_is_better", [False, True])
+def test_the_best_round_of_a_series(patience, larger_is_better):
+    values = np.random.default_rng(0).integers(0, 5, 30).astype(float)
+    watch = BestRound(patience, larger_is_better)
+    for n, value in enumerate(values, start=1):
+        stops = watch.update(value)
+        seen = -values[:n] if larger_is_better else values[:n]
+        assert watch.best == 1 + int(np.argmin(seen))
+        assert stops == (patience is not None and n - watch.best >= patience)

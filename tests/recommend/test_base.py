@@ -168,13 +168,17 @@ class TestProgress:
         lines = err.splitlines()
         assert out == ""
         assert len(lines) == 10
-        assert "40/40 epochs" in lines[-1]
+        assert "40/40  " in lines[-1]
+        assert "epochs/s" in lines[-1]
+        assert " left" in lines[0]
         assert "loss 0.5" in lines[-1]
 
     def test_steps_without_a_loss(self, capfd):
         with progress(True, 1, "users") as step:
             step()
-        assert "1/1 users" in capfd.readouterr().err
+        line = capfd.readouterr().err
+        assert "1/1  " in line
+        assert "users/s" in line
 
     def test_an_error_goes_through(self):
         def work():

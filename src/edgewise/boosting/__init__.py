@@ -1,10 +1,12 @@
-"""The boosting loop, its history and what can watch it."""
+"""The boosting loop, its history and its callbacks."""
 
 from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import (
+    BestRound,
     Callback,
     Checkpoint,
     EarlyStopping,
+    ProgressBar,
     Run,
     TimeLimit,
     check_callbacks,
@@ -12,11 +14,11 @@ from edgewise.boosting.callbacks import (
 from edgewise.boosting.history import CLASSIFYING, RANKING, History
 from edgewise.boosting.loop import Task, TermList, boost
 from edgewise.boosting.monitor import Metric, Monitor
-from edgewise.boosting.progress import ProgressBar
 
 __all__ = [
     "CLASSIFYING",
     "RANKING",
+    "BestRound",
     "Callback",
     "Checkpoint",
     "EarlyStopping",

@@ -1,16 +1,26 @@
-"""What can watch a training run, and stop it."""
+"""Callbacks: objects that watch a training run, and can stop it."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TextIO
 
 from edgewise.boosting.history import History
 from edgewise.common.checks import integer, positive
+from edgewise.common.progress import ProgressLine
+
+# What a progress bar shows of a round, where it was recorded.
+_SHOWN = {
+    "ranking_loss": "misordered {:.4f}",
+    "train_error": "error {:.4f}",
+    "bound": "bound {:.3g}",
+    "validation": "validation {:.4f}",
+    "roc_auc": "AUC {:.4f}",
+    "balanced_accuracy": "balanced accuracy {:.4f}",
+}
 
 
 @dataclass
@@ -20,16 +30,16 @@ class Run:
     Attributes
     ----------
     n_rounds : int
-        How many rounds were asked for.
+        The number of rounds to train.
     history : History
-        All rounds so far, those of an earlier fit included.
+        All rounds so far, including the rounds of an earlier fit.
     save : callable
-        ``save(path)`` writes the model of the rounds so far; of those that are kept, once training
-        has ended.
+        ``save(path)`` writes the model of the rounds so far; once training has ended, the model
+        that `fit` returns.
     validates : bool
         Whether there are validation rows.
     larger_is_better : bool
-        Which way the validation metric goes.
+        The direction of the validation metric.
     stop_reason : str
         Why training ended: "n_rounds", "no edge", "fitted" (no loss is left), "early stopping",
         "time limit", "interrupted", or what a callback returned.
@@ -38,7 +48,7 @@ class Run:
     finished : bool
         Whether training has ended.
     started : float
-        When it began, on the clock of ``time.perf_counter``.
+        The beginning of `fit`, on the clock of ``time.perf_counter``.
     """
 
     n_rounds: int
@@ -58,7 +68,7 @@ class Run:
 
 
 class Callback:
-    """Watches a training run. Override what you need.
+    """Watches a training run; override the methods you need.
 
     Examples
     --------
@@ -72,22 +82,60 @@ class Callback:
     """
 
     def on_start(self, run: Run) -> None:
-        """Before the first round."""
+        """Run before the first round."""
 
     def on_round(self, run: Run) -> str | None:
-        """After every round; a returned reason ends the training."""
+        """Run after every round; return a reason to end the training."""
 
     def on_end(self, run: Run) -> None:
-        """After the last round, whatever ended the training."""
+        """Run after the last round, whatever ended the training."""
+
+
+class BestRound:
+    """The best of a series of values, and when to stop waiting for a better one.
+
+    Parameters
+    ----------
+    patience : int or None
+        The rounds without improvement after which to stop; None never stops.
+    larger_is_better : bool, default False
+        The direction of the values.
+
+    Attributes
+    ----------
+    n_rounds, best : int
+        The number of values so far, and the round of the best one, from 1; 0 for none.
+
+    Examples
+    --------
+    >>> watch = BestRound(patience=2)
+    >>> [watch.update(error) for error in (0.5, 0.3, 0.4, 0.3)], watch.best
+    ([False, False, False, True], 2)
+    """
+
+    def __init__(self, patience: int | None, larger_is_better: bool = False) -> None:
+        self.patience, self.larger_is_better = patience, larger_is_better
+        self.n_rounds = self.best = 0
+        self._least = math.inf
+
+    def update(self, value: float) -> bool:
+        """Note the value of the next round; return whether to stop."""
+        self.n_rounds += 1
+        loss = -value if self.larger_is_better else value
+        if loss < self._least:
+            self._least, self.best = loss, self.n_rounds
+        return self.patience is not None and self.n_rounds - self.best >= self.patience
 
 
 class EarlyStopping(Callback):
-    """Stop when the validation metric has not improved for `rounds` rounds.
+    """Stop after `rounds` rounds without improvement of the validation metric.
+
+    The model keeps the rounds up to the best one.
 
     Parameters
     ----------
     rounds : int
-        How many rounds without improvement to bear.
+        The number of rounds to wait for an improvement.
 
     Examples
     --------
@@ -105,31 +153,28 @@ class EarlyStopping(Callback):
         """Begin with the best of the rounds there are already."""
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
-        self._best = np.inf
-        for place, value in enumerate(run.history["validation"].tolist()):
-            self._note(run, place + 1, value)
+        self._watch = BestRound(self.rounds, run.larger_is_better)
+        for value in run.history["validation"].tolist():
+            self._note(run, value)
 
     def on_round(self, run: Run) -> str | None:
         """Note the round's metric."""
-        self._note(run, run.history.n_rounds, run.history.last("validation"))
-        if run.history.n_rounds - (run.best_round or 0) >= self.rounds:
-            return "early stopping"
-        return None
+        return "early stopping" if self._note(run, run.history.last("validation")) else None
 
-    def _note(self, run: Run, n_rounds: int, value: float) -> None:
-        loss = -value if run.larger_is_better else value
-        if loss < self._best:
-            self._best = loss
-            run.best_round = n_rounds
+    def _note(self, run: Run, value: float) -> bool:
+        stops = self._watch.update(value)
+        if self._watch.best == self._watch.n_rounds:
+            run.best_round = self._watch.best
+        return stops
 
 
 class TimeLimit(Callback):
-    """Stop after the round in which the time ran out.
+    """Stop after the round in which the time runs out.
 
     Parameters
     ----------
     seconds : float
-        The limit, from the beginning of ``fit``.
+        The limit, from the beginning of `fit`.
 
     Examples
     --------
@@ -143,21 +188,21 @@ class TimeLimit(Callback):
         self.seconds = positive("seconds", seconds)
 
     def on_round(self, run: Run) -> str | None:
-        """Look at the clock."""
+        """Check the clock."""
         return "time limit" if run.seconds >= self.seconds else None
 
 
 class Checkpoint(Callback):
-    """Save the model every few rounds and at the end, so that a long run can be taken up again.
+    """Save the model every few rounds and at the end, so that a long run can be resumed.
 
-    A saved model goes on with ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``.
+    To resume: ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``.
 
     Parameters
     ----------
     path : str or path-like
-        Where to save; each save replaces the last.
+        The file; each save replaces the last.
     every : int, default 100
-        How many rounds between saves.
+        The number of rounds between saves.
 
     Examples
     --------
@@ -180,18 +225,65 @@ class Checkpoint(Callback):
             raise FileNotFoundError(f"path: the folder of {str(self.path)!r} does not exist")
 
     def on_round(self, run: Run) -> str | None:
-        """Save if it is time."""
+        """Save every `every` rounds."""
         if run.history.n_rounds % self.every == 0:
             run.save(self.path)
         return None
 
     def on_end(self, run: Run) -> None:
-        """Save the model as training leaves it."""
+        """Save the model that `fit` returns."""
         run.save(self.path)
 
 
+class ProgressBar(Callback):
+    """Show rounds, speed, time left, training error and its bound.
+
+    For two classes, ROC AUC and balanced accuracy too: of the validation rows where there are any,
+    else of the training rows.
+
+    Parameters
+    ----------
+    stream : text stream or None
+        Where to write; None is standard error. A terminal shows one line that is kept up to date;
+        other streams get a line every tenth of the way.
+
+    Examples
+    --------
+    >>> import io
+    >>> from edgewise import AdaBoostMH, ProgressBar
+    >>> shown = io.StringIO()
+    >>> model = AdaBoostMH(n_rounds=10, callbacks=[ProgressBar(shown)])
+    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    >>> shown.getvalue().split("  ")[0]
+    '[##......................] 1/10'
+    """
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream
+
+    def on_start(self, run: Run) -> None:
+        """Begin the line, once data are read and earlier rounds replayed."""
+        done = run.history.n_rounds
+        self._line = ProgressLine(run.n_rounds, "rounds", done, run.seconds, self.stream)
+
+    def on_round(self, run: Run) -> str | None:
+        """Redraw if it is time."""
+        self._line.update(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
+        return None
+
+    def on_end(self, run: Run) -> None:
+        """Leave the last state on the screen."""
+        self._line.close(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
+
+
+def _notes(history: History) -> list[str]:
+    """Return the losses and metrics of the last round, in words."""
+    last = {name: history.last(name) for name in _SHOWN if name in history.fields}
+    return [_SHOWN[name].format(value) for name, value in last.items() if not math.isnan(value)]
+
+
 def check_callbacks(callbacks: Any) -> Sequence[Callback]:
-    """Return the callbacks as a list, or raise if one of them is none."""
+    """Return the callbacks as a list, or raise if one is not a Callback."""
     if callbacks is None:
         return []
     listed = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
