@@ -42,6 +42,7 @@ def test_readme_opens_with_the_two_commands():
     [
         "README.md",
         "CONTRIBUTING.md",
+        "examples/README.md",
         *(
             f"docs/{n}.md"
             for n in (
@@ -60,11 +61,20 @@ def test_readme_opens_with_the_two_commands():
 )
 def test_links_and_paths_named_in_documents_exist(name):
     text = (ROOT / name).read_text()
-    for target in re.findall(r"\]\((?!http)([^)#]+)\)", text):
-        assert (ROOT / name).parent.joinpath(target).exists(), target
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)(?:#([^)]+))?\)", text):
+        page = (ROOT / name).parent / target if target else ROOT / name
+        assert page.exists(), target
+        assert not anchor or anchor in anchors(page), f"{target}#{anchor}"
     for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./]+)`", text):
         if "NAME" not in path:
             assert (ROOT / path).exists(), path
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("name", ["learners", "searching", "ranking", "recommending", "theory"])
