@@ -1,7 +1,7 @@
 """Compare the untrained fusion methods with ranx: agreement and CPU time.
 
 Run with `python benchmarks/fusion.py`. It needs ranx (`pip install ranx`) and the data set
-mq2008_agg, and skips without them. It takes some minutes, mostly for ranx to compile and fuse.
+mq2008-agg, and skips without them. It takes some minutes, mostly for ranx to compile and fuse.
 
 ranx numbers the documents of a list 1, 2, 3, ..., so gaps in the positions are closed first. For
 methods that take any scores, the score is 1,000 minus the position. Kantor's rules on the given
@@ -165,7 +165,7 @@ def main() -> None:
         print("skipped: ranx is not installed (pip install ranx)")
         return
     try:
-        data = datasets.load_mq2008_agg(download=False)
+        data = datasets.load("mq2008-agg", download=False)
     except FileNotFoundError as error:
         print(f"skipped: {error}")
         return

@@ -201,7 +201,7 @@ def fits(part: Any, rounds: int) -> dict[str, Callable[[], Any]]:
 def speed(quick: bool) -> None:
     rounds, repeats = (30, 1) if quick else (FIT_ROUNDS, REPEATS)
     try:
-        part = datasets.load_mq2008(download=False).fold(1).train
+        part = datasets.load("mq2008", download=False).fold(1).train
     except datasets.DatasetNotFoundError:
         print("speed skipped: mq2008 is not in $EDGEWISE_DATA or the cache")
         return

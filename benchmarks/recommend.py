@@ -201,7 +201,7 @@ def rows_of(options: argparse.Namespace, fold: Any) -> Iterator[tuple[str, tuple
 
 def table(options: argparse.Namespace) -> None:
     try:
-        data = datasets.load_ml_100k(download=False)
+        data = datasets.load("ml-100k", download=False)
     except datasets.DatasetNotFoundError:
         print("table skipped: ml-100k is not in $EDGEWISE_DATA or the cache")
         return
@@ -247,7 +247,7 @@ def point(title: str, path: str) -> dict[str, float]:
 
 def growth(options: argparse.Namespace) -> None:
     try:
-        ratings = datasets.load_ml_1m(download=False).ratings
+        ratings = datasets.load("ml-1m", download=False).ratings
     except datasets.DatasetNotFoundError:
         print("growth skipped: ml-1m is not in $EDGEWISE_DATA or the cache")
         return

@@ -44,7 +44,7 @@ from _curves import (
     seconds_in_words,
     time_to,
 )
-from edgewise import datasets
+from _wide import make_wide
 
 LEARNERS = {"stump": "'stump'", "product": "Product('stump', 3)", "tree": "Tree('stump', 8)"}
 
@@ -91,7 +91,7 @@ def wide(n_rows: int, n_columns: int) -> Rows:
 
 
 def wide_rows(n_rows: int, n_columns: int, n_test: int) -> Rows:
-    task = datasets.make_wide(
+    task = make_wide(
         n_rows,
         n_test,
         n_numeric=n_columns - n_categorical(n_columns),

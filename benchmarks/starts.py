@@ -34,7 +34,7 @@ from edgewise.learners import Best, Found, Indicator, Round, Selector
 ROUNDS = 50
 EXACT_UP_TO = 14  # classes
 SETS = (
-    *("mushroom", "connect4", "adult", "kr_vs_kp"),
+    *("mushroom", "connect4", "adult", "kr-vs-kp"),
     *("car", "mushroom habitat", "adult occupation", "letter", "rank 1", "rank 3"),
 )
 

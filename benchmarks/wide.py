@@ -24,7 +24,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
-from edgewise import AdaBoostMH, Callback, Product, Tree, datasets, search
+from _wide import WideTask, make_wide
+from edgewise import AdaBoostMH, Callback, Product, Tree, search
 from edgewise.data import fit_encode
 
 ROUNDS = 8000
@@ -50,12 +51,12 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def make(options) -> datasets.WideTask:
+def make(options) -> WideTask:
     """Make the task, scaled in proportion to the number of columns."""
     n_categorical = round(CATEGORICAL_SHARE * options.columns)
     informative = max(10, round(INFORMATIVE_SHARE * options.columns))
     started = time.perf_counter()
-    task = datasets.make_wide(
+    task = make_wide(
         options.rows,
         options.test,
         n_numeric=options.columns - n_categorical,

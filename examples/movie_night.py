@@ -46,11 +46,11 @@ METRICS = ("rmse", "mae_best", "one_zero_best", "disagreement", "ndcg")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the whole evening."""
     options = parsed(arguments)
-    movies = datasets.load_ml_100k()
+    movies = datasets.load("ml-100k")
     if options.user not in movies.ratings.user_ids.values:
         raise SystemExit(f"--user must be one of the users, from 1 to 943, got {options.user}")
     titles = {item: plain_title(title) for item, title in movies.item_titles.items()}
-    print(f"MovieLens 100K. {movies.licence}.\n")
+    print(f"MovieLens 100K. {movies.info.licence}.\n")
 
     print("Which model? On the published fold 1, trained on 80,000 ratings:\n")
     print(f"{compared(movies.fold(1), options.rounds)}\n")

@@ -1,6 +1,6 @@
 """Meta-search: RankFusion, single lists and untrained fusion on two LETOR sets.
 
-Run with `python experiments/fusion.py [mq2008_agg mq2007_agg] [--quick] [--only NAME]`; it needs
+Run with `python experiments/fusion.py [mq2008-agg mq2007-agg] [--quick] [--only NAME]`; it needs
 the data sets. `--quick` uses the first fold and 100 rounds. `--only` selects the rows with NAME in
 their title; repeat it for several.
 
@@ -34,7 +34,7 @@ from edgewise import RankFusion, datasets, fusion, metrics
 # These sets have queries of one grade; no need to warn.
 logging.getLogger("edgewise").setLevel(logging.ERROR)
 
-NAMES = ("mq2008_agg", "mq2007_agg")
+NAMES = ("mq2008-agg", "mq2007-agg")
 ROUNDS, QUICK_ROUNDS = 500, 100
 TOPS = (1, 2, 5, 10, 20, 30)
 
@@ -198,7 +198,7 @@ def main() -> None:
     if not chosen:
         parser.error(f"--only: no row has that in its title; there are {', '.join(methods())}")
     for name in options.names:
-        data = datasets.load_ranking(name)
+        data = datasets.load(name)
         n_folds = 1 if options.quick else data.n_folds
         folds = [read(data.fold(k)) for k in range(1, n_folds + 1)]
         RankFusion(n_rounds=2).fit(*folds[0][0])

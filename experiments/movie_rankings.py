@@ -236,7 +236,7 @@ def main() -> None:
     parser.add_argument("--tune", action="store_true", help="compare settings on other splits")
     parser.add_argument("--plot", type=Path, help="file for the figure")
     options = parser.parse_args()
-    ratings = datasets.load_ratings("ml_100k").ratings
+    ratings = datasets.load("ml-100k").ratings
     if options.tune:
         sizes = (100, 500)
         seeds = range(TUNING, TUNING + options.splits)

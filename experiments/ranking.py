@@ -266,7 +266,7 @@ def main() -> None:
         parser.error(f"--only: no row has that in its title; there are {', '.join(rows())}")
     print(f"{'':43} valid MAP     MAP NDCG@10 by LETOR mean NDCG rounds  CPU s")
     for name in options.names:
-        data = datasets.load_ranking(name)
+        data = datasets.load(name)
         folds = [data.fold(k) for k in range(1, 1 + (1 if options.quick else data.n_folds))]
         found = {}
         for title, train in chosen.items():

@@ -107,7 +107,7 @@ PUBLISHED = {
 
 
 def part_a() -> None:
-    ratings = datasets.load_ml_1m().ratings
+    ratings = datasets.load("ml-1m").ratings
     splits = [weak_split(ratings, seed) for seed in range(SPLITS)]
     plain = [Split(*map(without_features, split)) for split in splits]
     print(f"Weak generalisation on ml-1m: {USERS} users, {SPLITS} splits")
@@ -141,7 +141,7 @@ def without_features(ratings: Ratings) -> Ratings:
 
 
 def part_b() -> None:
-    ratings = densest(datasets.load_ml_100k().ratings)
+    ratings = densest(datasets.load("ml-100k").ratings)
     splits = list(ratings.folds(SETS, random_state=0))
     print(f"{len(ratings)} ratings of {SIDE} movies by {SIDE} users, {SETS} sets")
     print(f"{'':43} {'one-zero':>8} {'MAE':>6}  {'rounds for one-zero':19}  {'for MAE':19}     of")
@@ -205,7 +205,7 @@ def scores_by_round(model: BoostedFactorization, test: Ratings) -> Iterator[np.n
 
 def part_c() -> None:
     print("  ratings 30 rounds s  s/round     ns above input    MiB")
-    ratings = without_features(datasets.load_ml_1m().ratings)
+    ratings = without_features(datasets.load("ml-1m").ratings)
     for share in SHARES:
         part = ratings if share == 1 else ratings.split(share, random_state=0).test
         n, few, many, before, after = len(part), *measured(part)

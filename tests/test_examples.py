@@ -80,7 +80,7 @@ def test_a_user_that_is_not_there_is_told_before_any_work(night, monkeypatch, ra
         item_titles = titles
 
     Movies.ratings = ratings
-    monkeypatch.setattr(night.datasets, "load_ml_100k", Movies)
+    monkeypatch.setattr(night.datasets, "load", lambda name: Movies)
     with pytest.raises(SystemExit, match="--user must be one of the users"):
         night.main(["--user", "5000"])
 
@@ -110,8 +110,8 @@ def test_titles_in_words(night):
 @pytest.mark.real_data
 def test_the_whole_evening(night, tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    if not datasets.available("ml_100k"):
-        pytest.skip("no copy of ml_100k: set EDGEWISE_DATA to a folder that has it")
+    if not datasets.available("ml-100k"):
+        pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
     picture = tmp_path / "map.png"
     night.main(["--rounds", "60", "--picture", str(picture)])
     said = capsys.readouterr().out

@@ -103,8 +103,9 @@ class TestDatasets:
         monkeypatch.setattr(datasets, "available", lambda name: name == "letter")
         assert main(["datasets"]) == 0
         lines = capsys.readouterr().out.splitlines()
-        table = {line.split()[0]: line.split() for line in lines[1 : 1 + len(datasets.names())]}
-        assert tuple(table) == datasets.names()
+        names = datasets.names("classification")
+        table = {line.split()[0]: line.split() for line in lines[1 : 1 + len(names)]}
+        assert tuple(table) == names
         assert table["letter"][1:] == ["16000", "4000", "16", "26", "yes", "CC", "BY", "4.0"]
         assert table["mnist"][5] == "no"
 
@@ -115,11 +116,11 @@ class TestDatasets:
         _, _, below = text.partition("\n\nto rank ")
         header, *lines = below.splitlines()
         assert header.split() == ["documents", "queries", "columns", "folds", "here", "licence"]
-        names = datasets.ranking_names()
+        names = datasets.names("ranking")
         table = {line.split()[0]: line.split()[1:] for line in lines[: len(names)]}
         assert tuple(table) == names
         assert table["mq2008"][:5] == ["15211", "784", "46", "5", "yes"]
-        assert table["mq2007_agg"][:5] == ["69623", "1692", "21", "5", "no"]
+        assert table["mq2007-agg"][:5] == ["69623", "1692", "21", "5", "no"]
 
 
 class TestInfo:

@@ -1,6 +1,7 @@
 """Real sets where they are found; a publisher on 127.0.0.1, a private cache, and a toy set."""
 
 import gzip
+import hashlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,11 +11,8 @@ from pathlib import Path
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import registry
-from edgewise.datasets.dataset import DatasetInfo
-from edgewise.datasets.entry import Entry
-from edgewise.datasets.fetch import File, Source, content_sha256
-from edgewise.datasets.formats import class_last
+from edgewise.datasets import catalogue, files
+from edgewise.datasets.catalogue import Entry
 
 TRAIN = b"0.5,1.5,0\n2.5,3.5,1\n4.5,5.5,1\n"
 TEST = b"6.5,7.5,0\n8.5,9.5,1\n"
@@ -77,26 +75,34 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    monkeypatch.setattr(files, "_RETRIES", 0)
     return tmp_path / "cache" / "edgewise"
 
 
 @pytest.fixture
 def toy(publisher: Publisher, monkeypatch: pytest.MonkeyPatch) -> Entry:
     """Register a data set 'toy' of three and two rows, published as one .gz and one plain file."""
-    publisher.pages.update({"/train.gz": gzip.compress(TRAIN), "/test": TEST})
-    entry = Entry(
-        DatasetInfo("toy", 3, 2, 2, 2, "CC0", "A. Nonymous.", publisher.address, "Five points."),
-        train=(
-            File(
-                "toy/train.data",
-                (Source(f"{publisher.address}/train.gz"),),
-                content_sha256(TRAIN),
-            ),
-        ),
-        test=(File("toy/test.data", (Source(f"{publisher.address}/test"),), content_sha256(TEST)),),
-        read=class_last,
-        feature_names=("a", "b"),
-        target_names=("no", "yes"),
-    )
-    monkeypatch.setitem(registry.ENTRIES, "toy", entry)
+    publisher.pages.update({"/train.data.gz": gzip.compress(TRAIN), "/test.data.gz": TEST})
+    text = f"""
+        [toy]
+        kind = "classification"
+        title = "Toy"
+        description = "Five points."
+        citation = "A. Nonymous."
+        licence = "CC0"
+        source = "{publisher.address}"
+        addresses = ["{publisher.address}/{{name}}.gz"]
+        format = "table"
+        n_train = 3
+        n_test = 2
+        n_features = 2
+        classes = ["no", "yes"]
+        columns = ["a", "b"]
+        [toy.files.train]
+        "toy/train.data" = "{hashlib.sha256(TRAIN).hexdigest()}"
+        [toy.files.test]
+        "toy/test.data" = "{hashlib.sha256(TEST).hexdigest()}"
+    """
+    entry = catalogue.parse(text)["toy"]
+    monkeypatch.setitem(catalogue.entries(), "toy", entry)
     return entry

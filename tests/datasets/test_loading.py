@@ -6,20 +6,20 @@ import sys
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import formats, registry
+from edgewise.datasets import catalogue, formats, loading
 
 
 def test_unknown_names_list_the_known_ones():
     for call in (datasets.load, datasets.info, datasets.available):
-        with pytest.raises(ValueError, match=r"name='leter' must be one of letter, pendigits"):
+        with pytest.raises(ValueError, match=r"name must be one of letter, pendigits.*got 'leter'"):
             call("leter")
-    with pytest.raises(ValueError, match="name="):
+    with pytest.raises(ValueError, match="name must be one of"):
         datasets.load(["letter"])
 
 
-@pytest.mark.parametrize("name", datasets.names())
+@pytest.mark.parametrize("name", datasets.names("classification"))
 def test_every_entry_is_complete(name):
-    facts, entry = datasets.info(name), registry.ENTRIES[name]
+    facts, entry = datasets.info(name), catalogue.entry(name)
     assert facts.name == name
     assert facts.licence
     assert facts.citation
@@ -28,21 +28,23 @@ def test_every_entry_is_complete(name):
     assert min(facts.n_train, facts.n_features, facts.n_classes) > 0
     assert facts.n_test >= 0
     assert 0 <= facts.n_categorical <= facts.n_features
-    for file in entry.files:
+    assert facts.title
+    for file in entry.all_files:
         assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-        assert all(source.url.startswith("https://") for source in file.sources)
+        assert file.addresses
+        assert all(address.startswith("https://") for address in file.addresses)
     if not facts.multilabel:
-        assert len(entry.feature_names) == facts.n_features
-        assert len(entry.target_names) == facts.n_classes
+        assert len(entry.columns) == facts.n_features
+        assert len(entry.classes) == facts.n_classes
 
 
 @pytest.mark.parametrize("name", datasets.names())
-def test_every_set_has_its_own_function(name, tmp_path):
+def test_a_missing_file_is_named(name, tmp_path):
     if datasets.info(name).n_categorical:
         pytest.importorskip("pandas")
-    path = registry.ENTRIES[name].files[0].path
+    path = catalogue.entry(name).all_files[0].path
     with pytest.raises(datasets.DatasetNotFoundError, match=re.escape(path)):
-        getattr(datasets, f"load_{name}")(data_home=tmp_path, download=False)
+        datasets.load(name, data_home=tmp_path, download=False)
 
 
 def test_a_loaded_set_carries_its_facts(toy, cache):
@@ -50,10 +52,10 @@ def test_a_loaded_set_carries_its_facts(toy, cache):
     assert repr(loaded) == "Dataset('toy', train=(3, 2), test=(2, 2), classes=2)"
     assert loaded.feature_names == ("a", "b")
     assert loaded.target_names == ("no", "yes")
-    assert (loaded.licence, loaded.citation) == ("CC0", "A. Nonymous.")
-    assert loaded.source == toy.info.source
+    assert loaded.info is toy.info
+    assert (loaded.info.licence, loaded.info.citation) == ("CC0", "A. Nonymous.")
     with pytest.raises(dataclasses.FrozenInstanceError):
-        loaded.name = "other"
+        loaded.info = None
 
 
 @pytest.mark.parametrize(
@@ -68,15 +70,16 @@ def test_a_loaded_set_carries_its_facts(toy, cache):
 )
 def test_wrong_counts_are_refused(toy, cache, monkeypatch, wrong, message):
     entry = dataclasses.replace(toy, info=dataclasses.replace(toy.info, **wrong))
-    monkeypatch.setitem(registry.ENTRIES, "toy", entry)
+    monkeypatch.setitem(catalogue.entries(), "toy", entry)
     with pytest.raises(datasets.DatasetMismatchError, match=message):
         datasets.load("toy")
 
 
 def test_one_file_is_cut_at_the_standard_split(toy, cache, monkeypatch):
     info = dataclasses.replace(toy.info, n_train=2, n_test=1, n_classes=1)
-    entry = dataclasses.replace(toy, info=info, test=(), read=constant_class)
-    monkeypatch.setitem(registry.ENTRIES, "toy", entry)
+    entry = dataclasses.replace(toy, info=info, files=train_only(toy))
+    monkeypatch.setattr(loading, "read_numbers", constant_class)
+    monkeypatch.setitem(catalogue.entries(), "toy", entry)
     loaded = datasets.load("toy")
     assert loaded.X_train.tolist() == [[0.5, 1.5], [2.5, 3.5]]
     assert loaded.X_test.tolist() == [[4.5, 5.5]]
@@ -84,7 +87,9 @@ def test_one_file_is_cut_at_the_standard_split(toy, cache, monkeypatch):
 
 def test_without_a_split_all_rows_train(toy, cache, monkeypatch):
     info = dataclasses.replace(toy.info, n_test=0)
-    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info, test=()))
+    monkeypatch.setitem(
+        catalogue.entries(), "toy", dataclasses.replace(toy, info=info, files=train_only(toy))
+    )
     loaded = datasets.load("toy")
     assert loaded.X_train.tolist() == [[0.5, 1.5], [2.5, 3.5], [4.5, 5.5]]
     assert loaded.y_train.tolist() == [0, 1, 1]
@@ -95,7 +100,9 @@ def test_without_a_split_all_rows_train(toy, cache, monkeypatch):
 
 def test_without_a_split_every_row_must_be_there(toy, cache, monkeypatch):
     info = dataclasses.replace(toy.info, n_train=2, n_test=0)
-    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info, test=()))
+    monkeypatch.setitem(
+        catalogue.entries(), "toy", dataclasses.replace(toy, info=info, files=train_only(toy))
+    )
     with pytest.raises(datasets.DatasetMismatchError, match="expected 2 rows, found 3"):
         datasets.load("toy")
 
@@ -104,32 +111,48 @@ def test_without_pandas_a_set_with_categorical_columns_says_how_to_go_on(
     toy, monkeypatch, publisher
 ):
     info = dataclasses.replace(toy.info, n_categorical=1)
-    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, info=info))
+    monkeypatch.setitem(catalogue.entries(), "toy", dataclasses.replace(toy, info=info))
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(
-        ImportError, match=r"name='toy' has categorical columns.*edgewise\[frames\]"
-    ):
+    with pytest.raises(ImportError, match=r"toy has categorical columns.*edgewise\[frames\]"):
         datasets.load("toy")
     assert publisher.requests == []
 
 
-def constant_class(content: bytes) -> formats.Table:
-    table = formats.class_last(content)
-    return formats.Table(table.X, table.y * 0)
+def train_only(toy: catalogue.Entry) -> dict:
+    return {"train": toy.files["train"]}
+
+
+def constant_class(content: bytes, **options) -> formats.LabelledRows:
+    rows = formats.read_numbers(content, **options)
+    return formats.LabelledRows(rows.X, rows.y * 0)
 
 
 def test_sides_with_different_columns_are_refused(toy, cache, monkeypatch):
-    def read(content: bytes) -> formats.Table:
-        table = formats.class_last(content)
-        return formats.Table(table.X, table.y, (f"first of {len(table.y)}", "second"))
+    def read(content: bytes, **options) -> formats.LabelledRows:
+        rows = formats.read_numbers(content, **options)
+        return formats.LabelledRows(rows.X, rows.y, (f"first of {len(rows.y)}", "second"))
 
-    monkeypatch.setitem(registry.ENTRIES, "toy", dataclasses.replace(toy, read=read))
+    monkeypatch.setattr(loading, "read_numbers", read)
     with pytest.raises(datasets.DatasetMismatchError, match="different columns"):
         datasets.load("toy")
 
 
+def test_kinds_divide_the_names():
+    kinds = [datasets.names(kind) for kind in ("classification", "ranking", "ratings")]
+    assert sum(kinds, ()) == datasets.names()
+    assert all(datasets.info(name).kind == "ratings" for name in kinds[2])
+    with pytest.raises(ValueError, match="kind must be None or one of classification"):
+        datasets.names("regression")
+
+
+def test_without_liac_arff_a_multi_label_set_says_how_to_go_on(monkeypatch):
+    monkeypatch.setitem(sys.modules, "arff", None)
+    with pytest.raises(ImportError, match=r"liac-arff.*edgewise\[data\]"):
+        formats.read_arff(b"@data\n", n_labels=1)
+
+
 def test_importing_stays_light():
-    heavy = "{'numba', 'pooch', 'pandas', 'sklearn', 'requests'}"
+    heavy = "{'numba', 'pooch', 'pandas', 'sklearn', 'requests', 'arff', 'unlzw3'}"
     code = f"import sys, edgewise.datasets; sys.exit(str({heavy} & set(sys.modules) or ''))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import hashlib
 import re
 import subprocess
 import sys
@@ -10,10 +11,7 @@ import numpy as np
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets import letor
-from edgewise.datasets.fetch import DatasetMismatchError, File, lines_sha256
-from edgewise.datasets.letor import RankingEntry
-from edgewise.datasets.ranking import RankingInfo
+from edgewise.datasets import DatasetMismatchError, catalogue
 from edgewise.io import RankingData
 
 PARTS = [
@@ -25,13 +23,29 @@ PARTS = [
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """Register a ranking set 'toy' of five parts with a query each; its files lie in a folder."""
-    info = RankingInfo("toy", (2,) * 5, (1,) * 5, 2, 2, "CC0", "A. Nonymous.", "http://x", "Toy.")
-    files = tuple(
-        File(f"toy/P{k}.txt", (), lines_sha256(part), lines_sha256, "ask A. Nonymous")
-        for k, part in enumerate(PARTS, start=1)
+    hashes = "\n".join(
+        f'"toy/P{k}.txt" = "{hashlib.sha256(part).hexdigest()}"' for k, part in enumerate(PARTS, 1)
     )
-    entry = RankingEntry(info, files, ("x", "y"))
-    monkeypatch.setitem(letor.ENTRIES, "toy", entry)
+    text = f"""
+        [toy]
+        kind = "ranking"
+        title = "Toy"
+        description = "Toy."
+        citation = "A. Nonymous."
+        licence = "CC0"
+        source = "http://x"
+        by_hand = "ask A. Nonymous"
+        hash = "lines"
+        n_rows = [2, 2, 2, 2, 2]
+        n_queries = [1, 1, 1, 1, 1]
+        n_features = 2
+        n_grades = 2
+        columns = ["x", "y"]
+        [toy.files.parts]
+        {hashes}
+    """
+    entry = catalogue.parse(text)["toy"]
+    monkeypatch.setitem(catalogue.entries(), "toy", entry)
     monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
     (tmp_path / "toy").mkdir()
     for k, part in enumerate(PARTS, start=1):
@@ -45,22 +59,20 @@ def queries(fold):
 
 class TestToy:
     def test_it_carries_its_facts(self, toy):
-        loaded = datasets.load_ranking("toy")
+        loaded = datasets.load("toy")
         assert repr(loaded) == "RankingDataset('toy', 10 rows, 2 columns, 5 queries, 5 folds)"
         assert loaded.feature_names == ("x", "y")
-        assert (loaded.licence, loaded.citation, loaded.source) == (
-            "CC0",
-            "A. Nonymous.",
-            "http://x",
-        )
+        info = loaded.info
+        assert (info.licence, info.citation, info.source) == ("CC0", "A. Nonymous.", "http://x")
+        assert info.n_folds == loaded.n_folds == 5
         assert np.array_equal(loaded.parts[0].X, [[0.5, np.nan], [1, 3]], equal_nan=True)
         assert loaded.parts[4].docs.tolist() == ["a5", "b5"]
         assert datasets.available("toy")
         with pytest.raises(dataclasses.FrozenInstanceError):
-            loaded.name = "other"
+            loaded.info = None
 
     def test_folds_go_round(self, toy):
-        loaded = datasets.load_ranking("toy")
+        loaded = datasets.load("toy")
         assert [queries(loaded.fold(k)) for k in range(1, 6)] == [
             ["123", "4", "5"],
             ["234", "5", "1"],
@@ -72,26 +84,26 @@ class TestToy:
         assert isinstance(loaded.fold(1).valid, RankingData)
 
     def test_folds_may_begin_elsewhere(self, toy, monkeypatch):
-        monkeypatch.setitem(letor.ENTRIES, "toy", dataclasses.replace(toy, first=1))
-        loaded = datasets.load_ranking("toy")
+        monkeypatch.setitem(catalogue.entries(), "toy", dataclasses.replace(toy, first=1))
+        loaded = datasets.load("toy")
         assert queries(loaded.fold(1)) == ["234", "5", "1"]
         assert queries(loaded.fold(5)) == ["123", "4", "5"]
 
     @pytest.mark.parametrize("k", [0, 6, -1])
     def test_other_folds_are_refused(self, toy, k):
         with pytest.raises(ValueError, match="k must be an integer from 1 to 5"):
-            datasets.load_ranking("toy").fold(k)
+            datasets.load("toy").fold(k)
 
     def test_line_ends_do_not_matter(self, toy, tmp_path):
         path = tmp_path / "toy/P1.txt.gz"
         path.write_bytes(gzip.compress(PARTS[0].replace(b"\n", b"\r\n")))
-        assert datasets.load_ranking("toy").parts[0].docs.tolist() == ["a1", "b1"]
+        assert datasets.load("toy").parts[0].docs.tolist() == ["a1", "b1"]
 
     def test_another_content_is_refused(self, toy, tmp_path):
         path = tmp_path / "toy/P2.txt.gz"
         path.write_bytes(gzip.compress(PARTS[1].replace(b"0.5", b"0.6")))
         with pytest.raises(DatasetMismatchError, match=r"P2\.txt\.gz: expected toy/P2\.txt"):
-            datasets.load_ranking("toy")
+            datasets.load("toy")
 
     @pytest.mark.parametrize(
         ("wrong", "message"),
@@ -104,9 +116,9 @@ class TestToy:
     )
     def test_wrong_counts_are_refused(self, toy, monkeypatch, wrong, message):
         entry = dataclasses.replace(toy, info=dataclasses.replace(toy.info, **wrong))
-        monkeypatch.setitem(letor.ENTRIES, "toy", entry)
+        monkeypatch.setitem(catalogue.entries(), "toy", entry)
         with pytest.raises(DatasetMismatchError, match=message):
-            datasets.load_ranking("toy")
+            datasets.load("toy")
 
     @pytest.mark.parametrize("download", [True, False])
     def test_a_missing_file_says_where_to_get_it_and_where_to_put_it(
@@ -116,48 +128,31 @@ class TestToy:
         monkeypatch.setitem(sys.modules, "pooch", None)
         (tmp_path / "toy/P3.txt.gz").unlink()
         assert not datasets.available("toy")
-        message = r"toy/P3\.txt is not there.*By hand: ask A\. Nonymous, put it at toy/P3\.txt"
+        message = r"toy/P3\.txt is missing.*By hand: ask A\. Nonymous, put it at toy/P3\.txt"
         with pytest.raises(datasets.DatasetNotFoundError, match=message):
-            datasets.load_ranking("toy", download=download)
+            datasets.load("toy", download=download)
 
 
 class TestNames:
-    def test_ranking_sets_have_a_list_of_their_own(self):
-        assert set(datasets.ranking_names()).isdisjoint(datasets.names())
-
-    def test_unknown_names_list_the_known_ones(self):
-        for call in (datasets.load_ranking, datasets.ranking_info):
-            with pytest.raises(ValueError, match="name='mq2009' must be one of mq2008, mq2008_agg"):
-                call("mq2009")
-            with pytest.raises(ValueError, match="name='letter' must be one of mq2008"):
-                call("letter")
-        with pytest.raises(ValueError, match="name="):
-            datasets.load_ranking(["mq2008"])
-
-    def test_the_other_functions_point_to_those_for_ranking(self):
-        for call in (datasets.load, datasets.info):
-            with pytest.raises(ValueError, match="name='mq2008' is a ranking set: see load_rank"):
-                call("mq2008")
-
-    @pytest.mark.parametrize("name", datasets.ranking_names())
+    @pytest.mark.parametrize("name", datasets.names("ranking"))
     def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.ranking_info(name), letor.ENTRIES[name]
+        facts, entry = datasets.info(name), catalogue.entry(name)
         assert facts.name == name
         assert facts.licence
         assert facts.citation
         assert facts.description
         assert facts.source.startswith("https://")
-        assert len(entry.files) == len(facts.n_rows) == len(facts.n_queries) == 5
-        assert len(entry.feature_names) == len(set(entry.feature_names)) == facts.n_features
-        for file in entry.files:
+        assert len(entry.all_files) == len(facts.n_rows) == len(facts.n_queries) == 5
+        assert len(entry.columns) == len(set(entry.columns)) == facts.n_features
+        for file in entry.all_files:
             assert re.fullmatch("[0-9a-f]{64}", file.sha256)
             assert "https://" in file.by_hand
 
-    @pytest.mark.parametrize("name", datasets.ranking_names())
-    def test_every_set_has_its_own_function(self, name, tmp_path):
-        first = letor.ENTRIES[name].files[0]
+    @pytest.mark.parametrize("name", datasets.names("ranking"))
+    def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
+        first = catalogue.entry(name).all_files[0]
         with pytest.raises(datasets.DatasetNotFoundError) as caught:
-            getattr(datasets, f"load_{name}")(data_home=tmp_path)
+            datasets.load(name, data_home=tmp_path)
         for part in (first.path, first.by_hand, str(tmp_path), "EDGEWISE_DATA"):
             assert part in str(caught.value)
 
@@ -175,7 +170,7 @@ def real(request):
     name = request.param
     if not datasets.available(name):
         pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
-    return datasets.load_ranking(name, download=False)
+    return datasets.load(name, download=False)
 
 
 def one(name):
@@ -188,9 +183,9 @@ def rows(real):
 
 @pytest.mark.real_data
 class TestReal:
-    @pytest.mark.parametrize("real", datasets.ranking_names(), indirect=True)
+    @pytest.mark.parametrize("real", datasets.names("ranking"), indirect=True)
     def test_parts(self, real):
-        facts = datasets.ranking_info(real.name)
+        facts = datasets.info(real.name)
         assert real.n_folds == 5
         for part, n_rows, n_queries in zip(real.parts, facts.n_rows, facts.n_queries, strict=True):
             assert part.X.shape == (n_rows, facts.n_features)
@@ -204,7 +199,7 @@ class TestReal:
         assert whole.n_queries == sum(facts.n_queries)
         assert len(set(zip(whole.qid, whole.docs, strict=True))) == len(whole)
 
-    @pytest.mark.parametrize("real", datasets.ranking_names(), indirect=True)
+    @pytest.mark.parametrize("real", datasets.names("ranking"), indirect=True)
     def test_folds_are_those_of_the_publisher(self, real):
         # Parts of the folds as the readme files of LETOR state them, from 1.
         published = {
@@ -232,7 +227,7 @@ class TestReal:
         assert constant == [*(f"IDF {field}" for field in fields), "outlinks"]
 
     @pytest.mark.parametrize(
-        ("real", "largest"), [("mq2008_agg", 530), ("mq2007_agg", 573)], indirect=["real"]
+        ("real", "largest"), [("mq2008-agg", 530), ("mq2007-agg", 573)], indirect=["real"]
     )
     def test_places_start_at_1_and_come_once_in_a_list(self, real, largest):
         whole = rows(real)
@@ -245,7 +240,7 @@ class TestReal:
                 places = places[~np.isnan(places)]
                 assert len(np.unique(places)) == len(places)
 
-    @pytest.mark.parametrize("real", ["mq2008_agg", "mq2007_agg"], indirect=True)
+    @pytest.mark.parametrize("real", ["mq2008-agg", "mq2007-agg"], indirect=True)
     def test_a_smaller_place_is_a_better_one(self, real):
         # Of two documents of a query in the same list, the more relevant one is placed before.
         before = after = 0
@@ -258,16 +253,16 @@ class TestReal:
                     after += (better & (places[:, None] > places[None, :])).sum()
         assert before > 1.3 * after
 
-    @one("mq2008_agg")
+    @one("mq2008-agg")
     def test_mq2008_agg_has_the_rows_of_mq2008(self, real):
         if not datasets.available("mq2008"):
             pytest.skip("no copy of mq2008")
-        for ours, theirs in zip(real.parts, datasets.load_mq2008().parts, strict=True):
+        for ours, theirs in zip(real.parts, datasets.load("mq2008").parts, strict=True):
             for name in ("y", "qid", "docs"):
                 assert np.array_equal(getattr(ours, name), getattr(theirs, name))
         assert np.isnan(rows(real).X).mean() == pytest.approx(0.6504, abs=1e-4)
 
-    @one("mq2007_agg")
+    @one("mq2007-agg")
     def test_mq2007_agg(self, real):
         whole = rows(real)
         assert (len(whole), whole.n_queries) == (69_623, 1_692)

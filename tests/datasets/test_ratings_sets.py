@@ -2,6 +2,7 @@
 
 import dataclasses
 import gzip
+import hashlib
 import io
 import logging
 import pickle
@@ -14,10 +15,8 @@ import pytest
 
 from edgewise import datasets
 from edgewise.cli import main
-from edgewise.datasets import movielens, movielens_files
-from edgewise.datasets.fetch import DatasetMismatchError, File, Source, content_sha256
-from edgewise.datasets.movielens import RatingsEntry
-from edgewise.datasets.ratings import RatingsInfo
+from edgewise.datasets import DatasetInfo, DatasetMismatchError, catalogue
+from edgewise.datasets.catalogue import DataFile, Entry
 
 # Three users and four movies, of which number 30 has no rating; six ratings in two folds.
 CONTENTS = {
@@ -32,8 +31,10 @@ CONTENTS = {
     "u2.test": b"1\t20\t3\t101\n1\t40\t2\t102\n2\t10\t4\t105\n",
     "ua.test": b"1\t40\t2\t102\n2\t10\t4\t105\n",
 }
-INFO = RatingsInfo(
+INFO = DatasetInfo(
     name="toy",
+    kind="ratings",
+    title="Toy",
     n_users=3,
     n_items=4,
     n_rated=3,
@@ -44,26 +45,19 @@ INFO = RatingsInfo(
     source="http://x",
     description="Six ratings.",
     splits=("u1", "u2", "ua"),
-    n_test=(3, 3, 2),
+    n_held_out=(3, 3, 2),
     n_folds=2,
 )
 
 
 def entry_of(contents, info=INFO, address="http://127.0.0.1:9"):
-    ratings, users, items, *tests = (
-        File(f"toy/{name}", (Source(f"{address}/toy.zip", f"toy/{name}"),), content_sha256(content))
-        for name, content in contents.items()
-    )
-    return RatingsEntry(
-        info,
-        ratings,
-        users,
-        items,
-        tuple(tests),
-        movielens_files.rated,
-        movielens_files.users_100k,
-        movielens_files.movies_100k,
-    )
+    roles = ("ratings", "users", "items", "tests", "tests", "tests")
+    files = {}
+    for role, (name, content) in zip(roles, contents.items(), strict=True):
+        digest = hashlib.sha256(content).hexdigest()
+        file = DataFile(f"toy/{name}", digest, (f"{address}/toy.zip#toy/{name}",))
+        files[role] = (*files.get(role, ()), file)
+    return Entry(info, files, "ml-100k")
 
 
 @pytest.fixture
@@ -73,7 +67,7 @@ def register(tmp_path, monkeypatch):
     def registered(changed=None, **facts):
         contents = CONTENTS | (changed or {})
         entry = entry_of(contents, dataclasses.replace(INFO, **facts))
-        monkeypatch.setitem(movielens.ENTRIES, "toy", entry)
+        monkeypatch.setitem(catalogue.entries(), "toy", entry)
         monkeypatch.setenv("EDGEWISE_DATA", str(tmp_path))
         (tmp_path / "toy").mkdir()
         for name, content in contents.items():
@@ -91,24 +85,19 @@ def listed(ratings):
 class TestToy:
     def test_it_carries_its_facts(self, register):
         register()
-        loaded = datasets.load_ratings("toy")
+        loaded = datasets.load("toy")
         assert repr(loaded) == (
             "RatingsDataset('toy', 3 users, 4 items, 6 ratings, splits: u1, u2, ua)"
         )
-        assert (loaded.licence, loaded.citation, loaded.source, loaded.description) == (
-            "CC0",
-            "A. Nonymous.",
-            "http://x",
-            "Six ratings.",
-        )
+        assert loaded.info == INFO
         assert loaded.item_titles[30] == "Casablanca (2000)"
         assert datasets.available("toy")
         with pytest.raises(dataclasses.FrozenInstanceError):
-            loaded.name = "other"
+            loaded.info = None
 
     def test_ratings_have_ids_times_and_the_whole_catalogue(self, register):
         register()
-        ratings = datasets.load_ratings("toy").ratings
+        ratings = datasets.load("toy").ratings
         assert ratings.user_ids.values.tolist() == [1, 2, 3]
         assert ratings.item_ids.values.tolist() == [10, 20, 30, 40]
         assert listed(ratings) == [
@@ -120,7 +109,7 @@ class TestToy:
 
     def test_side_features_stand_in_the_order_of_the_ids(self, register):
         register()
-        ratings = datasets.load_ratings("toy").ratings
+        ratings = datasets.load("toy").ratings
         assert ratings.user_features.column(0).values.tolist() == [24, 53, 30]
         assert ratings.user_features.column(1).codes.tolist() == [1, 0, 0]
         assert ratings.item_features.column(0).values.tolist() == [1980, 1990, 2000, 2010]
@@ -130,7 +119,7 @@ class TestToy:
 
     def test_folds_and_splits_share_the_catalogue(self, register):
         register()
-        loaded = datasets.load_ratings("toy")
+        loaded = datasets.load("toy")
         assert loaded.n_folds == 2
         assert loaded.splits == ("u1", "u2", "ua")
         train, test = loaded.fold(1)
@@ -147,20 +136,21 @@ class TestToy:
     def test_other_folds_are_refused(self, register, k):
         register()
         with pytest.raises(ValueError, match="k must be an integer from 1 to 2"):
-            datasets.load_ratings("toy").fold(k)
+            datasets.load("toy").fold(k)
 
     @pytest.mark.parametrize("name", ["u3", 1, None])
     def test_other_splits_are_refused(self, register, name):
         register()
         with pytest.raises(ValueError, match="name must be one of 'u1', 'u2', 'ua', got"):
-            datasets.load_ratings("toy").split(name)
+            datasets.load("toy").split(name)
 
     def test_without_splits_it_says_how_to_make_one(self, register, monkeypatch):
         entry = register()
-        facts = dataclasses.replace(INFO, splits=(), n_test=(), n_folds=0)
-        bare = dataclasses.replace(entry, info=facts, tests=())
-        monkeypatch.setitem(movielens.ENTRIES, "toy", bare)
-        loaded = datasets.load_ratings("toy")
+        facts = dataclasses.replace(INFO, splits=(), n_held_out=(), n_folds=0)
+        files = {role: some for role, some in entry.files.items() if role != "tests"}
+        bare = dataclasses.replace(entry, info=facts, files=files)
+        monkeypatch.setitem(catalogue.entries(), "toy", bare)
+        loaded = datasets.load("toy")
         assert repr(loaded).endswith("splits: none)")
         with pytest.raises(ValueError, match=r"toy has no published folds.*ratings\.folds"):
             loaded.fold(1)
@@ -169,7 +159,7 @@ class TestToy:
 
     def test_it_can_be_pickled(self, register):
         register()
-        again = pickle.loads(pickle.dumps(datasets.load_ratings("toy")))
+        again = pickle.loads(pickle.dumps(datasets.load("toy")))
         assert listed(again.fold(2).test) == [(1, 20, 3), (1, 40, 2), (2, 10, 4)]
 
 
@@ -179,7 +169,7 @@ class TestChecks:
         path = tmp_path / "toy/u2.test.gz"
         path.write_bytes(gzip.compress(CONTENTS["u1.test"]))
         with pytest.raises(DatasetMismatchError, match=r"u2\.test\.gz: expected toy/u2\.test"):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
 
     @pytest.mark.parametrize(
         ("wrong", "message"),
@@ -189,14 +179,14 @@ class TestChecks:
             ({"n_rated": 4}, "toy: expected 4 rated items, found 3"),
             ({"n_ratings": 7}, "toy: expected 7 ratings, found 6"),
             ({"levels": (1.0, 2.0)}, r"toy: expected ratings \[1.0, 2.0\], found \[1.0, 2.0, 3.0"),
-            ({"n_test": (3, 3, 3)}, "toy, ua: expected 3 test ratings, found 2"),
+            ({"n_held_out": (3, 3, 3)}, "toy, ua: expected 3 test ratings, found 2"),
             ({"n_folds": 3}, "toy: expected every rating in the test part of one fold"),
         ],
     )
     def test_wrong_counts_are_refused(self, register, wrong, message):
         register(**wrong)
         with pytest.raises(DatasetMismatchError, match=message):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
 
     @pytest.mark.parametrize(
         "line",
@@ -212,12 +202,12 @@ class TestChecks:
     def test_a_split_that_is_not_of_the_ratings_is_refused(self, register, line):
         register({"ua.test": line + b"2\t10\t4\t105\n"})
         with pytest.raises(DatasetMismatchError, match="toy, ua: expected test ratings that are"):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
 
     def test_folds_that_overlap_are_refused(self, register):
         register({"u2.test": CONTENTS["u1.test"]})
         with pytest.raises(DatasetMismatchError, match="every rating in the test part of one fold"):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
 
     @pytest.mark.parametrize(
         ("line", "message"),
@@ -231,7 +221,7 @@ class TestChecks:
     def test_ratings_that_make_no_sense_are_refused(self, register, line, message):
         register({"u.data": CONTENTS["u.data"] + line})
         with pytest.raises(DatasetMismatchError, match=message):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
 
 
 class TestDownload:
@@ -244,23 +234,23 @@ class TestDownload:
             for name, content in CONTENTS.items():
                 archive.writestr(f"toy/{name}", content)
         publisher.pages["/toy.zip"] = packed.getvalue()
-        monkeypatch.setitem(movielens.ENTRIES, "toy", entry_of(CONTENTS, INFO, publisher.address))
+        monkeypatch.setitem(catalogue.entries(), "toy", entry_of(CONTENTS, INFO, publisher.address))
         return publisher
 
     def test_members_come_out_of_one_archive_and_are_kept(self, published, cache):
         assert not datasets.available("toy")
-        first = datasets.load_ratings("toy")
+        first = datasets.load("toy")
         assert published.requests == ["/toy.zip"]
         kept = sorted(str(path.relative_to(cache)) for path in cache.rglob("*") if path.is_file())
         assert kept == sorted(f"toy/{name}.gz" for name in CONTENTS)
         assert datasets.available("toy")
-        again = datasets.load_ratings("toy", download=False)
+        again = datasets.load("toy", download=False)
         assert published.requests == ["/toy.zip"]
         assert listed(again.ratings) == listed(first.ratings)
 
     def test_the_licence_is_logged_once(self, published, caplog):
         with caplog.at_level(logging.INFO, logger="edgewise.datasets"):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
         notices = [record.message for record in caplog.records if "Licence" in record.message]
         assert notices == ["Downloading toy. Licence: CC0. Please cite: A. Nonymous."]
 
@@ -270,72 +260,64 @@ class TestDownload:
             archive.writestr("toy/u.data", b"1\t1\t1\t1\n")
         published.pages["/toy.zip"] = packed.getvalue()
         with pytest.raises(DatasetMismatchError, match=r"member toy/u\.data.*expected.*found"):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
         assert not cache.exists() or not [path for path in cache.rglob("*") if path.is_file()]
 
     def test_download_false_never_asks_the_publisher(self, published):
-        message = r"toy/u\.data is not there.*download=False.*toy\.zip \(member toy/u\.data\)"
+        message = r"toy/u\.data is missing.*download=False.*toy\.zip \(member toy/u\.data\)"
         with pytest.raises(datasets.DatasetNotFoundError, match=message):
-            datasets.load_ratings("toy", download=False)
+            datasets.load("toy", download=False)
         assert published.requests == []
 
     def test_without_pooch_it_says_how_to_go_on(self, published, monkeypatch):
         monkeypatch.setitem(sys.modules, "pooch", None)
         with pytest.raises(ImportError, match=r"edgewise\[data\].*EDGEWISE_DATA"):
-            datasets.load_ratings("toy")
+            datasets.load("toy")
 
 
 class TestNames:
-    def test_sets_of_ratings_have_a_list_of_their_own(self):
-        assert set(datasets.ratings_names()).isdisjoint(datasets.names() + datasets.ranking_names())
-
-    def test_unknown_names_list_the_known_ones(self):
-        for call in (datasets.load_ratings, datasets.ratings_info):
-            for name in ("ml_10m", "letter", ["ml_1m"]):
-                with pytest.raises(ValueError, match=r"name=.* must be one of ml_100k, ml_1m"):
-                    call(name)
-
-    def test_the_other_functions_point_to_those_for_ratings(self):
-        for call in (datasets.load, datasets.info):
-            with pytest.raises(ValueError, match="name='ml_1m' is a set of ratings: see load_rat"):
-                call("ml_1m")
-
-    @pytest.mark.parametrize("name", datasets.ratings_names())
+    @pytest.mark.parametrize("name", datasets.names("ratings"))
     def test_every_entry_is_complete(self, name):
-        facts, entry = datasets.ratings_info(name), movielens.ENTRIES[name]
+        facts, entry = datasets.info(name), catalogue.entry(name)
         assert facts.name == name
         assert "2827872" in facts.citation
         assert facts.description
         for word in ("GroupLens", "research", "redistribution", "commercial", "acknowledge"):
             assert word in facts.licence
         assert facts.source.startswith("https://grouplens.org/")
-        assert len(entry.tests) == len(facts.splits) == len(facts.n_test) >= facts.n_folds
-        assert facts.n_folds == 0 or sum(facts.n_test[: facts.n_folds]) == facts.n_ratings
-        for file in entry.files:
+        assert len(entry.files.get("tests", ())) == len(facts.splits) >= facts.n_folds
+        assert len(facts.n_held_out) == len(facts.splits)
+        assert facts.n_folds == 0 or sum(facts.n_held_out[: facts.n_folds]) == facts.n_ratings
+        for file in entry.all_files:
             assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-            (source,) = file.sources
-            assert source.url.startswith("https://files.grouplens.org/datasets/movielens/ml-")
-            assert source.member == file.path
+            (address,) = file.addresses
+            assert address.startswith("https://files.grouplens.org/datasets/movielens/ml-")
+            assert address.endswith(f".zip#{file.path}")
 
-    @pytest.mark.parametrize("name", datasets.ratings_names())
-    def test_every_set_has_its_own_function(self, name, tmp_path):
-        first = movielens.ENTRIES[name].files[0]
+    @pytest.mark.parametrize("name", datasets.names("ratings"))
+    def test_a_missing_file_says_where_to_get_it(self, name, tmp_path):
+        first = catalogue.entry(name).all_files[0]
         with pytest.raises(datasets.DatasetNotFoundError) as caught:
-            getattr(datasets, f"load_{name}")(data_home=tmp_path, download=False)
-        for part in (first.path, first.sources[0].url, str(tmp_path), "EDGEWISE_DATA"):
+            datasets.load(name, data_home=tmp_path, download=False)
+        for part in (
+            first.path,
+            first.addresses[0].partition("#")[0],
+            str(tmp_path),
+            "EDGEWISE_DATA",
+        ):
             assert part in str(caught.value)
 
 
 def test_the_command_lists_them_in_a_table_of_their_own(capsys, monkeypatch):
-    monkeypatch.setattr(datasets, "available", lambda name: name == "ml_1m")
+    monkeypatch.setattr(datasets, "available", lambda name: name == "ml-1m")
     assert main(["datasets"]) == 0
     _, _, below = capsys.readouterr().out.partition("\n\nto rate ")
     header, *lines = below.splitlines()
     assert header.split() == ["users", "items", "ratings", "folds", "here", "licence"]
-    names = datasets.ratings_names()
+    names = datasets.names("ratings")
     table = {line.split()[0]: line.split(maxsplit=6)[1:] for line in lines[: len(names)]}
     terms = "GroupLens terms: research use only"
     assert table == {
-        "ml_100k": ["943", "1682", "100000", "5", "no", terms],
-        "ml_1m": ["6040", "3883", "1000209", "0", "yes", terms],
+        "ml-100k": ["943", "1682", "100000", "5", "no", terms],
+        "ml-1m": ["6040", "3883", "1000209", "0", "yes", terms],
     }

@@ -14,7 +14,7 @@ def one(name: str):
     return pytest.mark.parametrize("real", [name], indirect=True)
 
 
-@pytest.mark.parametrize("real", datasets.names(), indirect=True)
+@pytest.mark.parametrize("real", datasets.names("classification"), indirect=True)
 def test_shapes_and_classes(real):
     facts = datasets.info(real.name)
     assert len(real.feature_names) == facts.n_features

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from edgewise import datasets
-from edgewise.datasets.compression import decompress
-from edgewise.datasets.movielens_files import rated
+from edgewise.datasets.files import decompress
+from edgewise.datasets.movielens import triples
 
 pytestmark = pytest.mark.real_data
 
@@ -19,7 +19,7 @@ def real(request):
     name = request.param
     if not datasets.available(name):
         pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
-    return datasets.load_ratings(name, download=False)
+    return datasets.load(name, download=False)
 
 
 def one(name):
@@ -37,9 +37,9 @@ def keys(ratings):
     return ratings.users.astype(np.int64) * ratings.n_items + ratings.items
 
 
-@pytest.mark.parametrize("real", datasets.ratings_names(), indirect=True)
+@pytest.mark.parametrize("real", datasets.names("ratings"), indirect=True)
 def test_counts_and_columns(real):
-    facts, ratings = datasets.ratings_info(real.name), real.ratings
+    facts, ratings = datasets.info(real.name), real.ratings
     assert (ratings.n_users, ratings.n_items, len(ratings)) == (
         facts.n_users,
         facts.n_items,
@@ -62,14 +62,14 @@ def test_counts_and_columns(real):
     assert np.nanmax(years) <= 2000
 
 
-@pytest.mark.parametrize("real", datasets.ratings_names(), indirect=True)
+@pytest.mark.parametrize("real", datasets.names("ratings"), indirect=True)
 def test_toy_story(real):
     assert real.item_titles[1] == "Toy Story (1995)"
     assert genres(real, 1) == {"Animation", "Children's", "Comedy"}
     assert real.ratings.item_features.column(0).values[0] == 1995
 
 
-@one("ml_100k")
+@one("ml-100k")
 class TestMl100k:
     def test_counts(self, real):
         ratings = real.ratings
@@ -134,7 +134,7 @@ class TestMl100k:
         path = next((path for path in folder.glob(f"{split}.base*")), None)
         if path is None:
             pytest.skip(f"no copy of {split}.base, which loading does not need")
-        base, train = rated(decompress(path.read_bytes())), real.split(split).train
+        base, train = triples(decompress(path.read_bytes())), real.split(split).train
         order = np.lexsort((base.items, base.users))
         assert np.array_equal(base.users[order], train.user_ids.values[train.users])
         assert np.array_equal(base.items[order], train.item_ids.values[train.items])
@@ -142,7 +142,7 @@ class TestMl100k:
         assert np.array_equal(base.times[order], train.times)
 
 
-@one("ml_1m")
+@one("ml-1m")
 class TestMl1m:
     def test_counts(self, real):
         ratings = real.ratings

@@ -100,7 +100,7 @@ def test_ionosphere(real):
     assert real.X_train[0, 2] == 0.99539
 
 
-@one("kr_vs_kp")
+@one("kr-vs-kp")
 def test_kr_vs_kp(real):
     assert class_counts(real.y_train) == {"nowin": 1527, "won": 1669}
     n_values = real.X_train.nunique()

@@ -299,9 +299,9 @@ def test_wrong_parameters(parameters, message):
 
 @pytest.mark.real_data
 def test_bounds_and_gains_on_movies():
-    if not datasets.available("ml_100k"):
-        pytest.skip("no copy of ml_100k: set EDGEWISE_DATA to a folder that has it")
-    train, test = datasets.load_ratings("ml_100k", download=False).fold(1)
+    if not datasets.available("ml-100k"):
+        pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
+    train, test = datasets.load("ml-100k", download=False).fold(1)
     parts = [("bias", BiasBaseline()), ("knn", ItemKNN())]
     errors = {}
     for weights in ("hedge", "least_squares"):

@@ -11,29 +11,27 @@ from edgewise.common.text import text_table
 def datasets() -> None:
     """List the standard data sets, their sizes and licences, and which are here."""
     rows = [["name", "train", "test", "columns", "classes", "here", "licence"]]
-    for name in sets.names():
+    for name in sets.names("classification"):
         one = sets.info(name)
         sizes = (one.n_train, one.n_test, one.n_features, one.n_classes)
         rows.append([name, *map(str, sizes), _here(name), _licence(one.licence)])
     _print(rows)
     rows = [["to rank", "documents", "queries", "columns", "folds", "here", "licence"]]
-    for name in sets.ranking_names():
-        ranking = sets.ranking_info(name)
+    for name in sets.names("ranking"):
+        ranking = sets.info(name)
         counts = (sum(ranking.n_rows), sum(ranking.n_queries))
         sizes = (*counts, ranking.n_features, len(ranking.n_rows))
         rows.append([name, *map(str, sizes), _here(name), _licence(ranking.licence)])
     _print(rows)
     rows = [["to rate", "users", "items", "ratings", "folds", "here", "licence"]]
-    for name in sets.ratings_names():
-        rated = sets.ratings_info(name)
+    for name in sets.names("ratings"):
+        rated = sets.info(name)
         sizes = (rated.n_users, rated.n_items, rated.n_ratings, rated.n_folds)
         rows.append([name, *map(str, sizes), _here(name), _licence(rated.licence)])
     _print(rows)
     click.echo(
-        "A data set that is not here is downloaded by edgewise.datasets.load(name) or\n"
-        "load_ratings(name); for ranking sets, load_ranking(name) says where to get them.\n"
-        "For the full licence and citation: edgewise.datasets.info(name), ranking_info(name)\n"
-        "or ratings_info(name)."
+        "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets,\n"
+        "it says where to get the files. Full licence and citation: edgewise.datasets.info(name)."
     )
 
 

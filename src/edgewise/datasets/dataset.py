@@ -1,111 +1,47 @@
-"""What a loader returns, and what is known of a data set before any file is touched."""
+"""Loaded data sets: classification, ranking and ratings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-if TYPE_CHECKING:
-    import pandas
-
-# Pandas is an optional dependency, so its name stays in quotes.
-Features: TypeAlias = "NDArray[Any] | sparse.csr_matrix | pandas.DataFrame"
-
-
-@dataclass(frozen=True)
-class DatasetInfo:
-    """The facts of a data set: sizes, terms and where it comes from.
-
-    Attributes
-    ----------
-    name : str
-        The name that :func:`edgewise.datasets.load` takes.
-    n_train, n_test : int
-        Rows of the standard split. Where the publisher has none, all rows train and `n_test` is 0.
-    n_features : int
-        Columns of ``X``.
-    n_classes : int
-        Classes, or labels where a row may carry several.
-    multilabel : bool
-        Whether ``y`` is an indicator matrix.
-    n_categorical : int
-        How many columns of ``X`` hold categories. Where there are any, ``X`` is a pandas data
-        frame, and loading needs pandas.
-    licence : str
-        The terms of use, as far as the publisher states them.
-    citation : str
-        The paper to cite.
-    source : str
-        The publisher's page.
-    description : str
-        One or two sentences on rows, columns and split.
-
-    Examples
-    --------
-    >>> from edgewise import datasets
-    >>> letter = datasets.info("letter")
-    >>> letter.n_train, letter.n_test, letter.n_features, letter.n_classes
-    (16000, 4000, 16, 26)
-    """
-
-    name: str
-    n_train: int
-    n_test: int
-    n_features: int
-    n_classes: int
-    licence: str
-    citation: str
-    source: str
-    description: str
-    multilabel: bool = False
-    n_categorical: int = 0
+from edgewise.common.checks import integer, one_of
+from edgewise.datasets.catalogue import DatasetInfo
+from edgewise.datasets.formats import Features
+from edgewise.io import RankingData
+from edgewise.ratings import Ratings, Split
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A data set with its standard train/test split, or with all its rows where it has none.
+    """A classification set with its standard split, or with all its rows where it has none.
 
     Attributes
     ----------
-    name : str
-        The name it was loaded under.
+    info : DatasetInfo
+        Sizes, licence, citation and source.
     X_train : ndarray, scipy.sparse.csr_matrix or pandas.DataFrame
-        One row per example. A data frame where there are categorical columns: they are of type
+        One row per example. With categorical columns it is a data frame: they have the type
         ``category``, the others ``float64``, and missing values are NaN.
     y_train : ndarray
         One class per example, or an (n, K) ``int8`` matrix of zeros and ones.
     X_test, y_test : as `X_train` and `y_train`, or None
-        None where the publisher has no split: then all rows are in `X_train` and `y_train`.
+        None where the publisher has no split.
     feature_names : sequence of str
         One name per column of ``X``.
     target_names : sequence of str
         One name per class, in the sorted order of the values of ``y``, or per column of ``y``.
-    licence, citation, source, description : str
-        As in :class:`DatasetInfo`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = np.eye(3), np.array([0, 1, 2])
-    >>> Dataset("toy", X, y, X[:2], y[:2], "abc", "012", "CC0", "none", "here", "Three points.")
-    Dataset('toy', train=(3, 3), test=(2, 3), classes=3)
-    >>> Dataset("toy", X, y, None, None, "abc", "012", "CC0", "none", "here", "No split.")
-    Dataset('toy', train=(3, 3), test=None, classes=3)
     """
 
-    name: str
+    info: DatasetInfo
     X_train: Features
     y_train: NDArray[Any]
     X_test: "Features | None"
     y_test: NDArray[Any] | None
     feature_names: Sequence[str]
     target_names: Sequence[str]
-    licence: str
-    citation: str
-    source: str
-    description: str
 
     def __repr__(self) -> str:
         test = None if self.X_test is None else self.X_test.shape
@@ -113,3 +49,142 @@ class Dataset:
             f"Dataset({self.name!r}, train={self.X_train.shape}, test={test}, "
             f"classes={len(self.target_names)})"
         )
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.info.name
+
+
+class Fold(NamedTuple):
+    """One fold of a ranking set: rows to train on, to choose settings by, and to test on."""
+
+    train: RankingData
+    valid: RankingData
+    test: RankingData
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankingDataset:
+    """A ranking set in parts, from which its publisher makes folds.
+
+    Attributes
+    ----------
+    info : DatasetInfo
+        Sizes, licence, citation and source.
+    parts : sequence of RankingData
+        The parts, in the publisher's order. No query is in two of them.
+    first : int
+        The part, from 0, that the training rows of fold 1 begin with.
+    feature_names : sequence of str
+        One name per column of ``X``.
+    """
+
+    info: DatasetInfo
+    parts: Sequence[RankingData]
+    first: int
+    feature_names: Sequence[str]
+
+    def __repr__(self) -> str:
+        n_rows = sum(len(part) for part in self.parts)
+        n_queries = sum(part.n_queries for part in self.parts)
+        return (
+            f"RankingDataset({self.name!r}, {n_rows} rows, {len(self.feature_names)} columns, "
+            f"{n_queries} queries, {self.n_folds} folds)"
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.info.name
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds, one for each part."""
+        return len(self.parts)
+
+    def fold(self, k: int) -> Fold:
+        """Return the published fold `k`, counted from 1.
+
+        Starting at the fold's first part and going round, all parts but two train, the next one
+        validates and the last one tests.
+        """
+        start = integer("k", k, 1, self.n_folds) - 1 + self.first
+        *train, valid, test = (
+            self.parts[(start + step) % self.n_folds] for step in range(self.n_folds)
+        )
+        return Fold(RankingData.concatenate(train), valid, test)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RatingsDataset:
+    """Ratings with side features and titles, and their published splits.
+
+    Attributes
+    ----------
+    info : DatasetInfo
+        Sizes, licence, citation and source.
+    ratings : Ratings
+        All ratings, with their times and the side features of users and items. Ids are the
+        integers of the files.
+    item_titles : mapping of int to str
+        The title of each item, by its id.
+    held_out : mapping of str to intp array
+        For each published split, folds first, the indices of its test ratings.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> if datasets.available("ml-100k"):
+    ...     train, test = datasets.load("ml-100k").fold(1)
+    """
+
+    info: DatasetInfo
+    ratings: Ratings
+    item_titles: Mapping[int, str]
+    held_out: Mapping[str, NDArray[np.intp]]
+
+    def __repr__(self) -> str:
+        return (
+            f"RatingsDataset({self.name!r}, {self.ratings.n_users} users, "
+            f"{self.ratings.n_items} items, {len(self.ratings)} ratings, "
+            f"splits: {', '.join(self.splits) or 'none'})"
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.info.name
+
+    @property
+    def n_folds(self) -> int:
+        """The number of published folds; 0 where there are none."""
+        return self.info.n_folds
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Names of the published splits, folds first."""
+        return tuple(self.held_out)
+
+    def fold(self, k: int) -> Split:
+        """Return the published fold `k`, counted from 1, as :meth:`split` does."""
+        if not self.n_folds:
+            raise ValueError(
+                f"{self.name} has no published folds; ratings.folds() and ratings.split() make some"
+            )
+        return self.split(self.splits[integer("k", k, 1, self.n_folds) - 1])
+
+    def split(self, name: str) -> Split:
+        """Return a published split, one of :attr:`splits`.
+
+        Returns
+        -------
+        Split
+            ``train`` and ``test``, which share all users and items, so an index means the same in
+            both; some items may have no rating in ``train``.
+        """
+        if not self.held_out:
+            raise ValueError(f"{self.name} has no published splits; ratings.split() makes one")
+        tested = np.zeros(len(self.ratings), dtype=bool)
+        tested[self.held_out[one_of("name", name, self.splits)]] = True
+        return Split(self.ratings.take(~tested), self.ratings.take(tested))

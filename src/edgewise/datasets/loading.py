@@ -1,84 +1,43 @@
-"""Load a data set by name: fetch its files, read them, check the counts."""
+"""Load a data set by name: get its files, read them, check the counts."""
 
+import io
 import os
+from collections.abc import Iterable
 
 import numpy as np
 
-from edgewise.datasets.categorical import n_categorical, require_pandas
-from edgewise.datasets.dataset import Dataset, DatasetInfo
-from edgewise.datasets.entry import Entry
-from edgewise.datasets.fetch import DatasetMismatchError, File, Store
-from edgewise.datasets.formats import Table
-from edgewise.datasets.letor import ENTRIES as RANKING_ENTRIES
-from edgewise.datasets.movielens import ENTRIES as RATINGS_ENTRIES
-from edgewise.datasets.registry import ENTRIES
+from edgewise.common.files import in_batches
+from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
+from edgewise.datasets.dataset import Dataset, RankingDataset, RatingsDataset
+from edgewise.datasets.files import DatasetMismatchError, Store
+from edgewise.datasets.formats import (
+    LabelledRows,
+    n_categorical,
+    read_arff,
+    read_idx_pair,
+    read_mixed,
+    read_numbers,
+)
+from edgewise.datasets.movielens import read_ratings
+from edgewise.io.letor import parse_letor
+
+Contents = dict[str, list[bytes]]
 
 
-def names() -> tuple[str, ...]:
-    """List the data sets.
-
-    Returns
-    -------
-    tuple of str
-        The names that :func:`load` takes.
-
-    Examples
-    --------
-    >>> from edgewise import datasets
-    >>> datasets.names()[:5]
-    ('letter', 'pendigits', 'mnist', 'usps', 'isolet')
-    """
-    return tuple(ENTRIES)
-
-
-def info(name: str) -> DatasetInfo:
-    """Tell sizes, licence, citation and source of a data set, without touching its files.
+def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> bool:
+    """Return whether a data set can be loaded without a download.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
-
-    Returns
-    -------
-    DatasetInfo
-        The facts.
-
-    Raises
-    ------
-    ValueError
-        If `name` is not a data set.
-
-    Examples
-    --------
-    >>> from edgewise import datasets
-    >>> datasets.info("bibtex").n_classes
-    159
-    >>> datasets.info("pendigits").licence
-    'CC BY 4.0, as stated by the UCI Machine Learning Repository'
-    """
-    return _entry(name).info
-
-
-def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> bool:
-    """Tell whether a data set can be loaded without a download.
-
-    Parameters
-    ----------
-    name : str
-        One of :func:`names`, :func:`ranking_names` or :func:`ratings_names`.
-    data_home : str or path-like, default=None
+    data_home : str, path-like or None, default None
         As in :func:`load`.
 
     Returns
     -------
     bool
-        Whether there is a copy of every file. Checksums are verified by loading, not here.
-
-    Raises
-    ------
-    ValueError
-        If `name` is not a data set.
+        Whether there is a copy of every file; checksums are verified only by loading.
 
     Examples
     --------
@@ -88,47 +47,45 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     ...     datasets.available("letter", data_home=empty)
     False
     """
-    store = Store(data_home)
-    return all(store.find(file) is not None for file in _files(name))
+    files, store = entry(name).all_files, Store(data_home)
+    return all(store.find(file) is not None for file in files)
 
 
 def load(
     name: str, *, data_home: str | os.PathLike[str] | None = None, download: bool = True
-) -> Dataset:
-    """Load a data set with its standard train/test split, or whole where it has none.
+) -> Dataset | RankingDataset | RatingsDataset:
+    """Load a data set with its published splits or folds.
 
-    A file is looked for below the folder ``$EDGEWISE_DATA``, then in the user's cache, and else
-    downloaded from its publisher into the cache. Its checksum is verified wherever it was found,
-    and so are the numbers of rows, columns and classes.
+    A file is looked up below the folder ``$EDGEWISE_DATA``, then in the user's cache, and otherwise
+    downloaded from its publisher into the cache. Checksums and all counts of the catalogue are
+    verified. The LETOR sets have no address: the error says how to get them by hand.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
-    data_home : str or path-like, default=None
+    data_home : str, path-like or None, default None
         A folder to look in, and to download to, in place of ``$EDGEWISE_DATA`` and the cache.
-    download : bool, default=True
-        Whether files that are not on this machine may be downloaded. Downloading needs pooch:
+    download : bool, default True
+        Whether missing files may be downloaded. Downloading needs pooch:
         ``pip install "edgewise[data]"``.
 
     Returns
     -------
-    Dataset
-        Both sides, names, licence and citation. Where the publisher has no split
-        (``info(name).n_test`` is 0), all rows are in ``X_train`` and ``y_train``, and ``X_test``
-        and ``y_test`` are None. Where there are categorical columns (``info(name).n_categorical``),
-        ``X_train`` and ``X_test`` are pandas data frames.
+    Dataset, RankingDataset or RatingsDataset
+        The data, depending on ``info(name).kind``. In a Dataset ``X_test`` and ``y_test`` are None
+        where the publisher has no split, and ``X_train`` and ``X_test`` are pandas data frames
+        where there are categorical columns.
 
     Raises
     ------
-    ValueError
-        If `name` is not a data set; as :class:`DatasetMismatchError` if a file, or what is read
-        from it, is not what the publisher distributes.
     DatasetNotFoundError
-        If a file is missing and could not be, or must not be, downloaded.
+        If a file is missing and cannot, or must not, be downloaded.
+    DatasetMismatchError
+        If a file, or its content, differs from what the publisher distributes.
     ImportError
-        If a file must be downloaded and pooch is not installed, or the set has categorical columns
-        and pandas is not installed: ``pip install "edgewise[frames]"``.
+        If pooch is needed for a download, pandas for categorical columns or liac-arff for a
+        multi-label set, and is not installed.
 
     Examples
     --------
@@ -137,86 +94,105 @@ def load(
     >>> with tempfile.TemporaryDirectory() as empty:
     ...     datasets.load("letter", data_home=empty, download=False)
     Traceback (most recent call last):
-    edgewise.datasets.fetch.DatasetNotFoundError: letter/letter-recognition.data is not there ...
+    edgewise.datasets.files.DatasetNotFoundError: letter/letter-recognition.data is missing ...
     """
-    entry = _entry(name)
-    facts = entry.info
-    if facts.n_categorical:
-        require_pandas(name)
-    notice = f"{name}. Licence: {facts.licence}. Please cite: {facts.citation}"
+    found = entry(name)
+    info = found.info
+    if info.n_categorical:
+        _require_pandas(name)
+    notice = f"{name}. Licence: {info.licence}. Please cite: {info.citation}"
     store = Store(data_home, notice)
-    contents = [store.content(file, download=download) for file in entry.files]
-    train, test = _split(entry, contents)
-    _check(facts, train, test)
+    contents = {
+        role: [store.content(file, download=download) for file in files]
+        for role, files in found.files.items()
+    }
+    if info.kind == "classification":
+        return _classification(found, contents)
+    return _ranking(found, contents) if info.kind == "ranking" else read_ratings(found, contents)
+
+
+def _classification(found: Entry, contents: Contents) -> Dataset:
+    info = found.info
+    train = _read(found, contents["train"])
+    test = None
+    if "test" in contents:
+        test = _read(found, contents["test"])
+    elif info.n_test:
+        train, test = train.part(slice(info.n_train)), train.part(slice(info.n_train, None))
+    _check_rows(info, "train", train, info.n_train)
+    if test is not None:
+        _check_rows(info, "test", test, info.n_test)
+        if (test.feature_names, test.label_names) != (train.feature_names, train.label_names):
+            raise DatasetMismatchError(f"{info.name}: train and test files name different columns")
     return Dataset(
-        name=name,
-        X_train=train.X,
-        y_train=train.y,
-        X_test=None if test is None else test.X,
-        y_test=None if test is None else test.y,
-        feature_names=train.feature_names or entry.feature_names,
-        target_names=train.label_names or entry.target_names,
-        licence=facts.licence,
-        citation=facts.citation,
-        source=facts.source,
-        description=facts.description,
+        info,
+        train.X,
+        train.y,
+        None if test is None else test.X,
+        None if test is None else test.y,
+        train.feature_names or found.columns,
+        train.label_names or found.classes,
     )
 
 
-def _entry(name: str) -> Entry:
-    try:
-        return ENTRIES[name]
-    except (KeyError, TypeError):
-        if isinstance(name, str) and name in RANKING_ENTRIES:
-            raise ValueError(
-                f"name={name!r} is a ranking set: see load_ranking and ranking_info"
-            ) from None
-        if isinstance(name, str) and name in RATINGS_ENTRIES:
-            raise ValueError(
-                f"name={name!r} is a set of ratings: see load_ratings and ratings_info"
-            ) from None
-        raise ValueError(f"name={name!r} must be one of {', '.join(ENTRIES)}") from None
-
-
-def _files(name: str) -> tuple[File, ...]:
-    """Return the files of a set of any kind."""
-    if isinstance(name, str) and name in RANKING_ENTRIES:
-        return RANKING_ENTRIES[name].files
-    if isinstance(name, str) and name in RATINGS_ENTRIES:
-        return RATINGS_ENTRIES[name].files
-    return _entry(name).files
-
-
-def _split(entry: Entry, contents: list[bytes]) -> tuple[Table, Table | None]:
-    """Read both sides, or cut the one table there is where the standard split does, if one does."""
-    at = len(entry.train)
-    train = entry.read(*contents[:at])
-    if entry.test:
-        return train, entry.read(*contents[at:])
-    if not entry.info.n_test:
-        return train, None
-    rows = entry.info.n_train
-    return train.part(slice(rows)), train.part(slice(rows, None))
-
-
-def _check(facts: DatasetInfo, train: Table, test: Table | None) -> None:
-    """Compare rows, columns and classes with the entry: a guard against a wrong entry or reader."""
-    sides = [("train", train, facts.n_train)]
-    if test is not None:
-        sides.append(("test", test, facts.n_test))
-    for side, table, n_rows in sides:
-        n_classes = table.y.shape[1] if facts.multilabel else len(np.unique(table.y))
-        counts = (
-            ("rows", table.X.shape[0], n_rows),
-            ("labelled rows", table.y.shape[0], n_rows),
-            ("columns", table.X.shape[1], facts.n_features),
-            ("categorical columns", n_categorical(table.X), facts.n_categorical),
-            ("classes", n_classes, facts.n_classes),
+def _read(found: Entry, contents: list[bytes]) -> LabelledRows:
+    """Read the files of one side of the split."""
+    if found.format == "idx":
+        return read_idx_pair(*contents)
+    if found.format == "arff":
+        return read_arff(*contents, n_labels=found.info.n_classes)
+    delimiter = found.all_files[0].delimiter
+    if found.mixed:
+        return read_mixed(
+            contents,
+            columns=found.columns,
+            numeric=found.numeric,
+            class_first=found.class_first,
+            delimiter=delimiter,
         )
-        for what, found, expected in counts:
-            if found != expected:
-                raise DatasetMismatchError(
-                    f"{facts.name}, {side}: expected {expected} {what}, found {found}"
-                )
-        if (table.feature_names, table.label_names) != (train.feature_names, train.label_names):
-            raise DatasetMismatchError(f"{facts.name}: train and test files name different columns")
+    return read_numbers(*contents, delimiter=delimiter, class_first=found.class_first)
+
+
+def _ranking(found: Entry, contents: Contents) -> RankingDataset:
+    info, parts = found.info, []
+    for number, (file, content) in enumerate(
+        zip(found.files["parts"], contents["parts"], strict=True)
+    ):
+        part = parse_letor(in_batches(io.BytesIO(content)), file.path)
+        counts = [
+            ("rows", len(part), info.n_rows[number]),
+            ("queries", part.n_queries, info.n_queries[number]),
+            ("columns", part.X.shape[1], info.n_features),
+            ("grades", len(np.unique(part.y)), info.n_grades),
+        ]
+        _check_counts(f"{info.name}, part {number + 1}", counts)
+        parts.append(part)
+    return RankingDataset(info, tuple(parts), found.first, found.columns)
+
+
+def _check_rows(info: DatasetInfo, side: str, rows: LabelledRows, n_rows: int) -> None:
+    n_classes = rows.y.shape[1] if info.multilabel else len(np.unique(rows.y))
+    counts = [
+        ("rows", rows.X.shape[0], n_rows),
+        ("labelled rows", rows.y.shape[0], n_rows),
+        ("columns", rows.X.shape[1], info.n_features),
+        ("categorical columns", n_categorical(rows.X), info.n_categorical),
+        ("classes", n_classes, info.n_classes),
+    ]
+    _check_counts(f"{info.name}, {side}", counts)
+
+
+def _check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
+    for what, found, expected in counts:
+        if found != expected:
+            raise DatasetMismatchError(f"{where}: expected {expected} {what}, found {found}")
+
+
+def _require_pandas(name: str) -> None:
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            f"{name} has categorical columns and is returned as a pandas DataFrame; install pandas "
+            '(pip install "edgewise[frames]")'
+        ) from error

@@ -1,139 +1,292 @@
-"""One entry per MovieLens set: its facts, its files and their readers.
+"""MovieLens: readers of its files, and the ratings with their published splits."""
 
-To add a set of ratings, write an entry here, a ``load_`` function in
-:mod:`edgewise.datasets.ratings_sets`, and a row in ``docs/datasets.md``.
-"""
-
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from edgewise.datasets import movielens_files
-from edgewise.datasets.fetch import File, Source
-from edgewise.datasets.movielens_files import Rated, Side
-from edgewise.datasets.ratings import RatingsInfo
+import numpy as np
+from numpy.typing import NDArray
 
-_SITE: Final = "https://files.grouplens.org/datasets/movielens/"
-_LICENCE: Final = (
-    "GroupLens terms: research use only; no redistribution and no commercial use without "
-    "permission; publications must acknowledge the data, and no endorsement by the University of "
-    "Minnesota or GroupLens may be implied"
+from edgewise.common.dtypes import CATEGORY_CODE, REAL, ROW
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.table import ColumnTable
+from edgewise.datasets.catalogue import DatasetInfo, Entry
+from edgewise.datasets.dataset import RatingsDataset
+from edgewise.datasets.files import DatasetMismatchError
+from edgewise.ratings import Ids, Ratings
+from edgewise.ratings.inputs import rows_of
+
+_ENCODING: Final = "latin-1"
+_YEAR: Final = re.compile(r"\((\d{4})\)")
+
+GENRES: Final = (
+    *("Action", "Adventure", "Animation", "Children's", "Comedy", "Crime", "Documentary", "Drama"),
+    *("Fantasy", "Film-Noir", "Horror", "Musical", "Mystery", "Romance", "Sci-Fi", "Thriller"),
+    *("War", "Western"),
 )
-_CITATION: Final = (
-    "F. M. Harper and J. A. Konstan. The MovieLens datasets: history and context. ACM Transactions "
-    "on Interactive Intelligent Systems 5(4):19, 2015. doi:10.1145/2827872"
+"""The genres of both sets, in their files' order."""
+
+# The codes 0 to 20, from the README of ml-1m.
+_OCCUPATIONS: Final = (
+    *("other", "academic/educator", "artist", "clerical/admin", "college/grad student"),
+    *("customer service", "doctor/health care", "executive/managerial", "farmer", "homemaker"),
+    *("K-12 student", "lawyer", "programmer", "retired", "sales/marketing", "scientist"),
+    *("self-employed", "technician/engineer", "tradesman/craftsman", "unemployed", "writer"),
 )
-_STARS: Final = (1.0, 2.0, 3.0, 4.0, 5.0)
 
 
-@dataclass(frozen=True)
-class RatingsEntry:
-    """A set of ratings: facts, files and readers.
+@dataclass(frozen=True, eq=False)
+class RatingTriples:
+    """The columns of a file of ratings."""
 
-    Attributes
-    ----------
-    info : RatingsInfo
-        What is known without touching a file; loading checks the counts.
-    ratings, users, items : File
-        All ratings, and the columns of users and items.
-    tests : tuple of File
-        The test ratings of each of ``info.splits``. What is not in a test file trains, so the
-        training files, which say the same once more, are not needed.
-    read_ratings, read_users, read_items : callable
-        From the content of a file to its columns.
+    users: NDArray[np.int64]
+    items: NDArray[np.int64]
+    values: NDArray[np.int64]
+    times: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class SideFeatures:
+    """Ids of users or items, a row of typed columns for each, and titles of items."""
+
+    ids: NDArray[np.int64]
+    columns: ColumnTable
+    titles: tuple[str, ...] = ()
+
+
+def triples(content: bytes, *, separator: bytes = b"\t") -> RatingTriples:
+    r"""Read lines of user, item, rating and time, all of them integers.
+
+    Examples
+    --------
+    >>> triples(b"196\t242\t3\t881250949\n").values
+    array([3])
+    >>> triples(b"1::1193::5::978300760\n", separator=b"::").items
+    array([1193])
     """
-
-    info: RatingsInfo
-    ratings: File
-    users: File
-    items: File
-    tests: tuple[File, ...]
-    read_ratings: Callable[[bytes], Rated]
-    read_users: Callable[[bytes], Side]
-    read_items: Callable[[bytes], Side]
-
-    @property
-    def files(self) -> tuple[File, ...]:
-        """All files of the set."""
-        return (self.ratings, self.users, self.items, *self.tests)
+    # One scan for numbers is ten times as fast as reading line by line.
+    numbers = np.fromstring(content.replace(separator, b" "), dtype=np.int64, sep=" ")
+    n_lines = content.count(b"\n") + (not content.endswith(b"\n"))
+    if len(numbers) != 4 * n_lines:
+        raise ValueError(f"{n_lines} lines must have 4 integers each, got {len(numbers)} in all")
+    return RatingTriples(*np.ascontiguousarray(numbers.reshape(-1, 4).T))
 
 
-def _member(folder: str, name: str, sha256: str) -> File:
-    path = f"{folder}/{name}"
-    return File(path, (Source(f"{_SITE}{folder}.zip", path),), sha256)
+def users_100k(content: bytes) -> SideFeatures:
+    r"""Read ``u.user``: id, age, gender, occupation and a zip code, which is left out.
+
+    Examples
+    --------
+    >>> users_100k(b"1|24|M|technician|85711\n").columns.names
+    ['age', 'gender', 'occupation']
+    """
+    ids, ages, genders, occupations, _ = _fields(content, "|", 5)
+    return _people(ids, ages, genders, occupations)
 
 
-_100K: Final = partial(_member, "ml-100k")
-_1M: Final = partial(_member, "ml-1m")
+def users_1m(content: bytes) -> SideFeatures:
+    r"""Read ``users.dat``: id, gender, age, a code of the occupation, and a zip code.
 
-_ENTRIES: Final = (
-    RatingsEntry(
-        RatingsInfo(
-            name="ml_100k",
-            n_users=943,
-            n_items=1_682,
-            n_rated=1_682,
-            n_ratings=100_000,
-            levels=_STARS,
-            licence=_LICENCE,
-            citation=_CITATION,
-            source="https://grouplens.org/datasets/movielens/100k/",
-            description=(
-                "Movies rated 1 to 5 on the MovieLens web site from September 1997 to April 1998, "
-                "at least 20 by each user. Users have age, gender and occupation, movies a year "
-                "and 19 genres. Splits u1 to u5 are five folds; ua and ub test ten ratings of "
-                "each user."
-            ),
-            splits=("u1", "u2", "u3", "u4", "u5", "ua", "ub"),
-            n_test=(20_000,) * 5 + (9_430,) * 2,
-            n_folds=5,
-        ),
-        ratings=_100K("u.data", "06416e597f82b7342361e41163890c81036900f418ad91315590814211dca490"),
-        users=_100K("u.user", "f120e114da2e8cf314fd28f99417c94ae9ddf1cb6db8ce0e4b5995d40e90e62c"),
-        items=_100K("u.item", "553841ebc7de3a0fd0d6b62a204ea30c1e651aacfb2814c7a6584ac52f2c5701"),
-        tests=(
-            _100K("u1.test", "18c6014a4b2c7324f250a63f8904a7b16b2b19f911129e346141507b0cbac950"),
-            _100K("u2.test", "4de658d1e04ed9104629509a2e2528fce833ac8e048280183f1df167632038c3"),
-            _100K("u3.test", "0f548b51c78327de4c156461d3e430b7e5579fe2b5681586a59416e48fd35f6d"),
-            _100K("u4.test", "7c02ad0a1e7ab1083c8b9d4b627203a051dd7b5eab46d99fa44de33470de8db9"),
-            _100K("u5.test", "351cc52e0d15b6c721466276fc24671d40936899e3d01fadeaf312915b8c5634"),
-            _100K("ua.test", "d0497e202417720f57a184ec8c66be2d1afa4ff41bb53787c57b28d6bf79bc42"),
-            _100K("ub.test", "d54a72d05730d5892062734b2bec73e976f9b713d18c828a18b968d6cce442da"),
-        ),
-        read_ratings=movielens_files.rated,
-        read_users=movielens_files.users_100k,
-        read_items=movielens_files.movies_100k,
-    ),
-    RatingsEntry(
-        RatingsInfo(
-            name="ml_1m",
-            n_users=6_040,
-            n_items=3_883,
-            n_rated=3_706,
-            n_ratings=1_000_209,
-            levels=_STARS,
-            licence=_LICENCE,
-            citation=_CITATION,
-            source="https://grouplens.org/datasets/movielens/1m/",
-            description=(
-                "Movies rated 1 to 5 on the MovieLens web site by users who joined in 2000, at "
-                "least 20 by each. Users have a group of age, gender and occupation, movies a "
-                "year and 18 genres; 177 movies of the catalogue have no rating. No published "
-                "split."
-            ),
-        ),
-        ratings=_1M(
-            "ratings.dat", "506d64ca44484487c11dc2d9a28de5c54948213e6b96285e298afe28d6ea4e0f"
-        ),
-        users=_1M("users.dat", "1dc3a95300cb19f7c10e027daf29b8cdf1d908dab65b5edfb45950aa389a10a3"),
-        items=_1M("movies.dat", "0140fc2356357c1a851d0f52e893a1e4d3696df632c4141cea8d5bc3d621f0b9"),
-        tests=(),
-        read_ratings=partial(movielens_files.rated, separator=b"::"),
-        read_users=movielens_files.users_1m,
-        read_items=movielens_files.movies_1m,
-    ),
-)
+    The age is the lower end of its group: 1 for under 18, then 18, 25, 35, 45, 50 and 56.
 
-ENTRIES: Final = {entry.info.name: entry for entry in _ENTRIES}
-"""Every set of ratings by name, in the order of the documentation."""
+    Examples
+    --------
+    >>> users_1m(b"1::F::1::10::48067\n").columns.column(2).categories
+    ('K-12 student',)
+    """
+    ids, genders, ages, codes, _ = _fields(content, "::", 5)
+    return _people(ids, ages, genders, [_OCCUPATIONS[int(code)] for code in codes])
+
+
+def movies_100k(content: bytes) -> SideFeatures:
+    r"""Read ``u.item``: id, title, two dates, an address, and a flag for each genre.
+
+    Examples
+    --------
+    >>> movies = movies_100k(b"1|Toy Story (1995)|01-Jan-1995|||0|0|0|1|1|1" + 13 * b"|0")
+    >>> movies.titles, movies.columns.name(4), movies.columns.column(4).values
+    (('Toy Story (1995)',), 'Animation', array([1.]))
+    """
+    genres = ("unknown", *GENRES)
+    ids, titles, *rest = _fields(content, "|", 5 + len(genres))
+    return _movies(ids, titles, genres, np.array(rest[3:], dtype=REAL))
+
+
+def movies_1m(content: bytes) -> SideFeatures:
+    r"""Read ``movies.dat``: id, title, and the names of genres.
+
+    Examples
+    --------
+    >>> movies = movies_1m(b"1::Toy Story (1995)::Animation|Comedy\n")
+    >>> movies.columns.n_columns, movies.columns.name(5), movies.columns.column(5).values
+    (19, 'Comedy', array([1.]))
+    """
+    ids, titles, lists = _fields(content, "::", 3)
+    flags = np.zeros((len(GENRES), len(ids)), dtype=REAL)
+    for row, genres in enumerate(lists):
+        flags[[GENRES.index(genre) for genre in genres.split("|")], row] = 1
+    return _movies(ids, titles, GENRES, flags)
+
+
+# Readers of ratings, users and items.
+_READERS: Final[Mapping[str, tuple[Callable[[bytes], Any], ...]]] = {
+    "ml-100k": (triples, users_100k, movies_100k),
+    "ml-1m": (partial(triples, separator=b"::"), users_1m, movies_1m),
+}
+
+
+def read_ratings(entry: Entry, contents: Mapping[str, list[bytes]]) -> RatingsDataset:
+    """Return the ratings of a set with their side features and published splits."""
+    info = entry.info
+    read_triples, read_users, read_items = _READERS[entry.format]
+    readers = {"ratings": read_triples, "users": read_users, "items": read_items}
+    found: dict[str, list[Any]] = {}
+    for role, some in contents.items():
+        found[role] = []
+        for file, content in zip(entry.files[role], some, strict=True):
+            try:
+                found[role].append(readers.get(role, read_triples)(content))
+            except ValueError as error:
+                raise DatasetMismatchError(f"{file.path}: {error}") from error
+    (rated,), (users,), (items,) = found["ratings"], found["users"], found["items"]
+    ratings = _assembled(info.name, rated, users, items)
+    _check(info, ratings)
+    titles = dict(zip(items.ids.tolist(), items.titles, strict=True))
+    return RatingsDataset(info, ratings, titles, _held_out(info, ratings, found.get("tests", [])))
+
+
+def _fields(content: bytes, separator: str, n_fields: int) -> list[tuple[str, ...]]:
+    """Split lines at the separator and return each field of all lines."""
+    # Not splitlines, which takes some characters of latin-1 for line ends.
+    lines = content.decode(_ENCODING).rstrip("\n").split("\n")
+    rows = [line.split(separator) for line in lines]
+    for number, row in enumerate(rows, start=1):
+        if len(row) != n_fields:
+            raise ValueError(f"line {number} must have {n_fields} fields, got {len(row)}")
+    return list(zip(*rows, strict=True))
+
+
+def _people(
+    ids: Sequence[str], ages: Sequence[str], genders: Sequence[str], occupations: Sequence[str]
+) -> SideFeatures:
+    columns: list[Column] = [
+        _numeric(map(float, ages)),
+        _categorical(genders),
+        _categorical(occupations),
+    ]
+    return SideFeatures(_integers(ids), ColumnTable(columns, ["age", "gender", "occupation"]))
+
+
+def _movies(
+    ids: Sequence[str], titles: Sequence[str], genres: Sequence[str], flags: NDArray[np.float64]
+) -> SideFeatures:
+    columns: list[Column] = [_numeric(map(_year, titles))]
+    columns.extend(NumericColumn(row) for row in flags)
+    table = ColumnTable(columns, ["year", *genres])
+    return SideFeatures(_integers(ids), table, tuple(title.strip() for title in titles))
+
+
+def _year(title: str) -> float:
+    """Return the last year in brackets, NaN without one."""
+    years = _YEAR.findall(title)
+    return float(years[-1]) if years else np.nan
+
+
+def _integers(texts: Sequence[str]) -> NDArray[np.int64]:
+    return np.array([int(text) for text in texts], dtype=np.int64)
+
+
+def _numeric(values: Iterable[float]) -> NumericColumn:
+    return NumericColumn(np.fromiter(values, dtype=REAL))
+
+
+def _categorical(values: Sequence[str]) -> CategoricalColumn:
+    categories = tuple(sorted(set(values)))
+    place = {category: code for code, category in enumerate(categories)}
+    codes = np.fromiter((place[value] for value in values), dtype=CATEGORY_CODE)
+    return CategoricalColumn(codes, categories)
+
+
+def _assembled(
+    name: str, rated: RatingTriples, users: SideFeatures, items: SideFeatures
+) -> Ratings:
+    """Return the ratings over all users and items of the files."""
+    user_ids, item_ids = Ids.of("users", users.ids), Ids.of("items", items.ids)
+    try:
+        at_users = user_ids.require("users of ratings", rated.users)
+        at_items = item_ids.require("items of ratings", rated.items)
+    except ValueError as error:
+        raise DatasetMismatchError(f"{name}: {error}") from error
+    pairs = at_users * len(item_ids) + at_items
+    order = np.argsort(pairs, kind="stable")
+    if not np.diff(pairs[order]).all():
+        raise DatasetMismatchError(f"{name}: a user rated an item twice")
+    return Ratings(
+        user_ids,
+        item_ids,
+        at_users[order].astype(ROW),
+        at_items[order].astype(ROW),
+        rated.values[order].astype(REAL),
+        times=rated.times[order].astype(REAL),
+        user_features=rows_of(users.columns, np.argsort(users.ids)),
+        item_features=rows_of(items.columns, np.argsort(items.ids)),
+    )
+
+
+def _check(info: DatasetInfo, ratings: Ratings) -> None:
+    """Compare counts with the catalogue: a guard against a wrong entry or reader."""
+    counts = (
+        ("users", ratings.n_users, info.n_users),
+        ("items", ratings.n_items, info.n_items),
+        ("rated items", len(np.unique(ratings.items)), info.n_rated),
+        ("ratings", len(ratings), info.n_ratings),
+    )
+    for what, found, expected in counts:
+        if found != expected:
+            raise DatasetMismatchError(f"{info.name}: expected {expected} {what}, found {found}")
+    if tuple(ratings.levels) != info.levels:
+        raise DatasetMismatchError(
+            f"{info.name}: expected ratings {list(info.levels)}, found {ratings.levels.tolist()}"
+        )
+
+
+def _held_out(
+    info: DatasetInfo, ratings: Ratings, tests: list[RatingTriples]
+) -> dict[str, NDArray[np.intp]]:
+    """Return the indices of each split's test ratings; the folds must partition all ratings."""
+    held_out = {}
+    for split, test, n_test in zip(info.splits, tests, info.n_held_out, strict=True):
+        if len(test) != n_test:
+            raise DatasetMismatchError(
+                f"{info.name}, {split}: expected {n_test} test ratings, found {len(test)}"
+            )
+        held_out[split] = _places(f"{info.name}, {split}", ratings, test)
+    folds = list(held_out.values())[: info.n_folds]
+    if folds and not np.array_equal(np.sort(np.concatenate(folds)), np.arange(len(ratings))):
+        raise DatasetMismatchError(
+            f"{info.name}: expected every rating in the test part of one fold and no other"
+        )
+    return held_out
+
+
+def _places(where: str, ratings: Ratings, test: RatingTriples) -> NDArray[np.intp]:
+    """Return the indices of test ratings, which must have the same values and times."""
+    pairs = ratings.users.astype(np.intp) * ratings.n_items + ratings.items
+    users = ratings.user_ids.find("users", test.users)
+    items = ratings.item_ids.find("items", test.items)
+    wanted = np.where((users < 0) | (items < 0), -1, users * ratings.n_items + items)
+    places = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
+    assert ratings.times is not None
+    same = (
+        (pairs[places] == wanted)
+        & (ratings.values[places] == test.values)
+        & (ratings.times[places] == test.times)
+    )
+    if not same.all() or len(np.unique(places)) < len(places):
+        raise DatasetMismatchError(f"{where}: expected test ratings that are among all ratings")
+    return np.sort(places)

@@ -309,9 +309,9 @@ def test_few_ratings_are_shrunken_less(tuned):
 
 @pytest.mark.real_data
 def test_movies_are_rated_better_than_by_a_tuned_factorisation():
-    if not datasets.available("ml_100k"):
-        pytest.skip("no copy of ml_100k: set EDGEWISE_DATA to a folder that has it")
-    train, test = datasets.load_ratings("ml_100k", download=False).split("u1")
+    if not datasets.available("ml-100k"):
+        pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
+    train, test = datasets.load("ml-100k", download=False).split("u1")
     model = BoostedFactorization(200, random_state=0).fit(train)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
     wrong = model.predict(users, items, unknown="mean") - test.values

@@ -16,9 +16,9 @@ from edgewise.recommend import (
 
 @pytest.fixture(scope="module")
 def movielens():
-    if not datasets.available("ml_100k"):
-        pytest.skip("ml_100k is not in $EDGEWISE_DATA nor in the cache")
-    return datasets.load_ratings("ml_100k", download=False).split("u1")
+    if not datasets.available("ml-100k"):
+        pytest.skip("ml-100k is not in $EDGEWISE_DATA nor in the cache")
+    return datasets.load("ml-100k", download=False).split("u1")
 
 
 def rmse(model, train, test):

@@ -270,9 +270,9 @@ def test_both_backends_and_any_number_of_threads_predict_the_same_bits(kind, mon
 @pytest.mark.real_data
 @pytest.mark.parametrize(("kind", "most"), [(ItemKNN, 0.926), (UserKNN, 0.933)])
 def test_movielens(kind, most):
-    if not datasets.available("ml_100k"):
-        pytest.skip("no copy of ml_100k: set EDGEWISE_DATA to a folder that has it")
-    train, test = datasets.load_ratings("ml_100k", download=False).fold(1)
+    if not datasets.available("ml-100k"):
+        pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
+    train, test = datasets.load("ml-100k", download=False).fold(1)
     model = kind().fit(train)
     ids = test.user_ids.values[test.users], test.item_ids.values[test.items]
     found = model.predict(*ids, unknown="mean")

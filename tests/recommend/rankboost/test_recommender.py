@@ -356,9 +356,9 @@ def test_errors_name_the_argument():
 def test_it_orders_movies_better_than_chance_and_than_the_thesis():
     from edgewise import datasets
 
-    if not datasets.available("ml_100k"):
-        pytest.skip("no copy of ml_100k: set EDGEWISE_DATA to a folder that has it")
-    ratings = datasets.load_ratings("ml_100k", download=False).ratings
+    if not datasets.available("ml-100k"):
+        pytest.skip("no copy of ml-100k: set EDGEWISE_DATA to a folder that has it")
+    ratings = datasets.load("ml-100k", download=False).ratings
     rng = np.random.default_rng(0)
     users = rng.permutation(ratings.n_users)
     viewers, targets = users[:100], users[100:160]

@@ -1,9 +1,14 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
-from edgewise.datasets import registry
-from edgewise.datasets.categorical import mixed, n_categorical
-from edgewise.datasets.fetch import rows_sha256
+from edgewise.datasets import loading
+from edgewise.datasets.catalogue import DataFile, entry
+from edgewise.datasets.files import Store, sha256_of
+from edgewise.datasets.formats import n_categorical, read_mixed
+
+ROWS = DataFile("a", "", hash="rows")
 
 pandas = pytest.importorskip("pandas")
 
@@ -24,7 +29,7 @@ Male, 7688, 0, 40, United-States, >50K.
 
 
 def test_both_files_of_adult_are_one_table():
-    table = registry.ENTRIES["adult"].read(ADULT_DATA, ADULT_TEST)
+    table = loading._read(entry("adult"), [ADULT_DATA, ADULT_TEST])
     assert table.X.shape == (4, 14)
     assert table.y.tolist() == ["<=50K", ">50K", "<=50K", ">50K"]
     assert table.X["age"].tolist() == [39, 52, 25, 44]
@@ -33,7 +38,7 @@ def test_both_files_of_adult_are_one_table():
 
 
 def test_both_sides_of_adult_have_the_same_categories():
-    table = registry.ENTRIES["adult"].read(ADULT_DATA, ADULT_TEST)
+    table = loading._read(entry("adult"), [ADULT_DATA, ADULT_TEST])
     train, test = table.part(slice(2)), table.part(slice(2, None))
     assert train.X["workclass"].tolist() == ["State-gov", np.nan]
     assert test.X["workclass"].tolist() == ["Private", "Private"]
@@ -45,7 +50,7 @@ def test_both_sides_of_adult_have_the_same_categories():
 
 def test_the_class_may_come_first():
     row = b"republican,n,y,n,y,y,y,n,n,n,y,?,y,y,y,n,y\n"
-    table = registry.ENTRIES["votes84"].read(row)
+    table = loading._read(entry("votes84"), [row])
     assert table.y.tolist() == ["republican"]
     assert table.X.iloc[0, :3].tolist() == ["n", "y", "n"]
     assert table.X["synfuels-corporation-cutback"].isna().all()
@@ -54,7 +59,7 @@ def test_the_class_may_come_first():
 
 def test_white_space_separates_and_integer_classes_stay_integers():
     row = b"A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1 \n"
-    table = registry.ENTRIES["german"].read(row)
+    table = loading._read(entry("german"), [row])
     assert table.y.tolist() == [1]
     assert table.y.dtype == np.int64
     assert n_categorical(table.X) == 13
@@ -63,14 +68,14 @@ def test_white_space_separates_and_integer_classes_stay_integers():
 
 
 def test_numbers_are_float_and_may_be_missing():
-    table = mixed(b"1,a,x\n ?,b,y\n-2.5e1, ?,x\n", columns=["n", "c"], numeric=["n"])
+    table = read_mixed([b"1,a,x\n ?,b,y\n-2.5e1, ?,x\n"], columns=["n", "c"], numeric=["n"])
     assert table.X.dtypes.astype(str).tolist() == ["float64", "category"]
     np.testing.assert_array_equal(table.X["n"], [1.0, np.nan, -25.0])
     assert table.X["c"].tolist() == ["a", "b", np.nan]
 
 
 def test_words_that_look_like_numbers_stay_categories():
-    table = mixed(b"2,x\n5more,y\n", columns=["doors"])
+    table = read_mixed([b"2,x\n5more,y\n"], columns=["doors"])
     assert list(table.X["doors"].cat.categories) == ["2", "5more"]
 
 
@@ -84,21 +89,28 @@ def test_words_that_look_like_numbers_stay_categories():
 )
 def test_rows_that_cannot_be_read_say_why(content: bytes, message: str):
     with pytest.raises(ValueError, match=message):
-        mixed(content, columns=["n", "c"], numeric=["n"])
+        read_mixed([content], columns=["n", "c"], numeric=["n"])
 
 
-def test_connect4_takes_the_original_with_three_classes_too():
+def test_connect4_takes_the_original_with_three_classes_too(tmp_path):
     board = b",".join([b"b"] * 40 + [b"x", b"o"])
     binary = board + b",notloss\n" + board[::-1] + b",loss\n" + board + b",notloss\n"
     original = board + b",win\r\n" + board + b",draw\r\n" + board[::-1] + b",loss\r\n"
-    entry = registry.ENTRIES["connect4"]
-    (file,) = entry.files
-    assert file.fingerprint(original) == file.fingerprint(binary) == rows_sha256(binary)
-    assert entry.read(original).y.tolist() == ["notloss", "notloss", "loss"]
-    assert entry.read(binary).X.iloc[0, -2:].tolist() == ["x", "o"]
+    (file,) = entry("connect4").all_files
+    file = dataclasses.replace(file, sha256=sha256_of(ROWS, binary))
+    for content, classes in (
+        (original, ["notloss", "notloss", "loss"]),
+        (binary, ["notloss", "loss", "notloss"]),
+    ):
+        (tmp_path / "uci").mkdir(exist_ok=True)
+        (tmp_path / file.path).write_bytes(content)
+        found = Store(tmp_path).content(file, download=False)
+        table = loading._read(entry("connect4"), [found])
+        assert table.y.tolist() == classes
+        assert table.X.iloc[0, -2:].tolist() == ["x", "o"]
 
 
 def test_rows_are_hashed_whatever_their_order():
-    assert rows_sha256(b"a,b\nc,d\n") == rows_sha256(b"c,d\r\n\r\na,b")
-    assert rows_sha256(b"a,b\nc,d\n") != rows_sha256(b"a,b\nc,d\nc,d\n")
-    assert rows_sha256(b"a,b\nc,d\n") != rows_sha256(b"a,d\nc,b\n")
+    assert sha256_of(ROWS, b"a,b\nc,d\n") == sha256_of(ROWS, b"c,d\r\n\r\na,b")
+    assert sha256_of(ROWS, b"a,b\nc,d\n") != sha256_of(ROWS, b"a,b\nc,d\nc,d\n")
+    assert sha256_of(ROWS, b"a,b\nc,d\n") != sha256_of(ROWS, b"a,d\nc,b\n")

@@ -1,0 +1,286 @@
+"""The catalogue: facts, files and checksums of every data set, read from catalogue.toml."""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+KINDS: Final = ("classification", "ranking", "ratings")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A publisher's file.
+
+    Attributes
+    ----------
+    path : str
+        Path below a data folder, without the suffix of a compressed copy.
+    sha256 : str
+        The expected hash.
+    addresses : tuple of str
+        URLs to try in turn; "#..." names a member of a zip archive.
+    hash : {"content", "lines", "rows", "values"}
+        What the hash is of: the bytes; the bytes with any line ends; the sorted lines; or the
+        sorted rows of numbers, rounded to `decimals`.
+    decimals : int
+        The published number of decimals.
+    delimiter : str or None
+        The separator of the values; None for white space.
+    replace : tuple of (str, str)
+        Words to replace before anything else.
+    by_hand : str
+        How to get a file that has no address.
+    """
+
+    path: str
+    sha256: str
+    addresses: tuple[str, ...] = ()
+    hash: str = "content"
+    decimals: int = 0
+    delimiter: str | None = ","
+    replace: tuple[tuple[str, str], ...] = ()
+    by_hand: str = ""
+
+
+@dataclass(frozen=True)
+class DatasetInfo:
+    """The facts of a data set; sizes that do not apply to its kind are 0 or empty.
+
+    Attributes
+    ----------
+    name, title : str
+        The name that :func:`load` takes, and the publisher's.
+    kind : {"classification", "ranking", "ratings"}
+        The kind of problem.
+    description : str
+        Rows, columns and splits in a few sentences.
+    licence, citation, source : str
+        The terms of use as the publisher states them, the paper to cite, and the publisher's page.
+    n_features : int
+        Number of columns of ``X``.
+    n_train, n_test : int
+        Rows of the standard split. Without a published split all rows train and `n_test` is 0.
+    n_classes : int
+        Number of classes, or of labels where a row may have several.
+    n_categorical : int
+        Number of categorical columns. If there are any, ``X`` is a pandas data frame.
+    multilabel : bool
+        Whether ``y`` is an indicator matrix.
+    n_rows, n_queries : tuple of int
+        Documents and queries of each part of a ranking set.
+    n_grades : int
+        Number of relevance grades, from 0.
+    n_users, n_items, n_rated, n_ratings : int
+        Users, items, items with at least one rating, and ratings.
+    levels : tuple of float
+        The values of ratings, ascending.
+    splits : tuple of str
+        Names of the published splits of ratings, folds first.
+    n_held_out : tuple of int
+        Test ratings of each split.
+    n_folds : int
+        Number of published folds.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> letter = datasets.info("letter")
+    >>> letter.n_train, letter.n_test, letter.n_features, letter.n_classes
+    (16000, 4000, 16, 26)
+    >>> datasets.info("ml-100k").n_ratings
+    100000
+    """
+
+    name: str
+    kind: str
+    title: str
+    description: str
+    licence: str
+    citation: str
+    source: str
+    n_features: int = 0
+    n_train: int = 0
+    n_test: int = 0
+    n_classes: int = 0
+    n_categorical: int = 0
+    multilabel: bool = False
+    n_rows: tuple[int, ...] = ()
+    n_queries: tuple[int, ...] = ()
+    n_grades: int = 0
+    n_users: int = 0
+    n_items: int = 0
+    n_rated: int = 0
+    n_ratings: int = 0
+    levels: tuple[float, ...] = ()
+    splits: tuple[str, ...] = ()
+    n_held_out: tuple[int, ...] = ()
+    n_folds: int = 0
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A data set as the catalogue describes it.
+
+    Attributes
+    ----------
+    info : DatasetInfo
+        The facts; loading checks the counts.
+    files : mapping of str to tuple of DataFile
+        The files by role.
+    format : str
+        The name of the reader.
+    columns, classes, numeric : tuple of str
+        Names of all columns, of the classes, and of the numeric columns of a mixed table.
+    mixed : bool
+        Whether the columns that are not numeric are categorical.
+    class_first : bool
+        Whether the class is the first value of a row rather than the last.
+    first : int
+        The part, from 0, that the training rows of fold 1 begin with.
+    """
+
+    info: DatasetInfo
+    files: Mapping[str, tuple[DataFile, ...]]
+    format: str = ""
+    columns: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    mixed: bool = False
+    class_first: bool = False
+    first: int = 0
+
+    @property
+    def all_files(self) -> tuple[DataFile, ...]:
+        """The files of all roles."""
+        return tuple(file for some in self.files.values() for file in some)
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Return the entries of the catalogue by name."""
+    text = resources.files("edgewise.datasets").joinpath("catalogue.toml").read_text("utf-8")
+    return parse(text)
+
+
+def parse(text: str) -> dict[str, Entry]:
+    """Read a catalogue in the format of catalogue.toml."""
+    tables = tomllib.loads(text)
+    terms = tables.pop("terms", {})
+    return {name: _entry(name, table, terms) for name, table in tables.items()}
+
+
+def entry(name: str) -> Entry:
+    """Return the entry of a data set, or raise with the list of names."""
+    try:
+        return entries()[name]
+    except (KeyError, TypeError):
+        raise ValueError(f"name must be one of {', '.join(entries())}, got {name!r}") from None
+
+
+def names(kind: str | None = None) -> tuple[str, ...]:
+    """List the data sets.
+
+    Parameters
+    ----------
+    kind : {"classification", "ranking", "ratings"} or None, default None
+        List only the sets of this kind.
+
+    Returns
+    -------
+    tuple of str
+        The names that :func:`load` takes.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> datasets.names()[:5]
+    ('letter', 'pendigits', 'mnist', 'usps', 'isolet')
+    >>> datasets.names("ranking")
+    ('mq2008', 'mq2008-agg', 'mq2007-agg', 'ohsumed')
+    """
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be None or one of {', '.join(KINDS)}, got {kind!r}")
+    return tuple(name for name, one in entries().items() if kind in (None, one.info.kind))
+
+
+def info(name: str) -> DatasetInfo:
+    """Return sizes, licence, citation and source of a data set, without touching its files.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    DatasetInfo
+        The facts.
+
+    Examples
+    --------
+    >>> from edgewise import datasets
+    >>> datasets.info("bibtex").n_classes
+    159
+    >>> datasets.info("pendigits").licence
+    'CC BY 4.0, as stated by the UCI Machine Learning Repository'
+    """
+    return entry(name).info
+
+
+def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
+    n_features = table.get("n_features", 0)
+    columns = _columns(table.get("columns", ()), n_features)
+    classes, numeric = tuple(table.get("classes", ())), tuple(table.get("numeric", ()))
+    mixed = "numeric" in table
+    facts = {field.name: table[field.name] for field in fields(DatasetInfo) if field.name in table}
+    facts = {key: tuple(fact) if isinstance(fact, list) else fact for key, fact in facts.items()}
+    facts["licence"] = table.get("licence") or terms[table["terms"]]
+    facts["n_classes"] = table.get("n_classes", len(classes))
+    facts["n_categorical"] = len(columns) - len(numeric) if mixed else 0
+    if table["kind"] == "ranking":
+        facts["n_folds"] = len(table["n_rows"])
+    return Entry(
+        DatasetInfo(name=name, **facts),
+        {role: _files(table, files) for role, files in table["files"].items()},
+        table.get("format", ""),
+        columns,
+        classes,
+        numeric,
+        mixed,
+        table.get("class_first", False),
+        table.get("first", 0),
+    )
+
+
+def _files(table: dict[str, Any], files: dict[str, str]) -> tuple[DataFile, ...]:
+    return tuple(
+        DataFile(
+            path,
+            sha256,
+            tuple(
+                address.format(path=path, name=path.rpartition("/")[2])
+                for address in table.get("addresses", ())
+            ),
+            table.get("hash", "content"),
+            table.get("decimals", 0),
+            table.get("delimiter", ",").strip() or None,
+            tuple(table.get("replace", {}).items()),
+            table.get("by_hand", ""),
+        )
+        for path, sha256 in files.items()
+    )
+
+
+def _columns(names: list[str] | str, n_features: int) -> tuple[str, ...]:
+    """Return names of columns; a pattern may have their number, or row and column of a pixel."""
+    if not isinstance(names, str):
+        return tuple(names)
+    side = math.isqrt(n_features)
+    return tuple(
+        names.format(number=j + 1, row=j // max(side, 1), column=j % max(side, 1))
+        for j in range(n_features)
+    )

@@ -1,0 +1,259 @@
+"""Verified contents of files: a local copy, or a download into the cache.
+
+A file is looked up below ``$EDGEWISE_DATA``, then in the user's cache, then downloaded from its
+publisher. Hashes are of decompressed content, so a copy may be plain, ``.gz`` or ``.Z``.
+"""
+
+import gzip
+import hashlib
+import io
+import logging
+import os
+import tempfile
+import weakref
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import REAL
+from edgewise.common.files import replacing
+from edgewise.datasets.catalogue import DataFile
+
+logger = logging.getLogger(__name__)
+
+ENVIRONMENT: Final = "EDGEWISE_DATA"
+_SUFFIXES: Final = ("", ".gz", ".Z")
+_TIMEOUT_SECONDS: Final = 60
+_RETRIES = 2
+
+
+class DatasetNotFoundError(FileNotFoundError):
+    """A file is not on this machine and could not be downloaded."""
+
+
+class DatasetMismatchError(ValueError):
+    """A copy of a file differs from the publisher's."""
+
+
+class Store:
+    """The folders to look in, and the one to download to.
+
+    Parameters
+    ----------
+    data_home : str, path-like or None, default None
+        The only folder to look in and to download to. None: look in ``$EDGEWISE_DATA`` and then in
+        the user's cache, and download to the cache.
+    notice : str, default ""
+        Name, licence and citation of the set, logged before the first download.
+    """
+
+    def __init__(self, data_home: str | os.PathLike[str] | None = None, notice: str = "") -> None:
+        self.data_home = None if data_home is None else Path(data_home).expanduser()
+        self._notice = notice
+        self._shelf: Any = None
+        if self.data_home is not None and self.data_home.exists() and not self.data_home.is_dir():
+            raise NotADirectoryError(f"data_home must be a folder, got the file {str(data_home)!r}")
+
+    def folders(self) -> Iterator[Path]:
+        """Yield the folders to look in; the cache only where pooch is installed."""
+        if self.data_home is not None:
+            yield self.data_home
+            return
+        if os.environ.get(ENVIRONMENT):
+            yield Path(os.environ[ENVIRONMENT]).expanduser()
+        try:
+            yield _user_cache()
+        except ImportError:
+            return
+
+    def find(self, file: DataFile) -> Path | None:
+        """Return the first copy of `file`, or None."""
+        copies = (
+            folder / (file.path + suffix) for folder in self.folders() for suffix in _SUFFIXES
+        )
+        return next((path for path in copies if path.is_file()), None)
+
+    def content(self, file: DataFile, *, download: bool) -> bytes:
+        """Return the verified, decompressed content of `file`.
+
+        Raises
+        ------
+        DatasetNotFoundError
+            If there is no copy, and `download` is False or every address failed.
+        DatasetMismatchError
+            If a copy differs from the publisher's file.
+        ImportError
+            If a download is needed and pooch is not installed.
+        """
+        path = self.find(file)
+        if path is not None:
+            remedy = "Remove this copy and get it again from the publisher."
+            return _verified(path.read_bytes(), file, str(path), remedy)
+        if not download:
+            raise DatasetNotFoundError(self._advice(file, "download=False"))
+        if not file.addresses:
+            reason = "its publisher has it only in an archive that Python cannot open"
+            raise DatasetNotFoundError(self._advice(file, reason))
+        return self._download(file)
+
+    def _download(self, file: DataFile) -> bytes:
+        try:
+            folder = _user_cache() if self.data_home is None else self.data_home
+            _pooch()
+        except ImportError as error:
+            reason = 'downloading it needs pooch (pip install "edgewise[data]")'
+            raise ImportError(self._advice(file, reason)) from error
+        failures: list[Exception] = []
+        for address in file.addresses:
+            try:
+                remedy = "Nothing was stored; the publisher may have changed the file."
+                content = _verified(self._fetch(address), file, address, remedy)
+            except (OSError, DatasetMismatchError) as error:
+                logger.warning("%s: %s", address, error)
+                failures.append(error)
+                continue
+            target = folder / (file.path + ".gz")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target) as stream:
+                stream.write(content)
+            return content
+        for failure in failures:
+            if isinstance(failure, DatasetMismatchError):
+                raise failure
+        reasons = "; ".join(str(failure) for failure in failures)
+        raise DatasetNotFoundError(self._advice(file, f"no address answered ({reasons})"))
+
+    def _fetch(self, address: str) -> bytes:
+        """Download an address with pooch and return the file, or the member of an archive."""
+        if self._shelf is None:
+            # Warnings show even where logging is not set up, and terms of use must be seen.
+            logger.warning("Downloading %s", self._notice)
+            folder = tempfile.TemporaryDirectory()
+            weakref.finalize(self, folder.cleanup)
+            self._shelf = _pooch().create(folder.name, base_url="", retry_if_failed=_RETRIES)
+        url, _, member = address.partition("#")
+        name = url.replace("/", "_")
+        # The catalogue has hashes of the decompressed files, which are checked later.
+        self._shelf.registry[name], self._shelf.urls[name] = None, url
+        unzip = _pooch().Unzip(members=[member]) if member else None
+        downloader = _pooch().HTTPDownloader(timeout=_TIMEOUT_SECONDS)
+        try:
+            found = self._shelf.fetch(name, processor=unzip, downloader=downloader)
+        except zipfile.BadZipFile as error:
+            raise DatasetMismatchError(f"{address}: expected a zip archive: {error}") from error
+        if not member:
+            return Path(found).read_bytes()
+        path = Path(self._shelf.path) / f"{name}.unzip" / member
+        if not path.is_file():
+            raise DatasetMismatchError(f"{address}: the zip archive has no member {member}")
+        return path.read_bytes()
+
+    def _advice(self, file: DataFile, reason: str) -> str:
+        looked_in = ", ".join(str(folder) for folder in self.folders()) or "no folder"
+        how = file.by_hand or f"get it from {' or '.join(map(_in_words, file.addresses))}"
+        return (
+            f"{file.path} is missing (looked in {looked_in}), and {reason}. By hand: {how}, put it "
+            f"at {file.path} (plain, .gz or .Z) below a folder, and set {ENVIRONMENT} to that "
+            "folder or pass it as data_home."
+        )
+
+
+def sha256_of(file: DataFile, content: bytes) -> str:
+    r"""Hash decompressed content in the way that the catalogue says.
+
+    Copies of some sets have their rows in another order, or numbers printed in another way; a hash
+    of sorted rows or of rounded values is the same for all of them.
+
+    Examples
+    --------
+    >>> rows = DataFile("a", "", hash="rows")
+    >>> sha256_of(rows, b"x,o,win\no,x,loss\n") == sha256_of(rows, b"o,x,loss\r\nx,o,win")
+    True
+    >>> values = DataFile("a", "", hash="values", decimals=1)
+    >>> sha256_of(values, b"0.5,1\n-0.0,2\n") == sha256_of(values, b"0, 2.\n5e-1, 1.0\n")
+    True
+    """
+    if file.hash == "lines":
+        content = content.replace(b"\r\n", b"\n")
+    elif file.hash == "rows":
+        rows = (line.strip() for line in content.splitlines())
+        content = b"\n".join(sorted(row for row in rows if row))
+    elif file.hash == "values":
+        scaled = np.rint(numbers(content.splitlines(), file.delimiter) * 10**file.decimals)
+        content = b"".join(sorted(row.tobytes() for row in scaled.astype("<i4")))
+    return hashlib.sha256(content).hexdigest()
+
+
+def numbers(lines: Sequence[bytes], delimiter: str | None) -> NDArray[np.float64]:
+    """Read lines of numbers; a delimiter of None is any white space."""
+    text = io.BytesIO(b"\n".join(lines))
+    return np.loadtxt(text, delimiter=delimiter, comments=None, ndmin=2, dtype=REAL)
+
+
+def decompress(content: bytes) -> bytes:
+    r"""Undo gzip or compress(1); return any other content as it is.
+
+    Examples
+    --------
+    >>> import gzip
+    >>> decompress(gzip.compress(b"1,2\n")), decompress(b"1,2\n")
+    (b'1,2\n', b'1,2\n')
+    """
+    try:
+        if content.startswith(b"\x1f\x8b"):
+            return gzip.decompress(content)
+        if content.startswith(b"\x1f\x9d"):
+            return bytes(_unlzw(content))
+    except (OSError, EOFError, zlib.error, ValueError, IndexError) as error:
+        raise ValueError(f"damaged compressed content: {error}") from error
+    return content
+
+
+def _verified(content: bytes, file: DataFile, where: str, remedy: str) -> bytes:
+    """Return the decompressed content if it has the expected hash."""
+    try:
+        found = decompress(content)
+        for old, new in file.replace:
+            found = found.replace(old.encode(), new.encode())
+        digest = sha256_of(file, found)
+    except ValueError as error:
+        found, digest = b"", f"content that cannot be read ({error})"
+    if digest != file.sha256:
+        raise DatasetMismatchError(
+            f"{_in_words(where)}: expected {file.path} with sha256 {file.sha256}, found {digest}. "
+            f"{remedy}"
+        )
+    return found
+
+
+def _in_words(address: str) -> str:
+    url, _, member = address.partition("#")
+    return f"{url} (member {member})" if member else url
+
+
+# Optional dependencies are imported when they are first needed.
+
+
+def _pooch() -> Any:
+    import pooch
+
+    return pooch
+
+
+def _user_cache() -> Path:
+    return Path(_pooch().os_cache("edgewise"))
+
+
+def _unlzw(content: bytes) -> Any:
+    try:
+        import unlzw3
+    except ImportError as error:
+        raise ImportError(
+            'reading a .Z file needs unlzw3 (pip install "edgewise[data]"), or unpack it with gzip'
+        ) from error
+    return unlzw3.unlzw(content)
