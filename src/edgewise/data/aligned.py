@@ -1,4 +1,4 @@
-"""Rows as they came, read as training read its own: same kinds of columns, same categories."""
+"""Raw rows, read as training read its own: same kinds of columns, same categories."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,7 +19,7 @@ CONSTANT = -1
 
 
 class Aligned:
-    """The rows of a table, on which the cuts of a model can be evaluated.
+    """The rows of a table, on which a model's rules are evaluated.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Aligned:
         return self._codes[j]
 
     def read(self, columns: Iterable[int]) -> None:
-        """Read all columns that will be asked for, in one pass over the table."""
+        """Read the given columns in one pass over the table."""
         # A view of one column would keep its whole block in memory.
         own = owned if isinstance(self.table, Chunks) else lambda column: column
         there = range(self.table.n_columns)
@@ -106,7 +106,7 @@ class Aligned:
         self._codes[j] = categorical.recode(self.categories[j]).codes
 
     def part(self, start: int, stop: int) -> "AlignedPart":
-        """Return some of the rows, which look at the same columns."""
+        """Return a range of the rows, sharing the columns read so far."""
         return AlignedPart(self, start, stop)
 
     def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
@@ -114,7 +114,7 @@ class Aligned:
         return self.part(0, self.n_rows).threshold_signs(j, threshold, missing)
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return for each row what `values` says of its category; the last entry is for missing."""
+        """Return ``values[category]`` for each row; the last entry is for missing values."""
         return self.part(0, self.n_rows).subset_values(j, values)
 
 
@@ -140,7 +140,7 @@ class AlignedPart:
         return signs
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return for each row what `values` says of its category; the last entry is for missing."""
+        """Return ``values[category]`` for each row; the last entry is for missing values."""
         return values[self._whole.codes(j)[self._span]]
 
     def numbers(self, j: int) -> Reals:

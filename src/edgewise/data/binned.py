@@ -21,7 +21,7 @@ Coding = Bins | Categories
 class BinnedTable:
     """Codes of every column; numeric columns are in one of two storages.
 
-    Where there is a `fill`, codes are read only after ``ready``, which it makes readable.
+    With a `fill`, codes are copied on demand: call ``ready`` before reading them.
     """
 
     bins: Sequence[Coding]
@@ -52,12 +52,12 @@ class BinnedTable:
 
     @cached_property
     def splittable(self) -> Columns:
-        """The numbers of the numeric columns that tell any two rows apart."""
+        """The numeric columns that tell any two rows apart."""
         return self._splittable(Bins)
 
     @cached_property
     def splittable_categorical(self) -> Columns:
-        """The numbers of the categorical columns that tell any two rows apart."""
+        """The categorical columns that tell any two rows apart."""
         return self._splittable(Categories)
 
     def _splittable(self, kind: type) -> Columns:
@@ -123,11 +123,11 @@ class BinnedTable:
         return bins.first(threshold)
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return for each row what `values` says of its category; the last entry is for missing."""
+        """Return ``values[category]`` for each row; the last entry is for missing values."""
         return values[self.codes(j)]
 
     def numbers(self, j: int) -> Reals:
-        """Return the values of numeric column `j` as they came."""
+        """Return the raw values of numeric column `j`."""
         assert self.aligned is not None
         return self.aligned.numbers(j)
 

@@ -84,17 +84,7 @@ class Bins:
         dtype: type[np.unsignedinteger],
         quick: bool = False,
     ) -> tuple[Codes, NDArray[np.intp]]:
-        """Return the code of every stored value, and how many values have each code.
-
-        Parameters
-        ----------
-        column : NumericColumn or SparseColumn
-            The values.
-        dtype : type
-            The type of the codes.
-        quick : bool
-            Whether to take the compiled loop; it gives the same.
-        """
+        """Return the code of every stored value, and how many values have each code."""
         if not quick or column.values.dtype.kind != "f":
             codes = self.encode(column)
             return codes.astype(dtype), np.bincount(codes, minlength=self.missing_code + 1)

@@ -16,7 +16,7 @@ from edgewise.data.columns import Column, joined, owned
 from edgewise.data.table import ColumnTable, Table, TakenTable, as_table
 
 MEMORY = 1 << 28
-"""Bytes of columns that are in memory at a time, by default: 256 MiB."""
+"""Default bytes of columns in memory at a time: 256 MiB."""
 
 Path = str | os.PathLike[str]
 
@@ -27,12 +27,12 @@ class Chunks(Table):
     """Data in pieces, to train and predict on without all of them in memory.
 
     Make one with :meth:`columns_of`, :meth:`rows_of` or :meth:`parquet`, and give it to ``fit`` and
-    ``predict`` in place of an array. The model is the same, bit for bit, as of one array of all the
-    data. While training only the bins are kept, a byte for each value or less.
+    ``predict`` in place of an array. The model is the same, bit for bit, as from one
+    array of all the data. Training keeps only the bins, at most a byte for each value.
 
     A piece is what ``fit`` takes: a NumPy array (or a file of one, opened with
     ``numpy.load(path, mmap_mode="r")``), a sparse matrix or a data frame; or a function without
-    arguments that returns one, and is called each time that the piece is needed.
+    arguments that returns one, called each time the piece is needed.
 
     Examples
     --------
@@ -56,15 +56,9 @@ class Chunks(Table):
         Parameters
         ----------
         pieces : sequence of pieces
-            At least one. Functions are called once now, to see what they return.
+            At least one. Functions are called once now, to learn their shapes.
         names : sequence of str or None, default None
             The names of all columns; None takes those of the pieces if they are data frames.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If there are no pieces, or they differ in their numbers of rows, or names are not as
-            many as columns or not all different.
         """
         return _Beside(pieces, names)
 
@@ -76,8 +70,8 @@ class Chunks(Table):
     ) -> "Chunks":
         """Return pieces one above the other: each has some of the rows, and all columns.
 
-        Training reads the pieces once now, to count rows, and then once for every `memory` bytes
-        of columns. Prediction reads them once, piece by piece.
+        The pieces are read once now, to count rows; training reads them once for every `memory`
+        bytes of columns. Prediction reads them once, piece by piece.
 
         Parameters
         ----------
@@ -88,11 +82,6 @@ class Chunks(Table):
             Bytes of columns to have in memory at a time. More take fewer readings.
         names : sequence of str or None, default None
             The names of the columns; None takes those of the pieces if they are data frames.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If there are no pieces, or they differ in their columns, or can be read only once.
 
         Examples
         --------
@@ -117,16 +106,9 @@ class Chunks(Table):
         paths : path or sequence of paths
             The files, one above the other, with the same columns.
         without : str or sequence of str, default ()
-            Columns that are no features, such as the target.
+            Columns to leave out, such as the target.
         memory : int, default 2**28
             Bytes of columns to have in memory at a time.
-
-        Raises
-        ------
-        ImportError
-            If pyarrow is not installed.
-        ValueError
-            If a file is not readable, or lacks a column, or `without` names one that is not there.
         """
         return ParquetFiles(paths, without, memory)
 
@@ -288,13 +270,7 @@ class ParquetFiles(Chunks):
         super().__init__(n_rows, widths, checked_names(features, len(features)))
 
     def values(self, name: str) -> Any:
-        """Return one column as an array: the target, for instance.
-
-        Raises
-        ------
-        ValueError
-            If there is no column of this name.
-        """
+        """Return one column as an array: the target, for instance."""
         if name not in {*(self.names or []), *self._without}:
             raise ValueError(f"name must be a column of the files, got {name!r}")
         tables = [self._read(path, [name]) for path in self._paths]

@@ -36,21 +36,7 @@ _AHEAD = 4
 def fit_bins(
     table: Table, mass: Exacts | None, max_bins: int, least_share: float = 0.0, n_jobs: int = 1
 ) -> list[Coding]:
-    """Find the bins, or the categories, of every column of a training table.
-
-    Parameters
-    ----------
-    table : Table
-        The training rows.
-    mass : array of int64 or None
-        The rows' weights in fixed point; None counts every row once.
-    max_bins : int
-        The most bins of a numeric column.
-    least_share : float
-        The share of the rows' weight that each side of a threshold must have.
-    n_jobs : int
-        Threads, which share the columns of a large table.
-    """
+    """Find the bins, or the categories, of every column of a training table."""
     quick = _is_large(table)
 
     def fit(j: int, column: Column) -> Coding:
@@ -69,21 +55,8 @@ def encode(
 ) -> BinnedTable:
     """Return the table's codes in the given bins and categories.
 
-    Parameters
-    ----------
-    table : Table
-        The rows to encode.
-    bins : sequence of Bins and Categories
-        The coding of every column.
-    storage : {"auto", "dense", "sparse"}
-        How numeric columns are stored; "auto" takes sparse storage where one bin holds most rows.
-    training : bool
-        Whether the bins were found on this very table. Other tables may have missing values
-        where the training table had none, and one code more.
-    filters : Filters or None
-        Image filters, which are columns that are computed when asked for.
-    n_jobs : int
-        Threads, which share the columns of a large table.
+    `training` says that the bins were found on this very table; another one may have missing
+    values where it had none, and so one code more.
     """
     numeric = [b for b in bins if isinstance(b, Bins)]
     widest = max([b.n_codes if training else b.missing_code + 1 for b in numeric], default=1)

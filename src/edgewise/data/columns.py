@@ -130,18 +130,6 @@ def joined(parts: Sequence[Column], name: str) -> Column:
 
     A run without any value goes with those that have some, be they numbers or categories.
 
-    Parameters
-    ----------
-    parts : sequence of columns
-        The runs, at least one.
-    name : str
-        The column's name.
-
-    Raises
-    ------
-    ValueError
-        If some runs hold numbers and others categories.
-
     Examples
     --------
     >>> import numpy as np

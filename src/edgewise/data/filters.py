@@ -61,8 +61,7 @@ class Filters:
     field between two light ones counts twice, so that every filter responds to an image of one
     colour with 0.
 
-    A filter is worked out from its number: the numbers run over the kinds, then over the heights
-    and the tops, then over the widths and the lefts.
+    Numbers run over the kinds, then the heights and tops, then the widths and lefts.
 
     Parameters
     ----------
@@ -70,11 +69,6 @@ class Filters:
         The rows and columns of the images.
     smallest : int, default 1
         The least height and width of a field, in pixels.
-
-    Raises
-    ------
-    ValueError
-        If `shape` is not two positive integers, or no filter fits into it.
 
     Examples
     --------
@@ -145,7 +139,7 @@ class Filters:
 
     @property
     def n_scales(self) -> int:
-        """The number of scales: of kinds of filters with fields of one height and width."""
+        """The number of scales; a scale is a kind with fields of one height and width."""
         return len(self._scales.sizes)
 
     def scale(self, s: int) -> tuple[str, int, int]:
@@ -154,7 +148,7 @@ class Filters:
         return filter.kind, filter.height, filter.width
 
     def draw(self, scales: Columns, rng: np.random.Generator) -> Columns:
-        """Return the number of a filter of each of some scales, at a random place.
+        """Return one filter of each scale, at a random place.
 
         Examples
         --------
@@ -226,7 +220,7 @@ def _scales(start: int, vertical: Columns, horizontal: Columns) -> _Scales:
 
 
 def _stretches(length: int, fields: int, smallest: int) -> Columns:
-    """Return every (size, start) of so many fields in a row that fit into the length."""
+    """Return every (size, start) of a run of fields that fits into the length."""
     sizes = np.arange(smallest, length // fields + 1)
     counts = length - fields * sizes + 1
     starts = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)

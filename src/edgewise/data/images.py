@@ -1,4 +1,4 @@
-"""Images as integral images: the responses of Haar filters, computed when they are asked for."""
+"""Integral images, from which the responses of Haar filters are computed on demand."""
 
 import math
 from collections.abc import Sequence
@@ -38,8 +38,8 @@ class Images:
     above row `y` and left of column `x` (the integral image): a corner of a field is one contiguous
     vector of all images.
 
-    Sums of whole pixels are exact. Real pixels are first rounded to so many bits below the image's
-    own largest pixel (39 for 28 x 28 pixels) that their sums are exact too. So an area of one
+    Sums of whole pixels are exact. Real pixels are first rounded, to 39 bits below the
+    image's largest pixel for 28 x 28 pixels, so that their sums are exact too. So an area of one
     colour responds with 0 and not with rounding errors, and an image has the same responses
     whatever other images are in the table.
 
@@ -49,12 +49,6 @@ class Images:
         The pixels of each image, row by row.
     filters : Filters
         The filters, which know the images' shape.
-
-    Raises
-    ------
-    ValueError
-        If `X` is not two-dimensional, holds no images or no numbers, has missing or infinite
-        pixels, or has another number of columns than the filters' `shape` has pixels.
 
     Examples
     --------
@@ -92,13 +86,6 @@ class Images:
 
         The bins are those of `grid`, so no response is sorted. They are found on these very
         images; others are coded by `Bins.encode` on their responses.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            The filters' numbers.
-        max_bins : int
-            The most bins of a filter, from 2 to 65,535.
 
         Returns
         -------
@@ -166,19 +153,6 @@ def grid(values: NDArray[Any], max_bins: int) -> tuple[float, int]:
     Bins of integers are no narrower than 1, and no bin is narrower than the largest value's last
     bit: narrower ones could not tell more values apart, or would have no exact thresholds.
 
-    Parameters
-    ----------
-    values : array of numbers
-        The training values, such as a filter's responses. Integers must be below 2**53 in size,
-        real numbers other than 0 between 2**-500 and 2**520.
-    max_bins : int
-        The most bins, from 2 to 65,535.
-
-    Raises
-    ------
-    ValueError
-        If there are no values, or one is not finite or out of range.
-
     Examples
     --------
     >>> import numpy as np
@@ -217,7 +191,7 @@ def _bins_between(values: NDArray[Any], max_bins: int) -> tuple[int, int, int]:
 
 
 def _code(sums: NDArray[Any], exponent: int, first: int, out: Codes) -> None:
-    """Write ``floor(sums / 2**exponent) - first`` into `out`; `sums` is used up."""
+    """Write ``floor(sums / 2**exponent) - first`` into `out`, overwriting `sums`."""
     if sums.dtype.kind == "i":
         np.right_shift(sums, exponent, out=sums)
         # Codes are differences, so they are right even where both terms wrap around in `out`:

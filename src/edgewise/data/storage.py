@@ -13,7 +13,7 @@ from edgewise.common.dtypes import NARROW_CODE, ROW, WIDE_CODE, Codes, Columns, 
 # cost the same at a share of 0.45.
 SPARSE_SHARE = 0.5
 
-# What a growing array grows by: so much of itself is the most that is ever unused.
+# A growing array grows by this share of itself, which bounds the memory left unused.
 _GROWTH = 0.125
 
 
@@ -69,15 +69,7 @@ class Coded:
 
 
 class Store:
-    """Numeric columns in codes, taken one after the other.
-
-    Parameters
-    ----------
-    n_columns, n_rows : int
-        The most columns to come, and the rows of each.
-    dtype : type
-        The type of the codes.
-    """
+    """Collects coded numeric columns, one after the other."""
 
     def __init__(self, n_columns: int, n_rows: int, dtype: type[np.unsignedinteger]) -> None:
         # Pages of this array that no dense column ends up in are never touched.
@@ -146,17 +138,7 @@ class Growing:
 
 
 def stored(codes: Codes, counts: Columns, storage: str) -> Coded:
-    """Return the codes of all rows of a column as they are to be kept.
-
-    Parameters
-    ----------
-    codes : array of shape (n,)
-        The code of every row.
-    counts : array
-        How many rows have each code.
-    storage : {"auto", "dense", "sparse"}
-        "auto" takes sparse storage where one bin holds most rows.
-    """
+    """Return the codes of all rows of a column as they are to be kept."""
     common = int(counts.argmax())
     if not is_sparse(int(counts[common]), len(codes), storage):
         return Coded(None, codes, common)
@@ -165,5 +147,5 @@ def stored(codes: Codes, counts: Columns, storage: str) -> Coded:
 
 
 def is_sparse(n_common: int, n_rows: int, storage: str) -> bool:
-    """Return whether a column with so many rows in its commonest bin is stored sparsely."""
+    """Return whether a column is stored sparsely, given the rows in its commonest bin."""
     return storage == "sparse" or (storage == "auto" and n_common / n_rows > SPARSE_SHARE)

@@ -29,10 +29,10 @@ INFINITE_CHOICES = ("raise", "missing", "value")
 # every cache line of the array for eight bytes of it.
 _BLOCK = 64
 
-# Of an array that is a file, so many bytes: reading it takes as many passes as there are blocks.
+# Bytes per block of a memory-mapped array: each block takes one pass over the file.
 _FILE_BLOCK = 1 << 27
 
-# Bytes of an array that are looked at together.
+# Bytes of an array checked at a time.
 _RUN = 1 << 25
 
 
@@ -56,7 +56,7 @@ class Table(ABC):
         self.categorical: frozenset[int] = frozenset()
 
     def declare(self, categorical: Sequence[int]) -> "Table":
-        """Say that some columns are categorical, whatever they hold; return the table."""
+        """Declare columns categorical, whatever they hold; return the table."""
         self.categorical = frozenset(categorical)
         return self
 
@@ -183,7 +183,7 @@ class ArrayTable(Table):
             yield np.ascontiguousarray(self.values[:, start : start + _BLOCK].T)
 
     def _file_blocks(self, file: mmap.mmap) -> Iterator[NDArray[np.number]]:
-        """Yield the columns of a file by larger blocks: reading it takes a pass for each."""
+        """Yield the columns of a file by larger blocks; each takes one pass over the file."""
         width = self._file_width()
         for start in range(0, self.n_columns, width):
             stop = min(start + width, self.n_columns)
@@ -346,11 +346,6 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     infinite : {"raise", "missing", "value"}, default "raise"
         What an infinite number means.
 
-    Raises
-    ------
-    ValueError
-        If `X` is empty, not two-dimensional, or has columns of mixed or unknown types.
-
     Examples
     --------
     >>> table = as_table([[1.0, 2.0], [3.0, 4.0]])
@@ -358,8 +353,7 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     (2, 2, array([2., 4.]))
     """
     if isinstance(X, Table):
-        # A copy, because it will be told what infinite values mean and which columns are
-        # categorical.
+        # A copy: the meaning of infinite values and the categorical columns are set on it.
         table = copy(X)
         table.infinite = infinite
     elif is_frame(X):
@@ -426,7 +420,7 @@ def _naming_the_column(X: Any, error: ValueError) -> ValueError:
 
 
 def mapped_file(values: Any) -> mmap.mmap | None:
-    """Return the file that an array is a read-only view of, None for any other array."""
+    """Return the file behind a read-only memory-mapped array, None for any other array."""
     if not hasattr(mmap, "MADV_DONTNEED"):
         return None
     is_file = False
