@@ -2,21 +2,19 @@
 
 import os
 import re
-import sys
 from pathlib import Path
-from typing import TextIO
 
+import click
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import ProgressBar
-from edgewise.cli.common import COUNT, command, heading
+from edgewise.cli.common import COUNT, command, heading, raise_if_interrupted
 from edgewise.estimators import AdaBoostMH
 from edgewise.loading import load
 from edgewise.theory import one_error_bound
 
 _FOLDER, _ROUNDS = "edgewise-demo", 150
-_MODEL, _PICTURE = "digits.edgewise", "learning-curve.png"
 _SIDE = 8
 
 option = heading("Options")
@@ -34,10 +32,8 @@ def demo(output: str, rounds: int) -> None:
     run(output, rounds)
 
 
-def run(
-    folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS, stream: TextIO | None = None
-) -> AdaBoostMH:
-    """Train on two thirds of the digits, test on the others, explain the model and save it.
+def run(folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS) -> AdaBoostMH:
+    """Train on two thirds of the digits, test on the rest, explain the model and save it.
 
     Parameters
     ----------
@@ -45,44 +41,30 @@ def run(
         Where to write the model and the learning curve.
     rounds : int, default 150
         Number of boosting rounds.
-    stream : text stream, default None
-        Where to print; standard output if None.
 
     Returns
     -------
     AdaBoostMH
         The trained model.
-
-    Examples
-    --------
-    >>> import io, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model = run(folder, rounds=20, stream=io.StringIO())
-    >>> model.n_rounds_
-    20
     """
-    out = sys.stdout if stream is None else stream
-    # Fail now rather than after training.
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     X_train, X_test, y_train, y_test = _digits()
-    _say(
-        out,
-        f"Handwritten digits, {_SIDE} x {_SIDE} pixels: {len(y_train)} to train on, "
-        f"{len(y_test)} to test on, {len(np.unique(y_train))} classes",
-    )
-    model = AdaBoostMH("product", n_rounds=rounds, callbacks=[ProgressBar(out)])
+    click.echo(f"Products of stumps on handwritten digits ({_SIDE} x {_SIDE} pixels, 10 classes)")
+    click.echo(f"{len(y_train):,} digits to train on, {len(y_test)} to test on")
+    model = AdaBoostMH("product", n_rounds=rounds, callbacks=[ProgressBar()])
     model.fit(X_train, y_train, eval_set=(X_test, y_test)).set_params(callbacks=None)
-    if model.stop_reason_ == "interrupted":
-        raise KeyboardInterrupt
-    _say(out, "")
-    _report_errors(out, model)
-    _say(out, "")
-    _report_features(out, model)
-    _say(out, "")
-    _report_rules(out, model)
-    _say(out, "")
-    _report_files(out, model, folder, X_test)
+    raise_if_interrupted(model)
+    _print_errors(model)
+    click.echo("\nMost important pixels (row, column), by their share of the decrease in loss")
+    shares = model.feature_importances_
+    for j in np.argsort(-shares, kind="stable")[:5].tolist():
+        click.echo(f"  {_pixel(j)}   {shares[j]:5.1%}")
+    click.echo("\nStrongest rules (where the product is -1, the votes are reversed)")
+    for rule in model.rules(3):
+        click.echo("  " + re.sub(r"\bx(\d+)", lambda name: _pixel(int(name[1])), str(rule)))
+    click.echo()
+    _write(model, folder, X_test)
     return model
 
 
@@ -95,70 +77,39 @@ def _digits() -> list[NDArray]:
     return parts
 
 
-def _report_errors(out: TextIO, model: AdaBoostMH) -> None:
-    history, n_classes = model.history_, len(model.classes_)
-    error_bound = one_error_bound(history["energy"], n_classes)[-1]
-    pseudo_weights = history["pseudo_weight"]
+def _print_errors(model: AdaBoostMH) -> None:
+    history = model.history_
+    error_bound = one_error_bound(history["energy"], len(model.classes_))[-1]
+    weights = history["pseudo_weight"]
     rows = [
-        (
-            "training error",
-            f"{history.last('train_error'):.2%}",
-            f"at most {error_bound:.2%} = sqrt(K - 1) * product of Z, by the bound",
-        ),
-        (
-            "Hamming loss",
-            f"{history.last('hamming_loss'):.2%}",
-            f"at most {history.last('bound'):.2%} = product of Z, by the bound",
-        ),
-        ("test error", f"{history.last('validation'):.2%}", "on digits not trained on"),
-        (
-            "least w'_Sigma",
-            f"{pseudo_weights.min():.3f}",
-            f"in round {pseudo_weights.argmin() + 1}: the weight of the round's binary problem",
-        ),
+        ("training error", "train_error", f"bound {error_bound:.2%}, sqrt(K - 1) * product of Z"),
+        ("Hamming loss", "hamming_loss", f"bound {history.last('bound'):.2%}, product of Z"),
+        ("test error", "validation", "on digits that the model has not seen"),
     ]
-    for name, value, note in rows:
-        _say(out, f"  {name:<15} {value:>7}   {note}")
-
-
-def _report_features(out: TextIO, model: AdaBoostMH) -> None:
-    shares = model.feature_importances_
-    order = np.argsort(-shares, kind="stable")[:5]
-    _say(out, "The five most important pixels (row, column; both from 0):")
-    for j in order.tolist():
-        _say(out, f"  {_pixel(j)}   {shares[j]:5.1%} of the decrease in loss")
-
-
-def _report_rules(out: TextIO, model: AdaBoostMH) -> None:
-    _say(out, "The strongest rules; a product that is -1 votes the other way round:")
-    for rule in model.rules(3):
-        _say(out, "  " + re.sub(r"\bx(\d+)", lambda name: _pixel(int(name[1])), str(rule)))
-
-
-def _report_files(out: TextIO, model: AdaBoostMH, folder: Path, X: NDArray) -> None:
-    saved = folder / _MODEL
-    model.save(saved)
-    again = load(saved)
-    if not np.array_equal(again.decision_function(X), model.decision_function(X)):
-        raise RuntimeError(f"the model loaded from {saved} does not predict as the trained one")
-    _say(
-        out,
-        f"Model:          {saved}   (loaded again: all {len(X)} test scores equal, bit for bit)",
+    click.echo()
+    for name, key, note in rows:
+        click.echo(f"  {name:<18} {history.last(key):>6.2%}   {note}")
+    name, note = (
+        "smallest w'_Sigma",
+        f"in round {weights.argmin() + 1}, the weight of its binary problem",
     )
+    click.echo(f"  {name:<18} {weights.min():>6.3f}   {note}")
+
+
+def _write(model: AdaBoostMH, folder: Path, X: NDArray) -> None:
+    path, picture = folder / "digits.edgewise", folder / "learning-curve.png"
+    model.save(path)
+    if not np.array_equal(load(path).decision_function(X), model.decision_function(X)):
+        raise RuntimeError(f"the model loaded from {path} does not predict as the trained one")
+    click.echo(f"Model: {path} (loaded again, it gives the same {len(X)} test scores bit for bit)")
     try:
         from edgewise.plots import learning_curve
 
-        title = f"AdaBoost.MH on digits, {model.n_rounds_} rounds of products"
-        learning_curve(model, folder / _PICTURE, title)
+        learning_curve(model, picture, f"AdaBoost.MH on digits, {model.n_rounds_} products")
+        click.echo(f"Learning curve: {picture}")
     except ImportError as error:
-        _say(out, f"Learning curve: not drawn; {error}")
-    else:
-        _say(out, f"Learning curve: {folder / _PICTURE}")
+        click.echo(f"Learning curve: not drawn; {error}")
 
 
 def _pixel(j: int) -> str:
     return f"pixel ({j // _SIDE}, {j % _SIDE})"
-
-
-def _say(out: TextIO, line: str) -> None:
-    print(line, file=out, flush=True)
