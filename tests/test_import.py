@@ -91,7 +91,7 @@ def test_the_version_is_that_of_the_package():
     assert edgewise.__version__ == version("edgewise")
 
 
-@pytest.mark.parametrize("name", ["Callback", "AdaBoostMH", "Stump", "Lazy", "History"])
+@pytest.mark.parametrize("name", ["Callback", "AdaBoostMH", "Stump", "Lazy", "Search"])
 def test_names_are_the_same_object_however_reached(name):
     import edgewise.boosting
     import edgewise.estimators

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import log_loss
 
-from edgewise import AdaBoostMH, History
-from edgewise.boosting import CLASSIFYING, RANKING
+from edgewise import AdaBoostMH
+from edgewise.boosting import CLASSIFYING, RANKING, History
 
 VOTES = ["discrete", "real", "abstain"]
 # Learners, and whether the score columns share a rule.

@@ -6,8 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from edgewise import AdaBoostMH, History, ProgressBar
-from edgewise.boosting import RANKING
+from edgewise import AdaBoostMH, ProgressBar
+from edgewise.boosting import RANKING, History
 from edgewise.common.progress import duration
 
 
