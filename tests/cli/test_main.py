@@ -79,6 +79,7 @@ class TestHelp:
             (["info"], "Missing argument 'MODEL'"),
             (["demo", "--rounds", "0"], "Invalid value for '--rounds': 0 is not in the range"),
             (["demo", "--roundz", "3"], "Did you mean"),
+            (["demo", "--output", "--rounds", "3"], "Option '--output' requires an argument"),
         ],
     )
     def test_wrong_usage_is_one_line(self, argv, message, capsys):
@@ -106,21 +107,21 @@ class TestDatasets:
         names = datasets.names("classification")
         table = {line.split()[0]: line.split() for line in lines[1 : 1 + len(names)]}
         assert tuple(table) == names
-        assert table["letter"][1:] == ["16000", "4000", "16", "26", "yes", "CC", "BY", "4.0"]
+        assert table["letter"][1:] == ["16,000", "4,000", "16", "26", "yes", "CC", "BY", "4.0"]
         assert table["mnist"][5] == "no"
 
     def test_lists_the_ranking_sets_in_a_table_of_their_own(self, capsys, monkeypatch):
         monkeypatch.setattr(datasets, "available", lambda name: name == "mq2008")
         assert main(["datasets"]) == 0
         text = capsys.readouterr().out
-        _, _, below = text.partition("\n\nto rank ")
+        _, _, below = text.partition("\n\nranking ")
         header, *lines = below.splitlines()
         assert header.split() == ["documents", "queries", "columns", "folds", "here", "licence"]
         names = datasets.names("ranking")
         table = {line.split()[0]: line.split()[1:] for line in lines[: len(names)]}
         assert tuple(table) == names
-        assert table["mq2008"][:5] == ["15211", "784", "46", "5", "yes"]
-        assert table["mq2007-agg"][:5] == ["69623", "1692", "21", "5", "no"]
+        assert table["mq2008"][:5] == ["15,211", "784", "46", "5", "yes"]
+        assert table["mq2007-agg"][:5] == ["69,623", "1,692", "21", "5", "no"]
 
 
 class TestInfo:

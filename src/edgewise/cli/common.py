@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from inspect import cleandoc
-from itertools import combinations
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +43,15 @@ class Command(click.Command):
 
     def _one_value_each(self, args: list[str]) -> list[str]:
         """Return ``--user 7 --user 8`` for ``--user 7 8``."""
-        several = {
-            name for one in self.params if getattr(one, "multiple", False) for name in one.opts
-        }
+        options = [one for one in self.params if isinstance(one, click.Option)]
+        names = {name for one in options for name in one.opts}
+        flags = {name for one in options if one.is_flag for name in one.opts}
+        several = {name for one in options if one.multiple for name in one.opts}
         words: list[str] = []
         option, filled = "", False
-        for word in args:
+        for word, following in zip_longest(args, args[1:]):
+            if word in names - flags and following in names:
+                raise click.BadOptionUsage(word, f"Option {word!r} requires an argument.")
             if word in several:
                 option, filled = word, False
             elif option and filled and not _is_option(word):

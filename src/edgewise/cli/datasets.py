@@ -1,48 +1,49 @@
 """``edgewise datasets``: the standard data sets, and which are here."""
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from edgewise import datasets as sets
 from edgewise.cli.common import command
 from edgewise.common.text import text_table
 
+_SIZES: dict[str, dict[str, Callable[[Any], int]]] = {
+    "classification": {
+        "train": lambda one: one.n_train,
+        "test": lambda one: one.n_test,
+        "columns": lambda one: one.n_features,
+        "classes": lambda one: one.n_classes,
+    },
+    "ranking": {
+        "documents": lambda one: sum(one.n_rows),
+        "queries": lambda one: sum(one.n_queries),
+        "columns": lambda one: one.n_features,
+        "folds": lambda one: len(one.n_rows),
+    },
+    "ratings": {
+        "users": lambda one: one.n_users,
+        "items": lambda one: one.n_items,
+        "ratings": lambda one: one.n_ratings,
+        "folds": lambda one: one.n_folds,
+    },
+}
+
 
 @command("datasets")
 def datasets() -> None:
     """List the standard data sets, their sizes and licences, and which are here."""
-    rows = [["name", "train", "test", "columns", "classes", "here", "licence"]]
-    for name in sets.names("classification"):
-        one = sets.info(name)
-        sizes = (one.n_train, one.n_test, one.n_features, one.n_classes)
-        rows.append([name, *map(str, sizes), _here(name), _licence(one.licence)])
-    _print(rows)
-    rows = [["to rank", "documents", "queries", "columns", "folds", "here", "licence"]]
-    for name in sets.names("ranking"):
-        ranking = sets.info(name)
-        counts = (sum(ranking.n_rows), sum(ranking.n_queries))
-        sizes = (*counts, ranking.n_features, len(ranking.n_rows))
-        rows.append([name, *map(str, sizes), _here(name), _licence(ranking.licence)])
-    _print(rows)
-    rows = [["to rate", "users", "items", "ratings", "folds", "here", "licence"]]
-    for name in sets.names("ratings"):
-        rated = sets.info(name)
-        sizes = (rated.n_users, rated.n_items, rated.n_ratings, rated.n_folds)
-        rows.append([name, *map(str, sizes), _here(name), _licence(rated.licence)])
-    _print(rows)
+    for kind, sizes in _SIZES.items():
+        rows = [[kind, *sizes, "here", "licence"]]
+        for name in sets.names(kind):
+            one = sets.info(name)
+            here = "yes" if sets.available(name) else "no"
+            # What follows the name of a licence says who states it.
+            licence = one.licence.replace(";", ",").split(",")[0]
+            rows.append([name, *(f"{size(one):,}" for size in sizes.values()), here, licence])
+        click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
     click.echo(
-        "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets,\n"
-        "it says where to get the files. Full licence and citation: edgewise.datasets.info(name)."
+        "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets, it\n"
+        "says where to get the files. Full licence and citation: edgewise.datasets.info(name)."
     )
-
-
-def _print(rows: list[list[str]]) -> None:
-    click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
-
-
-def _here(name: str) -> str:
-    return "yes" if sets.available(name) else "no"
-
-
-def _licence(text: str) -> str:
-    """Return the name of a licence, without what follows it."""
-    return text.replace(";", ",").split(",")[0]
