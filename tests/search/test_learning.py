@@ -155,7 +155,7 @@ def test_searches_that_learn_nothing_have_no_state():
     search = Lazy(3).start(np.arange(12), 0)
     assert search.state(4) == {}
     search.restore({})
-    with pytest.raises(ValueError, match="Lazy learns nothing"):
+    with pytest.raises(ValueError, match="Lazy has no state"):
         search.restore({"counts": np.zeros(12)})
 
 

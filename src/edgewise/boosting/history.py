@@ -1,4 +1,4 @@
-"""What happened in every round."""
+"""The record of a training run."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -22,42 +22,45 @@ CLASSIFYING = (
     "columns",
     "saved",
 )
-"""What is recorded of a classifier's rounds."""
+"""The quantities of a classifier's rounds."""
 
 RANKING = ("edge", "alpha", "energy", "bound", "ranking_loss", "validation", "columns", "saved")
-"""What is recorded of a ranker's rounds."""
+"""The quantities of a ranker's rounds."""
 
-# Shown only where there is something to show.
+# Listed only where they were recorded.
 _OPTIONAL = ("validation", "weight", "roc_auc", "balanced_accuracy", "columns", "saved")
 
 
 class History(Mapping[str, Reals]):
-    """A record of every round, as one array for each quantity.
+    """The record of every round: one array for each quantity.
 
-    The quantities are: `edge`, the edge as a share of the total weight; `alpha`, the base
-    coefficient; `energy`, Z; `bound`, which the Hamming loss never exceeds; `train_error`, the
-    share of training rows predicted wrongly; `hamming_loss`, R_H(f, W1); `pseudo_weight`, w'_Sigma
-    of Kégl 2014b, where all classes share a cut; `validation`, the eval metric, where there are
-    validation rows; and `weight`, the sum of the logistic weights before the step, with that loss.
+    Quantities that were not recorded are NaN; those that are NaN in every round are not listed.
 
-    Of a classifier of two classes also `roc_auc` and `balanced_accuracy`: of the validation rows
-    where there are any, which count alike, else of the training rows with their weights. The area
-    under the ROC curve takes a sort, so that of training rows is left out where they are more than
-    65,536, or more than 16,384 with unequal weights.
+    For every model:
 
-    Of a ranker: `edge`, r of Iyer 1999 eq. 4.5; `alpha`, the coefficient of the rule, which says -1
-    or +1 (half the thesis's alpha, whose rules say 0 or 1); `energy`; `bound`, which the ranking
-    loss never exceeds; `ranking_loss`, the weighted share of misordered pairs, ties counted by
-    half; and `validation`.
+    - `edge`: the edge as a share of the weight (r of Iyer 1999, eq. 4.5, for rankers);
+    - `alpha`: the base coefficient. Rules say -1 or +1, so that a ranker's alpha is half of Iyer's;
+    - `energy`: Z, the factor on the exponential loss;
+    - `bound`: an upper bound on the Hamming or ranking loss. With the exponential loss it is the
+      running product of Z. The logistic loss falls by at least ``weight * (1 - energy)`` in a
+      round, and the bound is what remains of it in units of ln 2;
+    - `validation`: the eval metric of the validation rows;
+    - `columns`: the number of columns searched, summed over the decisions of the round;
+    - `saved`: the share of the work of searching all columns and rows that was saved, 0 to 1.
 
-    Of both: `columns`, how many columns the round looked at, those of all its decisions added up;
-    and `saved`, the share of the work of looking at every column and every row that was saved,
-    from 0 to 1.
+    For classifiers:
 
-    What was not recorded is NaN, and not listed where it is so in every round.
+    - `train_error`: the share of training rows predicted wrongly;
+    - `hamming_loss`: R_H(f, W1);
+    - `pseudo_weight`: w'_Sigma of Kégl 2014b, where all classes share a cut;
+    - `weight`: the sum of the weights before the step, with the logistic loss;
+    - `roc_auc`, `balanced_accuracy`: for two classes, of the validation rows (counted equally) or,
+      without any, of the training rows with their weights. ROC AUC takes a sort, and is left out
+      for more than 65,536 training rows, or 16,384 with unequal weights.
 
-    With the exponential loss `bound` is the running product of Z. The logistic loss falls by at
-    least ``weight * (1 - energy)`` in a round, and `bound` is what is left of it in units of ln 2.
+    For rankers:
+
+    - `ranking_loss`: the weighted share of misordered pairs, ties counted by half.
 
     Examples
     --------
@@ -117,8 +120,6 @@ class History(Mapping[str, Reals]):
         return np.array([row[place] for row in self._rows], dtype=np.float64)
 
     def __contains__(self, name: object) -> bool:
-        # Without validation rows there is nothing to show under that name; nor under "weight" with
-        # the exponential loss, nor under "roc_auc" with many classes.
         if name in self.fields and name in _OPTIONAL:
             return not np.isnan(self[str(name)]).all()
         return name in self.fields

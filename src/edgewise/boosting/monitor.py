@@ -1,4 +1,4 @@
-"""Validation rows that are scored as training goes on."""
+"""Scores of validation rows, updated round by round."""
 
 import math
 from collections.abc import Callable
@@ -11,26 +11,26 @@ from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
 
 Metric = Callable[[Any, Reals], float]
-"""From true targets and scores of shape (n, K) to a number."""
+"""A function of true targets and scores of shape (n, K)."""
 
 
 class Monitor:
-    """The scores of validation rows, kept up to date round by round.
+    """The scores of validation rows, updated round by round.
 
     Parameters
     ----------
     binned : BinnedTable
         The validation rows in the training bins.
     y : array
-        Their true targets, as the metric wants them.
+        Their true targets, as the metric takes them.
     metric : callable
         The metric.
     n_scores : int
         K, the number of score columns.
     larger_is_better : bool
-        Which way the metric goes.
+        The direction of the metric.
     positive : bool array of shape (n,) or None
-        Of two classes, which rows are of the second.
+        For two classes, which rows belong to the second.
     """
 
     def __init__(
@@ -54,14 +54,9 @@ class Monitor:
         self.scores += outputs * moves[:, None]
 
     def value(self) -> float:
-        """Return the metric of the scores so far.
-
-        Raises
-        ------
-        ValueError
-            If the metric is not a number, since no round would be the best then.
-        """
+        """Return the metric of the scores so far."""
         value = float(self._metric(self._y, self.scores.T))
         if math.isnan(value):
+            # No round would be the best.
             raise ValueError("eval_metric gave NaN on the validation rows")
         return value

@@ -1,4 +1,4 @@
-"""Searches: which columns are looked at this round."""
+"""Searches: which columns a round looks for rules in."""
 
 from typing import Any
 
@@ -36,13 +36,7 @@ SEARCHES: dict[str, type[Search]] = {
 
 
 def search_named(search: Any) -> Search:
-    """Return a search for a name or an object.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If it is neither, or one of its settings is wrong.
-    """
+    """Return a search for a name or an object, its settings checked."""
     if isinstance(search, str):
         search = SEARCHES[one_of("search", search, SEARCHES)]()
     if not isinstance(search, Search):

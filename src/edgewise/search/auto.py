@@ -1,4 +1,4 @@
-"""Look at every column where there are few, and learn where to look where there are many."""
+"""Search all columns where there are few, and learn which to search where there are many."""
 
 from typing import Any, Self
 
@@ -11,20 +11,20 @@ from edgewise.search.exhaustive import Exhaustive
 from edgewise.search.ucb import UCB
 
 MANY_COLUMNS = 500
-"""From so many columns on, `Auto` learns where to look."""
+"""The least number of columns from which `Auto` learns which to search."""
 
 
 class Auto(Search):
-    """Look at every column of up to 499, and at some of more: ``UCB(k, random=0.5)``.
+    """Search every column of up to 499, and k of more: ``UCB(k, random=0.5)``.
 
-    That is what ``search="auto"`` stands for. Half of the k are those that promise most, half
-    are drawn at random: where few columns tell anything the first half finds them, where most do
-    the second half makes rules differ. With fewer columns there is less time to save.
+    This is ``search="auto"``. Half of the k columns are the most promising ones and half are drawn
+    at random: where few columns are informative the first half finds them, where most are the
+    second half makes rules diverse.
 
     Parameters
     ----------
     k : int, default 50
-        How many of many columns to look at.
+        The number of columns to search where there are 500 or more.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Auto(Search):
 
     @property
     def learns(self) -> bool:  # type: ignore[override]
-        """Whether the search wants to know what the columns were worth."""
+        """Whether the search learns from rewards."""
         return "chosen_" not in self.__dict__ or self.chosen_.learns
 
     def begin(self, t: int) -> Self:
@@ -59,25 +59,25 @@ class Auto(Search):
         return super().begin(t)
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of so many columns."""
+        """Return whether a pull takes all of `n_columns` columns."""
         return n_columns < MANY_COLUMNS
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return the columns that the search it has chosen wants."""
+        """Return the columns that the chosen search pulls."""
         return self.chosen_.pull(n)
 
     def rewards(self, shares: Reals) -> Reals:
-        """Return what columns are worth, from their edges as shares of the weight."""
+        """Return the rewards of columns, from their edges as shares of the weight."""
         return self.chosen_.rewards(shares)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn what columns that were pulled were worth."""
+        """Learn from the rewards of columns that were pulled."""
         self.chosen_.update(columns, rewards)
 
     def state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
-        """Return what the search has learned in so many rounds, as arrays."""
+        """Return what the search has learned after `n_rounds` rounds, as arrays."""
         return self.chosen_.state(n_rounds)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take up what `state` returned, after `start` on the same columns."""
+        """Restore what `state` returned, after `start` on the same columns."""
         self.chosen_.restore(state)

@@ -1,4 +1,4 @@
-"""What searches that learn have in common: columns are the arms of a bandit."""
+"""The base of searches that learn: columns are the arms of a bandit."""
 
 from abc import abstractmethod
 from typing import Any, Self
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.base import Search
-from edgewise.search.worth import REWARDS
+from edgewise.search.rewards import REWARDS
 
 Memory = dict[str, NDArray[Any]]
 """What a search has learned, as arrays by their names."""
 
 
 class Bandit(Search):
-    """A search that learns which columns are worth looking at (Kégl and Busa-Fekete 2009b).
+    """A search that learns which columns pay off (Kégl and Busa-Fekete 2009b).
 
-    A policy says what it knows before the first pull (`_nothing`), which arms it wants
-    (`_choose`) and what it makes of their rewards (`_learn`). All that it learns is in `memory_`;
-    a round that is begun keeps a copy, so that a round that does not end can be forgotten.
+    A policy defines its memory before the first pull (`_nothing`), the arms it pulls (`_choose`)
+    and how it learns from their rewards (`_learn`). All that it learns is in `memory_`. Each round
+    begins with a copy, so that an interrupted round can be undone.
     """
 
     learns = True
@@ -30,24 +30,24 @@ class Bandit(Search):
 
     @abstractmethod
     def _nothing(self, n_arms: int) -> Memory:
-        """Return what is known of so many arms before the first pull."""
+        """Return the memory of `n_arms` arms before the first pull."""
 
     @abstractmethod
     def _choose(self, n: int) -> Columns:
-        """Return the places of `n` arms, fewer than there are, ascending."""
+        """Return the positions of `n` arms, fewer than there are, ascending."""
 
     @abstractmethod
     def _learn(self, places: Columns, rewards: Reals) -> None:
-        """Learn from rewards between 0 and 1; no place comes twice."""
+        """Learn from rewards between 0 and 1, one for each position."""
 
     def start(self, columns: Columns, seed: int) -> Self:
-        """Begin a run over the given columns, knowing nothing of them."""
+        """Begin a run over the given columns with an empty memory."""
         self.memory_ = self._nothing(len(columns))
         self.kept_ = _copy(self.memory_)
         return super().start(columns, seed)
 
     def begin(self, t: int) -> Self:
-        """Begin round `t`; a round that is begun again forgets what it learned before."""
+        """Begin round `t`; beginning it again forgets what it has learned."""
         if t == self.__dict__.get("round_"):
             self.memory_ = _copy(self.kept_)
         else:
@@ -55,42 +55,35 @@ class Bandit(Search):
         return super().begin(t)
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of so many columns."""
+        """Return whether a pull takes all of `n_columns` columns."""
         return self.k >= n_columns
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return the `n` columns (None: `k`) that the policy wants, ascending."""
+        """Return the `n` columns (None: `k`) that the policy chooses, ascending."""
         size = self.k if n is None else integer("n", n, 1)
         if size >= len(self.columns_):
             return self.columns_
         return self.columns_[self._choose(size)]
 
     def rewards(self, shares: Reals) -> Reals:
-        """Return what columns are worth, from their edges as shares of the weight."""
+        """Return the rewards of columns, from their edges as shares of the weight."""
         return REWARDS[self.reward](shares)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn what the columns of a pull were worth; what is not a number counts as nothing."""
+        """Learn from the rewards of a pull, clipped to [0, 1]; NaN counts as 0."""
         if len(columns):
-            worth = np.nan_to_num(np.asarray(rewards, dtype=np.float64), nan=0.0)
-            self._learn(np.searchsorted(self.columns_, columns), np.clip(worth, 0.0, 1.0))
+            values = np.nan_to_num(np.asarray(rewards, dtype=np.float64), nan=0.0)
+            self._learn(np.searchsorted(self.columns_, columns), np.clip(values, 0.0, 1.0))
 
     def state(self, n_rounds: int) -> Memory:
-        """Return what the search had learned when so many rounds were complete.
+        """Return the memory after `n_rounds` complete rounds.
 
-        Of rounds before the last one that was begun nothing is kept; for them, what was known at
-        its beginning is returned.
+        Only the last round is kept; for earlier ones this is the memory at its beginning.
         """
         return _copy(self.memory_ if n_rounds > self.round_ else self.kept_)
 
     def restore(self, state: Memory) -> None:
-        """Take up what `state` returned, after `start` on the same columns.
-
-        Raises
-        ------
-        ValueError
-            If it is the state of another search, or of other columns.
-        """
+        """Restore what `state` returned, after `start` on the same columns."""
         name = type(self).__name__
         if set(state) != set(self.memory_):
             wanted = ", ".join(sorted(self.memory_))
@@ -116,7 +109,7 @@ class Bandit(Search):
 
 
 def largest(values: Reals, n: int) -> Columns:
-    """Return the places of the `n` largest values, ascending; ties go to the lowest place.
+    """Return the positions of the `n` largest values, ascending; ties go to the lowest.
 
     Examples
     --------
@@ -128,7 +121,7 @@ def largest(values: Reals, n: int) -> Columns:
         return np.empty(0, dtype=np.intp)
     last = np.partition(values, len(values) - n)[len(values) - n]
     above = np.flatnonzero(values > last)
-    # How a partition orders equal values is the library's affair, so they are chosen here.
+    # NumPy does not say how a partition orders equal values, so they are chosen here.
     level = np.flatnonzero(values == last)[: n - len(above)]
     return np.sort(np.concatenate((above, level)))
 

@@ -1,4 +1,4 @@
-"""A search says which columns are looked at in a round, and nothing else."""
+"""The base of all searches: which columns a round looks for rules in, and nothing else."""
 
 import math
 from abc import abstractmethod
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.search.worth import root
+from edgewise.search.rewards import root
 
 # Shares of whole numbers that come out a little too large are not one more.
 _ROUNDING = 1e-9
 
 
 class Search(BaseEstimator):
-    """Which columns a learner looks at.
+    """Which columns a learner searches.
 
-    A search object holds settings; `start` readies it for one training run, `begin` for one round.
-    Then each decision is one `pull`, and, where the search learns, one `update` with what the
-    columns were worth.
+    A search object holds settings; `start` prepares it for one training run, `begin` for one
+    round. Each decision is one `pull` and, where the search learns, one `update` with the rewards
+    of the columns. To write a search, define `pull`; to write one that learns, see `Bandit`.
     """
 
     learns = False
-    """Whether the search wants to know what the columns were worth."""
+    """Whether the search learns from rewards."""
 
     def start(self, columns: Columns, seed: int) -> Self:
         """Begin a run over the given columns."""
@@ -34,7 +34,7 @@ class Search(BaseEstimator):
         return self.begin(0)
 
     def begin(self, t: int) -> Self:
-        """Begin round `t`, with a random stream that depends on the seed and the round only."""
+        """Begin round `t`, whose random stream depends only on the seed and the round."""
         self.round_ = t
         self.__dict__.pop("rng_", None)
         return self
@@ -45,7 +45,7 @@ class Search(BaseEstimator):
         return np.random.default_rng([self.seed_, self.round_])
 
     def shared(self, share: float) -> "Search":
-        """Return the search for a part of the columns, which gets as large a share of its k."""
+        """Return the search for a share of the columns, with the same share of its k."""
         if "k" not in self.get_params(deep=False):
             return self
         wanted = self.get_params(deep=False)["k"] * share
@@ -53,36 +53,30 @@ class Search(BaseEstimator):
 
     @abstractmethod
     def pull(self, n: int | None = None) -> Columns:
-        """Return the numbers of `n` columns to look at, ascending; None is the search's own k."""
+        """Return the numbers of `n` columns to search, ascending; None is the search's own k."""
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of so many columns."""
+        """Return whether a pull takes all of `n_columns` columns."""
         return False
 
     def rewards(self, shares: Reals) -> Reals:
-        """Return what columns are worth, from their edges as shares of the weight.
+        """Return the rewards of columns, from their edges as shares of the weight.
 
-        It is by how much the step lowers the bound on the error, 1 - sqrt(1 - edge^2).
+        The reward is the decrease of the bound on the error, 1 - sqrt(1 - edge^2).
         """
         return root(shares)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn what columns that were pulled were worth."""
+        """Learn from the rewards of columns that were pulled."""
 
     def state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
-        """Return what the search has learned in so many rounds, as arrays."""
+        """Return what the search has learned after `n_rounds` rounds, as arrays."""
         return {}
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Take up what `state` returned, after `start` on the same columns.
-
-        Raises
-        ------
-        ValueError
-            If it is the state of another search.
-        """
+        """Restore what `state` returned, after `start` on the same columns."""
         if state:
-            raise ValueError(f"{type(self).__name__} learns nothing that could be taken up")
+            raise ValueError(f"{type(self).__name__} has no state to restore")
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""

@@ -1,11 +1,11 @@
-"""Look at every column in every round."""
+"""Search every column in every round."""
 
 from edgewise.common.dtypes import Columns
 from edgewise.search.base import Search
 
 
 class Exhaustive(Search):
-    """Look at every column in every round.
+    """Search every column in every round.
 
     Examples
     --------
@@ -16,7 +16,7 @@ class Exhaustive(Search):
     """
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return all columns, however many are asked for."""
+        """Return all columns, whatever `n`."""
         return self.columns_
 
     def takes_all(self, n_columns: int) -> bool:

@@ -14,34 +14,33 @@ _FIRST_HORIZON = 1024
 
 
 class Exp3P(Bandit):
-    """Draw `k` columns with probabilities that grow with what they were worth.
+    """Draw `k` columns with probabilities that grow with their rewards.
 
     The adversarial bandit of Busa-Fekete and Kégl (2010): its regret is small whatever the rewards
-    are, so that boosting with one column at a time keeps its guarantee. Of M columns, column j is
-    drawn with probability q_j. After the pull the weights from which the q_j follow are multiplied
-    by::
+    are, so that boosting with one column at a time keeps its guarantee. Column j of M is drawn with
+    probability q_j. After the pull the weights behind the q_j are multiplied by::
 
         exp(gamma / (3 N) * (r_j / q_j + alpha / (q_j sqrt(N T))))
 
     where N = M / k, T is the horizon, and the reward r_j counts as 0 for columns not drawn. For
     k = 1 this is Exp3.P: q_j = (1 - gamma) w_j / sum(w) + gamma / M. For more columns q_j is k
-    times that, and weights so large that it would pass 1 are cut and, for that pull, not changed,
-    as in Exp3.M. All weights begin equal; the value that the paper gives them cancels.
+    times that; weights so large that it would exceed 1 are capped and, for that pull, not
+    changed, as in Exp3.M. All weights start equal; the paper's initial value cancels.
 
     Parameters
     ----------
     k : int, default 50
-        How many columns to look at; all of them where there are fewer.
+        The number of columns to search; all of them where there are fewer.
     reward : {"log", "root", "relative"}, default "log"
-        What a column is worth: -1/2 ln(1 - edge^2), at most 1; or 1 - sqrt(1 - edge^2), as it is or
-        as a share of the best of the pull.
+        The reward of a column: -1/2 ln(1 - edge^2), at most 1; or 1 - sqrt(1 - edge^2), or that as
+        a share of the best of the pull.
     gamma : float, default 0.1
-        The share of draws that are uniform, above 0 and up to 1; also the rate of learning.
+        The share of uniform draws, above 0 and at most 1; also the learning rate.
     alpha : float, default 0.4
         The weight of the confidence term.
     horizon : int or None, default None
-        The number of pulls that the confidence term is set for. None begins with 1,024 and doubles
-        it whenever so many pulls have passed.
+        The number of pulls that the confidence term is set for. None starts with 1,024 and doubles
+        it each time that many pulls have passed.
 
     References
     ----------
@@ -54,11 +53,11 @@ class Exp3P(Bandit):
     Examples
     --------
     >>> import numpy as np
-    >>> worth = np.array([0.0, 0.0, 0.9, 0.0])
+    >>> reward = np.array([0.0, 0.0, 0.9, 0.0])
     >>> search = Exp3P(k=1, gamma=0.3).start(np.arange(4), seed=0)
     >>> for t in range(400):
     ...     columns = search.begin(t).pull()
-    ...     search.update(columns, worth[columns])
+    ...     search.update(columns, reward[columns])
     >>> search.probabilities().round(3)
     array([0.075, 0.075, 0.775, 0.075])
     """
@@ -87,7 +86,7 @@ class Exp3P(Bandit):
             integer("horizon", self.horizon, 1)
 
     def probabilities(self, n: int | None = None) -> Reals:
-        """Return how probable each column is to be among the next `n` (None: `k`)."""
+        """Return each column's probability to be among the next `n` (None: `k`)."""
         size = min(self.k if n is None else n, len(self.columns_))
         if size == len(self.columns_):
             return np.ones(size)
@@ -97,11 +96,11 @@ class Exp3P(Bandit):
         most = (1.0 / size - floor) / (1.0 - self.gamma)
         shares = capped_shares(logs, size, most)
         chances = size * ((1.0 - self.gamma) * shares + floor)
-        # The most is what makes a column certain, but for rounding.
+        # Capped columns are certain, but for rounding.
         return np.where(shares < most, np.minimum(chances, 1.0), 1.0)
 
     def start(self, columns: Columns, seed: int) -> Self:
-        """Begin a run over the given columns, knowing nothing of them."""
+        """Begin a run over the given columns with an empty memory."""
         self._chances, self._drawn = np.ones(len(columns)), columns
         return super().start(columns, seed)
 
@@ -116,9 +115,9 @@ class Exp3P(Bandit):
         return draw(self._chances, n, self.rng_)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn what the columns of a pull were worth; columns that were not drawn are left out.
+        """Learn from the rewards of the columns that were drawn.
 
-        Whoever looks at more columns than the pull had did not choose them by chance.
+        Others that a learner searched too were not chosen by chance.
         """
         drawn = np.isin(columns, self._drawn)
         super().update(columns[drawn], np.asarray(rewards)[drawn])
@@ -131,7 +130,7 @@ class Exp3P(Bandit):
         ratio = len(logs) / len(self._drawn)
         gains = self.alpha / (chances * math.sqrt(ratio * self._horizon()))
         gains[places] += rewards / chances[places]
-        # Weights that were cut stay as they are: they are drawn anyway.
+        # Capped weights do not change: they are drawn anyway.
         gains[chances == 1.0] = 0.0
         logs += self.gamma / (3.0 * ratio) * gains
         logs -= logs.max()
@@ -144,10 +143,10 @@ class Exp3P(Bandit):
 
 
 def capped_shares(log_weights: Reals, n: int, most: float) -> Reals:
-    """Return the weights as shares of their sum, the largest cut so that none is above `most`.
+    """Return the weights as shares of their sum, capped at `most`.
 
-    What is cut goes to the others in proportion to their weights (Exp3.M). `most` is above 1 / n,
-    so fewer than `n` weights are cut.
+    The excess goes to the others in proportion to their weights (Exp3.M). `most` is above 1 / n,
+    so fewer than `n` weights are capped.
 
     Examples
     --------
@@ -177,10 +176,10 @@ def capped_shares(log_weights: Reals, n: int, most: float) -> Reals:
 
 
 def draw(chances: Reals, n: int, rng: np.random.Generator) -> Columns:
-    """Return `n` distinct places, ascending, each drawn with its probability.
+    """Return `n` distinct positions, ascending, each drawn with its probability.
 
-    The probabilities sum to `n`. They are laid end to end, in random order, and every place on
-    which one of the points u, u + 1, u + 2, ... falls is drawn (systematic sampling).
+    The probabilities sum to `n`. They are laid end to end in random order, and the positions hit by
+    the points u, u + 1, u + 2, ... are drawn (systematic sampling).
 
     Examples
     --------
@@ -188,14 +187,14 @@ def draw(chances: Reals, n: int, rng: np.random.Generator) -> Columns:
     >>> draw(np.array([0.25, 1.0, 0.5, 0.25]), 2, np.random.default_rng(0)).shape
     (2,)
     """
-    # One place is drawn alike in any order.
+    # For a single draw the order does not matter.
     order = rng.permutation(len(chances)) if n > 1 else np.arange(len(chances))
     ends = np.cumsum(chances[order])
     points = (rng.random() + np.arange(n)) * (ends[-1] / n)
     found = np.minimum(np.searchsorted(ends, points, side="right"), len(ends) - 1)
     drawn = np.unique(order[found])
     if len(drawn) < n:
-        # Two points fell on one place by a rounding error.
+        # Two points hit one position by a rounding error.
         spare = np.setdiff1d(np.arange(len(chances)), drawn)[: n - len(drawn)]
         drawn = np.union1d(drawn, spare)
     return drawn

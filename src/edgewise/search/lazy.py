@@ -1,4 +1,4 @@
-"""Look at a few random columns in every round."""
+"""Search a few random columns in every round."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from edgewise.search.base import Search
 
 
 class Lazy(Search):
-    """Look at `k` random columns in every round (LazyBoost).
+    """Search `k` random columns in every round (LazyBoost).
 
     Parameters
     ----------
     k : int, default 100
-        How many columns to look at; all of them where there are fewer.
+        The number of columns to search; all of them where there are fewer.
 
     Examples
     --------
@@ -31,11 +31,11 @@ class Lazy(Search):
         integer("k", self.k, 1)
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of so many columns."""
+        """Return whether a pull takes all of `n_columns` columns."""
         return self.k >= n_columns
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return `n` columns, or `k`, drawn without replacement, ascending."""
+        """Return `n` columns (None: `k`), drawn without replacement, ascending."""
         size = self.k if n is None else integer("n", n, 1)
         if size >= len(self.columns_):
             return self.columns_

@@ -1,4 +1,4 @@
-"""Thompson sampling: look at the columns that are the best in a draw from what is believed."""
+"""Thompson sampling: search the columns with the largest rewards in a draw from posteriors."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ _UNTRIED = 1e6
 
 
 class ThompsonSampling(Bandit):
-    """Look at the `k` columns that are worth the most in a random draw from their posteriors.
+    """Search the `k` columns with the largest rewards in a random draw from their posteriors.
 
     Rewards of column j are taken to be normal around an unknown mean, and the means to be normal
     around a common centre. Both variances and the centre are learned: the centre and the variance
@@ -23,21 +23,21 @@ class ThompsonSampling(Bandit):
     column j has precision 1/between + n_j/within and expectation (centre/between + s_j/within)
     over that.
 
-    Every column is looked at once, in random order, before any is looked at twice: where few of
-    many columns are worth anything, draws alone leave too many of those untried.
+    Every column is searched once, in random order, before any is searched twice: where few of
+    many columns pay off, draws alone leave too many of these untried.
 
     Parameters
     ----------
     k : int, default 50
-        How many columns to look at; all of them where there are fewer.
+        The number of columns to search; all of them where there are fewer.
     reward : {"root", "log", "relative"}, default "root"
-        What a column is worth: 1 - sqrt(1 - edge^2); or -1/2 ln(1 - edge^2), at most 1; or the
-        first of these as a share of the best of the pull. The scale of rewards does not matter.
+        The reward of a column: 1 - sqrt(1 - edge^2); -1/2 ln(1 - edge^2), at most 1; or the first
+        of these as a share of the best of the pull. The scale of rewards does not matter.
     discount : float, default 0.999
-        What a reward counts for after each further pull, above 0 and up to 1: what columns are
-        worth changes with the weights, and old rewards should count for less.
+        The factor on earlier rewards after each pull, above 0 and at most 1: rewards change with
+        the weights, and old ones should count less.
     exploration : float, default 1
-        By how much the spread of the draws is multiplied; 0 is greedy.
+        The factor on the spread of the draws; 0 is greedy.
 
     References
     ----------
@@ -51,11 +51,11 @@ class ThompsonSampling(Bandit):
     Examples
     --------
     >>> import numpy as np
-    >>> worth = np.linspace(0.0, 1.0, 100)
+    >>> reward = np.linspace(0.0, 1.0, 100)
     >>> search = ThompsonSampling(k=3).start(np.arange(100), seed=0)
     >>> for t in range(200):
     ...     columns = search.begin(t).pull()
-    ...     search.update(columns, worth[columns])
+    ...     search.update(columns, reward[columns])
     >>> columns
     array([97, 98, 99])
     """

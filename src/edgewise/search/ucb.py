@@ -1,4 +1,4 @@
-"""Upper confidence bounds: look at the columns that may be worth the most."""
+"""Upper confidence bounds: search the columns with the largest possible rewards."""
 
 import math
 
@@ -8,12 +8,12 @@ from edgewise.common.checks import not_negative, positive
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
 
-# What the count of a column that was tried does not fall below.
+# The least count of a column that was tried.
 _LEAST = 1e-3
 
 
 class UCB(Bandit):
-    """Look at the `k` columns with the largest upper confidence bounds.
+    """Search the `k` columns with the largest upper confidence bounds.
 
     Kégl and Busa-Fekete 2009b, section 3.
 
@@ -21,32 +21,31 @@ class UCB(Bandit):
 
         r_j + exploration * sqrt(2 ln t / T_j)
 
-    With a `memory` earlier pulls count for less, in T_j and in the sum of rewards, though not in t.
-    Where T_j falls below 1 it counts as 1 in both terms: a column that has not been looked at for
-    long starts over, with nothing but its confidence term.
+    With a `memory`, earlier pulls count less in T_j and in the sum of rewards, though not in t.
+    Where T_j falls below 1 it counts as 1 in both terms: a column that was not searched for long
+    starts over with nothing but its confidence term.
 
-    Every column is looked at once before any is looked at twice. Without a share of `random`
-    columns nothing here is random; ties go to the lowest column.
+    Every column is searched once before any is searched twice. Without `random` columns the search
+    is deterministic; ties go to the lowest column.
 
     Parameters
     ----------
     k : int, default 50
-        How many columns to look at; all of them where there are fewer.
+        The number of columns to search; all of them where there are fewer.
     reward : {"relative", "root", "log"}, default "relative"
-        What a column is worth: "root" is the paper's 1 - sqrt(1 - edge^2), and "log" its
-        -1/2 ln(1 - edge^2), at most 1. "relative" is the first of these as a share of the best of
-        the pull, which does not shrink as edges do while boosting goes on, and measured better.
+        The reward of a column: "root" is the paper's 1 - sqrt(1 - edge^2), and "log" its
+        -1/2 ln(1 - edge^2), at most 1. "relative" is "root" as a share of the best of the pull; it
+        does not shrink with the edges as boosting goes on, and measured better.
     exploration : float, default 0.2
-        The weight of the confidence term. The paper's is 1, for rewards of any size between 0 and
-        1. Those of boosting are small, and with "root" and 1 the average rewards hardly count.
+        The weight of the confidence term. The paper has 1, for rewards anywhere between 0 and 1;
+        boosting's rewards are small, so that with "root" and 1 their averages hardly matter.
     memory : float or None, default 10.0
-        How long rewards count: what was learned fades by 1 - k / (memory * columns) at every pull,
-        so that it lasts for about as many pulls as it takes to look at all columns so many times.
-        As boosting goes on, columns lose what they were worth and others gain. None forgets
-        nothing, as in the paper.
+        How long rewards count: they fade by 1 - k / (memory * columns) at every pull, and so last
+        for about as many pulls as it takes to search all columns `memory` times. Rewards change as
+        boosting goes on. None never forgets, as in the paper.
     random : float, default 0.0
-        The share of the k columns that are drawn at random from all others, so that the search is
-        not stuck with a few columns where most tell something.
+        The share of the k columns to draw at random from all others, so that the search does not
+        get stuck on a few columns where most are informative.
 
     References
     ----------
@@ -108,7 +107,7 @@ class UCB(Bandit):
         return np.sort(np.concatenate((best, drawn)))
 
     def _best(self, n: int) -> Columns:
-        """Return the places with the largest bounds, ascending."""
+        """Return the positions with the largest bounds, ascending."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
         pulls = max(int(self.memory_["pulls"][0]), 1)
         tried = np.maximum(counts, 1.0)
@@ -124,10 +123,10 @@ class UCB(Bandit):
         self.memory_["pulls"] += 1
 
     def _fade(self) -> None:
-        """Let what was learned count for less."""
+        """Discount what was learned."""
         assert self.memory is not None
         counts = self.memory_["counts"]
         kept = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
         self.memory_["sums"] *= kept
-        # A column that was tried stays apart from those that were not, however long ago.
+        # However long ago, a tried column stays distinct from an untried one.
         self.memory_["counts"] = np.where(counts > 0.0, np.maximum(kept * counts, _LEAST), 0.0)

@@ -1,4 +1,4 @@
-"""What a column is worth to a search that learns: rewards between 0 and 1 from edges."""
+"""Rewards of columns for searches that learn: numbers between 0 and 1, from edges."""
 
 from collections.abc import Callable
 
@@ -8,14 +8,14 @@ from edgewise.common.dtypes import Reals
 
 
 def root(shares: Reals) -> Reals:
-    """Return ``1 - sqrt(1 - edge^2)``: how far a step lowers the bound on the error.
+    """Return ``1 - sqrt(1 - edge^2)``: the decrease of the bound on the error.
 
     Kégl and Busa-Fekete 2009b.
 
     Parameters
     ----------
     shares : float64 array
-        Edges as shares of the weight, 0 to 1; what is below counts as 0, what is above as 1.
+        Edges as shares of the weight, clipped to [0, 1].
 
     Examples
     --------
@@ -27,7 +27,7 @@ def root(shares: Reals) -> Reals:
 
 
 def log(shares: Reals) -> Reals:
-    """Return ``-1/2 ln(1 - edge^2)``, at most 1: how far a step lowers the bound's logarithm.
+    """Return ``-1/2 ln(1 - edge^2)``, at most 1: the decrease of the logarithm of the bound.
 
     Examples
     --------
@@ -40,10 +40,10 @@ def log(shares: Reals) -> Reals:
 
 
 def relative(shares: Reals) -> Reals:
-    """Return `root` as a share of the best of the pull, which is worth 1.
+    """Return `root` as a share of the best of the pull, whose reward is 1.
 
-    Edges shrink as boosting goes on, and all columns of a pull share the difficulty of its
-    weights. What is left after division is how columns compare.
+    Edges shrink as boosting goes on, for all columns of a pull alike; division leaves how columns
+    compare.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def relative(shares: Reals) -> Reals:
     >>> relative(np.array([0.0, 0.28, 0.6]))
     array([0. , 0.2, 1. ])
     """
-    worth = np.nan_to_num(root(shares))
-    best = worth.max(initial=0.0)
-    return worth / best if best > 0.0 else worth
+    rewards = np.nan_to_num(root(shares))
+    best = rewards.max(initial=0.0)
+    return rewards / best if best > 0.0 else rewards
 
 
 def _within(shares: Reals) -> Reals:
