@@ -122,15 +122,15 @@ def train_only(toy: catalogue.Entry) -> dict:
     return {"train": toy.files["train"]}
 
 
-def constant_class(content: bytes, **options) -> formats.LabelledRows:
+def constant_class(content: bytes, **options) -> formats.LabelledTable:
     rows = formats.read_numbers(content, **options)
-    return formats.LabelledRows(rows.X, rows.y * 0)
+    return formats.LabelledTable(rows.X, rows.y * 0)
 
 
 def test_sides_with_different_columns_are_refused(toy, cache, monkeypatch):
-    def read(content: bytes, **options) -> formats.LabelledRows:
+    def read(content: bytes, **options) -> formats.LabelledTable:
         rows = formats.read_numbers(content, **options)
-        return formats.LabelledRows(rows.X, rows.y, (f"first of {len(rows.y)}", "second"))
+        return formats.LabelledTable(rows.X, rows.y, (f"first of {len(rows.y)}", "second"))
 
     monkeypatch.setattr(loading, "read_numbers", read)
     with pytest.raises(datasets.DatasetMismatchError, match="different columns"):

@@ -1,13 +1,17 @@
 """Checks of plain arguments: each error names the argument, what came and what would be right."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.common.dtypes import REAL, Reals
+from edgewise.common.dtypes import REAL, SIGN, Reals, Signs
+
+Values: TypeAlias = NDArray[Any] | Sequence[float]
+"""An array-like that is not a scalar."""
 
 
 class ArgumentError(ValueError):
@@ -72,6 +76,18 @@ def up_to_one(name: str, value: Any) -> float:
     number = positive(name, value)
     if number > 1:
         raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")
+    return number
+
+
+def between(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> float:
+    """Return `value` as a float from `low` (without it, if `open_low`) to `high`, or raise."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number, got {value!r}")
+    number = float(value)
+    if not (low < number <= high or (number == low and not open_low)):
+        raise ValueError(
+            f"{name} must lie in {'(['[not open_low]}{low:g}, {high:g}], got {value!r}"
+        )
     return number
 
 
@@ -154,6 +170,30 @@ def numbers(name: str, values: Any) -> Reals:
         return array.astype(REAL, copy=False)
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must hold real numbers: {error}") from None
+
+
+def reals(name: str, values: Any, ndim: tuple[int, ...] | None = None) -> Reals:
+    """Return `values` as a finite float64 array with one of the numbers of dimensions `ndim`."""
+    try:
+        array = np.asarray(values, dtype=REAL)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of real numbers: {error}") from None
+    if ndim is not None and array.ndim not in ndim:
+        allowed = " or ".join(f"{k}-D" for k in ndim)
+        raise ValueError(f"{name} must be {allowed}, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return array
+
+
+def signs(name: str, values: Any, ndim: int, *, zero: bool = False) -> Signs:
+    """Return `values` as an int8 array of -1 and +1 (and 0, where `zero` allows it)."""
+    array = reals(name, values, ndim=(ndim,))
+    allowed = (-1, 0, 1) if zero else (-1, 1)
+    if not np.isin(array, allowed).all():
+        wrong = array[~np.isin(array, allowed)][0]
+        raise ValueError(f"{name} must hold only {allowed}, got {wrong:g}")
+    return array.astype(SIGN)
 
 
 def generator(random_state: Any) -> np.random.Generator:

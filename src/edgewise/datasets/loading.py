@@ -11,7 +11,7 @@ from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
 from edgewise.datasets.dataset import Dataset, RankingDataset, RatingsDataset
 from edgewise.datasets.files import DatasetMismatchError, Store
 from edgewise.datasets.formats import (
-    LabelledRows,
+    LabelledTable,
     n_categorical,
     read_arff,
     read_idx_pair,
@@ -135,7 +135,7 @@ def _classification(found: Entry, contents: Contents) -> Dataset:
     )
 
 
-def _read(found: Entry, contents: list[bytes]) -> LabelledRows:
+def _read(found: Entry, contents: list[bytes]) -> LabelledTable:
     """Read the files of one side of the split."""
     if found.format == "idx":
         return read_idx_pair(*contents)
@@ -170,7 +170,7 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
     return RankingDataset(info, tuple(parts), found.first, found.columns)
 
 
-def _check_rows(info: DatasetInfo, side: str, rows: LabelledRows, n_rows: int) -> None:
+def _check_rows(info: DatasetInfo, side: str, rows: LabelledTable, n_rows: int) -> None:
     n_classes = rows.y.shape[1] if info.multilabel else len(np.unique(rows.y))
     counts = [
         ("rows", rows.X.shape[0], n_rows),

@@ -1,19 +1,23 @@
 """Theory on arrays: training bounds, margins, generalisation and ranking bounds, pseudo-weights.
 
-Everything here is a pure function of numbers that a fitted model or its history holds.
+Every function is pure and takes numbers from a fitted model or its history.
 """
 
 from edgewise.theory.bounds import (
+    energy,
     exponential_loss_bound,
     hamming_bound,
     one_error_bound,
     rounds_to_zero_error,
+    step,
 )
 from edgewise.theory.generalisation import (
     MarginBound,
     finite_margin_bound,
     margin_bound,
+    stump_vc_dimension,
     vc_bound,
+    vote_vc_dimension,
 )
 from edgewise.theory.margins import (
     margin_cdf,
@@ -33,8 +37,6 @@ from edgewise.theory.ranking import (
     ranking_loss_bound,
     ranking_sample_size,
 )
-from edgewise.theory.steps import energy, step
-from edgewise.theory.vc_dimension import stump_vc_dimension, vote_vc_dimension
 
 __all__ = [
     "MarginBound",

@@ -1,56 +1,98 @@
-"""Training bounds: what the energies and the edges of the rounds say about the training error."""
+"""Training: the energy and step of one round, and bounds on the training error after many."""
 
 import math
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.theory._checks import as_real, check_count, check_real
+from edgewise.common.checks import Values, between, integer, one_of, reals
+
+
+@overload
+def energy(edge: float, total: float = 1.0) -> float: ...
+@overload
+def energy(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ...
+def energy(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
+    """Energy of a base classifier with votes of +-1 and its best step.
+
+    Z = sqrt(W^2 - edge^2) with W the sum of the weights (Kégl 2014b below eq. 11, where W = 1).
+
+    Parameters
+    ----------
+    edge : float or array-like
+        The edge, between -W and W.
+    total : float or array-like, default=1.0
+        The sum W of the weights, positive.
+
+    Returns
+    -------
+    float or ndarray
+        The energy, between 0 and W.
+
+    Examples
+    --------
+    >>> from edgewise.theory import energy
+    >>> energy(0.6)
+    0.8
+    """
+    gamma, mass = _edge_and_total(edge, total)
+    # (W - edge)(W + edge) keeps the digits that W^2 - edge^2 loses when the edge is close to W.
+    result = np.sqrt((mass - gamma) * (mass + gamma))
+    return float(result) if result.ndim == 0 else result
+
+
+@overload
+def step(edge: float, total: float = 1.0) -> float: ...
+@overload
+def step(edge: Values, total: float | Values = 1.0) -> NDArray[np.float64]: ...
+def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[np.float64]:
+    """Step alpha that minimises the energy of a base classifier with votes of +-1.
+
+    alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11). It is infinite for a perfect
+    classifier (edge = W) and odd in the edge.
+
+    Parameters
+    ----------
+    edge, total
+        As for :func:`energy`.
+
+    Returns
+    -------
+    float or ndarray
+        The step.
+
+    Examples
+    --------
+    >>> from edgewise.theory import step
+    >>> round(step(0.6), 6)
+    0.693147
+    """
+    gamma, mass = _edge_and_total(edge, total)
+    with np.errstate(divide="ignore"):
+        result = np.asarray(np.arctanh(gamma / mass))
+    return float(result) if result.ndim == 0 else result
+
+
+def _edge_and_total(
+    edge: float | Values, total: float | Values
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Check that |edge| <= total elementwise."""
+    gamma = reals("edge", edge)
+    mass = reals("total", total)
+    if (mass <= 0).any():
+        raise ValueError(f"total must be positive, got {mass.min():g}")
+    if (np.abs(gamma) > mass).any():
+        raise ValueError("edge must not exceed total (the sum of the weights) in absolute value")
+    return gamma, mass
 
 
 def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
     """Exponential loss after each round: the running product of the energies.
 
-    With initial weights that sum to one, R_exp(f, W1) after t rounds equals Z_1 * ... * Z_t
-    (Kégl and Busa-Fekete 2009a section 2.1, Kégl 2014b below eq. 3): each update divides the
-    weights by its Z, so
-    the product of the Zs is what has been divided out. The product is taken through logarithms.
-
-    Parameters
-    ----------
-    energies : array-like of shape (n_rounds,)
-        The energy Z of each round, non-negative. It may be empty.
-
-    Returns
-    -------
-    ndarray of shape (n_rounds,)
-        Entry t is the product of the first t + 1 energies.
-
-    Raises
-    ------
-    ValueError
-        If `energies` is not 1-D, or holds a negative or non-finite value.
-
-    Examples
-    --------
-    >>> from edgewise.theory import exponential_loss_bound
-    >>> exponential_loss_bound([0.8, 0.5, 0.5])
-    array([0.8, 0.4, 0.2])
-    """
-    values = as_real(energies, "energies", ndim=(1,))
-    if (values < 0).any():
-        raise ValueError(f"energies must not be negative, got {values.min():g}")
-    with np.errstate(divide="ignore"):
-        return np.exp(np.cumsum(np.log(values)))
-
-
-def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
-    """Upper bound on the weighted Hamming loss after each round.
-
-    An entry whose sign is wrong has y * f <= 0 and so exp(-y * f) >= 1: the Hamming loss under
-    the initial weights, R_H(f, W1), is at most the exponential loss, the product of the
-    energies (Kégl 2014b eqs. 1 and 3). A score of zero counts as wrong.
+    With initial weights that sum to one, R_exp(f, W1) after t rounds equals Z_1 * ... * Z_t, since
+    each update divides the weights by its Z (Kégl and Busa-Fekete 2009a section 2.1, Kégl 2014b
+    below eq. 3). The product is computed through logarithms.
 
     Parameters
     ----------
@@ -60,12 +102,37 @@ def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_rounds,)
-        The bound after each round; it has not been cut at 1.
+        Entry t is the product of the first t + 1 energies.
 
-    Raises
-    ------
-    ValueError
-        If `energies` is not 1-D, or holds a negative or non-finite value.
+    Examples
+    --------
+    >>> from edgewise.theory import exponential_loss_bound
+    >>> exponential_loss_bound([0.8, 0.5, 0.5])
+    array([0.8, 0.4, 0.2])
+    """
+    values = reals("energies", energies, ndim=(1,))
+    if (values < 0).any():
+        raise ValueError(f"energies must not be negative, got {values.min():g}")
+    with np.errstate(divide="ignore"):
+        return np.exp(np.cumsum(np.log(values)))
+
+
+def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
+    """Upper bound on the weighted Hamming loss after each round.
+
+    An entry with a wrong sign has y * f <= 0 and so exp(-y * f) >= 1. Hence the Hamming loss under
+    the initial weights, R_H(f, W1), is at most the exponential loss, the product of the energies
+    (Kégl 2014b eqs. 1 and 3). A score of zero counts as wrong.
+
+    Parameters
+    ----------
+    energies : array-like of shape (n_rounds,)
+        The energy Z of each round, non-negative.
+
+    Returns
+    -------
+    ndarray of shape (n_rounds,)
+        The bound after each round, not clipped at 1.
 
     Examples
     --------
@@ -83,20 +150,19 @@ def one_error_bound(
     *,
     tight: bool = False,
 ) -> NDArray[np.float64]:
-    """Upper bound on the share of examples given a wrong class, after each round.
+    """Upper bound on the share of misclassified examples after each round.
 
-    An example is wrong when some other class l has f_l >= f_c, c being the right one. Then its
-    part of the exponential loss is at least w_c * exp(-f_c) + w_l * exp(f_c), and no less than
-    2 * sqrt(w_c * w_l) whatever f_c is:
+    An example is misclassified when some other class l has f_l >= f_c, c being its true class. Its
+    part of the exponential loss is then at least w_c * exp(-f_c) + w_l * exp(f_c), and so at least
+    2 * sqrt(w_c * w_l):
 
-    - balanced weights, w_c = 1/(2n) and w_l = 1/(2n(K-1)): that is 1/(n * sqrt(K-1)), so the
-      mean error is at most sqrt(K-1) * prod Z;
-    - uniform weights, both 1/(nK): that is 2/(nK), so the mean error is at most
-      K/2 * prod Z. Kégl and Busa-Fekete 2009a gives K, which also follows from one wrong sign an
-      example.
+    - balanced weights, w_c = 1/(2n) and w_l = 1/(2n(K-1)): this is 1/(n * sqrt(K-1)), so the mean
+      error is at most sqrt(K-1) * prod Z;
+    - uniform weights, both 1/(nK): this is 2/(nK), so the mean error is at most K/2 * prod Z. Kégl
+      and Busa-Fekete 2009a state K, which follows from one wrong sign per example.
 
-    The bounds are on the mean over examples (Kégl and Busa-Fekete 2009a writes the one-error as a
-    sum). One column (K = 1) stands for two classes by the sign of f, w = 1/n, and the factor is 1.
+    The bounds are on the mean over examples (the paper writes the one-error as a sum). With one
+    column (K = 1, two classes by the sign of f) w = 1/n and the factor is 1.
 
     Parameters
     ----------
@@ -105,19 +171,14 @@ def one_error_bound(
     n_classes : int
         Number of columns K of the label matrix; 1 for a two-class problem in a single column.
     init_weights : {"balanced", "uniform"}, default="balanced"
-        How the initial weights were set: Kégl and Busa-Fekete 2009a eq. 2, or 1/(nK) everywhere.
+        The initial weights: Kégl and Busa-Fekete 2009a eq. 2, or 1/(nK) everywhere.
     tight : bool, default=False
-        With uniform weights and K >= 2, take the factor K/2 in place of the paper's K.
+        With uniform weights and K >= 2, use the factor K/2 instead of the paper's K.
 
     Returns
     -------
     ndarray of shape (n_rounds,)
-        The bound after each round; it has not been cut at 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
+        The bound after each round, not clipped at 1.
 
     Examples
     --------
@@ -127,9 +188,8 @@ def one_error_bound(
     >>> one_error_bound([0.5, 0.5], n_classes=5, init_weights="uniform")
     array([2.5 , 1.25])
     """
-    classes = check_count(n_classes, "n_classes")
-    if init_weights not in ("balanced", "uniform"):
-        raise ValueError(f"init_weights must be 'balanced' or 'uniform', got {init_weights!r}")
+    classes = integer("n_classes", n_classes, 1)
+    one_of("init_weights", init_weights, ("balanced", "uniform"))
     if classes == 1:
         factor = 1.0
     elif init_weights == "balanced":
@@ -140,16 +200,15 @@ def one_error_bound(
 
 
 def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = False) -> int:
-    """Count the rounds after which the training error is zero, if every edge is at least `edge`.
+    """Number of rounds after which the training error is zero if every edge is at least `edge`.
 
     Edges of at least delta give prod Z <= (1 - delta^2)^(T/2) <= exp(-T * delta^2 / 2). Under the
-    balanced weights (Kégl and Busa-Fekete 2009a eq. 2) the smallest weight is 1/(2n(K-1)); below
-    it no entry can
-    have the wrong sign, which gives T* = ceil(2 ln(2n(K-1)) / delta^2) + 1 (Kégl 2014b eq. 13).
-    With `tight`, sqrt(K-1) * prod Z < 1/n leaves no example in the wrong class (its footnote 2:
-    ceil(2 ln(n sqrt(K-1)) / delta^2) + 1), though single entries may still have a wrong sign.
-    The last + 1 makes the inequality strict. One column (K = 1) has the smallest weight 1/n, and
-    both forms are ceil(2 ln(n) / delta^2) + 1.
+    balanced weights (Kégl and Busa-Fekete 2009a eq. 2) the smallest weight is 1/(2n(K-1)). A loss
+    below it leaves no entry with a wrong sign: T* = ceil(2 ln(2n(K-1)) / delta^2) + 1 (Kégl 2014b
+    eq. 13). With `tight`, sqrt(K-1) * prod Z < 1/n leaves no example misclassified (its footnote 2:
+    ceil(2 ln(n sqrt(K-1)) / delta^2) + 1), though single entries may have a wrong sign. The final
+    + 1 makes the inequality strict. With one column (K = 1) the smallest weight is 1/n, and both
+    forms are ceil(2 ln(n) / delta^2) + 1.
 
     Parameters
     ----------
@@ -160,19 +219,12 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     edge : float
         The smallest edge of any round, in (0, 1], for weights that sum to one.
     tight : bool, default=False
-        Whether to ask only that each example falls in its right class.
+        Require only that every example is classified correctly.
 
     Returns
     -------
     int
         The number of rounds T*.
-
-    Raises
-    ------
-    TypeError
-        If `n` or `n_classes` is not an integer, or `edge` not a number.
-    ValueError
-        If an argument is out of its range.
 
     Examples
     --------
@@ -182,9 +234,9 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     >>> rounds_to_zero_error(n=1000, n_classes=10, edge=0.2, tight=True)
     402
     """
-    examples = check_count(n, "n")
-    classes = check_count(n_classes, "n_classes")
-    delta = check_real(edge, "edge", 0.0, 1.0, open_low=True)
+    examples = integer("n", n, 1)
+    classes = integer("n_classes", n_classes, 1)
+    delta = between("edge", edge, 0.0, 1.0, open_low=True)
     if classes == 1:
         inverse = float(examples)
     elif tight:

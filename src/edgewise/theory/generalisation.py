@@ -1,8 +1,8 @@
-"""Generalisation bounds: from the training sample to new examples, with every constant written out.
+"""Generalisation bounds: from the training sample to new examples, with every constant explicit.
 
 Each bound holds with probability at least 1 - delta over the draw of n independent examples, for
-two classes (or one column of a label matrix at a time). None is cut at 1: a value of 1 or more
-says nothing about the error.
+two classes (or one column of a label matrix at a time). Bounds are not clipped: a value of 1 or
+more says nothing about the error.
 """
 
 import math
@@ -11,15 +11,83 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.theory._checks import check_count, check_delta, check_real
+from edgewise.common.checks import between, integer, positive
 from edgewise.theory.margins import margin_cdf, sorted_margins
-from edgewise.theory.vc_dimension import vote_vc_dimension
 
 _GRID = 64
 
 
+def stump_vc_dimension(n_features: int) -> int:
+    """VC dimension of decision stumps of either sign on real features.
+
+    On m points one feature, read from either end, cuts off exactly one set of m // 2 points, so
+    d features cut off at most 2d such sets. Shattering needs all C(m, m // 2) of them: the largest
+    m with C(m, m // 2) <= 2d is an upper bound, and it is attained (Leboeuf, LeBlanc and Marchand
+    2020). It grows like log2(d). Stumps that abstain are not covered.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of real features d.
+
+    Returns
+    -------
+    int
+        The VC dimension.
+
+    Examples
+    --------
+    >>> from edgewise.theory import stump_vc_dimension
+    >>> [stump_vc_dimension(d) for d in (1, 2, 10, 784)]
+    [2, 3, 6, 12]
+    """
+    return largest_shattered(2 * integer("n_features", n_features, 1))
+
+
+def largest_shattered(chains: int) -> int:
+    """Return the largest m with C(m, m // 2) <= chains.
+
+    A chain of nested sets has at most one with m // 2 members, so sets on that many chains cannot
+    shatter more points.
+    """
+    m = 1
+    while math.comb(m + 1, (m + 1) // 2) <= chains:
+        m += 1
+    return m
+
+
+def vote_vc_dimension(rounds: int, vc_dimension: int) -> float:
+    """Upper bound on the VC dimension of the sign of a weighted vote of T base classifiers.
+
+    2 (d + 1) (T + 1) log2(e (T + 1)) (Freund and Schapire 1997, theorem 8, by the counting of
+    Baum and Haussler 1989). The theorem is stated for d >= 2; the counting needs only d >= 1:
+    with W = Td + T + 1 the T + 1 units give at most (e m (T + 1) / W)^W labelings of m points,
+    which is below 2^m at m = 2 W log2(e (T + 1)).
+
+    Parameters
+    ----------
+    rounds : int
+        Number of base classifiers T.
+    vc_dimension : int
+        VC dimension d of the base classifiers.
+
+    Returns
+    -------
+    float
+        The bound on the VC dimension.
+
+    Examples
+    --------
+    >>> from edgewise.theory import vote_vc_dimension
+    >>> round(vote_vc_dimension(rounds=10, vc_dimension=3), 1)
+    431.4
+    """
+    units = integer("rounds", rounds, 1) + 1
+    return 2.0 * (integer("vc_dimension", vc_dimension, 1) + 1) * units * math.log2(math.e * units)
+
+
 class MarginBound(NamedTuple):
-    """A bound on the error on new examples, and the margin at which it was taken."""
+    """A bound on the error on new examples, and the margin at which it is attained."""
 
     value: float
     theta: float
@@ -31,14 +99,14 @@ def vc_bound(
     """Bound on the error of a vote from its training error and its number of rounds.
 
     Iyer 1999 eq. 3.5: train_error + 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n), where D is
-    :func:`vote_vc_dimension`. The constants are those of Vapnik (1982) as quoted by Freund and
-    Schapire (1997, theorem 7) and by Iyer 1999 in its proof for RankBoost. For D > 2n, where the
-    growth function is just 2^(2n), D is replaced by 2n.
+    :func:`vote_vc_dimension`. The constants are Vapnik's (1982), as quoted by Freund and Schapire
+    (1997, theorem 7) and in Iyer's proof for RankBoost. For D > 2n, where the growth function is
+    2^(2n), D is replaced by 2n.
 
     Parameters
     ----------
     train_error : float
-        Share of training examples classified wrongly.
+        Share of misclassified training examples.
     rounds : int
         Number of rounds T.
     vc_dimension : int
@@ -53,27 +121,20 @@ def vc_bound(
     float
         The bound; 1 or more says nothing.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a number of its kind.
-    ValueError
-        If an argument is out of its range.
-
     Examples
     --------
     >>> from edgewise.theory import vc_bound
     >>> round(vc_bound(0.0, rounds=10, vc_dimension=3, n=100_000), 3)
     0.351
     """
-    error = check_real(train_error, "train_error", 0.0, 1.0)
-    size = check_count(n, "n")
-    fails = check_delta(delta)
+    error = between("train_error", train_error, 0.0, 1.0)
+    size = integer("n", n, 1)
+    fails = positive("delta", delta, below=1.0)
     return error + vapnik_deviation(vote_vc_dimension(rounds, vc_dimension), size, fails)
 
 
 def vapnik_deviation(dimension: float, n: int, delta: float) -> float:
-    """Return 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n), D being the lesser of it and 2n."""
+    """Return 2 sqrt((D (ln(2n / D) + 1) + ln(9 / delta)) / n) with D at most 2n."""
     effective = min(dimension, 2.0 * n)
     growth = effective * (math.log(2.0 * n / effective) + 1.0)
     return 2.0 * math.sqrt((growth + math.log(9.0 / delta)) / n)
@@ -89,17 +150,17 @@ def margin_bound(
     """Bound on the error of a vote from its training margins, whatever the number of rounds.
 
     The bound of Iyer 1999 section 3.4.2: P[margin <= theta] on the sample, plus
-    (2 / theta) sqrt(2 d ln(e n / d) / n) + sqrt(ln(1 / delta) / (2n)). The order is that of
-    Schapire, Freund, Bartlett and Lee (1998, theorem 2), less a factor of sqrt(ln n); the
-    constants are those of Koltchinskii and Panchenko (2002) as given for voted classifiers by
-    Mohri, Rostamizadeh and Talwalkar (Foundations of Machine Learning, the chapter on boosting).
-    A vote has the Rademacher complexity of its base class, at most sqrt(2 ln(growth) / n); a ramp
-    from 1 at margin 0 to 0 at theta costs 1 / theta, symmetrisation 2, concentration the last
-    term. The base class must be closed under negation, as stumps of either sign are.
+    (2 / theta) sqrt(2 d ln(e n / d) / n) + sqrt(ln(1 / delta) / (2n)). This saves a factor of
+    sqrt(ln n) over Schapire, Freund, Bartlett and Lee (1998, theorem 2); the constants are from
+    Koltchinskii and Panchenko (2002), as Mohri, Rostamizadeh and Talwalkar give them for voted
+    classifiers (Foundations of Machine Learning, chapter on boosting). A vote has the Rademacher
+    complexity of its base class, at most sqrt(2 ln(growth) / n); a ramp from 1 at margin 0 to 0 at
+    theta costs 1 / theta, symmetrisation 2, concentration the last term. The base class must be
+    closed under negation, as stumps of either sign are.
 
-    Theta must be fixed before the data are seen. With ``theta=None`` the best of a grid is
-    taken; the grid (64 values from where the bound can first be below 1, to 1) depends on n
-    and d alone, and a union bound pays for the choice: delta becomes delta / 64.
+    Theta must be fixed before seeing the data. With ``theta=None`` the best of a grid of 64 values,
+    which depends on n and d alone, is used, and a union bound pays for the choice: delta becomes
+    delta / 64.
 
     Parameters
     ----------
@@ -108,8 +169,8 @@ def margin_bound(
     vc_dimension : int
         VC dimension d of the base classifiers.
     n : int, optional
-        Number of training examples, by default the number of margins. A larger one asks what
-        the same distribution of margins would prove on more examples.
+        Number of training examples, by default the number of margins. A larger number shows what
+        the same distribution of margins would prove with more examples.
     theta : float, optional
         The margin, in (0, 1]; by default the best of the grid.
     delta : float, default=0.05
@@ -118,14 +179,7 @@ def margin_bound(
     Returns
     -------
     MarginBound
-        The bound (`value`; 1 or more says nothing) and the `theta` it was taken at.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not a number of its kind.
-    ValueError
-        If an argument is out of its range.
+        The bound (`value`; 1 or more says nothing) and its `theta`.
 
     Examples
     --------
@@ -134,8 +188,8 @@ def margin_bound(
     >>> round(bound.value, 3)
     0.392
     """
-    dimension = check_count(vc_dimension, "vc_dimension")
-    size, fails = _sample_size(margins, n), check_delta(delta)
+    dimension = integer("vc_dimension", vc_dimension, 1)
+    size, fails = _sample_size(margins, n), positive("delta", delta, below=1.0)
     effective = min(dimension, size)
     complexity = 2.0 * math.sqrt(2.0 * effective * math.log(math.e * size / effective) / size)
     thetas = _thetas(theta, lowest=complexity)
@@ -153,36 +207,23 @@ def finite_margin_bound(
     """Bound on the error of a vote over a finite class from its training margins.
 
     P[margin <= theta] on the sample, plus 2 exp(-N theta^2 / 8) +
-    sqrt(ln(N (N + 1)^2 H^N / delta) / (2n)), H being the size of the class: the last line but one
-    of the proof of theorem 1 of Schapire, Freund, Bartlett and Lee (1998), where N base
-    classifiers drawn from the vote stand in for it. It holds for every N and theta at once, so
-    both are chosen freely here, and the choice costs nothing.
+    sqrt(ln(N (N + 1)^2 H^N / delta) / (2n)) with H the size of the class: the last line but one of
+    the proof of theorem 1 of Schapire, Freund, Bartlett and Lee (1998), where N base classifiers
+    drawn from the vote approximate it. It holds for all N and theta at once, so both are optimised
+    at no cost.
 
     Parameters
     ----------
-    margins : array-like of shape (n,)
-        Two-class margins of the training examples, in [-1, 1].
+    margins, n, theta, delta
+        As for :func:`margin_bound`.
     class_size : int
-        Number of base classifiers to choose from, each counted with its negation, fixed before
-        the data are seen: 2 * features * (bins - 1) + 2 for stumps on given bins.
-    n : int, optional
-        Number of training examples, by default the number of margins.
-    theta : float, optional
-        The margin, in (0, 1]; by default the best of a grid.
-    delta : float, default=0.05
-        Probability that the bound fails, in (0, 1).
+        Number of base classifiers, negations included, fixed before seeing the data:
+        2 * features * (bins - 1) + 2 for stumps on given bins.
 
     Returns
     -------
     MarginBound
-        The bound (`value`; 1 or more says nothing) and the `theta` it was taken at.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not a number of its kind.
-    ValueError
-        If an argument is out of its range.
+        The bound (`value`; 1 or more says nothing) and its `theta`.
 
     Examples
     --------
@@ -191,10 +232,10 @@ def finite_margin_bound(
     >>> round(bound.value, 3)
     0.298
     """
-    hypotheses = check_count(class_size, "class_size")
-    size, fails = _sample_size(margins, n), check_delta(delta)
+    hypotheses = integer("class_size", class_size, 1)
+    size, fails = _sample_size(margins, n), positive("delta", delta, below=1.0)
     thetas = _thetas(theta, lowest=1.0 / math.sqrt(size))
-    # Past this N the first term is under 1/n at the smallest theta, and only the second grows.
+    # Beyond this N the first term is below 1/n at the smallest theta, and only the second grows.
     most = math.ceil(8.0 * math.log(2.0 * size) / thetas.min() ** 2)
     drawn = np.unique(np.geomspace(1, most, 512).round())[:, None]
     sampling = 2.0 * np.exp(-drawn * thetas**2 / 8.0)
@@ -208,13 +249,13 @@ def _sample_size(margins: ArrayLike, n: int | None) -> int:
     if np.ndim(margins) != 1:
         raise ValueError("margins must be 1-D: pass the margins of one column at a time")
     found = len(sorted_margins(margins))
-    return found if n is None else check_count(n, "n")
+    return found if n is None else integer("n", n, 1)
 
 
 def _thetas(theta: float | None, lowest: float) -> NDArray[np.float64]:
-    """Return the given theta, or a grid on (0, 1] that no margin has had a say in."""
+    """Return the given theta, or a grid on (0, 1] that does not depend on the margins."""
     if theta is not None:
-        return np.array([check_real(theta, "theta", 0.0, 1.0, open_low=True)])
+        return np.array([between("theta", theta, 0.0, 1.0, open_low=True)])
     return np.geomspace(min(lowest, 1.0), 1.0, _GRID)
 
 

@@ -1,27 +1,27 @@
-"""Normalised margins, their distribution, and how fast boosting empties its lower end."""
+"""Normalised margins, their distribution, and a bound on its lower end."""
 
 from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.theory._checks import Values, as_real, as_signs, check_real
+from edgewise.common.checks import Values, between, positive, reals, signs
 
-# A score is a sum of up to 1e5 rounded terms, so it may pass its total by a few rounding errors.
+# A sum of up to 1e5 rounded terms may exceed the total by a few rounding errors.
 _ROUNDING = 1e-9
 
 
 def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.float64]:
     """Normalised margin of each example (Iyer 1999 section 3.4.2).
 
-    Which margin follows from the shapes:
+    The shapes decide which margin:
 
     - two classes, `scores` (n,) and `y` (n,) of +-1: y * f / total;
     - multi-class, `scores` (n, K) and `y` (n,) of class indices: (f_c - max of the others) /
       (2 * total), which for K = 2 and f_2 = -f_1 is the two-class margin of f_1;
     - multi-label, `scores` (n, K) and `y` (n, K) of +-1: y * f / total, entry by entry.
 
-    It lies in [-1, 1] and is positive if and only if the example (or entry) is classified
+    Margins lie in [-1, 1]; one is positive if and only if the example (or entry) is classified
     correctly without a tie.
 
     Parameters
@@ -31,20 +31,13 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
     y : array-like of shape (n,) or (n, K)
         Signs or class indices, as above.
     total_vote : float
-        The largest absolute score the votes could have given: the sum of |alpha| for votes
-        of +-1, of the largest |alpha * v| of each round for real votes.
+        The largest possible absolute score: the sum over rounds of |alpha| for votes of +-1, or of
+        the largest |alpha * v| for real votes.
 
     Returns
     -------
     ndarray of shape (n,) or (n, K)
         The margins.
-
-    Raises
-    ------
-    TypeError
-        If `y` should hold class indices and does not hold integers.
-    ValueError
-        If the shapes do not fit, a label is not allowed, or a score exceeds `total_vote`.
 
     Examples
     --------
@@ -54,8 +47,8 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
     >>> margins([[1.0, 0.0, -2.0]], [0], total_vote=2.0)
     array([0.25])
     """
-    f = as_real(scores, "scores", ndim=(1, 2))
-    total = check_real(total_vote, "total_vote", 0.0, open_low=True)
+    f = reals("scores", scores, ndim=(1, 2))
+    total = positive("total_vote", total_vote)
     largest = float(np.abs(f).max(initial=0.0))
     if largest > total * (1.0 + _ROUNDING):
         raise ValueError(
@@ -65,15 +58,15 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
     if f.ndim == 2 and label_ndim == 1:
         result = _multiclass_gap(f, np.asarray(y)) / (2.0 * total)
     else:
-        signs = as_signs(y, "y", ndim=f.ndim)
-        if signs.shape != f.shape:
-            raise ValueError(f"y must have the shape of scores, {f.shape}, got {signs.shape}")
-        result = signs * f / total
+        labels = signs("y", y, ndim=f.ndim)
+        if labels.shape != f.shape:
+            raise ValueError(f"y must have the shape of scores, {f.shape}, got {labels.shape}")
+        result = labels * f / total
     return np.clip(result, -1.0, 1.0)
 
 
 def _multiclass_gap(f: NDArray[np.float64], y: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Score of the right class less the best score of the others."""
+    """Score of the true class minus the best score of the others."""
     n, n_classes = f.shape
     if not np.issubdtype(y.dtype, np.integer):
         raise TypeError(f"y must hold integer class indices, got dtype {y.dtype}")
@@ -108,11 +101,6 @@ def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArra
     cumulative : ndarray of shape (n,)
         The share of margins <= each value; equal at ties; the last is 1.
 
-    Raises
-    ------
-    ValueError
-        If there is no margin, or one is outside [-1, 1].
-
     Examples
     --------
     >>> from edgewise.theory import margin_distribution
@@ -140,17 +128,12 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.
     margins : array-like
         Margins, of any shape.
     theta : float or array-like
-        Where to take the distribution function.
+        Where to evaluate the distribution function.
 
     Returns
     -------
     float or ndarray of theta's shape
         The share of margins <= theta.
-
-    Raises
-    ------
-    ValueError
-        If there is no margin, or one is outside [-1, 1].
 
     Examples
     --------
@@ -159,7 +142,7 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.
     0.5
     """
     values = sorted_margins(margins)
-    counts = np.searchsorted(values, as_real(theta, "theta"), side="right")
+    counts = np.searchsorted(values, reals("theta", theta), side="right")
     share = np.asarray(counts / len(values))
     return float(share) if share.ndim == 0 else share
 
@@ -168,11 +151,11 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     """Upper bound on the share of margins at or below theta, after each round.
 
     A margin of at most theta means exp(-y f + theta * sum alpha) >= 1, so the share is at most
-    prod Z * exp(theta * sum alpha), whatever steps were taken. With the best steps that is the
-    running product of (1 - g)^((1 - theta)/2) * (1 + g)^((1 + theta)/2) over the edges g (Schapire,
-    Freund, Bartlett and Lee 1998, theorem 5), which falls to zero exponentially fast for every
-    theta below about half the smallest edge. In AdaBoost.MH the margins are the entrywise ones,
-    each entry counted with its initial weight.
+    prod Z * exp(theta * sum alpha) for any steps. With the optimal steps this is the running
+    product of (1 - g)^((1 - theta)/2) * (1 + g)^((1 + theta)/2) over the edges g (Schapire, Freund,
+    Bartlett and Lee 1998, theorem 5), which decreases to zero exponentially fast for every theta
+    below about half the smallest edge. In AdaBoost.MH these are the margins of entries, each
+    counted with its initial weight.
 
     Parameters
     ----------
@@ -188,20 +171,15 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     ndarray of shape (n_rounds,)
         The bound after each round; at theta = 0 it is the bound on the Hamming loss.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-
     Examples
     --------
     >>> from edgewise.theory import margin_cdf_bound
     >>> margin_cdf_bound([0.8, 0.8], [0.69, 0.69], theta=0.1).round(3)
     array([0.857, 0.735])
     """
-    factors = as_real(energies, "energies", ndim=(1,))
-    steps = as_real(alphas, "alphas", ndim=(1,))
-    level = check_real(theta, "theta", -1.0, 1.0)
+    factors = reals("energies", energies, ndim=(1,))
+    steps = reals("alphas", alphas, ndim=(1,))
+    level = between("theta", theta, -1.0, 1.0)
     if (factors < 0).any():
         raise ValueError("energies must not be negative")
     if steps.shape != factors.shape:
@@ -212,8 +190,8 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
 
 
 def sorted_margins(margins: ArrayLike) -> NDArray[np.float64]:
-    """Return the margins in one ascending row, checked to be some and within [-1, 1]."""
-    values = np.sort(as_real(margins, "margins"), axis=None)
+    """Return the margins, at least one and all in [-1, 1], flattened and sorted."""
+    values = np.sort(reals("margins", margins), axis=None)
     if not len(values):
         raise ValueError("margins must not be empty")
     if values[0] < -1 or values[-1] > 1:

@@ -1,21 +1,22 @@
 """The binary problem inside a factorised multi-class round, and the sum of its weights.
 
-For given votes v the multi-class edge is a two-class edge: sum_i phi(x_i) * s_i with
-s_i = sum_l w_il v_l y_il. The sign of s_i is the pseudo-label of example i, its absolute value the
-pseudo-weight (Kégl 2014b, above eq. 14). Their sum w'_Sigma is what the weak learning condition
-is multiplied by: an edge of delta' on every weighting that sums to one gives here only
-delta' * w'_Sigma, and how small w'_Sigma may become is the open problem of Kégl 2014b.
+For given votes v the multi-class edge is a two-class edge, sum_i phi(x_i) * s_i with
+s_i = sum_l w_il v_l y_il. The sign of s_i is the pseudo-label of example i and its absolute value
+the pseudo-weight (Kégl 2014b, above eq. 14). An edge of delta' on every weighting that sums to one
+guarantees only delta' * w'_Sigma here, where w'_Sigma is the sum of the pseudo-weights; how small
+it can become is the open problem of Kégl 2014b.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edgewise.common.checks import reals
+from edgewise.common.checks import signs as check_signs
 from edgewise.common.dtypes import SIGN
-from edgewise.theory._checks import as_real, as_signs
 
 
 def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.int8]:
-    """Label each example has in the binary problem that the votes define.
+    """Label of each example in the binary problem that the votes define.
 
     The sign of sum_l w_il v_l y_il; +1 where the sum is zero, since the weight is then zero too.
 
@@ -33,11 +34,6 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
     ndarray of shape (n,)
         The pseudo-labels, -1 or +1.
 
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit or a value is not allowed.
-
     Examples
     --------
     >>> from edgewise.theory import pseudo_labels
@@ -48,26 +44,17 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
 
 
 def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.float64]:
-    """Weight each example has in the binary problem that the votes define.
+    """Weight of each example in the binary problem that the votes define.
 
     Parameters
     ----------
-    weights : array-like of shape (n, K)
-        Weights of the round, non-negative.
-    signs : array-like of shape (n, K)
-        Labels y of +-1.
-    votes : array-like of shape (K,)
-        Votes v of +-1, or 0 where a class abstains.
+    weights, signs, votes
+        As for :func:`pseudo_labels`.
 
     Returns
     -------
     ndarray of shape (n,)
         The pseudo-weights | sum_l w_il v_l y_il |.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit or a value is not allowed.
 
     Examples
     --------
@@ -87,22 +74,13 @@ def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) ->
 
     Parameters
     ----------
-    weights : array-like of shape (n, K)
-        Weights of the round, non-negative.
-    signs : array-like of shape (n, K)
-        Labels y of +-1.
-    votes : array-like of shape (K,)
-        Votes v of +-1, or 0 where a class abstains.
+    weights, signs, votes
+        As for :func:`pseudo_labels`.
 
     Returns
     -------
     float
         sum_i | sum_l w_il v_l y_il |.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit or a value is not allowed.
 
     Examples
     --------
@@ -119,9 +97,9 @@ def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) ->
 
 def _signed_sums(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.float64]:
     """Check the arguments and return sum_l w_il v_l y_il."""
-    w = as_real(weights, "weights", ndim=(2,))
-    y = as_signs(signs, "signs", ndim=2)
-    v = as_signs(votes, "votes", ndim=1, zero=True)
+    w = reals("weights", weights, ndim=(2,))
+    y = check_signs("signs", signs, ndim=2)
+    v = check_signs("votes", votes, ndim=1, zero=True)
     if (w < 0).any():
         raise ValueError(f"weights must not be negative, got {w.min():g}")
     if y.shape != w.shape:

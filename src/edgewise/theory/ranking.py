@@ -1,41 +1,35 @@
 """Bounds for ranking: the training loss of RankBoost, and its loss on new instances.
 
-The feedback behind the second is bipartite (Iyer 1999 section 4.4): every instance of Y, n of them,
-should be ranked above every instance of X, m of them. A pair that is tied counts as misordered.
+The second assumes bipartite feedback (Iyer 1999 section 4.4): each of the n instances of Y should be
+ranked above each of the m instances of X. A tied pair counts as misordered.
 """
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.theory._checks import check_count, check_delta, check_real
+from edgewise.common.checks import between, integer, one_of, positive
 from edgewise.theory.bounds import exponential_loss_bound
-from edgewise.theory.generalisation import vapnik_deviation
-from edgewise.theory.vc_dimension import largest_shattered, vote_vc_dimension
+from edgewise.theory.generalisation import largest_shattered, vapnik_deviation, vote_vc_dimension
 
 
 def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
     """Upper bound on the ranking loss on the training pairs, after each round.
 
     The ranking loss is the share, under the initial distribution D, of the crucial pairs (x0, x1)
-    with H(x1) <= H(x0). Each of them has exp(H(x0) - H(x1)) >= 1, and the sum of D times that is
-    the product of the energies Z (Iyer 1999 theorem 1). A tie counted as half a misordering
-    (Iyer 1999 eq. 5.1) only lowers the loss.
+    with H(x1) <= H(x0). Each of them has exp(H(x0) - H(x1)) >= 1, and the D-weighted sum of these is
+    the product of the energies Z (Iyer 1999 theorem 1). Counting a tie as half a misordering (Iyer
+    1999 eq. 5.1) only lowers the loss.
 
     Parameters
     ----------
     energies : array-like of shape (n_rounds,)
-        The energy Z of each round, non-negative: under the distribution of the round, the sum over
-        the pairs of D exp(alpha (h(x0) - h(x1))).
+        The energy Z of each round, non-negative: the sum over the pairs of
+        D exp(alpha (h(x0) - h(x1))) under the distribution D of the round.
 
     Returns
     -------
     ndarray of shape (n_rounds,)
-        The bound after each round; it has not been cut at 1.
-
-    Raises
-    ------
-    ValueError
-        If `energies` is not 1-D, or holds a negative or non-finite value.
+        The bound after each round, not clipped at 1.
 
     Examples
     --------
@@ -54,19 +48,18 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
         | training loss - true loss | < 2 sqrt((D (ln(2m / D) + 1) + ln(18 / delta)) / m)
                                       + 2 sqrt((D (ln(2n / D) + 1) + ln(18 / delta)) / n)
 
-    where D is :func:`vote_vc_dimension`. The pairs are not independent, but the instances are: with
-    y held fixed, "H misorders (x, y)" is a threshold on the vote of x, which is a classification
-    problem over X with m examples; with x held fixed it is one over Y with n. Each of the two fails
-    with probability delta / 2. Where D > 2m or D > 2n, D is replaced by that number, as in
-    :func:`vc_bound`; the bound is far above 1 there.
+    where D is :func:`vote_vc_dimension`. The pairs are not independent, but the instances are: for
+    fixed y, "H misorders (x, y)" is a threshold on the vote of x, a classification problem over X
+    with m examples; for fixed x it is one over Y with n. Each of the two fails with probability
+    delta / 2. D is at most 2m or 2n, as in :func:`vc_bound`; the bound is far above 1 there.
 
     Parameters
     ----------
     rounds : int
         Number of rounds T.
     vc_dimension : int
-        VC dimension d of the weak rankers, which have the outputs 0 and 1; see
-        :func:`ranker_vc_dimension`. The paper asks for d >= 2; its counting needs only d >= 1.
+        VC dimension d of the weak rankers with outputs 0 and 1; see :func:`ranker_vc_dimension`.
+        The paper requires d >= 2; its counting needs only d >= 1.
     m : int
         Number of training instances to be ranked below, drawn independently from X.
     n : int
@@ -79,21 +72,14 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
     float
         The bound on the distance; 1 or more says nothing.
 
-    Raises
-    ------
-    TypeError
-        If an argument is not a number of its kind.
-    ValueError
-        If an argument is out of its range.
-
     Examples
     --------
     >>> from edgewise.theory import ranking_deviation
     >>> round(ranking_deviation(rounds=10, vc_dimension=3, m=1_000_000, n=100_000), 3)
     0.479
     """
-    below, above = check_count(m, "m"), check_count(n, "n")
-    half = check_delta(delta) / 2.0
+    below, above = integer("m", m, 1), integer("n", n, 1)
+    half = positive("delta", delta, below=1.0) / 2.0
     dimension = vote_vc_dimension(rounds, vc_dimension)
     return vapnik_deviation(dimension, below, half) + vapnik_deviation(dimension, above, half)
 
@@ -109,28 +95,13 @@ def ranking_bound(
     ----------
     train_loss : float
         Share of the m * n training pairs with H(x) >= H(y), ties counted in full.
-    rounds : int
-        Number of rounds T.
-    vc_dimension : int
-        VC dimension d of the weak rankers; see :func:`ranker_vc_dimension`.
-    m : int
-        Number of training instances to be ranked below, drawn independently from X.
-    n : int
-        Number of training instances to be ranked above, drawn independently from Y.
-    delta : float, default=0.05
-        Probability that the bound fails, in (0, 1).
+    rounds, vc_dimension, m, n, delta
+        As for :func:`ranking_deviation`.
 
     Returns
     -------
     float
         The bound; 1 or more says nothing.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not a number of its kind.
-    ValueError
-        If an argument is out of its range.
 
     Examples
     --------
@@ -138,38 +109,27 @@ def ranking_bound(
     >>> round(ranking_bound(0.1, rounds=10, vc_dimension=3, m=1_000_000, n=100_000), 3)
     0.579
     """
-    loss = check_real(train_loss, "train_loss", 0.0, 1.0)
+    loss = between("train_loss", train_loss, 0.0, 1.0)
     return loss + ranking_deviation(rounds, vc_dimension, m, n, delta)
 
 
 def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: float = 0.05) -> int:
-    """Least number of instances on each side for which the deviation is below epsilon.
+    """Smallest number of instances on each side for which the deviation is below epsilon.
 
-    The bound falls as m or n grows, so with m and n both at least this number (they need not be
-    equal) training and true ranking loss are less than epsilon apart.
+    The bound decreases in m and n, so with both at least this number training and true ranking loss
+    are less than epsilon apart.
 
     Parameters
     ----------
     epsilon : float
-        How far the two losses may be apart, in (0, 1].
-    rounds : int
-        Number of rounds T.
-    vc_dimension : int
-        VC dimension d of the weak rankers; see :func:`ranker_vc_dimension`.
-    delta : float, default=0.05
-        Probability that the bound fails, in (0, 1).
+        The tolerated distance of the two losses, in (0, 1].
+    rounds, vc_dimension, delta
+        As for :func:`ranking_deviation`.
 
     Returns
     -------
     int
         The smallest m = n with ``ranking_deviation(rounds, vc_dimension, m, n, delta) < epsilon``.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not a number of its kind.
-    ValueError
-        If an argument is out of its range.
 
     Examples
     --------
@@ -177,7 +137,7 @@ def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: f
     >>> ranking_sample_size(0.5, rounds=10, vc_dimension=3)
     219138
     """
-    wanted = check_real(epsilon, "epsilon", 0.0, 1.0, open_low=True)
+    wanted = between("epsilon", epsilon, 0.0, 1.0, open_low=True)
 
     def enough(size: int) -> bool:
         return ranking_deviation(rounds, vc_dimension, size, size, delta) < wanted
@@ -193,19 +153,19 @@ def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: f
 
 
 def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
-    """VC dimension of the weak rankers that put a threshold on one ranking feature.
+    """VC dimension of weak rankers that threshold one ranking feature.
 
     A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
-    (Iyer 1999 eq. 4.9). Count the sets of k = p // 2 out of p instances that it can mark with a 1.
-    From the strictest theta to the loosest, the sets marked by one feature and one q only grow, so
-    at most one of them has k members. All C(p, k) such sets are needed to shatter the instances.
+    (Iyer 1999 eq. 4.9). Count the sets of k = p // 2 out of p instances on which it can be 1. As
+    theta decreases, the sets of one feature and one q only grow, so at most one of them has k
+    members. Shattering needs all C(p, k) such sets.
 
-    - q given (or nothing unranked): N features mark at most N sets of k members, and p instances
-      can be shattered only if C(p, k) <= N. This is attained: all subsets of p instances fit into
-      C(p, k) growing sequences (symmetric chains; de Bruijn, Tengbergen and Kruyswijk 1951), and
-      an order of the instances is a feature that marks each set of one sequence.
-    - q learned with each weak ranker: each feature marks two growing sequences, which gives
-      C(p, k) <= 2N. It is the count of :func:`stump_vc_dimension`, taken as an upper bound.
+    - q given (or nothing unranked): N features have at most N sets of k members, so p instances can
+      be shattered only if C(p, k) <= N. This is attained: all subsets of p instances fit into
+      C(p, k) nested sequences (symmetric chains; de Bruijn, Tengbergen and Kruyswijk 1951), and for
+      each sequence there is an order of the instances, a feature, that has all its sets.
+    - q learned with each weak ranker: each feature has two nested sequences, which gives
+      C(p, k) <= 2N, the count of :func:`stump_vc_dimension`, as an upper bound.
 
     It grows like log2(N). The sign of alpha does not matter: it belongs to the vote.
 
@@ -214,20 +174,13 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
     n_features : int
         Number of ranking features N.
     default : {"learned", "given"}, default="learned"
-        Whether q is chosen together with the threshold, or set beforehand for all weak rankers.
-        Take "given" too where each feature ranks every instance.
+        Whether q is chosen together with the threshold, or fixed for all weak rankers. Use "given"
+        also if every feature ranks every instance.
 
     Returns
     -------
     int
-        The VC dimension, at most.
-
-    Raises
-    ------
-    TypeError
-        If `n_features` is not an integer.
-    ValueError
-        If `n_features` is less than 1 or `default` is not one of the two.
+        An upper bound on the VC dimension.
 
     Examples
     --------
@@ -237,7 +190,6 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
     >>> [ranker_vc_dimension(n, default="given") for n in (1, 2, 21, 1000)]
     [1, 2, 6, 12]
     """
-    features = check_count(n_features, "n_features")
-    if default not in ("learned", "given"):
-        raise ValueError(f"default must be 'learned' or 'given', got {default!r}")
+    features = integer("n_features", n_features, 1)
+    one_of("default", default, ("learned", "given"))
     return largest_shattered(2 * features if default == "learned" else features)
