@@ -85,9 +85,8 @@ def between(name: str, value: Any, low: float, high: float, *, open_low: bool = 
         raise TypeError(f"{name} must be a real number, got {value!r}")
     number = float(value)
     if not (low < number <= high or (number == low and not open_low)):
-        raise ValueError(
-            f"{name} must lie in {'(['[not open_low]}{low:g}, {high:g}], got {value!r}"
-        )
+        left = "(" if open_low else "["
+        raise ValueError(f"{name} must lie in {left}{low:g}, {high:g}], got {value!r}")
     return number
 
 

@@ -200,7 +200,7 @@ def one_error_bound(
 
 
 def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = False) -> int:
-    """Number of rounds after which the training error is zero if every edge is at least `edge`.
+    """Return the rounds to zero training error if every edge is at least `edge`.
 
     Edges of at least delta give prod Z <= (1 - delta^2)^(T/2) <= exp(-T * delta^2 / 2). Under the
     balanced weights (Kégl and Busa-Fekete 2009a eq. 2) the smallest weight is 1/(2n(K-1)). A loss

@@ -1,7 +1,7 @@
 """Bounds for ranking: the training loss of RankBoost, and its loss on new instances.
 
-The second assumes bipartite feedback (Iyer 1999 section 4.4): each of the n instances of Y should be
-ranked above each of the m instances of X. A tied pair counts as misordered.
+The second assumes bipartite feedback (Iyer 1999 section 4.4): each of the n instances of Y should
+be ranked above each of the m instances of X. A tied pair counts as misordered.
 """
 
 import numpy as np
@@ -16,9 +16,9 @@ def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
     """Upper bound on the ranking loss on the training pairs, after each round.
 
     The ranking loss is the share, under the initial distribution D, of the crucial pairs (x0, x1)
-    with H(x1) <= H(x0). Each of them has exp(H(x0) - H(x1)) >= 1, and the D-weighted sum of these is
-    the product of the energies Z (Iyer 1999 theorem 1). Counting a tie as half a misordering (Iyer
-    1999 eq. 5.1) only lowers the loss.
+    with H(x1) <= H(x0). Each of them has exp(H(x0) - H(x1)) >= 1, and the D-weighted sum of these
+    is the product of the energies Z (Iyer 1999 theorem 1). Counting a tie as half a misordering
+    (Iyer 1999 eq. 5.1) only lowers the loss.
 
     Parameters
     ----------
