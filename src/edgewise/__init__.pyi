@@ -99,7 +99,7 @@ from edgewise.recommend import (
     RankBoostRecommender as RankBoostRecommender,
 )
 from edgewise.recommend import (
-    RankingNeighbour as RankingNeighbour,
+    RankingNeighbor as RankingNeighbor,
 )
 from edgewise.recommend import (
     Recommender as Recommender,

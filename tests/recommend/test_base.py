@@ -8,7 +8,7 @@ import pytest
 
 from edgewise import Ratings
 from edgewise.common.progress import progress
-from edgewise.recommend.similarity import centred, cosines
+from edgewise.recommend.base import centred, cosines
 
 from .common import RecommenderTests
 from .toys import OneFactor, make_public
@@ -85,7 +85,7 @@ class TestScoresInBlocks:
         model = OneFactor().fit(ratings)
         whole = model.recommend(["ann", "bob", "ann"], exclude_seen=False)
         alike = model.similar_items(["x", "y", "z"])
-        monkeypatch.setattr("edgewise.recommend.answers._ENTRIES", 1)
+        monkeypatch.setattr("edgewise.recommend.base._ENTRIES", 1)
         assert model.recommend(["ann", "bob", "ann"], exclude_seen=False) == whole
         assert model.similar_items(["x", "y", "z"]) == alike
 

@@ -3,8 +3,7 @@
 import numpy as np
 
 from edgewise import recommend
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.similarity import centred
+from edgewise.recommend.base import Recommender, centred
 
 
 class OneFactor(Recommender):

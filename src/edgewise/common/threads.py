@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -59,6 +60,23 @@ class Threads:
         """
         parts = max(1, min(self.n, n_rows // least))
         return list(pairwise(np.linspace(0, n_rows, parts + 1).astype(int).tolist()))
+
+    def shares(self, work: NDArray) -> list[tuple[int, int]]:
+        """Return ranges of rows (start, stop) with about equal work, a few per thread.
+
+        Row i takes ``work[i + 1] - work[i]``: the work is cumulative, as the starts of compressed
+        rows are.
+
+        Examples
+        --------
+        >>> Threads(1).shares(np.array([0, 9, 10])), Threads(2).shares(np.array([0, 9, 10]))
+        ([(0, 2)], [(0, 1), (1, 2)])
+        """
+        n_rows = len(work) - 1
+        if self.n == 1:
+            return [(0, n_rows)]
+        cuts = np.searchsorted(work, np.linspace(0, work[-1], 4 * self.n + 1)[1:-1])
+        return list(pairwise(np.unique([0, *cuts.tolist(), n_rows]).tolist()))
 
     def close(self) -> None:
         """End the threads."""

@@ -37,22 +37,20 @@ from edgewise.recommend.factorization import (
 from edgewise.recommend.factorization import (
     SVDRecommender as SVDRecommender,
 )
-from edgewise.recommend.lists import (
-    Ranked as Ranked,
-)
-from edgewise.recommend.lists import (
-    RankedLists as RankedLists,
-)
-from edgewise.recommend.neighbours import (
+from edgewise.recommend.knn import (
     ItemKNN as ItemKNN,
 )
-from edgewise.recommend.neighbours import (
-    RankingNeighbour as RankingNeighbour,
-)
-from edgewise.recommend.neighbours import (
+from edgewise.recommend.knn import (
     UserKNN as UserKNN,
 )
+from edgewise.recommend.lists import (
+    RecommendedList as RecommendedList,
+)
+from edgewise.recommend.lists import (
+    RecommendedLists as RecommendedLists,
+)
 from edgewise.recommend.rankboost import RankBoostRecommender as RankBoostRecommender
+from edgewise.recommend.ranking_neighbor import RankingNeighbor as RankingNeighbor
 from edgewise.recommend.regression import UserRegression as UserRegression
 from edgewise.recommend.tuning import RecommenderSearch as RecommenderSearch
 

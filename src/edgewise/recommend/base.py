@@ -1,17 +1,19 @@
-"""What all recommenders have in common: ids, unknown ids, lists, similar things, new users, files.
+"""The base class of all recommenders.
 
-A model itself works on indices and writes down only how it fits and how it scores: see
-:class:`Recommender`.
+A model works on indices and only says how it fits and how it scores; ids, unknown ids, lists,
+similar items, new users and files are handled here.
 """
 
 import os
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from edgewise.common.checks import flag, generator, integer, one_of
@@ -21,33 +23,64 @@ from edgewise.common.ids import as_ids
 from edgewise.common.progress import Step, progress
 from edgewise.common.threads import n_threads
 from edgewise.model.file import Storable
-from edgewise.ratings import Ratings
+from edgewise.ratings import Ids, Ratings
 from edgewise.ratings.stored import RATINGS
-from edgewise.recommend.answers import Answers, Indices, Mask, is_one, paired
-from edgewise.recommend.lists import RankedLists
-from edgewise.recommend.similarity import centred, cosines
+from edgewise.recommend.lists import RecommendedList, RecommendedLists, best_of
 
 UNKNOWN = ("raise", "mean", "nan")
 
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 Scorer = Callable[[Indices, Indices], Reals]
 
+# Users are scored in blocks of at most this many scores.
+_ENTRIES = 1 << 22
 
-class Recommender(Answers, Storable):
-    """Base of all recommenders.
 
-    To write one: derive from this class, store the parameters in ``__init__``, and write
-    :meth:`_fit` and :meth:`_pair_scores`; :meth:`_check_parameters`, :meth:`_user_scores`,
-    :meth:`_fold_in` and :meth:`_item_vectors` where the defaults will not do. Fitted attributes
-    end in an underscore and are arrays, numbers, strings or None: these are what files hold.
+class Recommender(Storable, ABC):
+    """Base of all recommenders; derive from it to write your own.
+
+    A subclass stores its parameters in ``__init__`` and writes
+
+    - ``_fit(ratings)``: learn, and set fitted attributes;
+    - ``_pair_scores(users, items)``: the scores of pairs of known users and items, by index.
+
+    Where the defaults will not do, it also writes
+
+    - ``_check_parameters()``: raise on a wrong parameter, before any work;
+    - ``_user_scores(users)``: the scores of all items, shape (users, items);
+    - ``_fold_in(ratings, users)``: learn about new users, whose indices follow all others;
+    - ``_item_vectors()``, ``_user_vectors()`` or ``_similarities(side, places)``: what
+      :meth:`similar_items` and :meth:`similar_users` compare;
+    - ``_knows_users(ratings)``, ``_knows_items(ratings)``: whom and what the model can score;
+    - ``predicts``: "score" if scores only order items;
+    - ``stored`` and ``_restored()``: what files hold, and how it is checked.
+
+    Fitted attributes end in an underscore and are arrays, numbers, strings or None, so that files
+    can hold them; ``stored`` declares the shapes of arrays, such as "users k".
 
     Attributes
     ----------
     ratings_ : Ratings
-        What the model was trained on.
+        The training ratings.
     known_users_, known_items_ : bool arrays
-        Which of the catalogue the model can say something about.
+        The part of the catalogue that the model can score.
     low_, high_, mean_ : float
-        The least, the largest and the mean rating in training.
+        The lowest, the highest and the mean rating in training.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import Recommender
+    >>> class ItemMean(Recommender):
+    ...     def _fit(self, ratings):
+    ...         self.means_ = ratings.by_item.means
+    ...     def _pair_scores(self, users, items):
+    ...         return self.means_[items]
+    >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
+    >>> ItemMean().fit(ratings).recommend("bob").scores
+    array([5.])
     """
 
     predicts: ClassVar[str] = "rating"
@@ -70,18 +103,18 @@ class Recommender(Answers, Storable):
     high_: float
     mean_: float
 
-    # What a model writes.
-
-    def _check_parameters(self) -> None:
-        """Raise if a parameter is wrong."""
+    # For subclasses to write.
 
     @abstractmethod
     def _fit(self, ratings: Ratings) -> None:
-        """Learn from ratings, of which there is at least one."""
+        """Learn from ratings; there is at least one."""
 
     @abstractmethod
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         """Return the scores of pairs of known users and known items."""
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is wrong."""
 
     def _user_scores(self, users: Indices) -> Reals:
         """Return the scores of all items for some users, shape (users, items)."""
@@ -92,30 +125,30 @@ class Recommender(Answers, Storable):
         return scores
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        """Learn about new users, whose indices come after all others, and change nothing else."""
+        """Learn about new users, whose indices follow all others, and change nothing else."""
 
     def _item_vectors(self) -> Any:
-        """Return a row for each item; their cosines tell how similar items are."""
+        """Return one row per item; :meth:`similar_items` compares them by cosine."""
         return centred(self.ratings_.csr().T.tocsr(), self.mean_)
 
     def _user_vectors(self) -> Any:
-        """Return a row for each user; their cosines tell how similar users are."""
+        """Return one row per user; :meth:`similar_users` compares them by cosine."""
         return centred(self.ratings_.csr(), self.mean_)
 
     def _similarities(self, side: str, places: Indices) -> Reals:
-        """Return how similar some users or items are to all; minus infinity leaves one out."""
+        """Return the similarity of some users or items to all; minus infinity excludes one."""
         return cosines(self._item_vectors() if side == "items" else self._user_vectors(), places)
 
     def _knows_users(self, ratings: Ratings) -> Mask:
-        """Return which users the model can say something about: those who rated something."""
+        """Return the users the model can score: by default, those with ratings."""
         return ratings.by_user.sizes > 0
 
     def _knows_items(self, ratings: Ratings) -> Mask:
-        """Return which items the model can say something about: those that were rated."""
+        """Return the items the model can score: by default, those with ratings."""
         return ratings.by_item.sizes > 0
 
     def _restored(self) -> None:
-        """Check the fitted attributes that a file held against each other, and make ready."""
+        """Raise if the fitted attributes of a file do not fit together; rebuild what it skips."""
         self._check_parameters()
         if self.low_ > self.high_:
             raise ValueError("low_ must not be above high_")
@@ -138,7 +171,7 @@ class Recommender(Answers, Storable):
         Parameters
         ----------
         ratings : Ratings
-            What to learn from. A fit that fails leaves the model as it was.
+            The training ratings. If the fit fails, the model stays as it was.
 
         Returns
         -------
@@ -154,64 +187,39 @@ class Recommender(Answers, Storable):
         draft = copy(self)
         for name in [name for name in vars(draft) if name.endswith("_")]:
             delattr(draft, name)
-        draft._keep(ratings)
+        draft.ratings_ = ratings
+        draft.known_users_ = draft._knows_users(ratings)
+        draft.known_items_ = draft._knows_items(ratings)
+        draft.low_, draft.high_, draft.mean_ = ratings.low, ratings.high, ratings.mean
         draft._fit(ratings)
         self.__dict__ = draft.__dict__
         return self
 
-    def _keep(self, ratings: Ratings) -> None:
-        self.ratings_ = ratings
-        self.known_users_ = self._knows_users(ratings)
-        self.known_items_ = self._knows_items(ratings)
-        self.low_, self.high_, self.mean_ = ratings.low, ratings.high, ratings.mean
-
     def predict(self, users: Any, items: Any, unknown: str = "raise") -> Any:
-        """Return the predicted rating (or score) of each pair of a user and an item.
+        """Predict the rating (or score) of each pair of a user and an item.
 
         Parameters
         ----------
         users, items : array-like of ids, or one id
-            The pairs; one id goes with all of the other side.
+            The pairs; a single id is paired with every id of the other side.
         unknown : {"raise", "mean", "nan"}, default "raise"
-            What a user or item is predicted that training says nothing of: an error, the mean
-            rating of the other side (of all, if both are unknown), or NaN.
+            For users and items that training does not know: raise an error, predict the mean
+            rating of the known side (of all ratings if neither is known), or NaN.
 
         Returns
         -------
         float64 array
-            Within the scale of the ratings, where the model predicts ratings. A number for one
-            user and one item.
+            Within the scale of the ratings if the model predicts ratings. A number for one user
+            and one item.
 
         Raises
         ------
         ValueError
-            If an id is unknown, or there are more users than items or fewer.
+            If an id is unknown, or the numbers of users and items differ.
         TypeError
-            If ids are of another kind than in training, such as 196 for "196".
+            If ids are of another type than in training, such as 196 for "196".
         """
         return self._predicted(users, items, unknown, self._pair_scores)
-
-    def _predicted(self, users: Any, items: Any, unknown: str, scores_of: Scorer) -> Any:
-        """Return what a function of known pairs gives, and means or NaN for the others."""
-        user_places, item_places, known = self._found(users, items, unknown)
-        scores = np.full(len(known), np.nan)
-        if known.any():
-            scores[known] = scores_of(user_places[known], item_places[known])
-        if self.predicts == "rating":
-            np.clip(scores, self.low_, self.high_, out=scores)
-        if unknown == "mean" and not known.all():
-            scores[~known] = self._means(user_places[~known], item_places[~known])
-        return float(scores[0]) if is_one(users) and is_one(items) else scores
-
-    def _found(self, users: Any, items: Any, unknown: str) -> tuple[Indices, Indices, Mask]:
-        """Return the indices of pairs and which of them are known, or raise if one must be."""
-        one_of("unknown", unknown, UNKNOWN)
-        found = self._places("users", users), self._places("items", items)
-        user_places, item_places = paired(*found)
-        known = self._known(user_places, item_places)
-        if unknown == "raise" and not known.all():
-            self._raise_unknown(users, found[0], items, found[1])
-        return user_places, item_places, known
 
     def recommend(
         self,
@@ -226,21 +234,21 @@ class Recommender(Answers, Storable):
         Parameters
         ----------
         users : array-like of ids, one id, or None
-            For whom; None for all that are known.
+            The users; None for all that the model knows.
         n : int, default 10
-            How many items. Where there are fewer left the list is shorter.
+            Length of the lists. A list is shorter if there are fewer items left.
         exclude_seen : bool, default True
-            Whether to leave out what the user has rated.
+            Whether to leave out items that the user has rated.
         items : array-like of ids, default None
-            What to choose from; None for all items.
+            The items to choose from; None for all.
         unknown : {"raise", "mean", "nan"}, default "raise"
-            What a user gets that training says nothing of: an error, the items with the best mean
-            ratings, or an empty list.
+            For users that training does not know: raise an error, recommend the items with the
+            best mean ratings, or an empty list.
 
         Returns
         -------
-        RankedLists
-            One list for each user; a single :class:`Ranked` for one id.
+        RecommendedLists
+            One list per user; a single :class:`RecommendedList` for one id.
         """
         integer("n", n, 1)
         flag("exclude_seen", exclude_seen)
@@ -249,46 +257,46 @@ class Recommender(Answers, Storable):
         if users is None:
             users = ratings.user_ids.values[self.known_users_]
         places = self._places("users", users)
-        if unknown == "raise" and not self._known(places, None).all():
-            self._raise_unknown(users, places, (), np.zeros(0, dtype=np.intp))
-        open_items = self.known_items_.copy()
+        if unknown == "raise":
+            self._require_known("users", users, places)
+        candidates = self.known_items_.copy()
         if items is not None:
             chosen = np.zeros(self.n_items_, dtype=bool)
             chosen[ratings.item_ids.require("items", items)] = True
-            open_items &= chosen
-        lists = self._lists(places, n, exclude_seen, open_items, unknown)
-        if is_one(users):
+            candidates &= chosen
+        lists = self._lists(places, n, exclude_seen, candidates, unknown)
+        if _is_one(users):
             return lists[0]
-        return RankedLists.of(as_ids("users", users), lists, ratings.item_ids.values)
+        return RecommendedLists.of(as_ids("users", users), lists, ratings.item_ids.values)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the items most similar to some items.
+        """Return the items most similar to each of some items.
 
         Parameters
         ----------
         items : array-like of ids, or one id
             Items that training knows.
         n : int, default 10
-            How many; an item is not among its own.
+            Length of the lists; an item is never on its own list.
 
         Returns
         -------
-        RankedLists
-            One list for each item; a single :class:`Ranked` for one id.
+        RecommendedLists
+            One list per item; a single :class:`RecommendedList` for one id.
         """
-        return self._similar("items", items, n, self._trained().item_ids, self.known_items_)
+        return self._similar("items", items, n)
 
     def similar_users(self, users: Any, n: int = 10) -> Any:
-        """Return the users most similar to some users; as :meth:`similar_items`."""
-        return self._similar("users", users, n, self._trained().user_ids, self.known_users_)
+        """Return the users most similar to each of some users; see :meth:`similar_items`."""
+        return self._similar("users", users, n)
 
     def fold_in(self, ratings: Ratings | Mapping[Any, Mapping[Any, float]]) -> Self:
-        """Return a model that also knows new users, from a few ratings and without a new fit.
+        """Return a model that also knows new users, learned from their ratings without a new fit.
 
         Parameters
         ----------
         ratings : Ratings, or mapping of users to mappings of items to ratings
-            The ratings of users that training did not see, on items that it did.
+            Ratings by users that training has not seen, of items that it has.
 
         Returns
         -------
@@ -325,7 +333,7 @@ class Recommender(Answers, Storable):
         self._trained()
         super().save(path)
 
-    # How it is done.
+    # Helpers for subclasses.
 
     def _trained(self) -> Ratings:
         """Return the training ratings, or raise if there are none yet."""
@@ -339,16 +347,192 @@ class Recommender(Answers, Storable):
         return int(generator(getattr(self, "random_state", None)).integers(2**31))
 
     def _threads(self) -> int:
-        """Return how many threads ``n_jobs`` asks for."""
-        return n_threads(getattr(self, "n_jobs", 1))
+        """Return the number of threads that ``n_jobs`` means."""
+        return n_threads(getattr(self, "n_jobs", None))
 
     def _progress(self, total: int, what: str) -> AbstractContextManager[Step]:
         """Return a context that gives a function to call after each step."""
         return progress(bool(getattr(self, "verbose", 0)), total, what)
 
+    # Ids and unknown ids.
+
+    def _catalogue(self, side: str) -> tuple[Ids, Mask]:
+        """Return the ids of users or items, and which of them the model knows."""
+        ratings = self._trained()
+        if side == "users":
+            return ratings.user_ids, self.known_users_
+        return ratings.item_ids, self.known_items_
+
+    def _places(self, side: str, ids: Any) -> Indices:
+        """Return the index of each user or item, -1 for ids that are not there."""
+        return self._catalogue(side)[0].find(side, ids)
+
+    def _known(self, users: Indices | None, items: Indices | None) -> Mask:
+        """Return which pairs are known on both sides; None leaves a side out."""
+        masks = [
+            (places >= 0) & known[places]
+            for places, known in ((users, self.known_users_), (items, self.known_items_))
+            if places is not None
+        ]
+        return np.logical_and.reduce(masks)
+
+    def _require_known(self, side: str, ids: Any, places: Indices) -> None:
+        """Raise if the model does not know some of the ids."""
+        catalogue, known = self._catalogue(side)
+        cold = ~((places >= 0) & known[places]) if len(places) else np.zeros(0, dtype=bool)
+        if cold.any():
+            lost = catalogue.some_of(ids, np.where(cold, -1, 0))
+            raise ValueError(
+                f"{side} must be ids that training knows, got {lost}; unknown='mean' or 'nan' "
+                "predicts for others too"
+            )
+
+    def _found(self, users: Any, items: Any, unknown: str) -> tuple[Indices, Indices, Mask]:
+        """Return the indices of pairs and which are known, or raise if all must be."""
+        one_of("unknown", unknown, UNKNOWN)
+        user_places, item_places = self._places("users", users), self._places("items", items)
+        paired = _paired(user_places, item_places)
+        if unknown == "raise":
+            self._require_known("users", users, user_places)
+            self._require_known("items", items, item_places)
+        return *paired, self._known(*paired)
+
+    def _predicted(self, users: Any, items: Any, unknown: str, scorer: Scorer) -> Any:
+        """Return the scores of known pairs, and means or NaN for the others."""
+        user_places, item_places, known = self._found(users, items, unknown)
+        scores = np.full(len(known), np.nan)
+        if known.any():
+            scores[known] = scorer(user_places[known], item_places[known])
+        if self.predicts == "rating":
+            np.clip(scores, self.low_, self.high_, out=scores)
+        if unknown == "mean" and not known.all():
+            scores[~known] = self._means(user_places[~known], item_places[~known])
+        return float(scores[0]) if _is_one(users) and _is_one(items) else scores
+
+    def _means(self, users: Indices, items: Indices) -> Reals:
+        """Return the predictions for pairs with an unknown side."""
+        if self.predicts == "score":
+            return np.full(len(users), self._mean_score())
+        known_user, known_item = self._known(users, None), self._known(None, items)
+        means = np.full(len(users), self.mean_)
+        rated = known_user & (self.ratings_.by_user.sizes[users] > 0)
+        means[rated] = self._side_means("users")[users[rated]]
+        rated = ~known_user & known_item & (self.ratings_.by_item.sizes[items] > 0)
+        means[rated] = self._side_means("items")[items[rated]]
+        return means
+
+    def _side_means(self, side: str) -> Reals:
+        """Return the mean rating of every user or item; the overall mean if it has none."""
+        ratings = self.ratings_
+        ones, size = ratings.items, ratings.n_items
+        if side == "users":
+            ones, size = ratings.users, ratings.n_users
+        weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
+        totals = np.bincount(ones, weights, minlength=size)
+        sums = np.bincount(ones, weights * ratings.values, minlength=size)
+        return np.where(totals > 0, sums / np.maximum(totals, 1e-300), self.mean_)
+
+    def _item_means(self) -> Reals:
+        """Return the scores of items for an unknown user."""
+        return self._side_means("items")
+
+    def _mean_score(self) -> float:
+        """Return the mean score of the pairs in training."""
+        users, items = (side.astype(np.intp) for side in (self.ratings_.users, self.ratings_.items))
+        known = self._known(users, items)
+        return float(self._pair_scores(users[known], items[known]).mean())
+
+    # Lists.
+
+    def _lists(
+        self, places: Indices, n: int, exclude_seen: bool, candidates: Mask, unknown: str
+    ) -> list[RecommendedList]:
+        """Return the best items for users, scored in blocks of users."""
+        known = self._known(places, None)
+        ids, view = self.ratings_.item_ids.values, self.ratings_.by_user
+        lists = [RecommendedList(ids[:0], np.zeros(0))] * len(places)
+        for block in _blocks(np.flatnonzero(known), self.ratings_.n_items):
+            scores = np.where(candidates, self._user_scores(places[block]), -np.inf)
+            for row, turn in enumerate(block):
+                if exclude_seen:
+                    scores[row, view.others[view.span(int(places[turn]))]] = -np.inf
+                best = best_of(scores[row], n)
+                lists[turn] = RecommendedList(ids[best], scores[row, best])
+        if unknown == "mean" and not known.all():
+            means = np.where(candidates, self._item_means(), -np.inf)
+            best = best_of(means, n)
+            for turn in np.flatnonzero(~known):
+                lists[turn] = RecommendedList(ids[best], means[best])
+        return lists
+
+    def _similar(self, side: str, ids: Any, n: int) -> Any:
+        integer("n", n, 1)
+        catalogue, known = self._catalogue(side)
+        places = catalogue.find(side, ids)
+        self._require_known(side, ids, places)
+        lists = []
+        for block in _blocks(places, len(catalogue)):
+            scores = np.where(known, self._similarities(side, block), -np.inf)
+            scores[np.arange(len(block)), block] = -np.inf
+            for row in scores:
+                best = best_of(row, n)
+                lists.append(RecommendedList(catalogue.values[best], row[best]))
+        if _is_one(ids):
+            return lists[0]
+        return RecommendedLists.of(as_ids(side, ids), lists, catalogue.values)
+
+
+def _blocks(places: Indices, width: int) -> Iterator[Indices]:
+    size = max(1, _ENTRIES // max(1, width))
+    return (places[start : start + size] for start in range(0, len(places), size))
+
+
+def _is_one(ids: Any) -> bool:
+    return isinstance(ids, (str, int, np.integer, np.str_))
+
+
+def _paired(users: Indices, items: Indices) -> tuple[Indices, Indices]:
+    if len(users) == len(items):
+        return users, items
+    if len(users) == 1:
+        return np.repeat(users, len(items)), items
+    if len(items) == 1:
+        return users, np.repeat(items, len(users))
+    raise ValueError(f"items must be as many as users, {len(users)}, got {len(items)}")
+
 
 def _instead_of(given: Any) -> str:
-    """Return what to give where ratings are wanted."""
+    """Return advice on how to make ratings."""
     if isinstance(getattr(given, "ratings", None), Ratings):
         return "those of a data set are its .ratings"
     return "make them with Ratings.from_frame, from_arrays, from_matrix, from_dict or from_file"
+
+
+def centred(matrix: Any, mean: float) -> Any:
+    """Return a sparse matrix with `mean` subtracted from the stored values.
+
+    If all stored values are equal, as in implicit feedback, it stays as it is: nothing would be
+    left.
+    """
+    if len(matrix.data) == 0 or (matrix.data == matrix.data[0]).all():
+        return matrix
+    return sparse.csr_array((matrix.data - mean, matrix.indices, matrix.indptr), matrix.shape)
+
+
+def cosines(vectors: Any, places: Indices) -> Reals:
+    """Return the cosines of some rows, dense or sparse, with all rows; 0 for a zero row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> cosines(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), np.array([0]))
+    array([[1., 1., 0.]])
+    """
+    if sparse.issparse(vectors):
+        lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
+        products = np.asarray((vectors[places] @ vectors.T).todense())
+    else:
+        lengths = np.linalg.norm(vectors, axis=1)
+        products = vectors[places] @ vectors.T
+    scale = np.outer(lengths[places], lengths)
+    return np.divide(products, scale, out=np.zeros_like(scale), where=scale > 0)

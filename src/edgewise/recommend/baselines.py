@@ -1,31 +1,28 @@
-"""What every other recommender should beat: chance, popularity, and offsets from the mean."""
+"""Baselines every other recommender should beat: chance, popularity, and biases."""
 
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.common.random import splitmix64
-from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices, Mask
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.factorization.entries import row_mass
-from edgewise.recommend.factorization.offsets import new_offsets, offsets, shrunk
+from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.base import Indices, Mask, Recommender
 
 WAYS = ("count", "mean")
 
 
 class Popularity(Recommender):
-    """The same list for everyone: what was chosen most, or rated best.
+    """The same list for everyone: the items rated most often, or best.
 
     Parameters
     ----------
     by : {"count", "mean"}, default "count"
-        The sum of the weights of an item's ratings (their number, without weights), or their mean.
+        Rank items by the number of their ratings (the sum of weights), or by their mean.
     damping : float, default 5.0
-        How many ratings at the mean of all an item's mean counts in addition, so that a few good
-        ratings do not make the best item. Counts need none.
+        Pseudo-ratings at the overall mean added to each item's mean, so that a few good ratings
+        do not make the best item. Ignored for counts.
 
     Attributes
     ----------
@@ -48,7 +45,7 @@ class Popularity(Recommender):
 
     item_scores_: Reals
 
-    def __init__(self, by: str = "count", damping: float = 5.0) -> None:
+    def __init__(self, by: str = "count", *, damping: float = 5.0) -> None:
         self.by = by
         self.damping = damping
 
@@ -57,12 +54,12 @@ class Popularity(Recommender):
         not_negative("damping", self.damping)
 
     def _fit(self, ratings: Ratings) -> None:
-        counts = row_mass(ratings.by_item)
+        mass = ratings.by_item.mass
+        self.item_scores_ = mass
         if self.by == "mean":
             errors = ratings.values - ratings.mean
-            offsets = shrunk(errors, ratings.items, ratings.weights, counts, self.damping)
-            counts = ratings.mean + offsets
-        self.item_scores_ = counts
+            biases = _damped_means(errors, ratings.items, ratings.weights, mass, self.damping)
+            self.item_scores_ = ratings.mean + biases
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self.item_scores_[items]
@@ -75,20 +72,20 @@ class Popularity(Recommender):
 
 
 class RandomRecommender(Recommender):
-    """Scores drawn at random: the floor that every model stands on.
+    """Random scores.
 
-    The score of a pair is a uniform number in [0, 1) that depends on the seed, the user and the
-    item alone, and so is the same however it is asked for.
+    The score of a pair is a uniform number in [0, 1) that depends only on the seed, the user and
+    the item.
 
     Parameters
     ----------
     random_state : int, RandomState or None, default None
-        The same number gives the same scores.
+        Random seed.
 
     Attributes
     ----------
     seed_ : int
-        What the scores are drawn from.
+        The seed in use.
 
     Examples
     --------
@@ -104,15 +101,15 @@ class RandomRecommender(Recommender):
 
     seed_: int
 
-    def __init__(self, random_state: Any = None) -> None:
+    def __init__(self, *, random_state: Any = None) -> None:
         self.random_state = random_state
 
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        by_user = splitmix64(np.uint64(self.seed_) ^ splitmix64(users.astype(np.uint64)))
-        bits = splitmix64(by_user ^ items.astype(np.uint64)) >> np.uint64(11)
+        by_user = _mixed(np.uint64(self.seed_) ^ _mixed(users.astype(np.uint64)))
+        bits = _mixed(by_user ^ items.astype(np.uint64)) >> np.uint64(11)
         return bits.astype(float) * 2.0**-53
 
     def _user_scores(self, users: Indices) -> Reals:
@@ -125,26 +122,26 @@ class RandomRecommender(Recommender):
 
 
 class BiasBaseline(Recommender):
-    """The mean of all ratings, with an offset for each user and one for each item.
+    """The mean of all ratings plus a bias for each user and each item.
 
-    A rating is predicted as ``mean + b_i + c_j``. The offsets minimise::
+    A rating is predicted as ``mean + b_i + c_j``. The biases minimise::
 
         sum of w (R_ij - mean - b_i - c_j)^2 + user_damping |b|^2 + item_damping |c|^2
 
-    by turns: given the items' offsets, a user's is the sum of what is left of the ratings divided
+    by alternation: with item biases fixed, the bias of a user is the sum of its residuals divided
     by their number plus the damping.
 
     Parameters
     ----------
     user_damping, item_damping : float, default 5.0 and 2.5
-        How many ratings at the mean every user and every item counts in addition.
+        Pseudo-ratings at the mean added to every user and every item.
     n_epochs : int, default 15
-        How often both sides take their turn.
+        Number of alternations.
 
     Attributes
     ----------
     user_biases_, item_biases_ : arrays of shape (users,) and (items,)
-        The offsets b and c; 0 where there are no ratings.
+        The biases b and c; 0 without ratings.
     intercept_ : float
         The mean.
 
@@ -166,7 +163,7 @@ class BiasBaseline(Recommender):
     intercept_: float
 
     def __init__(
-        self, user_damping: float = 5.0, item_damping: float = 2.5, n_epochs: int = 15
+        self, *, user_damping: float = 5.0, item_damping: float = 2.5, n_epochs: int = 15
     ) -> None:
         self.user_damping = user_damping
         self.item_damping = item_damping
@@ -179,7 +176,7 @@ class BiasBaseline(Recommender):
 
     def _fit(self, ratings: Ratings) -> None:
         self.intercept_ = ratings.mean
-        self.user_biases_, self.item_biases_ = offsets(
+        self.user_biases_, self.item_biases_ = biases_of(
             ratings, self.user_damping, self.item_damping, self.n_epochs
         )
 
@@ -190,7 +187,52 @@ class BiasBaseline(Recommender):
         return self.intercept_ + self.user_biases_[users, None] + self.item_biases_
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        new = new_offsets(
-            ratings, len(users), self.intercept_, self.item_biases_, self.user_damping
-        )
+        side = ratings.by_user.last(len(users))
+        new = new_user_biases(side, self.intercept_, self.item_biases_, self.user_damping)
         self.user_biases_ = np.concatenate([self.user_biases_, new])
+
+
+def biases_of(
+    ratings: Ratings, user_damping: float, item_damping: float, n_epochs: int
+) -> tuple[Reals, Reals]:
+    """Return the biases of users and items that a :class:`BiasBaseline` fits.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> ratings = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8], [5, 3, 4, 2])
+    >>> biases_of(ratings, 0.0, 0.0, 1)
+    (array([ 0.5, -0.5]), array([ 1., -1.]))
+    """
+    users, items, weights = ratings.users, ratings.items, ratings.weights
+    user_mass, item_mass = ratings.by_user.mass, ratings.by_item.mass
+    centred = ratings.values - ratings.mean
+    user_biases, item_biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
+    for _ in range(n_epochs):
+        left = centred - user_biases[users]
+        item_biases = _damped_means(left, items, weights, item_mass, item_damping)
+        left = centred - item_biases[items]
+        user_biases = _damped_means(left, users, weights, user_mass, user_damping)
+    return user_biases, item_biases
+
+
+def new_user_biases(side: Grouped, mean: float, item_biases: Reals, damping: float) -> Reals:
+    """Return the biases of users with these ratings while the item biases are held."""
+    errors = side.values - mean - item_biases[side.others]
+    return _damped_means(errors, side.row_numbers, side.weights, side.mass, damping)
+
+
+def _damped_means(
+    errors: Reals, rows: NDArray, weights: Reals | None, mass: Reals, damping: float
+) -> Reals:
+    """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""
+    sums = np.bincount(rows, errors if weights is None else errors * weights, len(mass))
+    return np.divide(sums, mass + damping, out=np.zeros(len(mass)), where=mass > 0)
+
+
+def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return one pseudo-random number for each (the finaliser of splitmix64)."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))

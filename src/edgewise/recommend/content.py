@@ -1,7 +1,7 @@
-"""Recommendations from what items are: one small model of the items' features for each user."""
+"""Content-based recommendation: a small model of item features for each user."""
 
 from copy import copy
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,11 @@ from edgewise.common.checks import integer, one_of, positive, threads
 from edgewise.common.dtypes import Reals
 from edgewise.data import Table
 from edgewise.data.columns import CategoricalColumn
+from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices, Mask
-from edgewise.recommend.factorization.offsets import new_offsets
-from edgewise.recommend.neighbours.targets import OneByOne
+from edgewise.recommend.base import Indices, Mask
+from edgewise.recommend.baselines import new_user_biases
+from edgewise.recommend.per_user import PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")
 
@@ -22,54 +23,34 @@ LEARNERS = ("ridge", "boosted")
 _LEVEL = 2.0
 
 
-class Part(NamedTuple):
-    """What a feature contributes to a prediction.
+class ContentRecommender(PerUserRecommender):
+    """Learns each user's taste from item features, and scores items that nobody rated.
 
-    Attributes
-    ----------
-    feature : str
-        The name of the column, with the value where it is categorical.
-    contribution : float
-        What it adds to the score.
-
-    Examples
-    --------
-    >>> Part("kind=comedy", -0.5).feature
-    'kind=comedy'
-    """
-
-    feature: str
-    contribution: float
-
-
-class ContentRecommender(OneByOne):
-    """Learns from item features what each user likes; works for items that nobody rated.
-
-    The ratings must have `item_features`. Each user's model is trained when first asked for.
+    The ratings must have `item_features`. A user's model is trained on first use.
 
     Parameters
     ----------
     learner : {"ridge", "boosted"}, default "ridge"
-        "ridge" predicts ratings: a linear model of all users, and for each user the deviation from
-        it that ridge regression finds in closed form. Numbers are brought to variance 1, categories
-        become a column of 0 and 1 each, and what is missing counts as the mean.
+        "ridge" predicts ratings: a linear model of all users, plus a ridge regression of each
+        user's deviations from it. Numbers are scaled to variance 1, categories become one-hot
+        columns, and missing values count as the mean.
         "boosted" predicts scores: RankBoost with thresholds for each user, as
         :class:`RankBoostRecommender` without viewers.
     regularization : float, default 20
-        How strongly ridge draws a user to the model of all users; as so many ratings.
+        The ridge penalty, which draws users to the model of all users.
     n_rounds : int, default 30
-        Rounds of boosting.
+        Boosting rounds.
     learning_rate : float, default 0.5
-        The share of each boosting step that is taken.
-    n_jobs : int or None, default 1
-        Threads, which share users. -1 takes all cores.
+        The share of each boosting step to take.
+    n_jobs : int or None, default None
+        Number of threads, which share users; -1 for all cores.
 
     Attributes
     ----------
     features_ : float64 array of shape (items, d)
-        What ridge sees of the items.
+        The encoded item features.
     feature_names_ : list of str
-        The names of its columns.
+        The names of their columns.
     weights_ : float64 array of shape (d,)
         The model of all users.
 
@@ -86,11 +67,7 @@ class ContentRecommender(OneByOne):
     (array(['Ronin'], dtype='<U5'), array(['Clue'], dtype='<U5'))
     """
 
-    stored: ClassVar = {
-        "features_": "items d",
-        "weights_": "d",
-        "ranker_": None,
-    }
+    stored: ClassVar = {"features_": "items d", "weights_": "d", "ranker_": None}
 
     features_: Reals | None
     feature_names_: list[str] | None
@@ -103,7 +80,7 @@ class ContentRecommender(OneByOne):
         regularization: float = 20.0,
         n_rounds: int = 30,
         learning_rate: float = 0.5,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
     ) -> None:
         self.learner = learner
         self.regularization = regularization
@@ -113,7 +90,7 @@ class ContentRecommender(OneByOne):
 
     @property
     def predicts(self) -> str:  # type: ignore[override]
-        """Whether scores are ratings: "score" for boosted models."""
+        """What predictions are: ratings, or scores for boosted models."""
         return "rating" if self.learner == "ridge" else "score"
 
     def _check_parameters(self) -> None:
@@ -124,7 +101,7 @@ class ContentRecommender(OneByOne):
         threads("n_jobs", self.n_jobs)
 
     def _knows_items(self, ratings: Ratings) -> Mask:
-        """Return which items have a feature at all, rated or not."""
+        """Return the items with any feature, rated or not."""
         return has_features(_features_of(ratings))
 
     def _fit(self, ratings: Ratings) -> None:
@@ -134,18 +111,18 @@ class ContentRecommender(OneByOne):
             self.weights_ = self._shared(ratings, self.features_)
 
     def _shared(self, ratings: Ratings, features: Reals) -> Reals:
-        """Return the ridge model of all users, whose own levels are taken off first."""
+        """Return the ridge model of all users, with users' own levels removed first."""
         nothing = np.zeros(ratings.n_items)
-        levels = new_offsets(ratings, ratings.n_users, self.mean_, nothing, self.regularization)
+        levels = new_user_biases(ratings.by_user, self.mean_, nothing, self.regularization)
         rest = ratings.values - self.mean_ - levels[ratings.users]
         weights = np.ones(len(rest)) if ratings.weights is None else ratings.weights
-        # Items with the same features add up: no matrix of all ratings is needed.
+        # Sums by item suffice: no matrix of all ratings is needed.
         masses = np.bincount(ratings.items, weights, ratings.n_items)
         totals = np.bincount(ratings.items, weights * rest, ratings.n_items)
         return _ridge(features, np.asarray(masses), np.asarray(totals), self.regularization)
 
     def _learn(self, user: int) -> Reals:
-        """Return a user's own level and weights, beside those of all users."""
+        """Return a user's own level and weights, relative to the model of all users."""
         view = self.ratings_.by_user
         span = view.span(user)
         features, shared = self._linear()
@@ -162,23 +139,23 @@ class ContentRecommender(OneByOne):
         return np.asarray(self.mean_ + learned[0] + features @ (shared + learned[1:]))
 
     def _linear(self) -> tuple[Reals, Reals]:
-        """Return what the linear models share: features, and the weights of all users."""
+        """Return the features and the weights of all users."""
         if self.features_ is None or self.weights_ is None:
             raise ValueError(f"learner must be 'ridge' for this, got {self.learner!r}")
         return self.features_, self.weights_
 
     def _ranker(self) -> Any:
-        """Return the rankers of all users, which share one matrix; made when first needed."""
-        kept = vars(self).get("ranker_")
-        if kept is None:
+        """Return the rankers of all users, which share one matrix; made on first use."""
+        made = vars(self).get("ranker_")
+        if made is None:
             from edgewise.recommend.rankboost import RankBoostRecommender
 
             ranker = RankBoostRecommender(
                 self.n_rounds, learning_rate=self.learning_rate, init="zero", viewers=(),
                 n_jobs=self.n_jobs,
             )  # fmt: skip
-            kept = self.__dict__["ranker_"] = ranker.fit(self.ratings_)
-        return kept
+            made = self.__dict__["ranker_"] = ranker.fit(self.ratings_)
+        return made
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         if self.learner == "boosted":
@@ -193,7 +170,7 @@ class ContentRecommender(OneByOne):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)
         if self.learner == "boosted":
-            # Rankers that are trained already stay: one depends on its own user's ratings only.
+            # Trained rankers stay: each depends on its own user's ratings only.
             ranker = copy(self._ranker())
             ranker.ratings_, ranker.known_users_ = ratings, self.known_users_
             ranker._fold_in(ratings, users)
@@ -207,25 +184,20 @@ class ContentRecommender(OneByOne):
             return self.features_
         return encoded(_features_of(self.ratings_))[0]
 
-    def explain(self, user: Any, item: Any, n: int = 5) -> list[Part]:
-        """Return what the features of an item add to a user's score, the largest parts first.
+    def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
+        """Explain a predicted rating by the features of the item; for the learner "ridge".
 
         Parameters
         ----------
         user, item : id
             The pair.
         n : int, default 5
-            How many features at most.
+            How many contributions to show.
 
         Returns
         -------
-        list of Part
-            Of the deviation from the average item, where the learner is "ridge".
-
-        Raises
-        ------
-        ValueError
-            If the learner is not "ridge": rules have no single contribution of a feature.
+        PairExplanation
+            The average item for this user, and what each feature adds; largest first.
 
         Examples
         --------
@@ -235,18 +207,25 @@ class ContentRecommender(OneByOne):
         >>> ratings = Ratings.from_arrays(["ann"] * 2, ["Heat", "Fargo"], [5, 2],
         ...                               item_features=films)
         >>> model = ContentRecommender(regularization=0.5).fit(ratings)
-        >>> [(part.feature, round(part.contribution, 2)) for part in model.explain("ann", "Heat")]
-        [('x0', 0.67), ('x1', 0.67)]
+        >>> print(model.explain("ann", "Heat"))
+        Heat for ann: 4.83
+          +3.50  average item
+          +0.67  x0
+          +0.67  x1
         """
         integer("n", n, 1)
         ratings = self._trained()
         features, shared = self._linear()
         u = int(ratings.user_ids.require("users", [user])[0])
         i = int(ratings.item_ids.require("items", [item])[0])
-        parts = features[i] * (shared + self._recall(u)[1:])
+        level, *own = self._recall(u).tolist()
+        amounts = features[i] * (shared + np.array(own))
         names = self.feature_names_ or []
-        order = np.argsort(-np.abs(parts), kind="stable")[:n]
-        return [Part(names[j], float(parts[j])) for j in order.tolist()]
+        parts = [Contribution("average item", self.mean_ + level)]
+        parts += [Contribution(name, float(one)) for name, one in zip(names, amounts, strict=True)]
+        parts.sort(key=lambda part: -abs(part.amount))
+        score = float(self._row(self._recall(u))[i])
+        return PairExplanation(user, item, score, tuple(parts), n)
 
 
 def _features_of(ratings: Ratings) -> Table:
@@ -259,7 +238,7 @@ def _features_of(ratings: Ratings) -> Table:
 
 
 def has_features(table: Table) -> NDArray[np.bool_]:
-    """Return which rows of a table have a value in any column."""
+    """Return which rows of a table have a value in some column."""
     some = np.zeros(table.n_rows, dtype=bool)
     for column in table.columns():
         if isinstance(column, CategoricalColumn):
@@ -272,8 +251,8 @@ def has_features(table: Table) -> NDArray[np.bool_]:
 def encoded(table: Table) -> tuple[Reals, list[str]]:
     """Return a table as numbers, and the names of their columns.
 
-    Numbers have mean 0 and variance 1; a category is a column of its own, 0 or 1 less its mean,
-    and a column of two numbers is the same as one of two categories. What is missing is 0.
+    Numeric columns get mean 0 and variance 1, or range 1 if they have two values; a category
+    becomes a centred one-hot column. Missing values are 0.
 
     Examples
     --------
@@ -300,7 +279,7 @@ def encoded(table: Table) -> tuple[Reals, list[str]]:
 
 
 def _scale(values: Reals) -> float:
-    """Return the standard deviation; where there are two values, as yes and no, their distance."""
+    """Return the standard deviation, or the distance of the values if there are two."""
     different = np.unique(values)
     if len(different) < 2:
         return 1.0
@@ -308,7 +287,7 @@ def _scale(values: Reals) -> float:
 
 
 def _centred(values: Reals, present: NDArray[np.bool_]) -> Reals:
-    """Return values less the mean of those that are present, and 0 for the others."""
+    """Return the values less their mean, and 0 for missing ones."""
     mean = values[present].mean() if present.any() else 0.0
     return np.where(present, values - mean, 0.0)
 
@@ -316,7 +295,7 @@ def _centred(values: Reals, present: NDArray[np.bool_]) -> Reals:
 def _ridge(features: Reals, masses: Reals, totals: Reals, regularization: float) -> Reals:
     """Return the w that minimises ``sum of m (y - x w)^2 + regularization |w|^2``.
 
-    `totals` are the sums of m y. Solved on the shorter side.
+    `totals` are the sums of m y. The smaller of the primal and the dual system is solved.
     """
     used = masses > 0
     n, d = int(used.sum()), features.shape[1]

@@ -1,4 +1,4 @@
-"""Lists of items (or users) for each of many users (or items), best first."""
+"""Recommended lists: items (or users), best first, with their scores."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Reals
 
 
-class Ranked(NamedTuple):
+class RecommendedList(NamedTuple):
     """One list: ids, best first, and their scores.
 
     Examples
     --------
     >>> import numpy as np
-    >>> best = Ranked(np.array(["Heat", "Fargo"]), np.array([4.5, 4.25]))
+    >>> best = RecommendedList(np.array(["Heat", "Fargo"]), np.array([4.5, 4.25]))
     >>> print(best)
     Heat   4.500
     Fargo  4.250
@@ -33,27 +33,27 @@ class Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankedLists(Sequence[Ranked]):
-    """The lists of several users (or items), in the order in which they were asked for.
+class RecommendedLists(Sequence[RecommendedList]):
+    """The lists of several users (or items), in the order of the request.
 
     Attributes
     ----------
     keys : array
-        Whose list each is.
+        The user (or item) of each list.
     ids : array
-        All lists, one after the other.
+        The lists, concatenated.
     scores : float64 array
-        The scores of these.
+        Their scores.
     ends : intp array
-        Where each list ends. Lists may be shorter than was asked for, and empty.
+        Where each list ends. Lists may be shorter than requested, or empty.
 
     Examples
     --------
     >>> import numpy as np
-    >>> lists = RankedLists(np.array([7, 8]), np.array([1, 2, 1]), np.array([5.0, 4, 3]),
-    ...                     np.array([2, 3]))
+    >>> lists = RecommendedLists(np.array([7, 8]), np.array([1, 2, 1]), np.array([5.0, 4, 3]),
+    ...                          np.array([2, 3]))
     >>> lists
-    RankedLists(2 lists of 3 ids)
+    RecommendedLists(2 lists of 3 ids)
     >>> lists[1].ids
     array([1])
     >>> [len(one.ids) for one in lists]
@@ -69,9 +69,9 @@ class RankedLists(Sequence[Ranked]):
         return len(self.keys)
 
     def __repr__(self) -> str:
-        return f"RankedLists({len(self)} lists of {len(self.ids)} ids)"
+        return f"RecommendedLists({len(self)} lists of {len(self.ids)} ids)"
 
-    def __iter__(self) -> Iterator[Ranked]:
+    def __iter__(self) -> Iterator[RecommendedList]:
         return (self[place] for place in range(len(self)))
 
     def __getitem__(self, place: Any) -> Any:
@@ -79,10 +79,10 @@ class RankedLists(Sequence[Ranked]):
             return [self[one] for one in range(*place.indices(len(self)))]
         at = range(len(self))[place]
         span = slice(int(self.ends[at - 1]) if at else 0, int(self.ends[at]))
-        return Ranked(self.ids[span], self.scores[span])
+        return RecommendedList(self.ids[span], self.scores[span])
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RankedLists):
+        if not isinstance(other, RecommendedLists):
             return NotImplemented
         parts = ((self.keys, other.keys), (self.ids, other.ids), (self.scores, other.scores))
         return all(np.array_equal(one, two) for one, two in (*parts, (self.ends, other.ends)))
@@ -90,14 +90,14 @@ class RankedLists(Sequence[Ranked]):
     __hash__ = None  # type: ignore[assignment]
 
     def to_frame(self, key: str = "user", value: str = "item", library: str | None = None) -> Any:
-        """Return a data frame of one row for each entry: whose list, id, place and score.
+        """Return a data frame with one row per entry: key, id, rank and score.
 
         Parameters
         ----------
         key, value : str, default "user" and "item"
-            The names of the columns of ids.
+            The names of the id columns.
         library : {"pandas", "polars"} or None, default None
-            What the frame is to be; None takes the first of these that is installed.
+            The kind of frame; None takes the first of these that is installed.
         """
         from edgewise.io.frames import frame_library
 
@@ -112,8 +112,8 @@ class RankedLists(Sequence[Ranked]):
         return frame_library(library).DataFrame(columns)
 
     @classmethod
-    def of(cls, keys: NDArray[Any], lists: Sequence[Ranked], like: NDArray[Any]) -> Self:
-        """Return lists put one after the other; `like` gives the type of the ids."""
+    def of(cls, keys: NDArray[Any], lists: Sequence[RecommendedList], like: NDArray[Any]) -> Self:
+        """Return lists as one object; `like` gives the type of the ids."""
         ends = np.cumsum([len(one.ids) for one in lists], dtype=np.intp)
         ids = np.concatenate([one.ids for one in lists]) if lists else like[:0]
         scores = np.concatenate([one.scores for one in lists]) if lists else np.zeros(0)
@@ -121,9 +121,9 @@ class RankedLists(Sequence[Ranked]):
 
 
 def best_of(scores: Reals, n: int) -> NDArray[np.intp]:
-    """Return the places of the `n` largest scores, best first; of equal ones the lowest place.
+    """Return the positions of the `n` largest scores, best first; ties go to the lowest position.
 
-    Entries of minus infinity or NaN are never among them, so that there may be fewer than `n`.
+    Minus infinity and NaN never count, so there may be fewer than `n`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Regression of a user's ratings on those of other viewers (Iyer 1999 section 5.2.3)."""
+"""Regression of a user's ratings on other users' ratings (Iyer 1999, section 5.2.3)."""
 
 from typing import Any, ClassVar, NamedTuple
 
@@ -8,52 +8,49 @@ from numpy.typing import NDArray
 from edgewise.common.checks import flag, threads
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices
-from edgewise.recommend.neighbours.matrix import row_means
-from edgewise.recommend.neighbours.targets import (
-    OneByOne,
+from edgewise.recommend.base import Indices
+from edgewise.recommend.per_user import (
+    PerUserRecommender,
     check_places,
     check_viewers,
     chosen_viewers,
 )
-from edgewise.recommend.neighbours.twins import entries_of
 
 
 class _Learned(NamedTuple):
-    """One user's regression: the weights of the viewers, and the scale of what they predict."""
+    """One user's regression: the weights of the viewers, and the scale of their prediction."""
 
     weights: Reals
     mean: float
     scale: float
 
 
-class UserRegression(OneByOne):
-    """Predicts a user's ratings as a linear combination of the viewers' (Iyer 1999, 5.2.3).
+class UserRegression(PerUserRecommender):
+    """Predicts a user's ratings by linear regression on other users' (Iyer 1999, 5.2.3).
 
-    Of all weights w that make ``|| w C - a ||`` least, with the user's ratings a and the viewers'
-    ratings C of the same items, those of least length are taken. Where a viewer did not rate an
-    item its mean rating stands. Each user's weights are found when first asked for.
+    With the user's ratings a and the ratings C of the same items by other users (Iyer's viewers),
+    the weights w minimise ``|| w C - a ||``; among the minimisers they are the shortest. A
+    viewer's mean stands in for its missing ratings. A user's weights are found on first use.
 
     Parameters
     ----------
     normalise : bool, default False
-        Bring the ratings of each viewer, and of the user, to mean 0 and variance 1 first, as the
-        discussion in Iyer (5.2.6) proposes; predictions are brought back to the user's scale.
+        Scale the ratings of each viewer and of the user to mean 0 and variance 1 first, as Iyer
+        (5.2.6) proposes; predictions are scaled back.
     viewers : int, sequence of ids or None, default None
-        Whose ratings are combined: all users', those of so many drawn at random, or of the users
-        named.
+        Whose ratings to combine: a number of users drawn at random, the users with these ids, or
+        all users (None).
     random_state : int, RandomState or None, default None
-        The same number draws the same viewers.
-    n_jobs : int or None, default 1
-        Threads, which share users. -1 takes all cores.
+        Random seed of the drawn viewers.
+    n_jobs : int or None, default None
+        Number of threads, which share users; -1 for all cores.
 
     Attributes
     ----------
     viewers_ : intp array
-        The viewers' indices.
+        The indices of the viewers.
     viewer_means_, viewer_scales_ : float64 arrays
-        What stands for a viewer's missing rating, and its standard deviation (1 if not
-        normalised).
+        Their mean ratings and standard deviations (1 if not normalised).
 
     Examples
     --------
@@ -83,7 +80,7 @@ class UserRegression(OneByOne):
         normalise: bool = False,
         viewers: Any = None,
         random_state: Any = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
     ) -> None:
         self.normalise = normalise
         self.viewers = viewers
@@ -97,7 +94,7 @@ class UserRegression(OneByOne):
 
     def _fit(self, ratings: Ratings) -> None:
         self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
-        self.viewer_means_ = row_means(ratings.by_user)[self.viewers_]
+        self.viewer_means_ = ratings.by_user.means[self.viewers_]
         scales = np.ones(len(self.viewers_))
         if self.normalise:
             view = ratings.by_user
@@ -128,11 +125,11 @@ class UserRegression(OneByOne):
         return _Learned(least_length(opinions, wanted), mean, scale)
 
     def _opinions(self, items: Indices) -> Reals:
-        """Return the viewers' ratings of some items, shape (items, viewers), gaps filled."""
+        """Return the viewers' ratings of some items, shape (items, viewers), with gaps filled."""
         view = self.ratings_.by_item
         number = np.full(self.n_users_, -1, dtype=np.intp)
         number[self.viewers_] = np.arange(len(self.viewers_))
-        entries = entries_of(view.starts, items)
+        entries = view.entries(items)
         columns = number[view.others[entries]]
         kept = columns >= 0
         rows = np.repeat(np.arange(len(items)), view.sizes[items])[kept]
@@ -147,8 +144,8 @@ class UserRegression(OneByOne):
 
     def _some(self, learned: _Learned, items: Indices) -> Reals:
         view = self.ratings_.by_item
-        entries = entries_of(view.starts, items)
-        # A user who is no viewer is looked up behind the last of them, where weights are 0.
+        entries = view.entries(items)
+        # Users who are no viewers share one extra number, whose weight is 0.
         number = np.full(self.n_users_, len(self.viewers_), dtype=np.intp)
         number[self.viewers_] = np.arange(len(self.viewers_))
         whose = number[view.others[entries]]
@@ -159,7 +156,7 @@ class UserRegression(OneByOne):
 
     def _row(self, learned: _Learned) -> Reals:
         view, n_items = self.ratings_.by_user, self.n_items_
-        entries = entries_of(view.starts, self.viewers_)
+        entries = view.entries(self.viewers_)
         sizes = view.sizes[self.viewers_]
         shares = learned.weights / self.viewer_scales_
         moves = view.values[entries] - np.repeat(self.viewer_means_, sizes)
@@ -167,14 +164,14 @@ class UserRegression(OneByOne):
         return self._scores(learned, total)
 
     def _scores(self, learned: _Learned, total: NDArray) -> Reals:
-        """Return scores from the weighted sums of what viewers rated beside their means."""
+        """Return scores from the weighted sums of the viewers' deviations from their means."""
         if self.normalise:
             return np.asarray(learned.mean + learned.scale * total)
         return np.asarray(total + float(learned.weights @ self.viewer_means_))
 
 
 def least_length(matrix: Reals, wanted: Reals) -> Reals:
-    """Return the shortest of the vectors w that make ``|| matrix w - wanted ||`` least.
+    """Return the shortest vector w that minimises ``|| matrix w - wanted ||``.
 
     Examples
     --------
@@ -188,5 +185,5 @@ def least_length(matrix: Reals, wanted: Reals) -> Reals:
 
 
 def _spread(values: Reals) -> float:
-    """Return the standard deviation, or 1 where all values are the same."""
+    """Return the standard deviation, or 1 if it is 0."""
     return float(values.std()) or 1.0

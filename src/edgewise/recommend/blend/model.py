@@ -10,8 +10,7 @@ from edgewise.common.checks import integer, one_of, positive
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import ListOf
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.base import Indices, Recommender
 from edgewise.recommend.blend.evidence import (
     Evidence,
     against_others,

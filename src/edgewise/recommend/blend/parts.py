@@ -9,8 +9,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Arrays, Field, Json, Sizes
 from edgewise.model.file import packed, unpacked
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.base import Indices, Recommender
 
 
 def pair_scores(part: Recommender, users: Indices, items: Indices, on_scale: bool) -> Reals:

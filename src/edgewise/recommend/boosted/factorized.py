@@ -11,8 +11,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, DictOf, ListOf
 from edgewise.data import CategoricalColumn
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices, Mask
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.base import Indices, Mask, Recommender
 from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS
 from edgewise.recommend.boosted.factors import Factors, fold
 from edgewise.recommend.boosted.feature_rules import FEATURE_RULE, FeatureRule

@@ -39,9 +39,10 @@ class Tested:
         self.item_places = _places("items", trained.item_ids, test.item_ids)
         self.users, self.items = self.user_places[test.users], self.item_places[test.items]
         self.known = model._known(self.users, self.items)
-        if unknown == "raise" and not self.known.all():
+        if unknown == "raise":
             users, items = self._ids
-            model._raise_unknown(users, self.users, items, self.items)
+            model._require_known("users", users, self.users)
+            model._require_known("items", items, self.items)
 
     @property
     def _ids(self) -> tuple[NDArray[Any], NDArray[Any]]:

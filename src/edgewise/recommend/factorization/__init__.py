@@ -1,4 +1,4 @@
-"""Factorisation of the matrix of ratings into factors of users and factors of items."""
+"""Factor models: matrix factorisation, truncated SVD, non-negative and implicit factorisation."""
 
 from edgewise.recommend.factorization.implicit import ImplicitFactorization
 from edgewise.recommend.factorization.matrix import MatrixFactorization

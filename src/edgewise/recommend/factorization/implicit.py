@@ -1,61 +1,69 @@
-"""Factorisation of implicit feedback: what was chosen, and how sure that says something."""
+"""Matrix factorisation for implicit feedback (Hu, Koren and Volinsky 2008)."""
 
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.factorization.alternating import visits_of_rows
-from edgewise.recommend.factorization.checks import check_common
-from edgewise.recommend.factorization.choice import worth_compiling
-from edgewise.recommend.factorization.confidence import Confident, padded
-from edgewise.recommend.factorization.entries import rows_from
-from edgewise.recommend.factorization.objective import pair_products
-from edgewise.recommend.factorization.threads import Team
+from edgewise.common.threads import Threads
+from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.base import Indices
+from edgewise.recommend.factorization.base import (
+    FactorModel,
+    ridge_solutions,
+    ridge_visits,
+    row_shares,
+)
 
 SOLVERS = ("cg", "exact")
 
-# The first was chosen on a tenth of the training ratings of MovieLens 100K; the second holds where
-# there are few choices, which the first would leave nothing of.
-_MOST_PENALTY, _SHARE_OF_LARGEST = 30.0, 0.4
+# The first was chosen on a tenth of the training ratings of MovieLens 100K; the second takes over
+# on sparse data, where the first would draw all factors to 0.
+_MAX_PENALTY, _SHARE_OF_LARGEST = 30.0, 0.4
 _POWER_STEPS = 20
 
+# The compiled kernel takes rows of whole vectors.
+_LANES = 8
 
-class ImplicitFactorization(Recommender):
+Singles = NDArray[np.float32]
+
+
+class ImplicitFactorization(FactorModel):
     """Alternating least squares over all pairs, weighted by confidence.
 
-    Everything counts: the preference p of a pair is 1 where its rating r is positive and 0 where
-    it is not, or where there is none; the confidence is ``c = 1 + alpha |r|``, 1 where there is no
-    rating (Hu, Koren and Volinsky 2008). The factors minimise::
+    The preference p of a pair is 1 if its rating r is positive, else 0; the confidence is
+    ``c = 1 + alpha |r|``, with r = 0 for pairs without a rating (Hu, Koren and Volinsky 2008).
+    The factors minimise::
 
         1/2 sum over all pairs of c_ij (p_ij - X_i Y_j')^2 + lambda / 2 (|X|^2 + |Y|^2)
 
-    Time is linear in the number of ratings, as the gaps enter through one small matrix only.
+    Time is linear in the number of ratings, as the gaps enter through one small matrix.
 
     Parameters
     ----------
     n_factors : int, default 50
         Number of factors k.
     n_epochs : int, default 15
-        How often all users, then all items are solved for.
+        Passes that solve for all users, then for all items.
     regularization : float or None, default None
-        The lambda of the factors. None is 30, or less where there are few choices: two fifths of
-        the largest singular value of the confidences.
+        The penalty lambda on the factors. None is 30, or two fifths of the largest singular value
+        of the confidences if that is less, as on sparse data.
     alpha : float, default 1.0
         How much a rating adds to the confidence. Weights of ratings multiply it.
     solver : {"cg", "exact"}, default "cg"
-        A few steps of conjugate gradients from the factors of the last epoch, in single precision
+        A few conjugate gradient steps from the factors of the last epoch, in single precision
         (Takács, Pilászy and Tikk 2011), or the exact solution.
     cg_steps : int, default 3
-        The number of those steps.
+        The number of conjugate gradient steps.
     random_state : int, RandomState or None, default None
-        Where the factors start.
-    n_jobs : int, default 1
-        Threads that share rows; -1 for all cores. The result is the same for any number.
+        Random seed of the initial factors.
+    n_jobs : int or None, default None
+        Number of threads; -1 for all cores. The result does not depend on it.
     verbose : int, default 0
         1 shows progress.
 
@@ -64,17 +72,16 @@ class ImplicitFactorization(Recommender):
     user_factors_, item_factors_ : arrays of shape (users, k) and (items, k)
         X and Y.
     penalty_ : float
-        Lambda, as it was given or chosen.
+        The lambda in use.
     loss_history_ : array of shape (n_epochs + 1,)
-        The function at the start and after each epoch.
+        The loss at the start and after each epoch.
 
     Notes
     -----
     The defaults did well on a tenth of the training ratings of the first split of MovieLens 100K,
     held out for the purpose.
 
-    Predictions are scores, not ratings. A new user is folded in exactly, with the items as they
-    are.
+    Predictions are scores, not ratings. New users are solved for exactly, with the items fixed.
 
     Examples
     --------
@@ -87,27 +94,22 @@ class ImplicitFactorization(Recommender):
     """
 
     predicts: ClassVar[str] = "score"
-    stored: ClassVar = {
-        "user_factors_": "users k",
-        "item_factors_": "items k",
-        "loss_history_": "epochs",
-    }
+    stored: ClassVar = {"loss_history_": "epochs"}
 
-    user_factors_: Reals
-    item_factors_: Reals
     loss_history_: Reals
     penalty_: float
 
     def __init__(
         self,
         n_factors: int = 50,
+        *,
         n_epochs: int = 15,
         regularization: float | None = None,
         alpha: float = 1.0,
         solver: str = "cg",
         cg_steps: int = 3,
         random_state: Any = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_factors = n_factors
@@ -121,7 +123,8 @@ class ImplicitFactorization(Recommender):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        check_common(self)
+        super()._check_parameters()
+        integer("n_epochs", self.n_epochs, 1)
         if self.regularization is not None:
             not_negative("regularization", self.regularization)
         not_negative("alpha", self.alpha)
@@ -133,8 +136,8 @@ class ImplicitFactorization(Recommender):
         self.penalty_ = self._penalty(ratings)
         X = rng.normal(0.0, 0.01, (ratings.n_users, self.n_factors))
         Y = rng.normal(0.0, 0.01, (ratings.n_items, self.n_factors))
-        with self._progress(self.n_epochs, "epochs") as step, Team(self._threads()) as team:
-            X, Y, losses = self._alternate(ratings, X, Y, team, step)
+        with self._progress(self.n_epochs, "epochs") as step:
+            X, Y, losses = self._alternate(ratings, X, Y, step)
         k = self.n_factors
         self.user_factors_, self.item_factors_ = X[:, :k].astype(float), Y[:, :k].astype(float)
         self.loss_history_ = np.array(losses)
@@ -144,58 +147,118 @@ class ImplicitFactorization(Recommender):
             return float(self.regularization)
         matrix = ratings.csr()
         matrix.data = 1.0 + float(self.alpha) * np.abs(matrix.data)
-        # The largest singular value, by power iteration. Past it the factors are 0.
+        # The largest singular value by power iteration; a larger penalty makes all factors 0.
         along = np.ones(ratings.n_items)
         for _ in range(_POWER_STEPS):
             along = matrix.T @ (matrix @ along)
             along /= np.linalg.norm(along)
-        return min(_MOST_PENALTY, _SHARE_OF_LARGEST * float(np.linalg.norm(matrix @ along)))
+        return min(_MAX_PENALTY, _SHARE_OF_LARGEST * float(np.linalg.norm(matrix @ along)))
 
     def _alternate(
-        self, ratings: Ratings, X: Any, Y: Any, team: Team, step: Any
+        self, ratings: Ratings, X: Any, Y: Any, step: Any
     ) -> tuple[Any, Any, list[float]]:
-        penalty, alpha = self.penalty_, float(self.alpha)
-        users = Confident.of(ratings.by_user, alpha, penalty)
-        items = Confident.of(ratings.by_item, alpha, penalty)
-        compiled = worth_compiling(self._visits(ratings))
+        kernels = self._kernels(self._visits(ratings))
+        users = self._side(ratings.by_user, kernels)
+        items = self._side(ratings.by_item, kernels)
         if self.solver == "cg":
             X, Y = padded(X), padded(Y)
-        losses = [users.loss(X, Y, compiled)]
-        for _ in range(self.n_epochs):
-            if self.solver == "cg":
-                users.improve(X, Y, self.cg_steps, compiled, team)
-                items.improve(Y, X, self.cg_steps, compiled, team)
-            else:
-                X = users.exact(Y, compiled, team)
-                Y = items.exact(X, compiled, team)
-            losses.append(users.loss(X, Y, compiled))
-            step(losses[-1])
+        losses = [users.loss(X, Y)]
+        with self._pool(kernels) as pool:
+            for _ in range(self.n_epochs):
+                if self.solver == "cg":
+                    users.improve(X, Y, self.cg_steps, pool)
+                    items.improve(Y, X, self.cg_steps, pool)
+                else:
+                    X = users.exact(Y, pool)
+                    Y = items.exact(X, pool)
+                losses.append(users.loss(X, Y))
+                step(losses[-1])
         return X, Y, losses
 
+    def _side(self, entries: Grouped, kernels: ModuleType) -> "ConfidenceSide":
+        return ConfidenceSide.of(entries, float(self.alpha), self.penalty_, kernels)
+
     def _visits(self, ratings: Ratings) -> float:
-        """Return how long a fit takes in NumPy, in entries that it visits."""
+        """Return the time a fit takes in NumPy, in entries visited."""
         rows, k = ratings.n_users + ratings.n_items, self.n_factors
         if self.solver == "exact":
-            return self.n_epochs * visits_of_rows(rows, 2 * len(ratings), k)
+            return self.n_epochs * ridge_visits(rows, 2 * len(ratings), k)
         products = len(ratings) * (25 + 1.3 * k) + 0.1 * rows * k * k
         return self.n_epochs * (self.cg_steps + 1) * products
 
-    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        return pair_products(self.user_factors_, self.item_factors_, users, items)
-
-    def _user_scores(self, users: Indices) -> Reals:
-        return self.user_factors_[users] @ self.item_factors_.T
-
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        side = rows_from(ratings.by_user, ratings.n_users - len(users))
-        equations = Confident.of(side, float(self.alpha), self.penalty_)
-        work = visits_of_rows(len(users), len(side.values), self.n_factors)
-        with Team(self._threads()) as team:
-            factors = equations.exact(self.item_factors_, worth_compiling(work), team)
-        self.user_factors_ = np.vstack([self.user_factors_, factors])
+        entries = ratings.by_user.last(len(users))
+        visits = ridge_visits(len(users), len(entries.values), self.n_factors)
+        side = self._side(entries, self._kernels(visits))
+        with self._pool(side.kernels) as pool:
+            self._add_users(side.exact(self.item_factors_, pool))
 
-    def _item_vectors(self) -> Reals:
-        return self.item_factors_
 
-    def _user_vectors(self) -> Reals:
-        return self.user_factors_
+@dataclass(frozen=True, eq=False)
+class ConfidenceSide:
+    """The ratings of one side's rows as preferences p and confidences c = 1 + extra.
+
+    With the rows y of the other side held, the optimal row x solves
+    ``(Y'Y + sum of extra y y' + penalty) x = sum of c p y`` (Hu, Koren and Volinsky 2008, eq. 4).
+    """
+
+    entries: Grouped
+    extra: Reals
+    targets: Reals
+    penalty: float
+    kernels: ModuleType
+
+    @classmethod
+    def of(
+        cls, entries: Grouped, alpha: float, penalty: float, kernels: ModuleType
+    ) -> "ConfidenceSide":
+        """Return the equations of ratings: c = 1 + alpha |r|, p = 1 if r > 0 and else 0."""
+        extra = alpha * np.abs(entries.values)
+        if entries.weights is not None:
+            extra *= entries.weights
+        return cls(entries, extra, (1.0 + extra) * (entries.values > 0), penalty, kernels)
+
+    def exact(self, others: Reals, pool: Threads) -> Reals:
+        """Return the solutions."""
+        entries = self.entries
+        return ridge_solutions(
+            self.kernels, pool, entries.starts, entries.others, self.extra, self.targets, others,
+            np.ones(entries.n_rows), np.full(others.shape[1], self.penalty), others.T @ others,
+        )  # fmt: skip
+
+    def improve(self, factors: Singles, others: Singles, n_steps: int, pool: Threads) -> None:
+        """Take conjugate gradient steps towards the solutions, in place."""
+        gram = others.T @ others
+        gram[np.diag_indices(len(gram))] += np.float32(self.penalty)
+        entries = self.entries
+
+        def run(span: tuple[int, int]) -> None:
+            self.kernels.conjugate_rows(
+                *span, entries.starts, entries.others, self.extra, self.targets, others, gram,
+                n_steps, factors,
+            )  # fmt: skip
+
+        pool.map(run, row_shares(pool, entries.starts))
+
+    def loss(self, factors: NDArray, others: NDArray) -> float:
+        """Return half the sum of c (p - x y)^2 over all pairs and of the penalties."""
+        # As p is 0 or 1, a rated pair adds extra s^2 - 2 c p s + c p to the s^2 of a gap.
+        error = self.kernels.confident_error(
+            self._rows, self.entries.others, self.extra, self.targets, factors, others
+        )
+        grams = [(rows.T @ rows).astype(float) for rows in (factors, others)]
+        lengths = sum(np.trace(gram) for gram in grams)
+        total = error + self.targets.sum() + np.vdot(*grams) + self.penalty * lengths
+        return 0.5 * float(total)
+
+    @cached_property
+    def _rows(self) -> NDArray[np.intp]:
+        return self.entries.row_numbers
+
+
+def padded(factors: Reals) -> Singles:
+    """Return factors in single precision, with columns of 0 up to whole vectors."""
+    n_rows, k = factors.shape
+    single = np.zeros((n_rows, -(-k // _LANES) * _LANES), dtype=np.float32)
+    single[:, :k] = factors
+    return single

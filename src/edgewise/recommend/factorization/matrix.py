@@ -1,68 +1,77 @@
-"""Matrix factorisation on what was rated, with biases and regularisation (Shi 2025)."""
+"""Matrix factorisation of the observed ratings, with biases and regularisation (Shi 2025)."""
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 
-from edgewise.common.checks import flag, not_negative, one_of, positive
-from edgewise.common.dtypes import Reals
-from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.factorization.alternating import (
-    alternate,
-    solve_side,
-    visits_of_rows,
+from edgewise.backend.reference import factorization as reference
+from edgewise.common.checks import flag, integer, not_negative, one_of, positive
+from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.progress import Step
+from edgewise.common.threads import Threads
+from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.base import Indices
+from edgewise.recommend.factorization.base import (
+    BiasedFactorModel,
+    ridge_solutions,
+    ridge_visits,
 )
-from edgewise.recommend.factorization.checks import check_common
-from edgewise.recommend.factorization.choice import worth_compiling
-from edgewise.recommend.factorization.entries import rows_from
-from edgewise.recommend.factorization.gradient import descend_together
-from edgewise.recommend.factorization.objective import Factors, Objective, pair_products
-from edgewise.recommend.factorization.stochastic import VISITS_A_STEP, descend
-from edgewise.recommend.factorization.threads import Team
 
 SOLVERS = ("sgd", "als", "gd")
 EPOCHS = {"sgd": 60, "als": 15, "gd": 200}
 
+# One stochastic step in NumPy takes about 9 us, as long as visiting this many entries.
+_VISITS_PER_STEP = 3000
 
-class MatrixFactorization(Recommender):
-    """Factors and biases of users and items, learned from what was rated.
+# The standard deviation of ratings from one to five stars (1.126 on MovieLens 100K), for which
+# learning rates are usually given.
+_FIVE_STARS = 1.125
+
+# Armijo's rule: a step must gain this share of what the gradient promises.
+_ARMIJO_SHARE = 0.1
+_GROWTH, _CUT, _MAX_CUTS = 1.5, 0.5, 60
+
+
+class MatrixFactorization(BiasedFactorModel):
+    """Factors and biases of users and items, learned from the observed ratings.
 
     A rating is predicted as ``mean + b_i + c_j + U_i V_j'``. All solvers minimise the same
-    function, the sum over the ratings of what Shi's J_ij is for one (Shi 2025, "Regularized
-    SGD"), each times its weight::
+    function, the sum over the ratings of J_ij (Shi 2025, "Regularized SGD") times the weight::
 
         1/2 sum of w_ij (E_ij^2 + lambda (|U_i|^2 + |V_j|^2 + b_i^2 + c_j^2))
 
-    with E the error and lambda `regularization`. A user's penalty is thus counted once for each of
-    the user's ratings (Zhou et al. 2008 call it weighted lambda).
+    with E the error and lambda `regularization`. The penalty of a user thus counts once for each
+    of the user's ratings (the weighted lambda of Zhou et al. 2008).
 
     Parameters
     ----------
     n_factors : int, default 50
         Number of factors k.
     solver : {"sgd", "als", "gd"}, default "sgd"
-        Stochastic gradient descent, in an order drawn anew for each epoch and on one thread;
-        alternating least squares, which solves for all users, then for all items, and whose loss
-        never rises; or gradient descent on all ratings at once, with steps so short that the loss
-        never rises either.
+        Stochastic gradient descent, in a new random order each epoch and on one thread;
+        alternating least squares, which solves for all users, then for all items, and never
+        increases the loss; or gradient descent on all ratings at once, with steps short enough
+        never to increase the loss.
     n_epochs : int or None, default None
         Passes over the ratings; None for 60 ("sgd"), 15 ("als") or 200 ("gd").
     regularization : float, default 0.1
-        The lambda of factors and biases. On a scale c times as wide, c times as large a lambda
-        draws factors to 0 as much.
+        The penalty lambda on factors and biases. Scale it with the ratings: if ratings are c times
+        as large, so should lambda be.
     learning_rate : float, default 0.01
-        Length of the steps of "sgd", for ratings of five stars: those of factors are divided by
+        Step length of "sgd", for ratings of five stars: the steps of factors are divided by
         ``(s + lambda) / (1 + lambda)`` with s the standard deviation of the ratings over 1.125.
-        Also the first length that "gd" tries. "als" has none.
+        Also the first step length that "gd" tries. "als" ignores it.
     biases : bool, default True
-        Whether there are a mean and biases. Without them a rating is ``U_i V_j'`` alone.
+        Whether to fit a mean and biases. Without them a rating is ``U_i V_j'`` alone.
     random_state : int, RandomState or None, default None
-        Where the factors start, and the orders of "sgd".
-    n_jobs : int, default 1
-        Threads of "als"; -1 for all cores. The result is the same for any number.
+        Random seed of the initial factors and of the order of "sgd".
+    n_jobs : int or None, default None
+        Number of threads for "als"; -1 for all cores. The result does not depend on it.
     verbose : int, default 0
         1 shows progress.
 
@@ -75,14 +84,14 @@ class MatrixFactorization(Recommender):
     intercept_ : float
         The mean; 0 without biases.
     loss_history_ : array of shape (n_epochs + 1,)
-        The function at the start and after each epoch.
+        The loss at the start and after each epoch.
 
     Notes
     -----
     The defaults did best on a tenth of the training ratings of the first split of MovieLens 100K,
     held out for the purpose.
 
-    A new user is folded in by exact least squares with the items as they are, whatever the solver.
+    New users are folded in by exact least squares with the items fixed, whatever the solver.
 
     Examples
     --------
@@ -93,38 +102,28 @@ class MatrixFactorization(Recommender):
     ...     "Bob": {"Doctor Strange": 3, "Star Trek": 4},
     ...     "Charlie": {"Doctor Strange": 3, "Star Trek": 5, "Zootopia": 2}})
     >>> for solver in ("als", "gd"):
-    ...     model = MatrixFactorization(1, solver, n_epochs=300, random_state=0).fit(ratings)
+    ...     model = MatrixFactorization(1, solver=solver, n_epochs=300, random_state=0)
+    ...     model = model.fit(ratings)
     ...     print(round(model.loss_history_[-1], 4), round(model.predict("Alice", "Star Trek"), 2))
     0.9085 1.88
     0.9085 1.88
     """
 
-    predicts: ClassVar[str] = "rating"
-    stored: ClassVar = {
-        "user_factors_": "users k",
-        "item_factors_": "items k",
-        "user_biases_": "users",
-        "item_biases_": "items",
-        "loss_history_": "epochs",
-    }
+    stored: ClassVar = {"loss_history_": "epochs"}
 
-    user_factors_: Reals
-    item_factors_: Reals
-    user_biases_: Reals
-    item_biases_: Reals
-    intercept_: float
     loss_history_: Reals
 
     def __init__(
         self,
         n_factors: int = 50,
+        *,
         solver: str = "sgd",
         n_epochs: int | None = None,
         regularization: float = 0.1,
         learning_rate: float = 0.01,
         biases: bool = True,
         random_state: Any = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_factors = n_factors
@@ -138,72 +137,305 @@ class MatrixFactorization(Recommender):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("solver", self.solver, SOLVERS)
-        check_common(self, own_epochs=True)
+        if self.n_epochs is not None:
+            integer("n_epochs", self.n_epochs, 1)
         not_negative("regularization", self.regularization)
         positive("learning_rate", self.learning_rate)
         flag("biases", self.biases)
 
     def _fit(self, ratings: Ratings) -> None:
         n_epochs = EPOCHS[self.solver] if self.n_epochs is None else self.n_epochs
-        objective = self._objective(ratings, self._visits(ratings, n_epochs))
+        loss = self._loss(ratings, self._visits(ratings, n_epochs))
         rng = np.random.default_rng(self._seed())
-        # Small for gradients, so that the factors which matter grow first; least squares need no
+        # Gradients start small, so that the factors that matter grow first; least squares need no
         # such care, and get going sooner.
-        scale = (1.0 if self.solver == "als" else 0.1) * objective.spread**0.5
-        factors = Factors.drawn(ratings.n_users, ratings.n_items, self.n_factors, scale, rng)
+        scale = (1.0 if self.solver == "als" else 0.1) * loss.spread**0.5
+        factors = BiasedFactors.drawn(ratings.n_users, ratings.n_items, self.n_factors, scale, rng)
         rate = float(self.learning_rate)
         with self._progress(n_epochs, "epochs") as step:
             if self.solver == "sgd":
-                losses = descend(objective, factors, n_epochs, rate, rng, step)
+                history = descend_stochastically(loss, factors, n_epochs, rate, rng, step)
             elif self.solver == "gd":
-                factors, losses = descend_together(objective, factors, n_epochs, rate, step)
+                factors, history = descend(loss, factors, n_epochs, rate, step)
             else:
-                sides = ratings.by_user, ratings.by_item
-                with Team(self._threads()) as team:
-                    losses = alternate(objective, sides, factors, n_epochs, team, step)
+                with self._pool(loss.kernels) as pool:
+                    history = alternate(loss, ratings, factors, n_epochs, pool, step)
         self.user_factors_, self.item_factors_ = factors.users, factors.items
         self.user_biases_, self.item_biases_ = factors.user_biases, factors.item_biases
-        self.intercept_ = objective.mean
-        self.loss_history_ = np.array(losses)
+        self.intercept_ = loss.mean
+        self.loss_history_ = np.array(history)
 
-    def _objective(self, ratings: Ratings, visits: float) -> Objective:
-        penalty, compiled = float(self.regularization), worth_compiling(visits)
-        return Objective.of(ratings, penalty, bool(self.biases), compiled)
+    def _loss(self, ratings: Ratings, visits: float) -> "RatingLoss":
+        penalty = float(self.regularization)
+        return RatingLoss.of(ratings, penalty, bool(self.biases), self._kernels(visits))
 
     def _visits(self, ratings: Ratings, n_epochs: int) -> float:
-        """Return how long a fit takes in NumPy, in entries that it visits."""
+        """Return the time a fit takes in NumPy, in entries visited."""
         if self.solver == "sgd":
-            return float(VISITS_A_STEP) * len(ratings) * n_epochs
+            return float(_VISITS_PER_STEP) * len(ratings) * n_epochs
         if self.solver == "gd":
             return 0.0
-        return n_epochs * visits_of_rows(
-            ratings.n_users + ratings.n_items, 2 * len(ratings), self.n_factors
-        )
-
-    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        products = pair_products(self.user_factors_, self.item_factors_, users, items)
-        return self.intercept_ + self.user_biases_[users] + self.item_biases_[items] + products
-
-    def _user_scores(self, users: Indices) -> Reals:
-        scores = self.user_factors_[users] @ self.item_factors_.T
-        scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
-        return scores
+        n_rows = ratings.n_users + ratings.n_items
+        return n_epochs * ridge_visits(n_rows, 2 * len(ratings), self.n_factors)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        side = rows_from(ratings.by_user, ratings.n_users - len(users))
-        visits = visits_of_rows(len(users), len(side.values), self.n_factors)
-        objective = self._objective(ratings, visits)
-        objective = replace(objective, mean=self.intercept_)
-        with Team(self._threads()) as team:
-            factors, biases = solve_side(
-                objective, side, self.item_factors_, self.item_biases_, team
+        side = ratings.by_user.last(len(users))
+        visits = ridge_visits(len(users), len(side.values), self.n_factors)
+        loss = replace(self._loss(ratings, visits), mean=self.intercept_)
+        with self._pool(loss.kernels) as pool:
+            found = solve_side(loss, side, self.item_factors_, self.item_biases_, pool)
+        self._add_users(*found)
+
+
+@dataclass
+class BiasedFactors:
+    """The unknowns: a row of factors and a bias for each user and each item."""
+
+    users: Reals
+    items: Reals
+    user_biases: Reals
+    item_biases: Reals
+
+    @classmethod
+    def drawn(
+        cls, n_users: int, n_items: int, n_factors: int, scale: float, rng: np.random.Generator
+    ) -> "BiasedFactors":
+        """Return random factors, with rows of length about `scale`, and biases of 0."""
+        deviation = scale / n_factors**0.5
+        users = rng.normal(0.0, deviation, (n_users, n_factors))
+        items = rng.normal(0.0, deviation, (n_items, n_factors))
+        return cls(users, items, np.zeros(n_users), np.zeros(n_items))
+
+    @property
+    def arrays(self) -> tuple[Reals, Reals, Reals, Reals]:
+        """All four, as kernels take them."""
+        return self.users, self.items, self.user_biases, self.item_biases
+
+    def moved(self, direction: "BiasedFactors", length: float) -> "BiasedFactors":
+        """Return the point at some length along a direction."""
+        pairs = zip(self.arrays, direction.arrays, strict=True)
+        return BiasedFactors(*(one + length * slope for one, slope in pairs))
+
+    @property
+    def squared_length(self) -> float:
+        """The sum of all squares."""
+        return float(sum(np.vdot(array, array) for array in self.arrays))
+
+
+@dataclass(frozen=True, eq=False)
+class RatingLoss:
+    """1/2 the sum over ratings of w (E^2 + lambda (|U_i|^2 + |V_j|^2 + b_i^2 + c_j^2)).
+
+    The error is E = R - mean - b_i - c_j - U_i V_j': the term of one rating is the J_ij of Shi 2025
+    ("Regularized SGD") with the bias terms O and P of its next slide. Without biases the mean is 0
+    and the biases stay 0.
+    """
+
+    users: Rows
+    items: Rows
+    values: Reals
+    weights: Reals | None
+    n_users: int
+    n_items: int
+    mean: float
+    penalty: float
+    biases: bool
+    kernels: ModuleType = reference
+
+    @classmethod
+    def of(
+        cls, ratings: Ratings, penalty: float, biases: bool, kernels: ModuleType = reference
+    ) -> "RatingLoss":
+        """Return the loss on some ratings."""
+        return cls(
+            ratings.users,
+            ratings.items,
+            ratings.values,
+            ratings.weights,
+            ratings.n_users,
+            ratings.n_items,
+            ratings.mean if biases else 0.0,
+            penalty,
+            biases,
+            kernels,
+        )
+
+    @cached_property
+    def user_mass(self) -> Reals:
+        """The sum of the weights of each user's ratings."""
+        return np.bincount(self.users, self.weights, self.n_users).astype(float)
+
+    @cached_property
+    def item_mass(self) -> Reals:
+        """The sum of the weights of each item's ratings."""
+        return np.bincount(self.items, self.weights, self.n_items).astype(float)
+
+    @cached_property
+    def spread(self) -> float:
+        """The standard deviation of the ratings relative to five stars; 1 if it is 0.
+
+        Products of factors grow to about this size, so each factor grows to its root: initial
+        factors and step lengths scale with it.
+        """
+        mean = np.average(self.values, weights=self.weights)
+        square = float(np.average((self.values - mean) ** 2, weights=self.weights))
+        return square**0.5 / _FIVE_STARS or 1.0
+
+    @cached_property
+    def kernel_weights(self) -> Reals:
+        """The weights as kernels take them: none if all are 1."""
+        return np.zeros(0) if self.weights is None else self.weights
+
+    def __call__(self, factors: BiasedFactors) -> float:
+        """Return the loss."""
+        error = self.kernels.squared_error(
+            self.users, self.items, self.values, self.kernel_weights, self.mean, *factors.arrays
+        )
+        return 0.5 * float(error) + self.penalties(factors)
+
+    def penalties(self, factors: BiasedFactors) -> float:
+        """Return the penalty, the part that does not depend on the rating values."""
+        total = 0.0
+        for rows, biases, mass in (
+            (factors.users, factors.user_biases, self.user_mass),
+            (factors.items, factors.item_biases, self.item_mass),
+        ):
+            total += float(mass @ (np.einsum("ij,ij->i", rows, rows) + biases**2))
+        return 0.5 * self.penalty * total
+
+    def gradient(self, factors: BiasedFactors) -> BiasedFactors:
+        """Return the derivatives with respect to all factors and biases."""
+        errors = self._errors(factors)
+        if self.weights is not None:
+            errors = errors * self.weights
+        shape = (self.n_users, self.n_items)
+        matrix: Any = sparse.csr_array((errors, (self.users, self.items)), shape=shape)
+        user_scale, item_scale = self.penalty * self.user_mass, self.penalty * self.item_mass
+        user_biases, item_biases = np.zeros(self.n_users), np.zeros(self.n_items)
+        if self.biases:
+            user_biases = user_scale * factors.user_biases
+            user_biases -= np.bincount(self.users, errors, self.n_users)
+            item_biases = item_scale * factors.item_biases
+            item_biases -= np.bincount(self.items, errors, self.n_items)
+        return BiasedFactors(
+            user_scale[:, None] * factors.users - matrix @ factors.items,
+            item_scale[:, None] * factors.items - matrix.T @ factors.users,
+            user_biases,
+            item_biases,
+        )
+
+    def _errors(self, factors: BiasedFactors) -> Reals:
+        products = reference.pair_products(factors.users, factors.items, self.users, self.items)
+        biases = factors.user_biases[self.users] + factors.item_biases[self.items]
+        return self.values - self.mean - biases - products
+
+
+def descend_stochastically(
+    loss: RatingLoss,
+    factors: BiasedFactors,
+    n_epochs: int,
+    rate: float,
+    rng: np.random.Generator,
+    step: Step,
+) -> list[float]:
+    """Improve the factors in place (Shi 2025, "Regularized SGD"); return the losses.
+
+    Steps follow each other on one thread, as each starts from where the previous one ended.
+    """
+    # The curvature along a factor is about the size of the products plus the penalty; along a bias
+    # it is the same for all ratings.
+    shortened = (1.0 + loss.penalty) / (loss.spread + loss.penalty)
+    rates = rate * shortened, rate if loss.biases else 0.0
+    order = np.arange(len(loss.values), dtype=np.int32)
+    state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
+    losses = [loss(factors)]
+    for _ in range(n_epochs):
+        loss.kernels.shuffle(order, state)
+        loss.kernels.descend(
+            order, loss.users, loss.items, loss.values, loss.kernel_weights, loss.mean, *rates,
+            loss.penalty, *factors.arrays,
+        )  # fmt: skip
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses.append(loss(factors))
+        if not math.isfinite(losses[-1]):
+            raise ValueError(
+                f"learning_rate is too large, the loss is no longer finite: try {rate / 10:g}, "
+                f"got {rate:g}"
             )
-        self.user_factors_ = np.vstack([self.user_factors_, factors])
-        self.user_biases_ = np.concatenate([self.user_biases_, biases])
+        step(losses[-1])
+    return losses
 
-    def _item_vectors(self) -> Reals:
-        return self.item_factors_
 
-    def _user_vectors(self) -> Reals:
-        return self.user_factors_
+def descend(
+    loss: RatingLoss, factors: BiasedFactors, n_epochs: int, rate: float, step: Step
+) -> tuple[BiasedFactors, list[float]]:
+    """Return better factors and the losses (Shi 2025, "Comparison of Optimization Algorithms").
+
+    The step length is cut until the loss decreases and grows after every success.
+    """
+    losses, length = [loss(factors)], rate
+    for _ in range(n_epochs):
+        gradient = loss.gradient(factors)
+        promised = _ARMIJO_SHARE * gradient.squared_length
+        for _ in range(_MAX_CUTS):
+            with np.errstate(over="ignore", invalid="ignore"):
+                moved = factors.moved(gradient, -length)
+                value = loss(moved)
+            if value <= losses[-1] - promised * length:
+                factors, length = moved, length * _GROWTH
+                break
+            length *= _CUT
+        else:
+            # No step helps any more: a minimum within rounding errors.
+            value = losses[-1]
+        losses.append(value)
+        step(value)
+    return factors, losses
+
+
+def alternate(
+    loss: RatingLoss,
+    ratings: Ratings,
+    factors: BiasedFactors,
+    n_epochs: int,
+    pool: Threads,
+    step: Step,
+) -> list[float]:
+    """Improve the factors in place by alternating least squares (Shi 2025); return the losses.
+
+    Each side is solved exactly while the other is held, so the loss never increases.
+    """
+    losses = [loss(factors)]
+    for _ in range(n_epochs):
+        factors.users, factors.user_biases = solve_side(
+            loss, ratings.by_user, factors.items, factors.item_biases, pool
+        )
+        factors.items, factors.item_biases = solve_side(
+            loss, ratings.by_item, factors.users, factors.user_biases, pool
+        )
+        losses.append(loss(factors))
+        step(losses[-1])
+    return losses
+
+
+def solve_side(
+    loss: RatingLoss, side: Grouped, others: Reals, other_biases: Reals, pool: Threads
+) -> tuple[Reals, Reals]:
+    """Return the optimal factors and biases of one side while the other is held.
+
+    A bias is one more factor, whose counterpart on the other side is 1 everywhere.
+    """
+    k = others.shape[1]
+    weights = np.ones(len(side.values)) if side.weights is None else side.weights
+    wanted = side.values - loss.mean - other_biases[side.others]
+    penalties = np.full(k + loss.biases, loss.penalty)
+    design = np.column_stack([others, np.ones(len(others))]) if loss.biases else others
+    solutions = ridge_solutions(
+        loss.kernels, pool, side.starts, side.others, weights, weights * wanted, design, side.mass,
+        penalties,
+    )  # fmt: skip
+    if not loss.biases:
+        return solutions, np.zeros(side.n_rows)
+    return np.ascontiguousarray(solutions[:, :k]), np.ascontiguousarray(solutions[:, k])

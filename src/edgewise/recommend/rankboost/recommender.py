@@ -12,9 +12,8 @@ from edgewise.common.threads import Threads
 from edgewise.estimators.judgements import PAIR_WEIGHTS
 from edgewise.model import Contribution, PairExplanation, ReadableRule, StumpTerms
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices, Mask
-from edgewise.recommend.base import Recommender
-from edgewise.recommend.neighbours.targets import check_viewers, chosen_viewers
+from edgewise.recommend.base import Indices, Mask, Recommender
+from edgewise.recommend.per_user import check_viewers, chosen_viewers
 from edgewise.recommend.rankboost.matrix import item_matrix
 from edgewise.recommend.rankboost.rules import (
     NO_TERMS,
@@ -344,8 +343,7 @@ class RankBoostRecommender(Recommender):
     def _require(self, users: Any) -> Indices:
         """Return the indices of users that are known, or raise."""
         places = self._places("users", users)
-        if not self._known(places, None).all():
-            self._raise_unknown(users, places, (), np.zeros(0, dtype=np.intp))
+        self._require_known("users", users, places)
         return places
 
     def _wording(self) -> VoterWording:

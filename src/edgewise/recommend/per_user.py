@@ -1,9 +1,8 @@
-"""Recommenders that learn about one user at a time, from the opinions of viewers, when asked."""
+"""The base of recommenders that train a model for each user, on first use."""
 
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from numbers import Integral
 from typing import Any, ClassVar
@@ -12,18 +11,19 @@ import numpy as np
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
+from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.answers import Indices
-from edgewise.recommend.base import Recommender
+from edgewise.recommend.base import Indices, Recommender
 
-# So many numbers of what was learned about users are kept for the next question.
-_KEPT_NUMBERS = 1 << 24
+# The cache of user models holds at most this many numbers.
+_CACHED_NUMBERS = 1 << 24
 
 
-class OneByOne(Recommender):
-    """Base of models that are trained for a user when first asked about it.
+class PerUserRecommender(Recommender):
+    """Base of recommenders that train a small model for each user, on first use.
 
-    What is learned of a user is kept in `learned_`, of which the oldest is forgotten first.
+    A subclass writes :meth:`_learn` and :meth:`_row`. User models are cached in `learned_`; the
+    oldest are dropped first.
     """
 
     stored: ClassVar = {"learned_": None}
@@ -32,42 +32,39 @@ class OneByOne(Recommender):
 
     @abstractmethod
     def _learn(self, user: int) -> Any:
-        """Return what there is to learn about a user."""
+        """Return the model of a user."""
 
     @abstractmethod
     def _row(self, learned: Any) -> Reals:
-        """Return the scores of all items, from what was learned about a user."""
+        """Return the scores of all items under a user's model."""
 
     def _some(self, learned: Any, items: Indices) -> Reals:
-        """Return the scores of some items, the same as in the row of all."""
+        """Return the scores of some items, equal to those in :meth:`_row`."""
         return self._row(learned)[items]
 
     def _size(self) -> int:
-        """Return how many numbers are learned about a user."""
+        """Return how many numbers a user's model holds."""
         return 1
 
     def _recall(self, user: int) -> Any:
-        """Return what was learned about a user, now or earlier."""
+        """Return the model of a user, from the cache or trained now."""
         learned = self.__dict__.setdefault("learned_", OrderedDict())
         known = learned.get(user)
         if known is None:
             known = learned[user] = self._learn(user)
-            while len(learned) > max(16, _KEPT_NUMBERS // self._size()):
+            while len(learned) > max(16, _CACHED_NUMBERS // self._size()):
                 learned.popitem(last=False)
         return known
 
-    def _spread(self, run: Callable[[int], None], n_tasks: int) -> None:
-        """Run as many tasks, each about one user, on the threads of the model."""
-        n_threads = min(self._threads(), n_tasks)
-        # A user's equations are few: threads of the linear algebra, beside these or beside other
-        # processes, only wait for each other, and can take twenty times as long.
-        with _linear_algebra().limit(limits=1, user_api="blas"):
-            if n_threads < 2:
-                for task in range(n_tasks):
-                    run(task)
-                return
-            with ThreadPoolExecutor(n_threads) as pool:
-                list(pool.map(run, range(n_tasks)))
+    def _each(self, run: Callable[[int], None], n_tasks: int) -> None:
+        """Run tasks, each about one user, on the threads of the model."""
+        # A user's equations are few: with several BLAS threads they mostly wait for each other,
+        # and can take twenty times as long.
+        with (
+            _linear_algebra().limit(limits=1, user_api="blas"),
+            Threads(min(self._threads(), n_tasks)) as threads,
+        ):
+            threads.map(run, range(n_tasks))
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         order = np.argsort(users, kind="stable")
@@ -79,7 +76,7 @@ class OneByOne(Recommender):
             learned = self._recall(int(different[task]))
             scores[parts[task]] = self._some(learned, items[parts[task]])
 
-        self._spread(run, len(different))
+        self._each(run, len(different))
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
@@ -88,7 +85,7 @@ class OneByOne(Recommender):
         def run(task: int) -> None:
             scores[task] = self._row(self._recall(int(users[task])))
 
-        self._spread(run, len(users))
+        self._each(run, len(users))
         return scores
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
@@ -97,14 +94,14 @@ class OneByOne(Recommender):
 
 @cache
 def _linear_algebra() -> Any:
-    """Return what sets the threads of the linear algebra; looking for its libraries takes time."""
+    """Return the controller of BLAS threads, which takes time to find the libraries."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
 
 
 def check_places(name: str, places: Any, size: int) -> None:
-    """Raise unless the places of a file are indices below a size, ascending."""
+    """Raise unless indices from a file are ascending and below `size`."""
     if places.dtype.kind != "i" or (np.diff(places) <= 0).any():
         raise ValueError(f"{name} must be ascending indices")
     if len(places) and not (places[0] >= 0 and places[-1] < size):
@@ -122,7 +119,7 @@ def check_viewers(viewers: Any) -> None:
 
 
 def chosen_viewers(viewers: Any, ratings: Ratings, seed: int) -> Indices:
-    """Return the users whose opinions count, ascending: those asked for that have ratings."""
+    """Return the indices of the viewers, ascending: the requested users that have ratings."""
     rated = ratings.by_user.sizes > 0
     if viewers is None:
         return np.flatnonzero(rated)

@@ -1,4 +1,4 @@
-"""The neighbourhood kernels compiled by Numba: the same numbers as their NumPy twins, faster.
+"""Nearest neighbours, compiled: the same bits as `backend.reference.neighbors`.
 
 Each function notes which arguments it reads (IN) and writes (OUT).
 """
@@ -7,10 +7,12 @@ import numpy as np
 
 from edgewise.backend.numba.vectors import inner, kernel
 
+RELEASES_GIL = True
+
 
 @inner
 def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
-    """Restore a heap below `place`: the one that is last in order is on top."""
+    """Restore a heap below `place`, with the worst neighbour on top."""
     similarity, row = similarities[place], rows[place]
     child = 2 * place + 1
     while child < size:
@@ -27,7 +29,7 @@ def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
 
 @inner
 def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[no-untyped-def]
-    """Keep the most similar of the candidates, in order; the lower number wins a tie."""
+    """Keep the most similar candidates, in order; ties go to the lower number."""
     size = min(count, len(rows))
     similarities[:size], rows[:size] = near[:size], candidates[:size]
     for place in range(size // 2 - 1, -1, -1):
@@ -47,9 +49,9 @@ def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[
 def _add_products(  # type: ignore[no-untyped-def]
     first, last, others, values, column_starts, column_others, column_values, dots, common, touched
 ):
-    """Add up the products of a row with all rows and the numbers of common columns.
+    """Sum the products of a row with all rows, and count common columns.
 
-    OUT touched: the rows with common columns. Return how many they are.
+    OUT touched: the rows with common columns; returns their number.
     """
     work = 0
     for e in range(first, last):
@@ -57,7 +59,7 @@ def _add_products(  # type: ignore[no-untyped-def]
         start, stop = column_starts[column], column_starts[column + 1]
         rows, factors = column_others[start:stop], column_values[start:stop]
         for f in range(len(rows)):
-            # Unsigned, so that no place is checked for counting from the end: far faster.
+            # Unsigned: no check for negative indices, which is far faster.
             place = np.uint64(rows[f])
             dots[place] += value * factors[f]
             common[place] += 1
@@ -87,11 +89,10 @@ def nearest(  # type: ignore[no-untyped-def]
     starts, others, values, column_starts, column_others, column_values, norms,
     targets, shrinkage, min_support, limit, found, similarities,
 ):  # fmt: skip
-    """Find the most similar rows of some rows; the lower number wins a tie.
+    """Find the most similar rows of some rows; ties go to the lower number.
 
-    IN a sparse matrix by rows and by columns and the lengths of its rows; targets: row numbers.
-    OUT found, similarities: for each target its nearest rows, most similar first; they come as
-    -1 and 0. Memory: some rows of sums.
+    IN a sparse matrix by rows and by columns, the lengths of its rows, targets. OUT found,
+    similarities: the nearest rows of each target, most similar first; initially -1 and 0.
     """
     n_rows = len(starts) - 1
     dots, common = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int32)
@@ -120,11 +121,11 @@ def nearest(  # type: ignore[no-untyped-def]
 def averages(  # type: ignore[no-untyped-def]
     near, similarities, starts, others, values, weights, targets, columns, k, totals, masses
 ):
-    """Sum over the neighbours of a row that have a value in a column, for pairs of them.
+    """Sum over the neighbours of a row that have a value in a column, for pairs of the two.
 
     IN near, similarities: the neighbours of each row; a matrix by columns, with weights; targets,
-    columns: the pairs, best ordered by column; k: how many neighbours count. OUT totals: the sums
-    of similarity times weight times value; masses: of similarity times weight.
+    columns: the pairs, best ordered by column; k: the most neighbours that count. OUT totals: the
+    sums of similarity times weight times value; masses: of similarity times weight.
     """
     n_rows = len(near)
     if len(others) > 0:

@@ -1,7 +1,7 @@
-"""The loops of factorisation compiled by Numba; each has its twin in NumPy beside its caller.
+"""The loops of matrix factorisation, compiled; `backend.reference.factorization` says what they do.
 
-Arguments are read (IN) or written (OUT). All release the interpreter lock. A row depends on no
-other row of the same call, so that rows can be shared among threads in any way.
+Arguments are read (IN) or written (OUT). No row depends on another row of the same call, so threads
+can share rows in any way.
 """
 
 from typing import Any
@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-# Sums of products may be taken in any order: without this no sum could use vector instructions.
-# The order is fixed when the code is compiled, so that a fit still always gives the same bits.
+RELEASES_GIL = True
+
+# Reassociation lets sums of products use vector instructions. The order is fixed at compile time,
+# so a fit still gives the same bits every time.
 _OPTIONS: dict[str, Any] = {
     "nogil": True,
     "no_cfunc_wrapper": True,
@@ -25,10 +27,7 @@ _BLOCK = 1024
 
 @_kernel
 def shuffle(order, state):  # type: ignore[no-untyped-def]
-    """Put the places in another order (Fisher and Yates), with Marsaglia's xorshift generator.
-
-    OUT order, state (one uint64, not 0).
-    """
+    """Shuffle (Fisher and Yates) with Marsaglia's xorshift generator; OUT order, state."""
     x = state[0]
     for last in range(len(order) - 1, 0, -1):
         x ^= x << np.uint64(13)
@@ -47,13 +46,8 @@ def descend(  # type: ignore[no-untyped-def]
     order, users, items, values, weights, mean, rate, bias_rate, penalty,
     user_factors, item_factors, user_biases, item_biases,
 ):  # fmt: skip
-    """Take a gradient step for every rating, one after the other.
-
-    IN order, users, items, values, weights (none: all 1), mean, rate, bias_rate (0 where there
-    are no biases), penalty. OUT the factors and biases.
-    """
-    # Ratings are fetched some at a time, before any is needed: a step that waits for its rating
-    # takes twice as long.
+    """Take a gradient step for every rating in turn; OUT factors and biases."""
+    # Ratings are fetched a block ahead: a step that waits for its rating takes twice as long.
     near_users, near_items = np.empty(_BLOCK, dtype=np.int32), np.empty(_BLOCK, dtype=np.int32)
     near_values, near_weights = np.empty(_BLOCK), np.ones(_BLOCK)
     for start in range(0, len(order), _BLOCK):
@@ -84,7 +78,7 @@ def descend(  # type: ignore[no-untyped-def]
 def squared_error(  # type: ignore[no-untyped-def]
     users, items, values, weights, mean, user_factors, item_factors, user_biases, item_biases
 ):
-    """Return the weighted sum of the squared errors; all arguments IN, no weights: all 1."""
+    """Return the weighted sum of squared errors."""
     total = 0.0
     for place in range(len(values)):
         i, j = users[place], items[place]
@@ -124,10 +118,9 @@ def _add_outer(matrix, design, others, weights):  # type: ignore[no-untyped-def]
 
 @_inner
 def _solve(matrix, right, tiny):  # type: ignore[no-untyped-def]
-    """Solve by Cholesky's method; OUT matrix (upper triangle, spoilt), right (the solution).
+    """Solve by Cholesky decomposition; OUT matrix (upper triangle, spoilt), right (the solution).
 
-    Where what is left of a diagonal entry is below `tiny` times the entry, the equations before it
-    say all that this one does: its unknown is 0.
+    Where less than `tiny` of a diagonal entry is left, its unknown is 0.
     """
     k = len(right)
     least = np.empty(k)
@@ -160,12 +153,7 @@ def _solve(matrix, right, tiny):  # type: ignore[no-untyped-def]
 def ridge_rows(  # type: ignore[no-untyped-def]
     start, stop, starts, others, weights, targets, design, base, scales, penalties, tiny, solutions
 ):
-    """Solve the regularised least squares of the rows from start to stop.
-
-    IN starts, others, weights, targets (of entries), design, base (added to every row's matrix),
-    scales (of rows) and penalties (of unknowns), whose products stand on the diagonal, tiny.
-    OUT solutions.
-    """
+    """Solve the regularised least squares of the rows from start to stop; OUT solutions."""
     k = design.shape[1]
     matrix, right = np.empty((k, k)), np.empty(k)
     for i in range(start, stop):
@@ -187,11 +175,7 @@ def ridge_rows(  # type: ignore[no-untyped-def]
 def multiply_rows(  # type: ignore[no-untyped-def]
     start, stop, starts, others, values, weights, design, scales, penalty, factors
 ):
-    """Make one multiplicative update of the rows from start to stop.
-
-    IN starts, others, values, weights (of entries; none: all 1), design, scales (of rows), penalty.
-    OUT factors.
-    """
+    """Make one multiplicative update of the rows from start to stop; OUT factors."""
     k = design.shape[1]
     above, below = np.empty(k), np.empty(k)
     for i in range(start, stop):
@@ -205,10 +189,10 @@ def multiply_rows(  # type: ignore[no-untyped-def]
             for f in range(k):
                 product += row[f] * y[f]
             weight = weights[e] if len(weights) else 1.0
-            wanted, had = weight * values[e], weight * product
+            wanted, given = weight * values[e], weight * product
             for f in range(k):
                 above[f] += wanted * y[f]
-                below[f] += had * y[f]
+                below[f] += given * y[f]
         for f in range(k):
             if below[f] > 0.0:
                 row[f] *= above[f] / below[f]
@@ -216,10 +200,10 @@ def multiply_rows(  # type: ignore[no-untyped-def]
 
 @_inner
 def _residual(gram, design, others, extra, targets, vector, out):  # type: ignore[no-untyped-def]
-    """Write (gram + sum of extra y y') vector - sum of targets y; IN all but out.
+    """Write (gram + sum of extra y y') vector - sum of targets y to `out`; targets may be empty.
 
-    `targets` may be empty. Two rows at a time, and sums in an array made here, which overlaps
-    nothing: both let the compiler use vector instructions throughout.
+    Two rows at a time, and sums in a new array, which overlaps nothing: both let the compiler use
+    vector instructions throughout.
     """
     k = len(vector)
     p, total = vector.copy(), np.zeros(k, dtype=np.float32)
@@ -236,9 +220,9 @@ def _residual(gram, design, others, extra, targets, vector, out):  # type: ignor
         for f in range(k):
             d0 += p[f] * y0[f]
             d1 += p[f] * y1[f]
-        d0, d1 = d0 * extra[e], d1 * extra[e + 1]
+        d0, d1 = d0 * np.float32(extra[e]), d1 * np.float32(extra[e + 1])
         if len(targets):
-            d0, d1 = d0 - targets[e], d1 - targets[e + 1]
+            d0, d1 = d0 - np.float32(targets[e]), d1 - np.float32(targets[e + 1])
         for f in range(k):
             total[f] += d0 * y0[f] + d1 * y1[f]
     if even < len(others):
@@ -246,9 +230,9 @@ def _residual(gram, design, others, extra, targets, vector, out):  # type: ignor
         d = np.float32(0.0)
         for f in range(k):
             d += p[f] * y[f]
-        d *= extra[even]
+        d *= np.float32(extra[even])
         if len(targets):
-            d -= targets[even]
+            d -= np.float32(targets[even])
         for f in range(k):
             total[f] += d * y[f]
     out[:] = total
@@ -258,10 +242,9 @@ def _residual(gram, design, others, extra, targets, vector, out):  # type: ignor
 def conjugate_rows(  # type: ignore[no-untyped-def]
     start, stop, starts, others, extra, targets, design, gram, n_steps, factors
 ):
-    """Take some steps of conjugate gradients for the rows from start to stop.
+    """Take conjugate gradient steps for the rows from start to stop; OUT factors.
 
-    The system of a row is (gram + sum of extra y y') x = sum of targets y. IN starts, others,
-    extra, targets, design, gram, all float32 and of a width that is a multiple of 4. OUT factors.
+    Design, gram and factors are float32, and their width is a multiple of 4.
     """
     k = design.shape[1]
     x, p = np.empty(k, dtype=np.float32), np.empty(k, dtype=np.float32)
@@ -280,10 +263,10 @@ def conjugate_rows(  # type: ignore[no-untyped-def]
             if not size > np.float32(1e-20):
                 break
             _residual(gram, design, near, more, targets[:0], p, image)
-            curve = np.float32(0.0)
+            curvature = np.float32(0.0)
             for f in range(k):
-                curve += p[f] * image[f]
-            length, left = size / curve, np.float32(0.0)
+                curvature += p[f] * image[f]
+            length, left = size / curvature, np.float32(0.0)
             for f in range(k):
                 x[f] += length * p[f]
                 r[f] -= length * image[f]
@@ -296,7 +279,7 @@ def conjugate_rows(  # type: ignore[no-untyped-def]
 
 @_kernel
 def confident_error(rows, others, extra, targets, factors, design):  # type: ignore[no-untyped-def]
-    """Return the sum of extra s^2 - 2 targets s, with s the product of a pair; all IN."""
+    """Return the sum of extra s^2 - 2 targets s, with s the product of a pair."""
     total = 0.0
     for e in range(len(rows)):
         x, y = factors[rows[e]], design[others[e]]

@@ -1,0 +1,135 @@
+"""What factor models share: scores, new users, and ridge regression row by row."""
+
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend import choose
+from edgewise.backend.reference.factorization import pair_products
+from edgewise.common.checks import integer, threads
+from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.threads import Threads
+from edgewise.recommend.base import Indices, Recommender
+
+# These few kernels load in half a second, faster than the ones for boosting: they pay off from
+# about a second of work in NumPy.
+_EAGERNESS = 3.0
+
+# A row costs something without any entry too: its equations have to be solved.
+_ENTRIES_PER_ROW = 8
+
+# An equation is redundant if less than this share of its diagonal entry is left.
+_TINY = 1e-12
+
+
+class FactorModel(Recommender):
+    """Base of factor models: scores are products ``U_i V_j'`` of user and item factors.
+
+    A subclass sets `user_factors_` and `item_factors_` in ``_fit``; its ``_fold_in`` ends with
+    :meth:`_add_users`.
+    """
+
+    stored: ClassVar = {"user_factors_": "users k", "item_factors_": "items k"}
+
+    n_factors: int
+    user_factors_: Reals
+    item_factors_: Reals
+
+    def _check_parameters(self) -> None:
+        integer("n_factors", self.n_factors, 1)
+        verbose = getattr(self, "verbose", 0)
+        integer("verbose", int(verbose) if verbose in (True, False) else verbose, 0)
+        threads("n_jobs", getattr(self, "n_jobs", None))
+
+    def _kernels(self, visits: float) -> ModuleType:
+        """Return the kernels for work that visits this many entries in NumPy.
+
+        The choice depends on the data alone, never on what is loaded already: the two sets of
+        kernels agree within rounding errors only, and a seed must always give the same bits.
+        """
+        return choose.kernels("factorization", _EAGERNESS * visits)
+
+    def _pool(self, kernels: ModuleType) -> Threads:
+        return Threads(self._threads() if kernels.RELEASES_GIL else 1)
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        return pair_products(self.user_factors_, self.item_factors_, users, items)
+
+    def _user_scores(self, users: Indices) -> Reals:
+        return self.user_factors_[users] @ self.item_factors_.T
+
+    def _add_users(self, factors: Reals) -> None:
+        self.user_factors_ = np.vstack([self.user_factors_, factors])
+
+    def _item_vectors(self) -> Reals:
+        return self.item_factors_
+
+    def _user_vectors(self) -> Reals:
+        return self.user_factors_
+
+
+class BiasedFactorModel(FactorModel):
+    """Base of factor models with biases: scores are ``intercept + b_i + c_j + U_i V_j'``."""
+
+    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
+
+    user_biases_: Reals
+    item_biases_: Reals
+    intercept_: float
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        products = super()._pair_scores(users, items)
+        return self.intercept_ + self.user_biases_[users] + self.item_biases_[items] + products
+
+    def _user_scores(self, users: Indices) -> Reals:
+        scores = super()._user_scores(users)
+        scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
+        return scores
+
+    def _add_users(self, factors: Reals, biases: Reals | None = None) -> None:
+        super()._add_users(factors)
+        added = np.zeros(len(factors)) if biases is None else biases
+        self.user_biases_ = np.concatenate([self.user_biases_, added])
+
+
+def row_shares(pool: Threads, starts: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return ranges of compressed rows that take about equal work."""
+    return pool.shares(starts + _ENTRIES_PER_ROW * np.arange(len(starts)))
+
+
+def ridge_visits(n_rows: int, n_entries: int, n_factors: int) -> float:
+    """Return the time NumPy takes to solve these rows, in entries visited."""
+    return n_rows * (10_000 + 0.5 * n_factors**3) + 0.2 * n_entries * n_factors**2
+
+
+def ridge_solutions(
+    kernels: ModuleType,
+    pool: Threads,
+    starts: NDArray[np.int64],
+    others: Rows,
+    weights: Reals,
+    targets: Reals,
+    design: Reals,
+    scales: Reals,
+    penalties: Reals,
+    base: Reals | None = None,
+) -> Reals:
+    """Return the regularised least squares solution of each row; redundant unknowns are 0.
+
+    Row i has the matrix ``base + sum of w y y' + scales[i] diag(penalties)`` over its entries and
+    the right side ``sum of targets y``, where y is the row of the design at the entry's other end.
+    """
+    k = design.shape[1]
+    base = np.zeros((k, k)) if base is None else base
+    solutions = np.empty((len(starts) - 1, k))
+
+    def solve(span: tuple[int, int]) -> None:
+        kernels.ridge_rows(
+            *span, starts, others, weights, targets, design, base, scales, penalties, _TINY,
+            solutions,
+        )  # fmt: skip
+
+    pool.map(solve, row_shares(pool, starts))
+    return solutions

@@ -1,0 +1,510 @@
+"""k nearest neighbours among users or items, with similarities that count common ratings only."""
+
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend import choose
+from edgewise.common.checks import flag, integer, not_negative, one_of, threads
+from edgewise.common.dtypes import ROW, Reals, Rows
+from edgewise.common.threads import Threads
+from edgewise.model.explain import Contribution, PairExplanation
+from edgewise.ratings import Grouped, Ratings
+from edgewise.recommend.base import Indices, Recommender
+from edgewise.recommend.baselines import biases_of, new_user_biases
+
+SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
+
+# Ten epochs bring biases within a thousandth of their limit on ml-100k.
+_BIAS_EPOCHS = 10
+
+# The time of SciPy for a product of two entries, and of NumPy for the similarity of two rows or
+# for a neighbour looked up, in entries of an array visited.
+_VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The most similar rows of each row, most similar first.
+
+    Attributes
+    ----------
+    others : int32 array of shape (rows, n)
+        Their numbers; -1 past the last.
+    similarities : float64 array of shape (rows, n)
+        Their similarities, above 0; 0 past the last.
+    """
+
+    others: Rows
+    similarities: Reals
+
+
+@dataclass(frozen=True)
+class NeighborCriteria:
+    """Which rows count as neighbours.
+
+    Attributes
+    ----------
+    n : int
+        The most neighbours of a row.
+    shrinkage : float
+        A similarity from m common columns counts ``m / (m + shrinkage)`` of itself.
+    min_support : int
+        The fewest common columns.
+    limit : int
+        Only rows below this number are candidates.
+    """
+
+    n: int
+    shrinkage: float
+    min_support: int
+    limit: int
+
+
+def nearest_rows(
+    rows: Grouped,
+    columns: Grouped,
+    values: Reals,
+    targets: Indices,
+    criteria: NeighborCriteria,
+    n_threads: int = 1,
+) -> Neighbors:
+    """Return the most similar rows of some rows, by the cosines of their values.
+
+    `rows` and `columns` are the ratings by either side, and `values` has a number for each rating
+    in their original order. Memory grows with the neighbours, never with all pairs.
+    """
+    by_row = values[rows.rows]
+    norms = np.sqrt(np.bincount(rows.row_numbers, by_row**2, rows.n_rows))
+    found = np.full((len(targets), criteria.n), -1, dtype=ROW)
+    similarities = np.zeros((len(targets), criteria.n))
+    by_column = values[columns.rows]
+    kernels = choose.kernels("neighbors", _search_visits(rows, columns, len(targets)))
+
+    def run(part: tuple[int, int]) -> None:
+        here = slice(*part)
+        kernels.nearest(
+            rows.starts, rows.others, by_row, columns.starts, columns.others, by_column, norms,
+            targets[here], float(criteria.shrinkage),
+            criteria.min_support, criteria.limit, found[here], similarities[here],
+        )  # fmt: skip
+
+    _spread(run, len(targets), kernels, n_threads)
+    return Neighbors(found, similarities)
+
+
+def neighbor_sums(
+    near: Neighbors,
+    view: Grouped,
+    values: Reals,
+    targets: Indices,
+    columns: Indices,
+    k: int,
+    n_threads: int = 1,
+    visits: float = 0.0,
+) -> tuple[Reals, Reals]:
+    """Return sums over the `k` nearest neighbours of a row that have a value in a column.
+
+    `view` has the ratings by column, `values` a number for each of them. The first sum is of
+    similarity times weight times value, the second of similarity times weight, for each pair of a
+    row (`targets`) and a column. `visits` is work that the kernels have done before.
+    """
+    weights = np.ones(len(values)) if view.weights is None else view.weights
+    # By column: its values are looked up in a table of all rows, filled once for each.
+    order = np.argsort(columns, kind="stable")
+    ones, twos = targets[order], columns[order]
+    totals, masses = np.empty(len(order)), np.empty(len(order))
+    tables = float(len(near.others)) * np.count_nonzero(np.diff(twos, prepend=-1))
+    visits += float(_VISITS_PER_PAIR) * len(order) * near.others.shape[1] + tables
+    kernels = choose.kernels("neighbors", visits)
+
+    def run(part: tuple[int, int]) -> None:
+        here = slice(*part)
+        kernels.averages(
+            near.others, near.similarities, view.starts, view.others, values, weights,
+            ones[here], twos[here], k, totals[here], masses[here],
+        )  # fmt: skip
+
+    _spread(run, len(order), kernels, n_threads)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
+    return totals[back], masses[back]
+
+
+def _search_visits(rows: Grouped, columns: Grouped, n_targets: int) -> float:
+    share = n_targets / max(1, rows.n_rows)
+    products = float((columns.sizes.astype(np.float64) ** 2).sum())
+    pairs = n_targets * float(rows.n_rows)
+    return _VISITS_PER_PRODUCT * share * products + _VISITS_PER_PAIR * pairs
+
+
+def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
+    with Threads(n_threads if kernels.RELEASES_GIL else 1) as pool:
+        pool.map(run, pool.shares(np.arange(n + 1)))
+
+
+class KNNRecommender(Recommender):
+    """Base of user and item neighbourhoods: rows are compared, columns hold the ratings."""
+
+    stored: ClassVar = {"deviations_": None}
+
+    _side: ClassVar[str]
+    _default_similarity: ClassVar[str]
+
+    neighbors_: Rows
+    similarities_: Reals
+    user_biases_: Reals
+    item_biases_: Reals
+    deviations_: Reals | None
+
+    # The work of a fit in this process, whose kernels are loaded.
+    _fit_visits: float = 0.0
+
+    def __init__(
+        self,
+        n_neighbors: int = 40,
+        *,
+        similarity: str | None = None,
+        shrinkage: float = 25.0,
+        min_support: int = 1,
+        n_candidates: int = 200,
+        damping: float = 0.1,
+        bias_damping: float = 5.0,
+        implicit: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.similarity = similarity
+        self.shrinkage = shrinkage
+        self.min_support = min_support
+        self.n_candidates = n_candidates
+        self.damping = damping
+        self.bias_damping = bias_damping
+        self.implicit = implicit
+        self.n_jobs = n_jobs
+
+    @property
+    def predicts(self) -> str:  # type: ignore[override]
+        """What predictions are: ratings, or scores for implicit feedback."""
+        return "score" if self.implicit else "rating"
+
+    def _check_parameters(self) -> None:
+        integer("n_neighbors", self.n_neighbors, 1)
+        if self.similarity is not None:
+            one_of("similarity", self.similarity, SIMILARITIES)
+        not_negative("shrinkage", self.shrinkage)
+        integer("min_support", self.min_support, 1)
+        integer("n_candidates", self.n_candidates, 1)
+        not_negative("damping", self.damping)
+        not_negative("bias_damping", self.bias_damping)
+        flag("implicit", self.implicit)
+        threads("n_jobs", self.n_jobs)
+
+    def _fit(self, ratings: Ratings) -> None:
+        biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
+        if not self.implicit:
+            biases = biases_of(ratings, self.bias_damping, self.bias_damping, _BIAS_EPOCHS)
+        self.user_biases_, self.item_biases_ = biases
+        rows, columns = self._views(ratings)
+        near = self._nearest(ratings, np.arange(rows.n_rows), rows.n_rows, ratings.n_users)
+        self.neighbors_, self.similarities_ = near.others, near.similarities
+        self._fit_visits = _search_visits(rows, columns, rows.n_rows)
+
+    def _nearest(self, ratings: Ratings, targets: Indices, limit: int, n_users: int) -> Neighbors:
+        """Return the nearest rows of some rows, among those below a limit."""
+        most = self.n_neighbors if self.implicit else max(self.n_neighbors, self.n_candidates)
+        criteria = NeighborCriteria(
+            min(most, max(1, limit)), self.shrinkage, self.min_support, limit
+        )
+        values = self._compared(ratings, n_users)
+        return nearest_rows(*self._views(ratings), values, targets, criteria, self._threads())
+
+    def _compared(self, ratings: Ratings, n_users: int) -> Reals:
+        """Return the numbers whose cosines are the similarities; only old users enter means."""
+        default = "cosine" if self.implicit else self._default_similarity
+        chosen = default if self.similarity is None else self.similarity
+        if chosen == "cosine":
+            return ratings.values
+        if chosen == "residual":
+            return ratings.values - self._baseline(ratings.users, ratings.items)
+        if (chosen == "pearson") == (self._side == "users"):
+            return ratings.values - ratings.by_user.means[ratings.users]
+        old = ratings.take(ratings.users < n_users)
+        return ratings.values - old.by_item.means[ratings.items]
+
+    def _views(self, ratings: Ratings) -> tuple[Grouped, Grouped]:
+        """Return the ratings by the side that is compared, and by the other side."""
+        views = ratings.by_user, ratings.by_item
+        return views if self._side == "users" else views[::-1]
+
+    def _baseline(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> Reals:
+        """Return the predictions without neighbours."""
+        mean = 0.0 if self.implicit else self.mean_
+        return mean + self.user_biases_[users] + self.item_biases_[items]
+
+    def _deviations(self) -> Reals:
+        """Return the numbers to average, in the order of the columns' view; made on first use."""
+        deviations: Reals | None = vars(self).get("deviations_")
+        if deviations is None:
+            ratings = self.ratings_
+            rest = ratings.values - self._baseline(ratings.users, ratings.items)
+            deviations = self.deviations_ = rest[self._views(ratings)[1].rows]
+        return deviations
+
+    def _sums(self, users: Indices, items: Indices) -> tuple[Reals, Reals]:
+        targets, columns = (users, items) if self._side == "users" else (items, users)
+        near, view = Neighbors(self.neighbors_, self.similarities_), self._views(self.ratings_)[1]
+        return neighbor_sums(
+            near, view, self._deviations(), targets, columns, self.n_neighbors, self._threads(),
+            self._fit_visits,
+        )  # fmt: skip
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        totals, masses = self._sums(users, items)
+        if self.implicit:
+            return totals
+        masses += self.damping
+        shares = np.divide(totals, masses, out=np.zeros_like(totals), where=masses > 0)
+        return self._baseline(users, items) + shares
+
+    def _user_scores(self, users: Indices) -> Reals:
+        known = np.flatnonzero(self.known_items_)
+        scores = np.full((len(users), self.n_items_), -np.inf)
+        if self._side == "items":
+            found = self._pair_scores(np.repeat(users, len(known)), np.tile(known, len(users)))
+            scores[:, known] = found.reshape(len(users), len(known))
+        else:
+            # All users of an item follow each other, so that its ratings are looked up once.
+            found = self._pair_scores(np.tile(users, len(known)), np.repeat(known, len(users)))
+            scores[:, known] = found.reshape(len(known), len(users)).T
+        return scores
+
+    def _similarities(self, side: str, places: Indices) -> Reals:
+        if side != self._side:
+            return super()._similarities(side, places)
+        size = len(self.neighbors_)
+        similar = np.full((len(places), size + 1), -np.inf)
+        # Neighbour -1, none, falls into the extra column, which is cut off.
+        rows = np.arange(len(places))[:, None]
+        similar[rows, self.neighbors_[places]] = self.similarities_[places]
+        return similar[:, :size]
+
+    def _item_vectors(self) -> Any:
+        # Implicit feedback has no deviations from a mean.
+        return self.ratings_.csr().T.tocsr() if self.implicit else super()._item_vectors()
+
+    def _user_vectors(self) -> Any:
+        return self.ratings_.csr() if self.implicit else super()._user_vectors()
+
+    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
+        self.deviations_ = None
+        new = np.zeros(len(users))
+        if not self.implicit:
+            side = ratings.by_user.last(len(users))
+            new = new_user_biases(side, self.mean_, self.item_biases_, self.bias_damping)
+        self.user_biases_ = np.concatenate([self.user_biases_, new])
+
+    def _restored(self) -> None:
+        super()._restored()
+        size = len(self.neighbors_)
+        if self.neighbors_.dtype.kind != "i" or self.neighbors_.shape[1] == 0:
+            raise ValueError("neighbors_ must be row numbers")
+        if self.neighbors_.min(initial=-1) < -1 or self.neighbors_.max(initial=-1) >= size:
+            raise ValueError(f"neighbors_ must be row numbers below {size}")
+
+    def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
+        """Explain a score by the neighbours it is averaged over.
+
+        Parameters
+        ----------
+        user, item : id
+            The pair.
+        n : int, default 5
+            How many contributions to show.
+
+        Returns
+        -------
+        PairExplanation
+            The baseline, and the share of each similar item that the user rated, or of each
+            similar user who rated the item; largest first.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> from edgewise.recommend import UserKNN
+        >>> ratings = Ratings.from_dict({"ann": {"Heat": 4}, "bob": {"Heat": 2, "Fargo": 5}})
+        >>> print(UserKNN(similarity="cosine", shrinkage=1).fit(ratings).explain("ann", "Fargo"))
+        Fargo for ann: 4.44
+          +3.96  baseline
+          +0.48  bob: similarity 0.19, rated 5
+        """
+        integer("n", n, 1)
+        ratings = self._trained()
+        users = ratings.user_ids.require("users", [user])
+        items = ratings.item_ids.require("items", [item])
+        row, column = (users[0], items[0]) if self._side == "users" else (items[0], users[0])
+        ids = ratings.user_ids.values if self._side == "users" else ratings.item_ids.values
+        view, deviations = self._views(ratings)[1], self._deviations()
+        span = view.span(int(column))
+        entry = dict(zip(view.others[span].tolist(), range(span.start, span.stop), strict=True))
+        near = zip(self.neighbors_[row].tolist(), self.similarities_[row].tolist(), strict=True)
+        used = [(v, s, entry[v]) for v, s in near if v in entry][: self.n_neighbors]
+        weights = [s * (1.0 if view.weights is None else view.weights[e]) for _, s, e in used]
+        mass = 1.0 if self.implicit else sum(weights) + self.damping
+        parts = [
+            Contribution(
+                str(ids[v].item()),
+                float(weight * deviations[e] / mass) if mass else 0.0,
+                f"similarity {s:.2f}, rated {view.values[e]:g}",
+            )
+            for (v, s, e), weight in zip(used, weights, strict=True)
+        ]
+        if not self.implicit:
+            parts.append(Contribution("baseline", float(self._baseline(users, items)[0])))
+        parts.sort(key=lambda part: -abs(part.amount))
+        score = float(self._pair_scores(users, items)[0])
+        return PairExplanation(user, item, score, tuple(parts), n)
+
+
+class ItemKNN(KNNRecommender):
+    r"""Item neighbourhoods: a user rates an item like the most similar items it rated.
+
+    The prediction is a baseline, mean plus biases, plus the average of the user's deviations from
+    it on the `n_neighbors` nearest items that it rated:
+    :math:`b_{ui} + \sum_j s_{ij} (r_{uj} - b_{uj}) / (\delta + \sum_j s_{ij})`.
+
+    Parameters
+    ----------
+    n_neighbors : int, default 40
+        The most neighbours that a prediction averages.
+    similarity : {"cosine", "pearson", "adjusted", "residual"} or None, default None
+        The cosine of the ratings; of their deviations from the item's mean; from the user's mean
+        (the adjusted cosine); or from the baseline. Missing ratings count as 0. None is
+        "adjusted", or "cosine" for implicit feedback.
+    shrinkage : float, default 25
+        A similarity from m common users counts m / (m + shrinkage) of itself.
+    min_support : int, default 1
+        The fewest common users.
+    n_candidates : int, default 200
+        How many neighbours of each item to store, of which a prediction takes the first
+        `n_neighbors` that the user rated. Memory grows with it.
+    damping : float, default 0.1
+        delta: draws predictions from few and weak similarities to the baseline.
+    bias_damping : float, default 5
+        Pseudo-ratings at the mean that draw the biases of the baseline to 0.
+    implicit : bool, default False
+        For implicit feedback: scores are sums of similarities times ratings over the nearest
+        items, without a baseline.
+    n_jobs : int or None, default None
+        Number of threads; -1 for all cores. The result does not depend on it.
+
+    Attributes
+    ----------
+    neighbors_, similarities_ : arrays of shape (items, n_candidates)
+        The nearest items of each, most similar first (-1 and 0 past the last).
+    user_biases_, item_biases_ : float64 arrays
+        The biases of the baseline.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import ItemKNN
+    >>> ratings = Ratings.from_dict({
+    ...     "ann": {"Heat": 5, "Fargo": 1, "Jaws": 5}, "bob": {"Heat": 1, "Fargo": 5},
+    ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 4, "Jaws": 2}})
+    >>> model = ItemKNN(n_neighbors=2, similarity="pearson").fit(ratings)
+    >>> model.similar_items("Heat").ids
+    array(['Jaws'], dtype='<U5')
+    >>> print(model.explain("bob", "Jaws"))
+    Jaws for bob: 2.97
+      +3.48  baseline
+      -0.50  Heat: similarity 0.07, rated 1
+    """
+
+    _side = "items"
+    _default_similarity = "adjusted"
+    stored: ClassVar = {
+        "neighbors_": "items candidates",
+        "similarities_": "items candidates",
+        "user_biases_": "users",
+        "item_biases_": "items",
+    }
+
+
+class UserKNN(KNNRecommender):
+    r"""User neighbourhoods: a user rates an item like the most similar users did.
+
+    The prediction is a baseline, mean plus biases, plus the average deviation from it of the
+    `n_neighbors` nearest users who rated the item:
+    :math:`b_{ui} + \sum_v s_{uv} (r_{vi} - b_{vi}) / (\delta + \sum_v s_{uv})`.
+
+    Parameters and attributes are those of :class:`ItemKNN` with the roles of users and items
+    exchanged, except that `damping` is 0.2 and a `similarity` of None is "residual", or "cosine"
+    for implicit feedback.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import UserKNN
+    >>> ratings = Ratings.from_dict({
+    ...     "ann": {"Heat": 5, "Fargo": 1, "Jaws": 5}, "bob": {"Heat": 1, "Fargo": 5},
+    ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 5, "Jaws": 2}})
+    >>> model = UserKNN(n_neighbors=2, similarity="pearson").fit(ratings)
+    >>> model.similar_users("bob").ids
+    array(['dan'], dtype='<U3')
+    >>> bool(model.predict("bob", "Jaws") < model.predict("cat", "Jaws"))
+    True
+    """
+
+    _side = "users"
+    _default_similarity = "residual"
+    stored: ClassVar = {
+        "neighbors_": "users candidates",
+        "similarities_": "users candidates",
+        "user_biases_": "users",
+        "item_biases_": "items",
+    }
+
+    def __init__(
+        self,
+        n_neighbors: int = 40,
+        *,
+        similarity: str | None = None,
+        shrinkage: float = 25.0,
+        min_support: int = 1,
+        n_candidates: int = 200,
+        damping: float = 0.2,
+        bias_damping: float = 5.0,
+        implicit: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_neighbors,
+            similarity=similarity,
+            shrinkage=shrinkage,
+            min_support=min_support,
+            n_candidates=n_candidates,
+            damping=damping,
+            bias_damping=bias_damping,
+            implicit=implicit,
+            n_jobs=n_jobs,
+        )
+
+    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
+        super()._fold_in(ratings, users)
+        limit = len(self.neighbors_)
+        near = self._nearest(ratings, users, limit, limit)
+        self.neighbors_ = _stacked(self.neighbors_, near.others, -1)
+        self.similarities_ = _stacked(self.similarities_, near.similarities, 0)
+
+
+def _stacked(upper: NDArray, lower: NDArray, fill: int) -> NDArray:
+    """Return two tables stacked, the narrower one filled up."""
+    shape = (len(upper) + len(lower), max(upper.shape[1], lower.shape[1]))
+    table = np.full(shape, fill, dtype=upper.dtype)
+    table[: len(upper), : upper.shape[1]] = upper
+    table[len(upper) :, : lower.shape[1]] = lower
+    return table
