@@ -129,7 +129,7 @@ def ours() -> dict[str, Callable[[], Any]]:
         "ImplicitFactorization, k=32": lambda: r.ImplicitFactorization(32, random_state=0),
         "ItemKNN, implicit": lambda: r.ItemKNN(implicit=True),
         "RankBoostRecommender": lambda: r.RankBoostRecommender(),
-        "RankingNeighbour": lambda: r.RankingNeighbour(),
+        "RankingNeighbor": lambda: r.RankingNeighbor(),
         "Popularity": lambda: r.Popularity(),
         "RandomRecommender": lambda: r.RandomRecommender(random_state=0),
     }

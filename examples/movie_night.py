@@ -23,7 +23,7 @@ from edgewise.recommend import (
     ItemKNN,
     MatrixFactorization,
     RankBoostRecommender,
-    Ranked,
+    RecommendedList,
     Recommender,
     compare,
 )
@@ -119,7 +119,7 @@ def compared(split: Split, n_rounds: int = 500) -> Comparison:
     return compare(models, split, METRICS)
 
 
-def shown(ranked: Ranked, titles: Titles) -> Iterator[str]:
+def shown(ranked: RecommendedList, titles: Titles) -> Iterator[str]:
     """Yield one line per item of a list."""
     for item, score in zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True):
         yield f"  {score:5.2f}  {titles[item]}"
@@ -143,8 +143,9 @@ def reasons(model: BoostedFactorization, user: int, item: int, titles: Titles) -
 
 def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:
     """Yield the rated items most similar to an item."""
-    for one in model.explain(user, item):
-        yield f"  {one.rating:.0f} for {titles[one.id]} (similarity {one.similarity:.2f})"
+    for part in model.explain(user, item).parts:
+        if part.name != "baseline":
+            yield f"  {part.amount:+.2f}  {titles[int(part.name)]} ({part.detail})"
 
 
 def votes(model: RankBoostRecommender, user: int, item: int, n: int = 5) -> Iterator[str]:
@@ -154,7 +155,9 @@ def votes(model: RankBoostRecommender, user: int, item: int, n: int = 5) -> Iter
     yield f"  {why.score:5.2f}  in total"
 
 
-def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean") -> Ranked:
+def together(
+    model: Recommender, users: Sequence[int], n: int, way: str = "mean"
+) -> RecommendedList:
     """Return one list for several users, of items that none of them has rated.
 
     "mean" ranks by the mean of their predicted ratings. "borda" gives an item one point for every
@@ -171,7 +174,7 @@ def together(model: Recommender, users: Sequence[int], n: int, way: str = "mean"
         lists = fusion.RankedLists.from_scores(said, qid=np.zeros(len(ids), dtype=int))
         scores = fusion.borda(lists)
     best = np.argsort(-scores, kind="stable")[:n]
-    return Ranked(ids[best], scores[best])
+    return RecommendedList(ids[best], scores[best])
 
 
 def by_title(ratings: Mapping[str, float], titles: Titles) -> dict[int, float]:

@@ -44,7 +44,7 @@ os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 import numpy as np
 
 from edgewise import Ratings, datasets, metrics
-from edgewise.recommend import Popularity, RankBoostRecommender, RankingNeighbour, UserRegression
+from edgewise.recommend import Popularity, RankBoostRecommender, RankingNeighbor, UserRegression
 
 SIZES = (100, 200, 300, 400, 500)
 MEASURES = ("disagreement", "average precision", "PROT", "coverage")
@@ -112,8 +112,8 @@ def mean_rating(train: Ratings, viewers: np.ndarray, test: Ratings) -> np.ndarra
 METHODS: dict[str, Method] = {
     "RankBoost": boosted(),
     "RankBoost, thesis": boosted(**THESIS),
-    "nearest neighbour": by(lambda ids: RankingNeighbour(viewers=ids)),
-    "25 neighbours": by(lambda ids: RankingNeighbour(25, viewers=ids)),
+    "nearest neighbour": by(lambda ids: RankingNeighbor(viewers=ids)),
+    "25 neighbours": by(lambda ids: RankingNeighbor(25, viewers=ids)),
     "regression": by(lambda ids: UserRegression(viewers=ids)),
     "regression, normalised": by(lambda ids: UserRegression(viewers=ids, normalise=True)),
     "mean rating": mean_rating,

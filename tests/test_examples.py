@@ -59,7 +59,7 @@ def test_reasons_add_up_to_the_prediction(night, model, titles):
 
 
 def test_neighbours_are_movies_that_the_user_rated(night, ratings, titles):
-    knn = ItemKNN(k=5).fit(ratings)
+    knn = ItemKNN(5).fit(ratings)
     mine = ratings.item_ids.values[ratings.items[ratings.users == 0]]
     (item, *_) = knn.recommend(1).ids.tolist()
     lines = list(night.neighbours(knn, 1, item, titles))

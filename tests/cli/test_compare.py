@@ -31,8 +31,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-MODELS = {"bias": recommend.BiasBaseline(), "item-knn": recommend.ItemKNN(k=3)}
-ARGV = ["compare", "r.csv", "--algorithms", "bias,item-knn", "--set", "item-knn.k=3"]
+MODELS = {"bias": recommend.BiasBaseline(), "item-knn": recommend.ItemKNN(n_neighbors=3)}
+ARGV = ["compare", "r.csv", "--algorithms", "bias,item-knn", "--set", "item-knn.n_neighbors=3"]
 
 
 def values_of(found, metrics):
@@ -111,7 +111,10 @@ class TestErrors:
             ("r.csv --algorithms bias --set k=3", "--set must have the form algorithm.key=value"),
             ("r.csv --algorithms bias --set sgd.k=3", "--set: 'sgd' is not among bias"),
             ("r.csv --algorithms bias --set bias.k=3", "--set: bias has no parameter 'k'; it has"),
-            ("r.csv --algorithms item-knn --set item-knn.k=0", "--set: k must be an integer"),
+            (
+                "r.csv --algorithms item-knn --set item-knn.n_neighbors=0",
+                "--set: n_neighbors must be an integer",
+            ),
             ("r.csv --folds 1", "Invalid value for '--folds': 1 is not in the range"),
             ("r.csv --algorithms bias --folds 999", "--folds must be at most the number of rat"),
             ("r.csv --folds 3 --test test.csv", "--folds makes folds, but --test replaces them"),

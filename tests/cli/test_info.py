@@ -29,13 +29,13 @@ def path(tmp_path):
 
 
 def test_tells_what_a_recommender_knows(path, success, capsys):
-    model = ItemKNN(k=2).fit(Ratings.from_dict(RATINGS))
+    model = ItemKNN(n_neighbors=2).fit(Ratings.from_dict(RATINGS))
     facts = told(model, path, success, capsys)
     assert facts["estimator"] == "ItemKNN, which predicts ratings"
     assert facts["ratings"] == "5 from 1 to 5, 3.4 on average"
     assert facts["users"] == "3, strings"
     assert facts["items"] == "3, strings"
-    assert "k=2, " in facts["parameters"]
+    assert "n_neighbors=2, " in facts["parameters"]
     assert facts["user_biases_"] == "3"
 
 

@@ -265,19 +265,30 @@ class TestModel:
 class TestSettings:
     def test_are_those_of_the_class(self, folder, success, capsys):
         argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--model", "m.edgewise"]
-        argv += ["--set", "k=7", "similarity=pearson", "--set", "shrinkage=0.5", "--jobs", 2]
+        argv += [
+            "--set",
+            "n_neighbors=7",
+            "similarity=pearson",
+            "--set",
+            "shrinkage=0.5",
+            "--jobs",
+            2,
+        ]
         success(argv, capsys)
         model = edgewise.load("m.edgewise")
-        assert (model.k, model.similarity, model.shrinkage) == (7, "pearson", 0.5)
+        assert (model.n_neighbors, model.similarity, model.shrinkage) == (7, "pearson", 0.5)
 
     @pytest.mark.parametrize(
         ("words", "told"),
         [
-            ("kk=7", "--set: item-knn has no parameter 'kk'; it has damping, implicit, k, "),
+            ("kk=7", "--set: item-knn has no parameter 'kk'; it has bias_damping, damping, "),
             ("k", "--set must have the form key=value, got 'k'"),
             ("=7", "--set must have the form key=value, got '=7'"),
-            ("k=0", "--set: k must be an integer of at least 1, got 0"),
-            ("k=many", "--set: k must be an integer of at least 1, got 'many'"),
+            ("n_neighbors=0", "--set: n_neighbors must be an integer of at least 1, got 0"),
+            (
+                "n_neighbors=many",
+                "--set: n_neighbors must be an integer of at least 1, got 'many'",
+            ),
             ("similarity=best", "--set: similarity must be one of 'cosine'"),
             ("k=7 k=8", "--set gives k twice"),
         ],

@@ -51,7 +51,7 @@ def test_popularity_by_damped_mean(ratings):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_offsets_solve_their_equations(weighted):
     ratings = random_ratings(weighted=weighted)
-    model = BiasBaseline(3.0, 2.0, n_epochs=200).fit(ratings)
+    model = BiasBaseline(user_damping=3.0, item_damping=2.0, n_epochs=200).fit(ratings)
     W = np.zeros((ratings.n_users, ratings.n_items))
     W[ratings.users, ratings.items] = 1.0 if ratings.weights is None else ratings.weights
     left = np.zeros_like(W)
@@ -66,7 +66,7 @@ def test_offsets_solve_their_equations(weighted):
 
 def test_offsets_of_a_sum_are_found_without_damping():
     R = 3.0 + np.array([[-1.0], [0.0], [1.0]]) + np.array([0.5, -0.5, 0.25, -0.25])
-    model = BiasBaseline(0.0, 0.0).fit(Ratings.from_matrix(R))
+    model = BiasBaseline(user_damping=0.0, item_damping=0.0).fit(Ratings.from_matrix(R))
     assert model.intercept_ == pytest.approx(3.0)
     np.testing.assert_allclose(model._user_scores(np.arange(3)), R)
 

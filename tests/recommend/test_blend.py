@@ -50,7 +50,10 @@ def ratings_of(n_users=12, n_items=15):
 
 
 def knn_blend(weights, **settings):
-    parts = [("item", ItemKNN(k=3, shrinkage=0.0)), ("user", UserKNN(k=3, shrinkage=0.0))]
+    parts = [
+        ("item", ItemKNN(n_neighbors=3, shrinkage=0.0)),
+        ("user", UserKNN(n_neighbors=3, shrinkage=0.0)),
+    ]
     return Blend(parts, weights, random_state=0, **settings)
 
 
@@ -76,7 +79,7 @@ class TestRankBoostBlend(RecommenderTests):
 
 class TestBlendOfBlends(RecommenderTests):
     def make(self):
-        return Blend([("two", knn_blend("hedge")), ("one", ItemKNN(k=2))], "uniform")
+        return Blend([("two", knn_blend("hedge")), ("one", ItemKNN(n_neighbors=2))], "uniform")
 
 
 @pytest.mark.parametrize("weights", ["hedge", "majority"])
@@ -128,7 +131,7 @@ def test_uniform_is_the_mean():
     ratings = ratings_of()
     parts = [
         ("bias", BiasBaseline()),
-        ("knn", ItemKNN(k=4)),
+        ("knn", ItemKNN(n_neighbors=4)),
         ("mf", MatrixFactorization(n_factors=2, random_state=0)),
     ]
     blend = Blend(parts, "uniform").fit(ratings)
@@ -283,7 +286,7 @@ def test_a_model_of_your_own_is_not_saved(tmp_path):
         ({"models": [("beta", ItemKNN())]}, "no parameters of the blend"),
         ({"models": [("a", 3)]}, "models must be recommenders, got int"),
         ({"models": [("a", Popularity())]}, "weights='rankboost' takes such models"),
-        ({"models": [("a", ItemKNN(k=0))]}, "k must be"),
+        ({"models": [("a", ItemKNN(n_neighbors=0))]}, "n_neighbors must be"),
         ({"weights": "votes"}, "weights must be one of 'hedge'"),
         ({"validation_fraction": 1.0}, "validation_fraction must be"),
         ({"beta": 1.0}, "beta must be"),

@@ -128,13 +128,13 @@ def test_similar_items_have_similar_features():
 
 def test_contributions_add_up():
     model = ContentRecommender(regularization=2.0).fit(example())
-    parts = model.explain("ann", "Clue", n=10)
-    assert {part.feature for part in parts} == {"year", "kind=comedy", "kind=crime"}
-    sizes = [abs(part.contribution) for part in parts]
+    why = model.explain("ann", "Clue", n=10)
+    names = {part.name for part in why.parts}
+    assert names == {"average item", "year", "kind=comedy", "kind=crime"}
+    sizes = [abs(part.amount) for part in why.parts]
     assert sizes == sorted(sizes, reverse=True)
-    level = model.mean_ + model._recall(0)[0]
-    total = level + sum(part.contribution for part in parts)
-    assert model._pair_scores(np.array([0]), np.array([0]))[0] == pytest.approx(total)
+    assert why.score == model._pair_scores(np.array([0]), np.array([0]))[0]
+    assert why.score == pytest.approx(sum(part.amount for part in why.parts))
 
 
 @pytest.mark.parametrize(

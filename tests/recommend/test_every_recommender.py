@@ -48,31 +48,31 @@ class TestBiasBaseline(RecommenderTests):
 
 class TestItemKNN(RecommenderTests):
     def make(self):
-        return recommend.ItemKNN(k=3, shrinkage=0.0)
+        return recommend.ItemKNN(n_neighbors=3, shrinkage=0.0)
 
 
 class TestItemKNNOfChoices(RecommenderTests):
     implicit = True
 
     def make(self):
-        return recommend.ItemKNN(k=3, implicit=True)
+        return recommend.ItemKNN(n_neighbors=3, implicit=True)
 
 
 class TestUserKNN(RecommenderTests):
     def make(self):
-        return recommend.UserKNN(k=3, shrinkage=0.0)
+        return recommend.UserKNN(n_neighbors=3, shrinkage=0.0)
 
 
 class TestUserKNNOfChoices(RecommenderTests):
     implicit = True
 
     def make(self):
-        return recommend.UserKNN(k=3, implicit=True)
+        return recommend.UserKNN(n_neighbors=3, implicit=True)
 
 
-class TestRankingNeighbour(RecommenderTests):
+class TestRankingNeighbor(RecommenderTests):
     def make(self):
-        return recommend.RankingNeighbour(k=5, random_state=0)
+        return recommend.RankingNeighbor(n_neighbors=5, random_state=0)
 
 
 class TestUserRegression(RecommenderTests):
@@ -101,21 +101,21 @@ class TestBoostedContentRecommender(TestContentRecommender):
 class TestStochasticFactorization(RecommenderTests):
     def make(self):
         return recommend.MatrixFactorization(
-            2, "sgd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
+            2, solver="sgd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
         )
 
 
 class TestAlternatingFactorization(RecommenderTests):
     def make(self):
         return recommend.MatrixFactorization(
-            2, "als", n_epochs=5, regularization=0.3, random_state=0
+            2, solver="als", n_epochs=5, regularization=0.3, random_state=0
         )
 
 
 class TestGradientFactorization(RecommenderTests):
     def make(self):
         return recommend.MatrixFactorization(
-            2, "gd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
+            2, solver="gd", n_epochs=10, regularization=0.01, learning_rate=0.05, random_state=0
         )
 
 
@@ -147,7 +147,7 @@ class TestBlend(RecommenderTests):
     def make(self):
         models = [
             ("bias", recommend.BiasBaseline()),
-            ("users", recommend.UserKNN(k=3, shrinkage=0.0)),
+            ("users", recommend.UserKNN(n_neighbors=3, shrinkage=0.0)),
             ("factors", recommend.SVDRecommender(1)),
         ]
         return recommend.Blend(models, validation_fraction=0.25, random_state=0)
@@ -174,7 +174,7 @@ TESTED = [
     TestItemKNNOfChoices,
     TestUserKNN,
     TestUserKNNOfChoices,
-    TestRankingNeighbour,
+    TestRankingNeighbor,
     TestUserRegression,
     TestNormalisedUserRegression,
     TestContentRecommender,

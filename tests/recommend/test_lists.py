@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.recommend import Ranked, RankedLists
+from edgewise.recommend import RecommendedList, RecommendedLists
 from edgewise.recommend.lists import best_of
 
 SCORES = st.lists(st.sampled_from([0.0, 1.0, 2.5, -3.0, np.inf, -np.inf, np.nan]), max_size=12).map(
@@ -18,7 +18,7 @@ SCORES = st.lists(st.sampled_from([0.0, 1.0, 2.5, -3.0, np.inf, -np.inf, np.nan]
 @pytest.fixture
 def lists():
     """Return a list of two, an empty one and a list of one."""
-    return RankedLists(
+    return RecommendedLists(
         np.array(["ann", "bob", "cat"]), np.array([7, 9, 8]), np.array([3.0, 2.0, 5.0]),
         np.array([2, 2, 3]),
     )  # fmt: skip
@@ -52,13 +52,13 @@ class TestMany:
             lists[3]
 
     def test_repr(self, lists):
-        assert repr(lists) == "RankedLists(3 lists of 3 ids)"
+        assert repr(lists) == "RecommendedLists(3 lists of 3 ids)"
 
     def test_equality(self, lists):
         parts = (lists.keys, lists.ids, lists.scores, lists.ends)
-        assert lists == RankedLists(*(part.copy() for part in parts))
-        assert lists != RankedLists(*parts[:2], lists.scores + 1, lists.ends)
-        assert lists != RankedLists(*parts[:3], np.array([1, 2, 3]))
+        assert lists == RecommendedLists(*(part.copy() for part in parts))
+        assert lists != RecommendedLists(*parts[:2], lists.scores + 1, lists.ends)
+        assert lists != RecommendedLists(*parts[:3], np.array([1, 2, 3]))
         assert lists != [1, 2]
 
     @pytest.mark.parametrize("library", [pd, pl])
@@ -78,21 +78,21 @@ class TestMany:
             lists.to_frame(library="excel")
 
     def test_frames_of_nothing(self):
-        none = RankedLists.of(np.array([], dtype=int), [], np.array(["a"]))
+        none = RecommendedLists.of(np.array([], dtype=int), [], np.array(["a"]))
         assert len(none.to_frame()) == 0
         assert none.ids.dtype.kind == "U"
 
     def test_put_together(self, lists):
-        again = RankedLists.of(lists.keys, list(lists), lists.ids)
+        again = RecommendedLists.of(lists.keys, list(lists), lists.ids)
         assert again == lists
 
 
 class TestOne:
     def test_in_words(self):
-        best = Ranked(np.array(["Heat", "Fargo"]), np.array([4.5, 4.25]))
+        best = RecommendedList(np.array(["Heat", "Fargo"]), np.array([4.5, 4.25]))
         assert str(best) == "Heat   4.500\nFargo  4.250"
-        assert str(Ranked(np.array([]), np.array([]))) == ""
+        assert str(RecommendedList(np.array([]), np.array([]))) == ""
 
     def test_ids_and_scores(self):
-        ids, scores = Ranked(np.array([1]), np.array([2.0]))
+        ids, scores = RecommendedList(np.array([1]), np.array([2.0]))
         assert (ids.tolist(), scores.tolist()) == ([1], [2.0])

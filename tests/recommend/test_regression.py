@@ -102,11 +102,11 @@ def test_new_users_change_nothing_for_others():
 
 
 def test_only_so_much_is_kept(monkeypatch):
-    from edgewise.recommend.neighbours import targets
+    from edgewise.recommend import per_user
 
     table = random_table(5, 40, 8)
     expected = UserRegression().fit(Ratings.from_matrix(table)).recommend(n=3).scores
-    monkeypatch.setattr(targets, "_KEPT_NUMBERS", 1)
+    monkeypatch.setattr(per_user, "_CACHED_NUMBERS", 1)
     model = UserRegression().fit(Ratings.from_matrix(table))
     np.testing.assert_array_equal(model.recommend(n=3).scores, expected)
     assert len(model.learned_) == 16

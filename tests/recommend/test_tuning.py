@@ -126,8 +126,10 @@ def test_without_refit_there_is_no_model():
 
 
 def test_a_wrong_value_is_named_before_anything_is_fitted():
-    search = RecommenderSearch(ItemKNN(), {"k": [5, 0]}, folds=2)
-    with pytest.raises(ValueError, match=r"grid .* but of \{'k': 0\} k must be an integer"):
+    search = RecommenderSearch(ItemKNN(), {"n_neighbors": [5, 0]}, folds=2)
+    with pytest.raises(
+        ValueError, match=r"grid .* but of \{'n_neighbors': 0\} n_neighbors must be an integer"
+    ):
         search.fit(ratings())
 
 

@@ -65,7 +65,7 @@ files, comparison = heading("Files"), heading("Comparison")
     "settings",
     metavar="NAME.KEY=VALUE",
     multiple=True,
-    help="Parameters of the algorithms, such as item-knn.k=30.",
+    help="Parameters of the algorithms, such as item-knn.n_neighbors=30.",
 )
 @comparison("--folds", type=click.IntRange(min=2), default=_FOLDS, help="Number of folds.")
 @comparison(
@@ -97,7 +97,7 @@ def compare(
 ) -> None:
     """Train recommenders on the same folds of ratings and compare them in one table.
 
-      edgewise compare ratings.csv --algorithms bias,item-knn --set item-knn.k=30
+      edgewise compare ratings.csv --algorithms bias,item-knn --set item-knn.n_neighbors=30
           by five-fold cross-validation
       edgewise compare u1.base --test u1.test --columns user,item,rating,time
           on a given test set

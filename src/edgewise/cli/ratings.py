@@ -291,7 +291,7 @@ ALGORITHMS = {
     "rankboost": Algorithm("RankBoostRecommender", "RankBoost for each user, on others' ratings"),
     "item-knn": Algorithm("ItemKNN", "nearest neighbours among items"),
     "user-knn": Algorithm("UserKNN", "nearest neighbours among users"),
-    "nearest": Algorithm("RankingNeighbour", "the user who orders items most alike"),
+    "nearest": Algorithm("RankingNeighbor", "the user who orders items most alike"),
     "regression": Algorithm("UserRegression", "least squares for each user, on others' ratings"),
     "sgd": Algorithm("MatrixFactorization", "matrix factorisation by SGD", {"solver": "sgd"}),
     "als": Algorithm("MatrixFactorization", "matrix factorisation by ALS", {"solver": "als"}),
@@ -355,8 +355,8 @@ def build(name: str, settings: Mapping[str, Any], shared: Mapping[str, Any]) -> 
 
     Examples
     --------
-    >>> build("item-knn", {"k": 7}, {"n_jobs": 1, "verbose": 0})
-    ItemKNN(k=7)
+    >>> build("item-knn", {"n_neighbors": 7}, {"verbose": 0})
+    ItemKNN(n_neighbors=7)
     """
     algorithm = ALGORITHMS[name]
     kind = getattr(recommenders, algorithm.kind)

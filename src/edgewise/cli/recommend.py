@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
     from edgewise.common.ids import Ids
     from edgewise.ratings import Ratings
-    from edgewise.recommend import Ranked, RankedLists, Recommender
+    from edgewise.recommend import RecommendedList, RecommendedLists, Recommender
 
 DEFAULT, DEFAULT_IMPLICIT = "boosted", "implicit"
 NEW = "new user"
@@ -66,7 +66,7 @@ NEW = "new user"
 Names = dict[Any, str]
 """The names of items by id; some may lack one."""
 
-Titled = tuple[str, "Ranked"]
+Titled = tuple[str, "RecommendedList"]
 """A list under its title."""
 
 files, lists = heading("Files"), heading("Lists")
@@ -175,7 +175,7 @@ def recommend(
           trains, lists the best items for a user and saves the model
       edgewise recommend films.edgewise --new-user "50=5,181=4" --similar-to 50
           uses the saved model, without training
-      edgewise recommend ratings.csv --algorithm item-knn --set k=30 --hold-out 0.2
+      edgewise recommend ratings.csv --algorithm item-knn --set n_neighbors=30 --hold-out 0.2
           measures predictions and lists on held-out ratings
 
     RATINGS has one rating a line, below a header such as user,item,rating: a text
@@ -326,7 +326,7 @@ class Request(NamedTuple):
     seen: bool
     everyone: bool
 
-    def lists(self, model: "Recommender") -> "RankedLists | None":
+    def lists(self, model: "Recommender") -> "RecommendedLists | None":
         """Return the lists of the users."""
         if not len(self.users) and not self.everyone:
             return None
@@ -335,14 +335,14 @@ class Request(NamedTuple):
             return model.recommend(users, self.n, exclude_seen=not self.seen)
 
     def shown(
-        self, model: "Recommender", lists: "RankedLists | None", names: Names
+        self, model: "Recommender", lists: "RecommendedLists | None", names: Names
     ) -> list[Titled]:
         """Return the lists to print: all but the lists of all users, which go to a file."""
         found = [] if lists is None or self.everyone else self._of_users(model, lists)
         found += self._of_new_users(model) if self.new else []
         return found + (self._similar(model, names) if len(self.items) else [])
 
-    def _of_users(self, model: "Recommender", lists: "RankedLists") -> list[Titled]:
+    def _of_users(self, model: "Recommender", lists: "RecommendedLists") -> list[Titled]:
         places = model.ratings_.user_ids.find("users", self.users)
         sizes = model.ratings_.by_user.sizes[places].tolist()
         titles = [
@@ -450,13 +450,13 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     return [name for name in (f"{NEW} {one}" for one in numbers) if name not in taken][:n]
 
 
-def print_list(title: str, ranked: "Ranked", names: Names) -> None:
+def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
     """Print a list: places, ids, names where there are any, and scores.
 
     Examples
     --------
-    >>> from edgewise.recommend import Ranked
-    >>> best = Ranked(np.array([50, 181]), np.array([4.5, 4.25]))
+    >>> from edgewise.recommend import RecommendedList
+    >>> best = RecommendedList(np.array([50, 181]), np.array([4.5, 4.25]))
     >>> print_list("user 196", best, {50: "Star Wars"})
     user 196
        1  50   Star Wars  4.500
@@ -477,7 +477,7 @@ def print_list(title: str, ranked: "Ranked", names: Names) -> None:
         click.echo("  ".join([f"{place:4}", *padded, score.rjust(end)]))
 
 
-def _write_lists(path: str, lists: "RankedLists", names: Names) -> None:
+def _write_lists(path: str, lists: "RecommendedLists", names: Names) -> None:
     sizes = np.diff(lists.ends, prepend=0)
     columns: dict[str, Any] = {
         "user": np.repeat(lists.keys, sizes),

@@ -337,9 +337,9 @@ class KNNRecommender(Recommender):
         >>> from edgewise.recommend import UserKNN
         >>> ratings = Ratings.from_dict({"ann": {"Heat": 4}, "bob": {"Heat": 2, "Fargo": 5}})
         >>> print(UserKNN(similarity="cosine", shrinkage=1).fit(ratings).explain("ann", "Fargo"))
-        Fargo for ann: 4.44
-          +3.96  baseline
-          +0.48  bob: similarity 0.19, rated 5
+        Fargo for ann: 4.54
+          +3.99  baseline
+          +0.56  bob: similarity 0.19, rated 5
         """
         integer("n", n, 1)
         ratings = self._trained()
@@ -419,9 +419,9 @@ class ItemKNN(KNNRecommender):
     >>> model.similar_items("Heat").ids
     array(['Jaws'], dtype='<U5')
     >>> print(model.explain("bob", "Jaws"))
-    Jaws for bob: 2.97
-      +3.48  baseline
-      -0.50  Heat: similarity 0.07, rated 1
+    Jaws for bob: 2.93
+      +3.39  baseline
+      -0.45  Heat: similarity 0.02, rated 1
     """
 
     _side = "items"

@@ -163,8 +163,10 @@ def test_a_wrong_parameter_is_named_before_any_model_is_fitted():
         def _fit(self, ratings):
             raise AssertionError("fitted")
 
-    models = {"first": Never(), "second": ItemKNN(k=0)}
-    with pytest.raises(ValueError, match="but of 'second' k must be an integer of at least 1"):
+    models = {"first": Never(), "second": ItemKNN(n_neighbors=0)}
+    with pytest.raises(
+        ValueError, match="but of 'second' n_neighbors must be an integer of at least 1"
+    ):
         compare(models, ratings(), "rmse")
 
 

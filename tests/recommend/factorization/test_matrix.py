@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from edgewise import Ratings
 from edgewise.recommend import MatrixFactorization
-from edgewise.recommend.factorization.objective import Factors, Objective
+from edgewise.recommend.factorization.matrix import BiasedFactors, RatingLoss
 
 SOLVERS = ["sgd", "als", "gd"]
 
 
 def factors_of(model):
-    return Factors(model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_)
+    return BiasedFactors(
+        model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_
+    )
 
 
 def test_all_solvers_find_the_same_minimum(make_ratings):
@@ -37,8 +39,10 @@ def test_all_solvers_find_the_same_minimum(make_ratings):
 @pytest.mark.parametrize("biases", [True, False])
 def test_history_ends_with_the_loss_of_the_model(make_ratings, solver, biases):
     ratings = make_ratings(weighted=True)
-    model = MatrixFactorization(2, solver, n_epochs=7, biases=biases, random_state=0).fit(ratings)
-    loss = Objective.of(ratings, 0.1, biases).loss(factors_of(model))
+    model = MatrixFactorization(2, solver=solver, n_epochs=7, biases=biases, random_state=0).fit(
+        ratings
+    )
+    loss = RatingLoss.of(ratings, 0.1, biases)(factors_of(model))
     assert model.loss_history_.shape == (8,)
     assert model.loss_history_[-1] == pytest.approx(loss, rel=1e-12)
     if not biases:
@@ -63,7 +67,7 @@ def test_loss_never_rises(seed, k, penalty, biases, solver):
     values = rng.integers(1, 6, len(users)).astype(float)
     ratings = Ratings.from_arrays(users, items, values, weights=rng.uniform(0.1, 3, len(users)))
     model = MatrixFactorization(
-        k, solver, n_epochs=10, regularization=penalty, biases=biases, random_state=seed
+        k, solver=solver, n_epochs=10, regularization=penalty, biases=biases, random_state=seed
     ).fit(ratings)
     history = model.loss_history_
     assert (np.diff(history) <= 1e-9 * history[0]).all()
@@ -72,17 +76,19 @@ def test_loss_never_rises(seed, k, penalty, biases, solver):
 @pytest.mark.parametrize("solver", ["als", "gd"])
 def test_the_gradient_vanishes_at_the_end(make_ratings, solver):
     ratings = make_ratings(rank=1, weighted=True)
-    model = MatrixFactorization(1, solver, n_epochs=400, regularization=0.1, random_state=1)
-    gradient = Objective.of(ratings, 0.1, True).gradient(factors_of(model.fit(ratings)))
+    model = MatrixFactorization(1, solver=solver, n_epochs=400, regularization=0.1, random_state=1)
+    gradient = RatingLoss.of(ratings, 0.1, True).gradient(factors_of(model.fit(ratings)))
     assert gradient.squared_length**0.5 < 1e-4
 
 
 @pytest.mark.parametrize("biases", [True, False])
 def test_normal_equations_of_the_items_hold(make_ratings, biases):
     ratings = make_ratings(weighted=True)
-    model = MatrixFactorization(3, "als", n_epochs=2, biases=biases, random_state=0).fit(ratings)
+    model = MatrixFactorization(3, solver="als", n_epochs=2, biases=biases, random_state=0).fit(
+        ratings
+    )
     # The items are solved for last: the derivatives by their factors and biases are 0.
-    gradient = Objective.of(ratings, 0.1, biases).gradient(factors_of(model))
+    gradient = RatingLoss.of(ratings, 0.1, biases).gradient(factors_of(model))
     np.testing.assert_allclose(gradient.items, 0, atol=1e-9)
     np.testing.assert_allclose(gradient.item_biases, 0, atol=1e-9)
     assert np.abs(gradient.users).max() > 1e-3
@@ -92,7 +98,7 @@ def test_one_epoch_of_least_squares_by_hand():
     # A 4 x 4 matrix that is full: user 0 solves (V'V + 4 lambda I) u = V'r.
     R = np.array([[5.0, 3, 4, 1], [4, 2, 3, 1], [1, 5, 2, 4], [2, 4, 1, 5]])
     ratings = Ratings.from_matrix(R)
-    model = MatrixFactorization(2, "als", n_epochs=1, regularization=0.25, biases=False)
+    model = MatrixFactorization(2, solver="als", n_epochs=1, regularization=0.25, biases=False)
     model.set_params(random_state=0).fit(ratings)
     U, V = model.user_factors_, model.item_factors_
     rows = [np.linalg.solve(U.T @ U + 4 * 0.25 * np.eye(2), U.T @ R[:, j]) for j in range(4)]
@@ -102,10 +108,16 @@ def test_one_epoch_of_least_squares_by_hand():
 def test_one_step_of_descent_by_hand():
     ratings = Ratings.from_arrays([0], [0], [4.0], weights=[2.0])
     model = MatrixFactorization(
-        1, "sgd", n_epochs=1, learning_rate=0.1, regularization=0.5, biases=False, random_state=0
+        1,
+        solver="sgd",
+        n_epochs=1,
+        learning_rate=0.1,
+        regularization=0.5,
+        biases=False,
+        random_state=0,
     )
     start = MatrixFactorization(
-        1, "sgd", n_epochs=1, learning_rate=1e-300, biases=False, random_state=0
+        1, solver="sgd", n_epochs=1, learning_rate=1e-300, biases=False, random_state=0
     ).fit(ratings)
     u, v = start.user_factors_[0, 0], start.item_factors_[0, 0]
     error = 4.0 - u * v
@@ -117,7 +129,7 @@ def test_one_step_of_descent_by_hand():
 def test_a_rating_of_the_mean_leaves_nothing_to_learn():
     ratings = Ratings.from_arrays([0, 0, 1, 1], [0, 1, 0, 1], [3.0, 3, 3, 3])
     for solver in SOLVERS:
-        model = MatrixFactorization(1, solver, n_epochs=300, random_state=0).fit(ratings)
+        model = MatrixFactorization(1, solver=solver, n_epochs=300, random_state=0).fit(ratings)
         np.testing.assert_allclose(model.predict([0, 1], [1, 0]), 3.0, atol=0.05)
 
 
@@ -129,7 +141,9 @@ def test_weights_of_two_change_nothing_but_the_loss(make_ratings, solver):
     )
     rate = 0.004 if solver == "gd" else 1.0
     once, double = (
-        MatrixFactorization(2, solver, n_epochs=10, learning_rate=step, random_state=0).fit(data)
+        MatrixFactorization(2, solver=solver, n_epochs=10, learning_rate=step, random_state=0).fit(
+            data
+        )
         for data, step in ((ratings, rate), (twice, rate / 2))
     )
     np.testing.assert_allclose(double.user_factors_, once.user_factors_, rtol=1e-8)
@@ -141,7 +155,7 @@ def test_weights_of_two_change_nothing_but_the_loss(make_ratings, solver):
 def test_folding_in_the_ratings_of_a_user_gives_the_users_factors(make_ratings, biases):
     ratings = make_ratings(rank=1, weighted=True)
     model = MatrixFactorization(
-        1, "als", n_epochs=500, regularization=0.05, biases=biases, random_state=0
+        1, solver="als", n_epochs=500, regularization=0.05, biases=biases, random_state=0
     ).fit(ratings)
     mine = ratings.users == 3
     again = Ratings.from_arrays(
@@ -168,7 +182,7 @@ def test_the_order_of_the_rows_does_not_matter(make_ratings):
     mixed = np.random.default_rng(0).permutation(len(ratings))
     other = Ratings.from_arrays(ratings.users[mixed], ratings.items[mixed], ratings.values[mixed])
     for solver in SOLVERS:
-        model = MatrixFactorization(2, solver, n_epochs=3, random_state=0)
+        model = MatrixFactorization(2, solver=solver, n_epochs=3, random_state=0)
         first = model.fit(ratings).user_factors_
         np.testing.assert_array_equal(model.fit(other).user_factors_, first)
 
@@ -177,7 +191,9 @@ def test_the_order_of_the_rows_does_not_matter(make_ratings):
 def test_the_seed_decides(make_ratings, solver):
     ratings = make_ratings()
     first, again, other = (
-        MatrixFactorization(2, solver, n_epochs=3, random_state=seed).fit(ratings).item_factors_
+        MatrixFactorization(2, solver=solver, n_epochs=3, random_state=seed)
+        .fit(ratings)
+        .item_factors_
         for seed in (1, 1, 2)
     )
     np.testing.assert_array_equal(first, again)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend.factorization.objective import Factors, Objective
+from edgewise.recommend.factorization.matrix import BiasedFactors, RatingLoss
 
 
 def flat(factors):
@@ -17,11 +17,13 @@ def unflat(vector, like):
     for part in (like.users, like.items, like.user_biases, like.item_biases):
         parts.append(vector[at : at + part.size].reshape(part.shape))
         at += part.size
-    return Factors(*parts)
+    return BiasedFactors(*parts)
 
 
 def random_factors(ratings, k, seed=1):
-    factors = Factors.drawn(ratings.n_users, ratings.n_items, k, 1.0, np.random.default_rng(seed))
+    factors = BiasedFactors.drawn(
+        ratings.n_users, ratings.n_items, k, 1.0, np.random.default_rng(seed)
+    )
     factors.user_biases[:] = np.linspace(-1, 1, ratings.n_users)
     factors.item_biases[:] = np.linspace(1, -0.5, ratings.n_items)
     return factors
@@ -31,7 +33,7 @@ def random_factors(ratings, k, seed=1):
 @pytest.mark.parametrize("biases", [False, True])
 def test_gradient_is_that_of_finite_differences(make_ratings, weighted, biases):
     ratings = make_ratings(weighted=weighted)
-    objective = Objective.of(ratings, 0.3, biases)
+    objective = RatingLoss.of(ratings, 0.3, biases)
     factors = random_factors(ratings, 3)
     if not biases:
         factors.user_biases[:] = factors.item_biases[:] = 0.0
@@ -41,7 +43,7 @@ def test_gradient_is_that_of_finite_differences(make_ratings, weighted, biases):
     for place in range(len(at))[free]:
         step = np.zeros_like(at)
         step[place] = h
-        ahead, behind = (objective.loss(unflat(at + s * step, factors)) for s in (1, -1))
+        ahead, behind = (objective(unflat(at + s * step, factors)) for s in (1, -1))
         slopes[place] = (ahead - behind) / (2 * h)
     np.testing.assert_allclose(flat(objective.gradient(factors)), slopes, rtol=1e-6, atol=1e-6)
 
@@ -50,7 +52,7 @@ def test_loss_by_hand():
     # A 4 x 4 matrix with six ratings; k = 1, lambda = 0.5.
     ratings = Ratings.from_arrays([0, 0, 1, 2, 3, 3], [0, 1, 1, 2, 3, 0], [5.0, 3, 4, 1, 2, 3])
     assert ratings.mean == 3.0
-    factors = Factors(
+    factors = BiasedFactors(
         np.array([[1.0], [0.0], [2.0], [-1.0]]),
         np.array([[1.0], [-1.0], [0.0], [0.5]]),
         np.array([0.5, 0.0, -1.0, 0.0]),
@@ -61,9 +63,9 @@ def test_loss_by_hand():
     # |U|^2 + |V|^2 + b^2 + c^2 of the user and the item of each rating.
     sizes = [1 + 1 + 0.25, 1 + 1 + 0.25 + 1, 0 + 1 + 1, 4 + 0 + 1, 1 + 0.25 + 0.25, 1 + 1]
     by_hand = 0.5 * sum(e**2 + 0.5 * s for e, s in zip(errors, sizes, strict=True))
-    objective = Objective.of(ratings, 0.5, True)
-    np.testing.assert_allclose(objective.errors(factors), [0.5, -0.5, 0, -1, 1, 0])
-    assert objective.loss(factors) == pytest.approx(by_hand)
+    objective = RatingLoss.of(ratings, 0.5, True)
+    np.testing.assert_allclose(objective._errors(factors), [0.5, -0.5, 0, -1, 1, 0])
+    assert objective(factors) == pytest.approx(by_hand)
 
 
 def test_a_weight_of_two_counts_as_two_ratings(make_ratings):
@@ -72,8 +74,8 @@ def test_a_weight_of_two_counts_as_two_ratings(make_ratings):
         ratings.users, ratings.items, ratings.values, weights=np.full(len(ratings), 2.0)
     )
     factors = random_factors(ratings, 2)
-    one, two = (Objective.of(data, 0.1, True) for data in (ratings, twice))
-    assert two.loss(factors) == pytest.approx(2 * one.loss(factors))
+    one, two = (RatingLoss.of(data, 0.1, True) for data in (ratings, twice))
+    assert two(factors) == pytest.approx(2 * one(factors))
     np.testing.assert_allclose(flat(two.gradient(factors)), 2 * flat(one.gradient(factors)))
 
 
@@ -83,8 +85,8 @@ def test_a_weight_of_nought_is_no_rating(make_ratings):
     weights[::3] = 0.0
     factors = random_factors(ratings, 2)
     part = ratings.take(weights > 0)
-    muted = Objective(
+    muted = RatingLoss(
         ratings.users, ratings.items, ratings.values, weights, ratings.n_users, ratings.n_items,
         part.mean, 0.1, True,
     )  # fmt: skip
-    assert muted.loss(factors) == pytest.approx(Objective.of(part, 0.1, True).loss(factors))
+    assert muted(factors) == pytest.approx(RatingLoss.of(part, 0.1, True)(factors))

@@ -18,7 +18,7 @@ def test_least_squares_and_decomposition_give_the_same_product(k):
     ratings = Ratings.from_matrix(R)
     svd = SVDRecommender(k, fill="zero").fit(ratings)
     als = MatrixFactorization(
-        k, "als", n_epochs=800, regularization=0.0, biases=False, random_state=0
+        k, solver="als", n_epochs=800, regularization=0.0, biases=False, random_state=0
     ).fit(ratings)
     product = svd.user_factors_ @ svd.item_factors_.T
     np.testing.assert_allclose(als.user_factors_ @ als.item_factors_.T, product, atol=1e-5)
@@ -41,7 +41,7 @@ def test_factors_are_as_the_seed_has_them():
 def test_gaps_are_filled_with_the_offsets(make_ratings):
     ratings = make_ratings(weighted=True)
     model = SVDRecommender(2, user_damping=3.0, item_damping=2.0).fit(ratings)
-    base = BiasBaseline(3.0, 2.0).fit(ratings)
+    base = BiasBaseline(user_damping=3.0, item_damping=2.0).fit(ratings)
     everyone = np.arange(ratings.n_users)
     filled = base._user_scores(everyone)
     filled[ratings.users, ratings.items] = ratings.values

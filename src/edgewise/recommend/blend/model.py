@@ -87,8 +87,8 @@ class Blend(Recommender, _BaseComposition):
     >>> blend = Blend([("bias", BiasBaseline()), ("knn", ItemKNN())], random_state=0).fit(ratings)
     >>> float(blend.weights_.sum().round(6)), bool(blend.loss_ <= blend.bound_)
     (1.0, True)
-    >>> blend.set_params(knn__k=3).models[1]
-    ('knn', ItemKNN(k=3))
+    >>> blend.set_params(knn__n_neighbors=3).models[1]
+    ('knn', ItemKNN(n_neighbors=3))
     """
 
     stored: ClassVar = {"weights_": "models", "losses_": "models", "models_": ListOf(PART)}

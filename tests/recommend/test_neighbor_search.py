@@ -1,5 +1,7 @@
 """The nearest rows of sparse matrices, against dense ones and scikit-learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,9 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.metrics.pairwise import cosine_similarity
 
-from edgewise.ratings.rows import grouped
-from edgewise.recommend.neighbours import search, twins
-from edgewise.recommend.neighbours.matrix import Criteria, matrix_of, row_means
+from edgewise.ratings.rows import Grouped, grouped
+from edgewise.recommend.knn import NeighborCriteria, nearest_rows, neighbor_sums
 
 
 @pytest.fixture(params=["numpy", "numba"])
@@ -27,8 +28,8 @@ def sides(table):
     return by_row, by_column, values
 
 
-def as_matrix(table):
-    return matrix_of(*sides(table))
+def nearest(table, targets, criteria):
+    return nearest_rows(*sides(table), targets, criteria)
 
 
 def naive(table, criteria):
@@ -61,9 +62,9 @@ def random_table(seed, n_rows, n_columns, density=0.4):
 def test_the_sparse_nearest_are_the_dense_nearest(seed, n_rows, n_columns, n, shrinkage, support):
     table = random_table(seed, n_rows, n_columns)
     rng = np.random.default_rng(seed)
-    criteria = Criteria(n, shrinkage, support, int(rng.integers(1, n_rows + 1)))
+    criteria = NeighborCriteria(n, shrinkage, support, int(rng.integers(1, n_rows + 1)))
     targets = rng.permutation(n_rows)[: max(1, n_rows // 2)]
-    near = twins.nearest(as_matrix(table), targets, criteria)
+    near = nearest(table, targets, criteria)
     dense = naive(table, criteria)
     for target, others, similarities in zip(targets, near.others, near.similarities, strict=True):
         count = (others >= 0).sum()
@@ -79,21 +80,20 @@ def test_the_sparse_nearest_are_the_dense_nearest(seed, n_rows, n_columns, n, sh
 def test_the_lower_number_wins_a_tie(backend):
     # All rows are the same: all similarities are 1.
     table = np.tile([1.0, 2.0, 3.0], (6, 1))
-    near = search.nearest(as_matrix(table), np.arange(6), Criteria(2, 0.0, 1, 6))
+    near = nearest(table, np.arange(6), NeighborCriteria(2, 0.0, 1, 6))
     assert near.others.tolist() == [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [0, 1]]
     np.testing.assert_allclose(near.similarities, 1.0)
 
 
 @pytest.mark.parametrize("density", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("shrinkage", [0.0, 3.0])
-def test_compiled_twins_find_the_same_bits(monkeypatch, density, shrinkage):
+def test_compiled_kernels_find_the_same_bits(monkeypatch, density, shrinkage):
     table = random_table(3, 150, 70, density)
-    matrix = matrix_of(*sides(table - 3.0))
     found = {}
     for choice in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", choice)
-        criteria = Criteria(9, shrinkage, 1, 140)
-        found[choice] = search.nearest(matrix, np.arange(150), criteria)
+        criteria = NeighborCriteria(9, shrinkage, 1, 140)
+        found[choice] = nearest(table - 3.0, np.arange(150), criteria)
     np.testing.assert_array_equal(found["numpy"].others, found["numba"].others)
     np.testing.assert_array_equal(found["numpy"].similarities, found["numba"].similarities)
 
@@ -103,15 +103,16 @@ def test_any_number_of_threads_finds_the_same_bits(monkeypatch, n_jobs):
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
     table = random_table(5, 90, 40)
     by_row, by_column, values = sides(table)
-    matrix = matrix_of(by_row, by_column, values - np.pi)
+    criteria = NeighborCriteria(12, 2.0, 2, 90)
     one, many = (
-        search.nearest(matrix, np.arange(90), Criteria(12, 2.0, 2, 90), n) for n in (1, n_jobs)
+        nearest_rows(by_row, by_column, values - np.pi, np.arange(90), criteria, n)
+        for n in (1, n_jobs)
     )
     np.testing.assert_array_equal(one.others, many.others)
     np.testing.assert_array_equal(one.similarities, many.similarities)
     pairs = np.repeat(np.arange(90), 40), np.tile(np.arange(40), 90)
-    view = by_column.starts, by_column.others, by_column.values
-    sums = [search.averages(one, *view, by_column.values, *pairs, 3, n) for n in (1, n_jobs)]
+    weighted = replace(by_column, weights=by_column.values)
+    sums = [neighbor_sums(one, weighted, by_column.values, *pairs, 3, n) for n in (1, n_jobs)]
     np.testing.assert_array_equal(sums[0], sums[1])
 
 
@@ -120,16 +121,15 @@ def test_sums_over_the_nearest_that_have_a_value(seed, n_rows, n_columns, k):
     table = random_table(seed, n_rows, n_columns)
     rng = np.random.default_rng(seed)
     _, by_column, _ = sides(table)
-    near = twins.nearest(as_matrix(table), np.arange(n_rows), Criteria(8, 0.0, 1, n_rows))
+    near = nearest(table, np.arange(n_rows), NeighborCriteria(8, 0.0, 1, n_rows))
     weights = rng.uniform(0.5, 2.0, len(by_column.values))
     dense_weights = np.zeros((n_rows, n_columns))
     for column in range(n_columns):
         span = by_column.span(column)
         dense_weights[by_column.others[span], column] = weights[span]
     targets, columns = rng.integers(n_rows, size=40), rng.integers(n_columns, size=40)
-    totals, masses = twins.averages(
-        near, by_column.starts, by_column.others, by_column.values, weights, targets, columns, k
-    )
+    view = replace(by_column, weights=weights)
+    totals, masses = neighbor_sums(near, view, view.values, targets, columns, k)
     for target, column, total, mass in zip(targets, columns, totals, masses, strict=True):
         listed = zip(near.others[target], near.similarities[target], strict=True)
         pairs = [
@@ -144,26 +144,24 @@ def test_sums_over_the_nearest_that_have_a_value(seed, n_rows, n_columns, k):
 def test_compiled_sums_have_the_same_bits(monkeypatch):
     table = random_table(8, 80, 60) / 7
     _, by_column, _ = sides(table)
-    near = twins.nearest(as_matrix(table), np.arange(80), Criteria(30, 5.0, 1, 80))
+    near = nearest(table, np.arange(80), NeighborCriteria(30, 5.0, 1, 80))
     rng = np.random.default_rng(0)
     pairs = rng.integers(80, size=500), rng.integers(60, size=500)
     weights, found = rng.random(len(by_column.values)), []
     for choice in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", choice)
-        view = by_column.starts, by_column.others, by_column.values
-        found.append(search.averages(near, *view, weights, *pairs, 4))
+        view = replace(by_column, weights=weights)
+        found.append(neighbor_sums(near, view, view.values, *pairs, 4))
     np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_rows_without_values(backend):
     table = np.full((3, 2), np.nan)
     table[0] = 1.0, 2.0
-    near = search.nearest(as_matrix(table), np.arange(3), Criteria(2, 0.0, 1, 3))
+    near = nearest(table, np.arange(3), NeighborCriteria(2, 0.0, 1, 3))
     assert (near.others == -1).all()
-    sums = search.averages(
-        near, np.array([0, 1, 2]), np.zeros(2, np.int32), np.ones(2), np.ones(2),
-        np.array([0, 1]), np.array([1, 0]), 1,
-    )  # fmt: skip
+    view = Grouped(np.array([0, 1, 2]), np.zeros(2, np.int32), np.ones(2), None, np.arange(2))
+    sums = neighbor_sums(near, view, view.values, np.array([0, 1]), np.array([1, 0]), 1)
     np.testing.assert_array_equal(sums, 0.0)
 
 
@@ -174,12 +172,12 @@ def test_memory_is_for_the_nearest_only(backend):
     pairs = sparse.csr_array((np.ones(n), (rows, rows // 2)), shape=(n, n // 2))
     by_row = grouped(rows, pairs.indices.astype(np.int32), pairs.data, None, n)
     by_column = grouped(pairs.indices.astype(np.int32), rows, pairs.data, None, n // 2)
-    matrix = matrix_of(by_row, by_column, pairs.data)
-    near = search.nearest(matrix, np.arange(0, n, 100), Criteria(2, 0.0, 1, n))
+    targets, criteria = np.arange(0, n, 100), NeighborCriteria(2, 0.0, 1, n)
+    near = nearest_rows(by_row, by_column, pairs.data, targets, criteria)
     assert near.others[:, 0].tolist() == list(range(1, n, 100))
     assert (near.others[:, 1] == -1).all()
 
 
 def test_means_of_rows():
     table = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
-    assert row_means(sides(table)[0]).tolist() == [2.0, 0.0]
+    assert sides(table)[0].means.tolist() == [2.0, 0.0]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.recommend.neighbours import losses
-from edgewise.recommend.neighbours.losses import viewer_losses
+from edgewise.recommend import ranking_neighbor
+from edgewise.recommend.ranking_neighbor import viewer_losses
 
 
 def pair_by_pair(grades, scores, weights):
@@ -73,6 +73,6 @@ def test_viewers_some_at_a_time(monkeypatch):
     viewers, places = np.nonzero(table >= 0)
     parts = grades, viewers, places, table[viewers, places], 40, 5
     whole = viewer_losses(*parts)
-    monkeypatch.setattr(losses, "_COUNTS", 75)
+    monkeypatch.setattr(ranking_neighbor, "_COUNTS", 75)
     for one, two in zip(whole, viewer_losses(*parts), strict=True):
         np.testing.assert_array_equal(one, two)

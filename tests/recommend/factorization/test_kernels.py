@@ -1,4 +1,4 @@
-"""Compiled kernels against their twins in NumPy, and threads against one thread."""
+"""Compiled kernels against the reference in NumPy, and threads against one thread."""
 
 import numpy as np
 import pytest
@@ -6,21 +6,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise import Ratings
+from edgewise.backend.numba import factorization as compiled
+from edgewise.backend.reference import factorization as reference
+from edgewise.common.threads import Threads
 from edgewise.recommend import (
     ImplicitFactorization,
     MatrixFactorization,
     NonNegativeFactorization,
 )
-from edgewise.recommend.factorization import compiled, stochastic
-from edgewise.recommend.factorization.alternating import Equations
-from edgewise.recommend.factorization.confidence import Confident, padded
-from edgewise.recommend.factorization.threads import Team
+from edgewise.recommend.factorization.base import ridge_solutions, row_shares
+from edgewise.recommend.factorization.implicit import ConfidenceSide, padded
 
 MODELS = [
-    MatrixFactorization(5, "sgd", n_epochs=4),
-    MatrixFactorization(5, "sgd", n_epochs=4, biases=False),
-    MatrixFactorization(5, "als", n_epochs=4),
-    MatrixFactorization(5, "als", n_epochs=4, regularization=0.0, biases=False),
+    MatrixFactorization(5, solver="sgd", n_epochs=4),
+    MatrixFactorization(5, solver="sgd", n_epochs=4, biases=False),
+    MatrixFactorization(5, solver="als", n_epochs=4),
+    MatrixFactorization(5, solver="als", n_epochs=4, regularization=0.0, biases=False),
     NonNegativeFactorization(5, n_epochs=4),
     NonNegativeFactorization(5, n_epochs=4, entries="all"),
     ImplicitFactorization(5, n_epochs=4, solver="exact", regularization=0.1),
@@ -55,7 +56,7 @@ def test_both_conjugate_gradients_agree_as_single_precision_can(make_ratings, ba
 def test_both_shuffles_give_the_same_order(n, seed):
     ours, theirs = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
     states = [np.array([seed], dtype=np.uint64) for _ in range(2)]
-    stochastic.shuffle(ours, states[0])
+    reference.shuffle(ours, states[0])
     compiled.shuffle(theirs, states[1])
     np.testing.assert_array_equal(ours, theirs)
     assert states[0] == states[1]
@@ -83,29 +84,28 @@ def test_both_solve_every_row(seed, sizes, k, penalty):
     rng = np.random.default_rng(seed)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     n = int(starts[-1])
-    equations = Equations(
-        starts,
-        rng.integers(0, 9, n).astype(np.int32),
-        weights=(weights := rng.uniform(0.1, 2.0, n)),
-        targets=weights * rng.normal(size=n),
-        design=rng.normal(size=(9, k)),
-        scales=np.array(sizes, dtype=float),
-        penalties=np.full(k, penalty),
-    )
-    for rows in (equations.solve(compiled=False), equations.solve(compiled=True)):
+    others = rng.integers(0, 9, n).astype(np.int32)
+    weights = rng.uniform(0.1, 2.0, n)
+    targets = weights * rng.normal(size=n)
+    design = rng.normal(size=(9, k))
+    scales, penalties = np.array(sizes, dtype=float), np.full(k, penalty)
+    for kernels in (reference, compiled):
+        rows = ridge_solutions(
+            kernels, Threads(1), starts, others, weights, targets, design, scales, penalties
+        )
         for i, x in enumerate(rows):
             entries = slice(starts[i], starts[i + 1])
-            Y = equations.design[equations.others[entries]]
+            Y = design[others[entries]]
             A = Y.T @ (weights[entries, None] * Y) + penalty * sizes[i] * np.eye(k)
             # Also where many solutions exist: any of them solves the equations.
-            np.testing.assert_allclose(A @ x, Y.T @ equations.targets[entries], atol=1e-6)
+            np.testing.assert_allclose(A @ x, Y.T @ targets[entries], atol=1e-6)
             if sizes[i] == 0:
                 assert not x.any()
 
 
 THREADED = [
-    MatrixFactorization(6, "als", n_epochs=3),
-    MatrixFactorization(6, "sgd", n_epochs=3),
+    MatrixFactorization(6, solver="als", n_epochs=3),
+    MatrixFactorization(6, solver="sgd", n_epochs=3),
     NonNegativeFactorization(6, n_epochs=3),
     ImplicitFactorization(6, n_epochs=3),
     ImplicitFactorization(6, n_epochs=3, solver="exact"),
@@ -129,15 +129,15 @@ def test_the_same_bits_on_any_number_of_threads(make_ratings, backend, model, na
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
-def test_a_team_takes_every_row_once(n_threads):
+def test_threads_take_every_row_once(n_threads):
     starts = np.array([0, 50, 50, 51, 60, 200, 201, 201])
     taken = np.zeros(7)
 
-    def take(start, stop):
-        taken[start:stop] += 1
+    def take(span):
+        taken[slice(*span)] += 1
 
-    with Team(n_threads) as team:
-        team.spread(take, starts)
+    with Threads(n_threads) as pool:
+        pool.map(take, row_shares(pool, starts))
     assert (taken == 1).all()
 
 
@@ -147,8 +147,7 @@ def test_columns_of_nought_change_nothing():
     assert single.shape == (3, 8)
     np.testing.assert_array_equal(single[:, :5], factors.astype(np.float32))
     ratings = Ratings.from_arrays([0, 1, 2], [0, 1, 2])
-    side = Confident.of(ratings.by_user, 1.0, 0.5)
+    side = ConfidenceSide.of(ratings.by_user, 1.0, 0.5, compiled)
     rows, others = padded(factors), padded(factors[::-1])
-    with Team(1) as team:
-        side.improve(rows, others, 3, True, team)
+    side.improve(rows, others, 3, Threads(1))
     assert not rows[:, 5:].any()

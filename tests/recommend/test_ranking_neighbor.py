@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend import RankingNeighbour
+from edgewise.recommend import RankingNeighbor
 
 ALICE = {"p": 5, "q": 3, "r": 1}
 VIEWERS = {
@@ -22,19 +22,19 @@ def example():
 
 
 def test_losses_of_the_viewers():
-    model = RankingNeighbour().fit(example())
+    model = RankingNeighbor().fit(example())
     found = model.similar_users("alice")
     assert found.ids.tolist() == ["cat", "bob", "dan"]
     np.testing.assert_allclose(1 - found.scores, [0, 1 / 3, 1])
 
 
 def test_the_nearest_says_what_it_said():
-    model = RankingNeighbour().fit(example())
+    model = RankingNeighbor().fit(example())
     assert model.predict("alice", ["p", "q", "t"]).tolist() == [3, 2, 2]
 
 
 def test_a_viewer_who_rated_all_defaults_to_its_mean():
-    model = RankingNeighbour().fit(example())
+    model = RankingNeighbor().fit(example())
     assert model.predict("alice", "s") == (3 + 2 + 1 + 2) / 4
 
 
@@ -42,20 +42,20 @@ def test_a_viewer_with_gaps_defaults_to_the_level_of_least_loss():
     # Bob rated p 4 only. The pairs of p are right for defaults below 4, the pair of q and r is a
     # tie: loss 1/6, for levels 1 and 3, of which the lowest is taken.
     ratings = Ratings.from_dict({"alice": ALICE, "bob": {"p": 4, "s": 5}})
-    model = RankingNeighbour().fit(ratings)
+    model = RankingNeighbor().fit(ratings)
     assert model.predict("alice", ["p", "q", "s"]).tolist() == [4, 1, 5]
     assert 1 - model.similar_users("alice").scores[0] == pytest.approx(1 / 6)
 
 
 def test_k_neighbours_are_averaged():
-    model = RankingNeighbour(k=2).fit(example())
+    model = RankingNeighbor(n_neighbors=2).fit(example())
     # Cat's and bob's scores; bob rated all of alice's items, and his mean is 3.
     assert model.predict("alice", ["p", "t"]).tolist() == [(3 + 4) / 2, (2 + 3) / 2]
 
 
 def test_more_in_common_wins_a_tie():
     bob, cat = {"p": 3, "q": 2, "s": 1}, {"p": 3, "q": 2, "r": 1}
-    model = RankingNeighbour().fit(Ratings.from_dict({"alice": ALICE, "bob": bob, "cat": cat}))
+    model = RankingNeighbor().fit(Ratings.from_dict({"alice": ALICE, "bob": bob, "cat": cat}))
     # Bob's default of 1 puts r last as well: both have loss 0.
     assert model.similar_users("alice").scores.tolist() == [1, 1]
     assert model.predict("alice", "r") == 1
@@ -64,11 +64,11 @@ def test_more_in_common_wins_a_tie():
 
 def test_the_user_itself_is_no_neighbour():
     ratings = Ratings.from_dict({"alice": ALICE, "bob": {"p": 1, "q": 3, "r": 5}})
-    assert RankingNeighbour().fit(ratings).predict("alice", ["p", "r"]).tolist() == [1, 5]
+    assert RankingNeighbor().fit(ratings).predict("alice", ["p", "r"]).tolist() == [1, 5]
 
 
 def test_only_the_viewers_named_count():
-    model = RankingNeighbour(viewers=["bob", "dan"]).fit(example())
+    model = RankingNeighbor(viewers=["bob", "dan"]).fit(example())
     assert model.ratings_.user_ids.values[model.viewers_].tolist() == ["bob", "dan"]
     assert model.predict("alice", "s") == 5
 
@@ -76,7 +76,7 @@ def test_only_the_viewers_named_count():
 def test_viewers_drawn_at_random():
     ratings = Ratings.from_matrix(np.random.default_rng(0).integers(1, 6, (30, 8)))
     one, two, other = (
-        RankingNeighbour(viewers=5, random_state=seed).fit(ratings).viewers_ for seed in (0, 0, 1)
+        RankingNeighbor(viewers=5, random_state=seed).fit(ratings).viewers_ for seed in (0, 0, 1)
     )
     assert len(one) == 5
     np.testing.assert_array_equal(one, two)
@@ -84,13 +84,13 @@ def test_viewers_drawn_at_random():
 
 
 def test_new_users_are_targets_and_no_viewers():
-    model = RankingNeighbour().fit(example()).fold_in({"new": ALICE, "newer": ALICE})
+    model = RankingNeighbor().fit(example()).fold_in({"new": ALICE, "newer": ALICE})
     assert model.predict("new", "p") == 5  # Alice herself is the nearest: loss 0, more in common.
     assert "newer" not in model.similar_users("new").ids
 
 
 def test_a_user_alone_gets_the_mean():
-    model = RankingNeighbour().fit(Ratings.from_dict({"alice": ALICE}))
+    model = RankingNeighbor().fit(Ratings.from_dict({"alice": ALICE}))
     assert model.predict("alice", "p") == 3
 
 
@@ -98,7 +98,7 @@ def test_threads_say_the_same():
     table = np.random.default_rng(0).integers(0, 6, (40, 20))
     ratings = Ratings.from_matrix(table)
     one, two = (
-        RankingNeighbour(3, n_jobs=n).fit(ratings).recommend(n=20, exclude_seen=False)
+        RankingNeighbor(3, n_jobs=n).fit(ratings).recommend(n=20, exclude_seen=False)
         for n in (1, 3)
     )
     np.testing.assert_array_equal(one.scores, two.scores)
@@ -107,7 +107,7 @@ def test_threads_say_the_same():
 @pytest.mark.parametrize(
     ("setting", "error", "words"),
     [
-        ({"k": 0}, ValueError, "k must be an integer of at least 1, got 0"),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors must be an integer of at least 1, got 0"),
         ({"viewers": 0}, ValueError, "viewers must be an integer of at least 1, got 0"),
         ({"viewers": "bob"}, TypeError, "viewers must be None, an integer or a list"),
         ({"viewers": ["zed"]}, ValueError, "viewers must be ids that are known, got 'zed'"),
@@ -117,10 +117,10 @@ def test_threads_say_the_same():
 )
 def test_errors_name_the_parameter(setting, error, words):
     with pytest.raises(error, match=words):
-        RankingNeighbour(**setting).fit(example())
+        RankingNeighbor(**setting).fit(example())
 
 
 def test_too_many_levels_are_refused():
     ratings = Ratings.from_arrays(np.zeros(300, int), np.arange(300), np.linspace(0, 1, 300))
     with pytest.raises(ValueError, match="at most 256 different levels, got 300"):
-        RankingNeighbour().fit(ratings)
+        RankingNeighbor().fit(ratings)

@@ -8,7 +8,6 @@ import pytest
 import edgewise
 from edgewise import Ratings, datasets
 from edgewise.recommend import ItemKNN, UserKNN
-from edgewise.recommend.neighbours import Reason
 
 # The example of several textbooks' kind:
 #         p  q  r  s
@@ -24,7 +23,7 @@ TABLE = {
 }
 MEAN = 31 / 11
 # So strong that biases are 0, and without any damping: predictions are plain averages.
-PLAIN = {"regularization": 1e15, "damping": 0.0, "shrinkage": 0.0}
+PLAIN = {"bias_damping": 1e15, "damping": 0.0, "shrinkage": 0.0}
 
 
 def example():
@@ -66,7 +65,7 @@ class TestSimilarities:
         assert similar(model, "r") == pytest.approx({"s": (2 / 3) / s})
 
     def test_residual_cosines_are_of_deviations_from_the_baseline(self):
-        model = ItemKNN(similarity="residual", shrinkage=0.0, regularization=1e15).fit(example())
+        model = ItemKNN(similarity="residual", shrinkage=0.0, bias_damping=1e15).fit(example())
         p, q = np.array([5, 4, 1, 1]) - MEAN, np.array([3, 1]) - MEAN
         expected = (p[[0, 2]] @ q) / np.linalg.norm(p) / np.linalg.norm(q)
         assert similar(model, "p")["q"] == pytest.approx(expected)
@@ -128,15 +127,17 @@ class TestPredictions:
         assert model.predict("a", "r") == pytest.approx(5.0)
 
     def test_only_the_neighbours_that_are_kept_count(self):
-        settings = PLAIN | {"n_neighbours": 1}
+        settings = PLAIN | {"n_candidates": 1}
         model = UserKNN(1, similarity="cosine", **settings).fit(example())
-        assert model.neighbours_.shape == (4, 1)
+        assert model.neighbors_.shape == (4, 1)
         assert model.predict("a", "r") == pytest.approx(MEAN)
 
     def test_without_neighbours_the_baseline_stands(self):
         ratings = example()
         model = ItemKNN(similarity="cosine", min_support=4).fit(ratings)
-        base = edgewise.recommend.BiasBaseline(5.0, 5.0, n_epochs=10).fit(ratings)
+        base = edgewise.recommend.BiasBaseline(user_damping=5.0, item_damping=5.0, n_epochs=10).fit(
+            ratings
+        )
         assert model.predict("c", "r") == base.predict("c", "r")
 
     def test_weights_count_in_the_average(self):
@@ -182,17 +183,40 @@ class TestPredictions:
                 assert model.predict(user, item) == pytest.approx(expected)
 
 
-class TestReasons:
+class TestExplanations:
     def test_items_that_the_user_rated(self):
-        model = ItemKNN(2, similarity="cosine", shrinkage=0.0).fit(example())
-        first, second = model.explain("a", "r")
-        assert first == Reason("s", pytest.approx(4 / sqrt(43)), 1.0)
-        assert second == Reason("p", pytest.approx(1 / sqrt(43)), 5.0)
-        assert model.explain("a", "r", n=1) == [first]
+        model = ItemKNN(2, similarity="cosine", **PLAIN).fit(example())
+        why = model.explain("a", "r")
+        # s counts 4/5 and p 1/5, each with a's deviation from the mean.
+        shares = {"baseline": MEAN, "s": 4 / 5 * (1 - MEAN), "p": 1 / 5 * (5 - MEAN)}
+        assert {part.name: part.amount for part in why.parts} == pytest.approx(shares)
+        details = {part.name: part.detail for part in why.parts}
+        assert details["s"] == f"similarity {4 / sqrt(43):.2f}, rated 1"
+        assert details["p"] == f"similarity {1 / sqrt(43):.2f}, rated 5"
+        assert len(str(model.explain("a", "r", n=1)).split("\n")) == 3
 
     def test_users_who_rated_the_item(self):
         model = UserKNN(3, similarity="cosine").fit(example())
-        assert [reason.id for reason in model.explain("b", "q")] == ["a", "c"]
+        names = {part.name for part in model.explain("b", "q").parts}
+        assert names == {"a", "c", "baseline"}
+
+    @pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
+    @pytest.mark.parametrize("implicit", [False, True])
+    def test_contributions_add_up_to_the_score(self, kind, implicit):
+        rows = [(u, i, r) for u, told in TABLE.items() for i, r in told.items()]
+        weights = np.linspace(0.5, 2.0, len(rows))
+        ratings = Ratings.from_arrays(*zip(*rows, strict=True), weights=weights)
+        model = kind(2, implicit=implicit).fit(ratings)
+        for pair in (("a", "r"), ("b", "q"), ("c", "r")):
+            why = model.explain(*pair)
+            places = [
+                ids.require("", [one])
+                for ids, one in zip((ratings.user_ids, ratings.item_ids), pair, strict=True)
+            ]
+            assert why.score == model._pair_scores(*places)[0]
+            assert sum(part.amount for part in why.parts) == pytest.approx(why.score)
+            sizes = [abs(part.amount) for part in why.parts]
+            assert sizes == sorted(sizes, reverse=True)
 
     def test_unknown_ids(self):
         model = ItemKNN().fit(example())
@@ -237,13 +261,13 @@ class TestNewUsers:
 @pytest.mark.parametrize(
     ("setting", "error", "words"),
     [
-        ({"k": 0}, ValueError, "k must be an integer of at least 1, got 0"),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors must be an integer of at least 1, got 0"),
         ({"similarity": "jaccard"}, ValueError, "similarity must be one of 'cosine', 'pearson'"),
         ({"shrinkage": -1}, ValueError, "shrinkage must be a number of at least 0, got -1"),
         ({"min_support": 0}, ValueError, "min_support must be an integer of at least 1"),
-        ({"n_neighbours": 2.5}, TypeError, "n_neighbours must be an integer"),
+        ({"n_candidates": 2.5}, TypeError, "n_candidates must be an integer"),
         ({"damping": "a"}, TypeError, "damping must be a number of at least 0, got 'a'"),
-        ({"regularization": float("inf")}, ValueError, "regularization must be a number"),
+        ({"bias_damping": float("inf")}, ValueError, "bias_damping must be a number"),
         ({"implicit": 1}, TypeError, "implicit must be True or False"),
         ({"n_jobs": 0}, ValueError, "n_jobs must not be 0"),
     ],
