@@ -243,7 +243,7 @@ class TestRankErrors:
             ("train.txt --test test.txt --output s.edgewise", "'-o': must not end in .edgewise"),
             ("train.txt --test test.txt --output folder", "'-o': must be the name of a file"),
             ("train.txt --test test.txt --output test.txt", "given as --test and --output"),
-            ("train.txt --output s.txt", "add --test"),
+            ("train.txt --output s.txt", "--output needs --test"),
             ("train.txt --early-stopping-rounds 3", "--early-stopping-rounds needs --validate"),
             ("train.txt --eval-metric best", "--eval-metric: name must be one of 'map'"),
             ("train.txt --criterion energy --learner tree", "works with --learner stump only"),

@@ -168,13 +168,7 @@ class InputFile(click.Path):
 
 
 class OutputFile(click.ParamType):
-    """A file that can be written, checked before any work starts.
-
-    Parameters
-    ----------
-    endings : str
-        How the name must end; without any, it must not be that of a model.
-    """
+    """A file that can be written, with one of these endings; without endings, not a model."""
 
     name = "file"
 
@@ -250,8 +244,9 @@ def boosting(option: Adder) -> Decorator:
     )
 
 
-def given(ctx: click.Context, *names: str) -> list[str]:
+def given(*names: str) -> list[str]:
     """Return the options, out of these parameters, that are on the command line."""
+    ctx = click.get_current_context()
     source = click.core.ParameterSource.COMMANDLINE
     return [
         one.opts[0]
@@ -260,16 +255,19 @@ def given(ctx: click.Context, *names: str) -> list[str]:
     ]
 
 
+def needs(names: Iterable[str], *others: str) -> None:
+    """Raise if one of these parameters is on the command line and none of the others is."""
+    extra = given(*names)
+    if extra and not given(*others):
+        wanted = " or ".join(f"--{name.replace('_', '-')}" for name in others)
+        raise click.UsageError(f"{extra[0]} needs {wanted}")
+
+
 @contextmanager
 def one_line_errors(where: object = None, names: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Turn the library's errors into messages of the command.
+    """Turn the library's errors into the command's: `where` says in which file or option.
 
-    Parameters
-    ----------
-    where : object, default None
-        The file or option that an error is about; it stands before the message.
-    names : mapping of str to str, default None
-        The options that stand for arguments of the library.
+    An argument of the library becomes the option that `names` gives for it.
 
     Examples
     --------

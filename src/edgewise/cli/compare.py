@@ -78,10 +78,7 @@ files, comparison = heading("Files"), heading("Comparison")
 @seed(comparison)
 @jobs(comparison)
 @columns
-@click.pass_context
 def compare(
-    ctx: click.Context,
-    /,
     ratings: str,
     test: str | None,
     output: str | None,
@@ -106,7 +103,7 @@ def compare(
     and prediction times; * marks the best value of a column. RATINGS has the
     formats of `edgewise recommend`.
     """
-    if test is not None and (clash := given(ctx, "folds", "by")):
+    if test is not None and (clash := given("folds", "by")):
         raise click.UsageError(f"{clash[0]} makes folds, but --test replaces them")
     how = reading_of(**reading)
     if ratings.endswith(MODEL):

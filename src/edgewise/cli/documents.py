@@ -59,17 +59,7 @@ columns = options(
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of a file.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    data : RankingData
-        Its rows.
-    lists : Lists or None
-        The grades by query, where there are grades.
-    """
+    """The documents of a file, and their grades by query if there are any."""
 
     path: str
     data: RankingData

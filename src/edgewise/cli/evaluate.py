@@ -97,17 +97,7 @@ def stem(path: str) -> str:
 
 
 class Report:
-    """The values of runs, query by query, as tables.
-
-    Parameters
-    ----------
-    path : str
-        The file of judgements.
-    metrics : str
-        Comma-separated names.
-    gain : {"exponential", "linear"}, default "exponential"
-        The gain of ndcg.
-    """
+    """The values of runs by some metrics, against the judgements of a file."""
 
     def __init__(self, path: str, metrics: str, gain: str = "exponential") -> None:
         self.path, self.gain = path, gain

@@ -86,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     --------
     >>> from edgewise.cli import main
     >>> main(["datasets"])
-    name ...
+    classification ...
     0
     """
     if "_EDGEWISE_COMPLETE" in os.environ:

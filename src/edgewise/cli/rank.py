@@ -13,6 +13,7 @@ from edgewise.cli.common import (
     boosting,
     command,
     heading,
+    needs,
     one_line_errors,
     print_facts,
     print_rules,
@@ -129,7 +130,7 @@ def rank(
     """
     roles = Roles(target, query, doc)
     paths = {"TRAIN": train, "--validate": validate, "--test": test}
-    _check(paths, roles, output, early_stopping_rounds, settings)
+    _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]
     found = dict(zip(given, read_judged(given, roles), strict=True))
     documents, held_out, tested = found[train], found.get(validate or ""), found.get(test or "")
@@ -159,18 +160,10 @@ def rank(
     raise_if_interrupted(ranker)
 
 
-def _check(
-    paths: dict[str, str | None],
-    roles: Roles,
-    output: str | None,
-    early_stopping_rounds: int | None,
-    settings: dict[str, Any],
-) -> None:
+def _check(paths: dict[str, str | None], roles: Roles, settings: dict[str, Any]) -> None:
     """Raise if options do not go together."""
-    if early_stopping_rounds is not None and paths["--validate"] is None:
-        raise click.UsageError("--early-stopping-rounds needs --validate")
-    if output is not None and paths["--test"] is None:
-        raise click.UsageError("--output holds the scores of the test documents: add --test")
+    needs(["early_stopping_rounds"], "validate")
+    needs(["output"], "test")
     if settings["learner"] != "stump":
         for name, value in (("criterion", "energy"), ("monotonic_cst", "increasing")):
             if settings[name] == value:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
+import numpy as np
 
 from edgewise import recommend as recommenders
 from edgewise.cli.common import (
@@ -188,23 +189,10 @@ def read_test(path: str, reading: Reading, train: Ratings) -> Ratings:
 def find_ids(
     option: str, words: Sequence[str], ids: "Ids", known: "NDArray[Any]", owner: str
 ) -> "NDArray[Any]":
-    """Return the ids that words stand for: integers if the ids of the ratings are integers.
+    """Return the ids that the words of an option stand for.
 
-    Parameters
-    ----------
-    option : str
-        The option that gives the words.
-    words : sequence of str
-        What to find.
-    ids : Ids
-        The users or items of the ratings.
-    known : bool array
-        Which of them count.
-    owner : str
-        What the ids are, such as "the users of r.csv".
+    `known` says which ids count; `owner` says whose they are, such as "the users of r.csv".
     """
-    import numpy as np
-
     numeric = ids.kind == "integers"
     for word in words:
         if numeric and _integer(word) is None:
@@ -214,8 +202,8 @@ def find_ids(
     fits = [not numeric or -(2**63) <= one < 2**63 for one in values]
     kept = [one if fit else 0 for one, fit in zip(values, fits, strict=True)]
     found = np.array(kept, dtype=np.int64 if numeric else np.str_)
-    places = ids.find(option, found).tolist()
-    for word, place, fit in zip(words, places, fits, strict=True):
+    places = ids.find(option, found)
+    for word, place, fit in zip(words, places.tolist(), fits, strict=True):
         if place < 0 or not known[place] or not fit:
             raise click.UsageError(f"{option}: {word!r} is not among {owner}")
     return found
@@ -342,16 +330,9 @@ def _value(word: str) -> Any:
 
 
 def build(name: str, settings: Mapping[str, Any], shared: Mapping[str, Any]) -> "Recommender":
-    """Return an untrained recommender with checked parameters.
+    """Return an untrained recommender with the parameters of ``--set``, checked.
 
-    Parameters
-    ----------
-    name : str
-        One of `ALGORITHMS`.
-    settings : mapping
-        Parameters of ``--set``.
-    shared : mapping
-        Parameters that are set where the recommender has them, such as the random seed.
+    Parameters in `shared`, such as the random seed, are set if the recommender has them.
 
     Examples
     --------

@@ -23,6 +23,7 @@ from edgewise.cli.common import (
     heading,
     jobs,
     load_model,
+    needs,
     one_line_errors,
     print_facts,
     seed,
@@ -50,7 +51,7 @@ from edgewise.cli.ratings import (
     write_columns,
 )
 from edgewise.common.files import reading as opened
-from edgewise.common.text import counted, one_line
+from edgewise.common.text import counted, one_line, text_table
 from edgewise.ratings.splits import WAYS
 
 if TYPE_CHECKING:
@@ -143,10 +144,7 @@ training, testing = heading("Training"), heading("Testing")
 )
 @metrics(testing)
 @columns
-@click.pass_context
 def recommend(
-    ctx: click.Context,
-    /,
     ratings: str,
     model: str | None,
     output: str | None,
@@ -189,7 +187,8 @@ def recommend(
     """
     saved = ratings.endswith(MODEL)
     wants_model = bool(users or new_users or similar_to or output or model)
-    _check(ctx, saved, wants_model)
+    params = click.get_current_context().params
+    _check(params, saved, wants_model)
     how = reading_of(**reading)
     check_libraries(output)
     names = metric_names(metrics, how.implicit)
@@ -201,7 +200,7 @@ def recommend(
         shared = shared_settings(random_state, n_jobs, how.implicit) | {"verbose": verbosity()}
         recommender = build(name, parse_settings(settings), shared)
         data = read_ratings(ratings, how)
-    request = _request(ctx.params, data, recommender if saved else None)
+    request = _request(params, data, recommender if saved else None)
     titles: Names = {}
     if item_names is not None:
         item_column = reading["item_column"] or "item"
@@ -242,35 +241,28 @@ def recommend(
         print_list(title, ranked, titles)
 
 
-def _check(ctx: click.Context, saved: bool, wants_model: bool) -> None:
+def _check(params: dict[str, Any], saved: bool, wants_model: bool) -> None:
     """Raise if options do not go together."""
-    params = ctx.params
-    tests = params["test"] is not None or params["hold_out"] is not None
-    if params["test"] is not None and params["hold_out"] is not None:
+    if len(given("test", "hold_out")) > 1:
         raise click.UsageError("--test and --hold-out are two ways to test: use one of them")
-    if not tests and not wants_model:
+    if not given("test", "hold_out") and not wants_model:
         raise click.UsageError(
             "nothing to do: add --user to list items, --output to write the lists of all users, "
             "--model to save the model, or --hold-out to test"
         )
-    if params["hold_out"] is None and given(ctx, "by"):
-        raise click.UsageError("--by needs --hold-out")
-    if not tests and (extra := given(ctx, "metrics", "relevant")):
-        raise click.UsageError(f"{extra[0]} needs --test or --hold-out")
-    if params["item_names"] is None and (extra := given(ctx, "name_column", "names_columns")):
-        raise click.UsageError(f"{extra[0]} needs --item-names")
+    needs(["by"], "hold_out")
+    needs(["metrics", "relevant"], "test", "hold_out")
+    needs(["name_column", "names_columns"], "item_names")
     for text in params["new_users"]:
         parse_pairs(text)
     if not saved:
         return
-    training = ("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model")
-    if extra := given(ctx, *training):
+    if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model"):
         raise click.UsageError(f"{extra[0]}: {params['ratings']} is trained already")
-    if params["test"] is None:
-        needed = ["--item-column"] if params["item_names"] is not None else []
-        extra = [name for name in given(ctx, *COLUMN_OPTIONS) if name not in needed]
-        if extra:
-            raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
+    needed = ["--item-column"] if params["item_names"] is not None else []
+    extra = [name for name in given(*COLUMN_OPTIONS) if name not in needed]
+    if extra and params["test"] is None:
+        raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
 
 
 def _load(path: str) -> "Recommender":
@@ -303,27 +295,13 @@ def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]
 
 
 class Request(NamedTuple):
-    """The lists to make, with ids that the ratings know.
-
-    Attributes
-    ----------
-    users, items : arrays
-        Users to list items for, and items to list similar ones of.
-    new : list of dict
-        The ratings of each new user.
-    n : int
-        The length of the lists.
-    seen : bool
-        Whether lists include items that the user has rated.
-    everyone : bool
-        Whether to list items for all users.
-    """
+    """The lists to make: for users, for items, for the ratings of new users, or for everyone."""
 
     users: "NDArray[Any]"
     items: "NDArray[Any]"
     new: list[dict[Any, float]]
     n: int
-    seen: bool
+    include_seen: bool
     everyone: bool
 
     def lists(self, model: "Recommender") -> "RecommendedLists | None":
@@ -332,7 +310,7 @@ class Request(NamedTuple):
             return None
         users = None if self.everyone else self.users
         with one_line_errors("--user"):
-            return model.recommend(users, self.n, exclude_seen=not self.seen)
+            return model.recommend(users, self.n, exclude_seen=not self.include_seen)
 
     def shown(
         self, model: "Recommender", lists: "RecommendedLists | None", names: Names
@@ -355,7 +333,7 @@ class Request(NamedTuple):
         ids = _unused_ids(model.ratings_, len(self.new))
         with one_line_errors("--new-user"):
             wider = model.fold_in(dict(zip(ids, self.new, strict=True)))
-            lists = wider.recommend(ids, self.n, exclude_seen=not self.seen)
+            lists = wider.recommend(ids, self.n, exclude_seen=not self.include_seen)
         numbers = [f" {place}" for place in range(1, len(ids) + 1)] if len(ids) > 1 else [""]
         titles = [
             f"{NEW}{number} ({counted(len(rated), 'ratings')})"
@@ -392,7 +370,7 @@ def _request(params: dict[str, Any], ratings: "Ratings", model: "Recommender | N
         items=find_ids("--similar-to", list(dict.fromkeys(params["similar_to"])), *of_items),
         new=new,
         n=params["n"],
-        seen=params["include_seen"],
+        include_seen=params["include_seen"],
         everyone=params["output"] is not None and not params["users"],
     )
 
@@ -465,16 +443,14 @@ def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
     click.echo(one_line(title))
     if not len(ranked.ids):
         click.echo("  no item is left")
+        return
     ids = ranked.ids.tolist()
-    columns = [[one_line(one) for one in ids]]
-    if any(one in names for one in ids):
-        columns.append([one_line(names.get(one, "")) for one in ids])
-    widths = [max(map(len, column), default=0) for column in columns]
-    scores = [f"{score:.3f}" for score in ranked.scores.tolist()]
-    end = max(map(len, scores), default=0)
-    for place, (*cells, score) in enumerate(zip(*columns, scores, strict=True), 1):
-        padded = [cell.ljust(width) for cell, width in zip(cells, widths, strict=True)]
-        click.echo("  ".join([f"{place:4}", *padded, score.rjust(end)]))
+    shown = any(one in names for one in ids)
+    rows = [
+        [f"{place:4}", str(one), *([names.get(one, "")] if shown else []), f"{score:.3f}"]
+        for place, (one, score) in enumerate(zip(ids, ranked.scores.tolist(), strict=True), 1)
+    ]
+    click.echo(text_table(rows, left=(1, 2) if shown else (1,)))
 
 
 def _write_lists(path: str, lists: "RecommendedLists", names: Names) -> None:
