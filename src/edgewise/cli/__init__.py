@@ -6,6 +6,6 @@ edgewise ...
 0
 """
 
-from edgewise.cli.main import main
+from edgewise.cli.app import main
 
 __all__ = ["main"]
