@@ -275,7 +275,7 @@ def test_wrong_arguments_are_named(call, message):
 def test_a_horizon_that_was_passed_promises_nothing():
     learner = Hedge(horizon=1)
     learner.run([[1.0, 1.0], [1.0, 1.0]])
-    with pytest.raises(ValueError, match="horizon is 1, the least loss 2"):
+    with pytest.raises(ValueError, match="horizon is 1, the smallest loss 2"):
         learner.bound("horizon")
     assert learner.loss_ <= learner.bound()
 

@@ -1,7 +1,7 @@
 """Online learning with a pool of experts: weighted majority and Hedge, with their bounds.
 
-Experts are anything that gives advice round by round: classifiers, recommenders, people. Nothing is
-known of them, and nothing is assumed of the sequence: the bounds hold for every one.
+Experts are anything that gives advice round by round: classifiers, recommenders, people. The bounds
+assume nothing about them or about the sequence of rounds.
 """
 
 from edgewise.online.bounds import loss_bound, mistake_bound, tuned_beta, tuned_loss_bound

@@ -1,8 +1,7 @@
-"""What online learners can lose at most, whatever the sequence of rounds.
+"""Worst-case bounds for online learners, over all sequences of rounds.
 
-Mistakes of weighted majority: Littlestone and Warmuth, "The weighted majority algorithm" (1994;
-Shi 2025 lists its theorems as orders of growth, here they have their constants). Losses of Hedge:
-Freund and Schapire, "A decision-theoretic generalization of on-line learning" (1997).
+Mistakes of weighted majority: Littlestone and Warmuth 1994, whose theorems Shi 2025 lists as orders
+of growth; here they have their constants. Losses of Hedge: Freund and Schapire 1997.
 """
 
 import math
@@ -13,39 +12,34 @@ from edgewise.common.checks import flag, integer, not_negative, positive
 def mistake_bound(
     n_experts: int, mistakes: float, beta: float = 0.5, *, k: int = 1, total: bool = False
 ) -> float:
-    """Bound on the mistakes of weighted majority, from those of some of its experts.
+    """Bound on the mistakes of weighted majority, from the mistakes of its best experts.
 
-    Every mistake of the majority multiplies the sum of all weights, N at first, by at most
-    (1 + beta) / 2. At the end the k experts still hold k beta^m of it where each has made at most m
-    mistakes, and at least k beta^(m/k) where they have made m in total. So
+    Every mistake of the majority multiplies the sum of all weights, initially N, by at most
+    (1 + beta) / 2. At the end k experts with at most m mistakes each hold at least k beta^m of it,
+    and k experts with m mistakes in total at least k beta^(m/k). So
 
         M <= (ln(N / k) + m ln(1 / beta)) / ln(2 / (1 + beta))
 
-    with m / k in place of m in the second case (the three theorems in Shi 2025: k = 1, each of k,
-    and k in total).
+    with m / k in place of m in the second case. These are the three theorems of Shi 2025: k = 1,
+    each of k, and k in total.
 
     Parameters
     ----------
     n_experts : int
         The number N of experts.
     mistakes : float
-        The most mistakes that each of the `k` experts has made, or with `total` the sum of theirs.
+        The most mistakes of any of the `k` experts, or with `total` the sum of their mistakes.
     beta : float, default 0.5
-        What the weight of an expert that was wrong is multiplied by, above 0 and below 1.
+        The factor for the weight of an expert that was wrong, above 0 and below 1.
     k : int, default 1
-        How many experts `mistakes` speaks of.
+        The number of experts that `mistakes` refers to.
     total : bool, default False
         Whether `mistakes` is the sum over the `k` experts.
 
     Returns
     -------
     float
-        The bound; the number of mistakes is an integer, so that its floor holds too.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
+        The bound; its floor holds too, as the number of mistakes is an integer.
 
     Examples
     --------
@@ -67,7 +61,7 @@ def mistake_bound(
 
 
 def halving(beta: float) -> float:
-    """Return ln(2 / (1 + beta)), which a mistake takes at least from the logarithm of all weight.
+    """Return ln(2 / (1 + beta)): a mistake decreases the log of the total weight at least as much.
 
     Examples
     --------
@@ -80,14 +74,14 @@ def halving(beta: float) -> float:
 def loss_bound(
     n_experts: int, loss: float, beta: float = 0.5, *, k: int = 1, prior: float | None = None
 ) -> float:
-    """Bound on the loss of Hedge, from that of its best expert or of its best k.
+    """Bound on the loss of Hedge, from the loss of its best expert or its best k.
 
-    Freund and Schapire's theorem 2: where each expert of a set has lost at most L in total, and the
-    set has the share p of the initial weight,
+    Freund and Schapire's theorem 2: if each expert of a set has a total loss of at most L, and the
+    set has a share p of the initial weight,
 
         L_Hedge <= (L ln(1 / beta) + ln(1 / p)) / (1 - beta).
 
-    With equal initial weights p is k / N, and ln(1 / p) of a single expert is ln N.
+    With equal initial weights p = k / N.
 
     Parameters
     ----------
@@ -96,21 +90,16 @@ def loss_bound(
     loss : float
         The total loss of the expert, or the largest among the set.
     beta : float, default 0.5
-        What the weight of an expert with a loss of 1 is multiplied by, above 0 and below 1.
+        The factor for the weight of an expert with a loss of 1, above 0 and below 1.
     k : int, default 1
-        How many experts there are in the set; not looked at where `prior` is given.
+        The number of experts in the set; ignored if `prior` is given.
     prior : float or None, default None
-        The share of the initial weight that the set has, above 0 and at most 1; None is k / N.
+        The set's share of the initial weight, above 0 and at most 1; None for k / N.
 
     Returns
     -------
     float
         The bound on the total loss of the mixture.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
 
     Examples
     --------
@@ -134,24 +123,19 @@ def loss_bound(
 def tuned_beta(n_experts: int, horizon: float) -> float:
     """Return the beta of Hedge for a known horizon: 1 / (1 + sqrt(2 ln N / horizon)).
 
-    Freund and Schapire's lemma 4; see :func:`tuned_loss_bound` for what it promises.
+    Freund and Schapire's lemma 4; :func:`tuned_loss_bound` is its guarantee.
 
     Parameters
     ----------
     n_experts : int
         The number N of experts, at least 2.
     horizon : float
-        What the best expert will lose at most; the number of rounds always is.
+        An upper bound on the best expert's total loss, such as the number of rounds.
 
     Returns
     -------
     float
         The beta.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
 
     Examples
     --------
@@ -166,8 +150,8 @@ def tuned_beta(n_experts: int, horizon: float) -> float:
 def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
     """Bound on the loss of Hedge with :func:`tuned_beta`: L + sqrt(2 horizon ln N) + ln N.
 
-    Over T rounds the mixture loses, per round, at most sqrt(2 ln N / T) + ln N / T more than the
-    best expert: next to nothing in the long run.
+    Over T rounds the mixture loses per round at most sqrt(2 ln N / T) + ln N / T more than the best
+    expert.
 
     Parameters
     ----------
@@ -176,17 +160,12 @@ def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
     loss : float
         The total loss L of the best expert, at most `horizon`.
     horizon : float
-        The horizon that beta was chosen for.
+        The horizon that was passed to :func:`tuned_beta`.
 
     Returns
     -------
     float
         The bound on the total loss of the mixture.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
 
     Examples
     --------

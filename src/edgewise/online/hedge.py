@@ -1,4 +1,4 @@
-"""Hedge: share a stake among experts by what they have lost (Freund and Schapire)."""
+"""Hedge: weights on experts that decrease exponentially in their losses (Freund and Schapire)."""
 
 import math
 from typing import Any, Self
@@ -12,51 +12,50 @@ from edgewise.online.pool import Pool
 
 _BOUNDS = ("best", "pool", "weights", "horizon")
 
-# Rounds are worked through in blocks of at most this many losses, so that memory stays small.
+# Rounds are processed in blocks of at most this many losses, to bound memory.
 _BLOCK = 1 << 20
 
 
 class Hedge(Pool):
-    """Learns how to share a stake among experts so as to lose little more than the best of them.
+    """Weights a pool of experts so as to lose little more than the best of them.
 
-    Each round every expert has a loss from 0 to 1, of which the learner suffers the mean under its
-    weights; then each weight is multiplied by beta^loss (Freund and Schapire 1997, figure 1).
-    However the losses come about, the total stays below :meth:`bound`. It is weighted majority
-    without the vote: for predictions mixed by the weights and a convex loss, the loss of the
-    mixture is at most the mean loss.
+    In each round every expert has a loss from 0 to 1. The learner suffers their weighted mean, then
+    multiplies each weight by beta^loss (Freund and Schapire 1997, figure 1). For any sequence of
+    losses the total stays below :meth:`bound`. For a convex loss, the mixture of the experts'
+    predictions loses at most the weighted mean.
 
     Give at most one of `beta`, `learning_rate` and `horizon`.
 
     Parameters
     ----------
     beta : float or "auto", default "auto"
-        What the weight of an expert with a loss of 1 is multiplied by, above 0 and below 1.
-        "auto" takes it from `learning_rate` or `horizon`, and 0.5 where neither is given.
+        The factor for the weight of an expert with a loss of 1, above 0 and below 1. "auto" derives
+        it from `learning_rate` or `horizon`, and is 0.5 if neither is given.
     learning_rate : float or None, default None
-        The same as eta: beta = exp(-eta), above 0 and below 700.
+        The rate eta with beta = exp(-eta), above 0 and below 700.
     horizon : float or None, default None
-        What the best expert will lose at most; the number of rounds always is. It gives
-        beta = 1 / (1 + sqrt(2 ln N / horizon)) for N experts, and with a `prior` the largest
-        ln(1 / prior) in place of ln N.
+        An upper bound on the best expert's total loss, such as the number of rounds. It sets
+        beta = 1 / (1 + sqrt(2 ln N / horizon)) for N experts; with a `prior`, the largest
+        ln(1 / prior) replaces ln N.
     prior : array-like of shape (n_experts,) or None, default None
-        The initial weights, positive, in any scale; None means equal ones.
+        Positive initial weights, in any scale; None for equal weights.
     random_state : int, RandomState, Generator or None, default None
-        Where the draws of `choose` come from.
+        Randomness of `choose`.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_experts,)
         The weights of the next round; they sum to 1.
     log_weights_ : ndarray of shape (n_experts,)
-        The logarithms of prior times beta^loss, not divided by a sum; they never underflow.
+        The logarithms of prior times beta^loss, not normalised; they never underflow.
     loss_ : float
         The total loss of the mixture.
     expert_losses_ : ndarray of shape (n_experts,)
         The total loss of each expert.
     n_rounds_, n_experts_ : int
-        How many rounds there have been, and how many experts there are.
+        Number of rounds so far, and of experts.
     beta_, learning_rate_, prior_ :
-        What the weights were learned with, the prior divided by its sum.
+        The settings in use; the prior is divided by its sum.
 
     Examples
     --------
@@ -94,21 +93,7 @@ class Hedge(Pool):
         self.random_state = random_state
 
     def start(self, n_experts: int) -> Self:
-        """Begin anew with `n_experts` experts; the first round does it by itself.
-
-        Parameters
-        ----------
-        n_experts : int
-            How many experts there are.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is not as described.
+        """Start over with `n_experts` experts; the first round does so by itself.
 
         Examples
         --------
@@ -134,15 +119,6 @@ class Hedge(Pool):
         losses : array-like of shape (n_experts,)
             The loss of each expert, from 0 to 1.
 
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `losses` is not as described, or a parameter is wrong.
-
         Examples
         --------
         >>> from edgewise.online import Hedge
@@ -153,7 +129,7 @@ class Hedge(Pool):
         return self
 
     def run(self, losses: ArrayLike) -> Reals:
-        """Go through many rounds. It goes on from where it stands.
+        """Learn from many rounds, continuing from the current weights.
 
         Parameters
         ----------
@@ -163,12 +139,7 @@ class Hedge(Pool):
         Returns
         -------
         ndarray of shape (n_rounds,)
-            The loss of the mixture in each round, with the weights from before it.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `losses` is not as described, or a parameter is wrong.
+            The loss of the mixture in each round, under the weights before it.
 
         Examples
         --------
@@ -179,22 +150,17 @@ class Hedge(Pool):
         return self._rounds(self._losses(losses, ndim=2))
 
     def mix(self, predictions: ArrayLike) -> Any:
-        """Return the mean of the experts' predictions under the present weights.
+        """Return the weighted mean of the experts' predictions.
 
         Parameters
         ----------
         predictions : array-like of shape (n_experts, ...)
-            What each expert predicts: a number each, or an array of the same shape each.
+            The prediction of each expert: a number, or an array of the same shape for all.
 
         Returns
         -------
         float or ndarray
-            The mixture: a number, or an array of the shape of one expert's predictions.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `predictions` is not as described, or a parameter is wrong.
+            The mixture, in the shape of one prediction.
 
         Examples
         --------
@@ -211,17 +177,12 @@ class Hedge(Pool):
         return float(mixed) if mixed.ndim == 0 else mixed
 
     def choose(self) -> int:
-        """Draw an expert by the present weights: the expected loss is that of the mixture.
+        """Draw an expert by the weights: its expected loss is the loss of the mixture.
 
         Returns
         -------
         int
             The index of the expert.
-
-        Raises
-        ------
-        NotFittedError
-            If there are no experts yet.
 
         Examples
         --------
@@ -245,28 +206,22 @@ class Hedge(Pool):
         return np.log(self.prior_) - self.learning_rate_ * self.expert_losses_
 
     def bound(self, kind: str = "best") -> float:
-        """Bound on the loss so far, from those of the experts: see :func:`loss_bound`.
+        """Bound on the loss so far, from the losses of the experts: see :func:`loss_bound`.
 
         Parameters
         ----------
         kind : {"best", "pool", "weights", "horizon"}, default "best"
-            What it follows from: the loss of one expert, (L ln(1 / beta) + ln(1 / prior)) /
-            (1 - beta), the least over all; the largest loss in a subpool and the prior of all of
-            it, the least over all subpools; the weights as they are, -ln(sum of prior beta^loss) /
-            (1 - beta), from which the others follow; or, only with a `horizon` that the best
-            expert has not passed, L + sqrt(2 horizon R) + R with R = ln N. Each of the first three
-            is at most the one before, and "best" is at most "horizon".
+            "best": (L ln(1 / beta) + ln(1 / prior)) / (1 - beta), minimised over the experts.
+            "pool": the same with the largest loss and the prior of a subpool, minimised over
+            subpools. "weights": -ln(sum of prior beta^loss) / (1 - beta), which implies the others.
+            "horizon": L + sqrt(2 horizon R) + R with R = ln N, only with a `horizon` that the best
+            expert's loss has not exceeded. Each of the first three is at most the one before, and
+            "best" is at most "horizon".
 
         Returns
         -------
         float
             The bound on `loss_`.
-
-        Raises
-        ------
-        ValueError
-            If `kind` is none of these, or "horizon" where it says nothing; a NotFittedError if
-            there are no experts yet.
 
         Examples
         --------
@@ -295,13 +250,13 @@ class Hedge(Pool):
         best, spread = float(self.expert_losses_.min()), -math.log(self.prior_.min())
         if self._horizon is None or best > self._horizon:
             raise ValueError(
-                "kind 'horizon' needs a horizon that the best expert has not passed: horizon is "
-                f"{self._horizon!r}, the least loss {best:g}"
+                "kind 'horizon' needs a horizon that the best expert's loss has not exceeded: "
+                f"horizon is {self._horizon!r}, the smallest loss {best:g}"
             )
         return best + math.sqrt(2.0 * self._horizon * spread) + spread
 
     def _rate(self, spread: float) -> float:
-        """Return eta = ln(1 / beta) from whichever parameter was given, or raise."""
+        """Return eta = ln(1 / beta) from the given parameter."""
         beta: Any = self.beta
         given = [name for name in ("learning_rate", "horizon") if getattr(self, name) is not None]
         if not isinstance(beta, str):
@@ -313,15 +268,15 @@ class Hedge(Pool):
         if given == ["beta"]:
             return -math.log(positive("beta", beta, below=1.0))
         if self.learning_rate is not None:
-            # Past this, beta would round to 0.
+            # Beyond this, beta would round to 0.
             return positive("learning_rate", self.learning_rate, below=700.0)
-        # A pool of one has nothing to choose, whatever its rate: the formula would give 0.
+        # For a single expert the formula would give 0; any rate is as good.
         if self.horizon is None or (positive("horizon", self.horizon) and spread == 0.0):
             return math.log(2.0)
         return math.log1p(math.sqrt(2.0 * spread) / math.sqrt(self.horizon))
 
     def _losses(self, losses: ArrayLike, ndim: int) -> Reals:
-        """Return losses checked against their range and the pool, or raise."""
+        """Return losses checked against their range and the pool."""
         values = _real("losses", losses)
         if values.ndim != ndim:
             raise ValueError(f"losses must be {ndim}-D, got an array of shape {values.shape}")
@@ -354,7 +309,7 @@ class Hedge(Pool):
 
 
 def _real(name: str, values: ArrayLike) -> Reals:
-    """Return `values` as a float64 array of real numbers, or raise."""
+    """Return `values` as a float64 array of any shape."""
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
@@ -362,7 +317,7 @@ def _real(name: str, values: ArrayLike) -> Reals:
 
 
 def _prior(prior: Any, n_experts: int) -> Reals:
-    """Return initial weights that sum to 1, or raise."""
+    """Return initial weights that sum to 1."""
     if prior is None:
         return np.full(n_experts, 1.0 / n_experts)
     values = numbers("prior", prior)
@@ -372,7 +327,7 @@ def _prior(prior: Any, n_experts: int) -> Reals:
         )
     finite = np.isfinite(values).all() and (values > 0.0).all()
     share = values / values.max() if finite else np.zeros(1)
-    # A weight that is nothing beside the largest would have no logarithm.
+    # A weight that underflows relative to the largest would have no logarithm.
     if not share.min() > 0.0:
-        raise ValueError("prior must hold positive, finite weights, none 0 beside the largest")
+        raise ValueError("prior must hold positive, finite weights, none 0 relative to the largest")
     return share / share.sum()

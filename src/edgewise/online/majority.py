@@ -1,4 +1,4 @@
-"""Weighted majority: follow the experts that have been right (Littlestone and Warmuth)."""
+"""Weighted majority: trust experts less after every mistake (Littlestone and Warmuth)."""
 
 import math
 from typing import Any, Self
@@ -9,55 +9,56 @@ from numpy.typing import ArrayLike, NDArray
 from edgewise.common.checks import generator, integer, one_of, positive
 from edgewise.common.dtypes import REAL, Exacts, Reals
 from edgewise.online.bounds import halving
-from edgewise.online.labels import Codes, checked_labels, coded
 from edgewise.online.pool import Pool
+
+Codes = NDArray[np.intp]
 
 _PENALISE = ("mistakes", "always")
 _BOUNDS = ("best", "each", "total", "weights")
 
 
 class WeightedMajority(Pool):
-    """Predicts what the weighted majority of a pool of experts says, and learns the weights.
+    """Predicts by the weighted majority of a pool of experts, and learns the weights.
 
-    All experts start with the weight 1. Each round they give their advice, the label with the most
-    weight is predicted, and the outcome is told; where the majority was wrong, the weight of every
-    expert that was wrong with it is multiplied by beta (Shi 2025 algorithm 1). However the outcomes
-    come about, the mistakes stay below :meth:`bound`: about as many as the best experts', and a
-    logarithm of their number.
+    All experts start with weight 1. In each round they give their advice, the label with the most
+    weight is predicted, and the outcome is revealed. If the prediction was wrong, the weight of
+    every expert that was wrong is multiplied by beta (Shi 2025 algorithm 1). For any sequence of
+    outcomes the mistakes stay below :meth:`bound`: a constant times the mistakes of the best
+    experts, plus a logarithm of the number of experts.
 
-    With more than two labels the prediction is the one with the most weight, a plurality. The
-    bounds hold all the same: where it is wrong, at least half of the weight was.
+    With more than two labels the prediction is a plurality. The bounds still hold: if it is wrong,
+    so was at least half of the weight.
 
     Parameters
     ----------
     beta : float, default 0.5
-        What the weight of an expert that was wrong is multiplied by, above 0 and below 1. Near 0
-        an expert is all but dropped by its first mistake.
+        The factor for the weight of an expert that was wrong, above 0 and below 1. Near 0, the
+        first mistake all but removes an expert.
     labels : sequence, default (-1, 1)
-        What experts may say: two or more different numbers, or strings.
+        The labels: two or more different numbers, or strings.
     penalise : {"mistakes", "always"}, default "mistakes"
-        When experts that were wrong lose weight: in the rounds where the majority was wrong too, or
-        in all. The bounds hold for both.
+        When experts that were wrong lose weight: only in rounds where the majority was wrong too,
+        or in all rounds. The bounds hold for both.
     random_state : int, RandomState, Generator or None, default None
-        Where the draws that split ties come from. There is one for each round, so that `predict`
-        and the `update` that follows agree.
+        Randomness of ties. There is one draw per round, so `predict` and the `update` that follows
+        agree.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_experts,)
         The weights of the next round, divided by their sum.
     log_weights_ : ndarray of shape (n_experts,)
-        The logarithms of the weights that start at 1; they never underflow.
+        The logarithms of the weights, not normalised; they never underflow.
     mistakes_ : int
-        How often the majority was wrong.
+        Mistakes of the majority.
     expert_mistakes_ : ndarray of shape (n_experts,)
-        How often each expert was wrong, in all rounds.
+        Mistakes of each expert.
     penalties_ : ndarray of shape (n_experts,)
-        How often the weight of each was multiplied by beta.
+        Number of times that the weight of each expert was multiplied by beta.
     n_rounds_, n_experts_ : int
-        How many rounds there have been, and how many experts there are.
+        Number of rounds so far, and of experts.
     beta_, labels_ :
-        The parameters that the weights were learned with.
+        The settings in use.
 
     Examples
     --------
@@ -92,21 +93,7 @@ class WeightedMajority(Pool):
         self.random_state = random_state
 
     def start(self, n_experts: int) -> Self:
-        """Begin anew with `n_experts` experts of equal weight; the first round does it by itself.
-
-        Parameters
-        ----------
-        n_experts : int
-            How many experts there are.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter is not as described.
+        """Start over with `n_experts` experts of equal weight; the first round does so by itself.
 
         Examples
         --------
@@ -116,35 +103,30 @@ class WeightedMajority(Pool):
         """
         n_experts = integer("n_experts", n_experts, 1)
         beta = positive("beta", self.beta, below=1.0)
-        labels = checked_labels(self.labels)
+        labels = _checked_labels(self.labels)
         always = one_of("penalise", self.penalise, _PENALISE) == "always"
         self._rng = generator(self.random_state)
         self._draw, self._always = self._rng.random(), always
         self.beta_, self.labels_, self.n_experts_ = beta, labels, n_experts
         self.n_rounds_ = self.mistakes_ = 0
-        # Whole numbers, not products of floats: equal counts are equal weights, so ties are exact.
+        # Counts, not products of floats: equal counts give equal weights, so ties are exact.
         self.expert_mistakes_ = np.zeros(n_experts, dtype=np.int64)
         self.penalties_ = np.zeros(n_experts, dtype=np.int64)
         self._scaled, self._powers = np.ones(n_experts), np.ones(1)
         return self
 
     def predict(self, advice: ArrayLike) -> Any:
-        """Return the label that has the most weight, for one round; nothing is learned.
+        """Return the label with the most weight, without learning.
 
         Parameters
         ----------
         advice : array-like of shape (n_experts,)
-            What each expert says.
+            The label that each expert advises.
 
         Returns
         -------
         label
             One of `labels`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `advice` is not as described, or a parameter is wrong.
 
         Examples
         --------
@@ -164,18 +146,9 @@ class WeightedMajority(Pool):
         Parameters
         ----------
         advice : array-like of shape (n_experts,)
-            What each expert said.
+            The label that each expert advised.
         outcome : label
-            What was right.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described, or a parameter is wrong.
+            The true label.
 
         Examples
         --------
@@ -184,30 +157,25 @@ class WeightedMajority(Pool):
         array([0.25, 0.25, 0.5 ])
         """
         codes = self._advice(advice, ndim=1)
-        right = int(coded("outcome", [outcome], self._allowed(), ndim=1)[0])
+        right = int(_coded("outcome", [outcome], self._allowed(), ndim=1)[0])
         self._begin(len(codes))
         self._round(codes, right)
         return self
 
     def run(self, advice: ArrayLike, outcomes: ArrayLike) -> NDArray[Any]:
-        """Go through many rounds: predict and learn in each. It goes on from where it stands.
+        """Predict and learn in many rounds, continuing from the current weights.
 
         Parameters
         ----------
         advice : array-like of shape (n_rounds, n_experts)
-            What each expert says in each round.
+            The label that each expert advises in each round.
         outcomes : array-like of shape (n_rounds,)
-            What is right in each round.
+            The true label of each round.
 
         Returns
         -------
         ndarray of shape (n_rounds,)
-            The predictions, each made before the outcome of its round is looked at.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described, or a parameter is wrong.
+            The predictions, each made before its outcome is known.
 
         Examples
         --------
@@ -216,7 +184,7 @@ class WeightedMajority(Pool):
         (2,)
         """
         codes = self._advice(advice, ndim=2)
-        right = coded("outcomes", outcomes, self._allowed(), ndim=1)
+        right = _coded("outcomes", outcomes, self._allowed(), ndim=1)
         if len(right) != len(codes):
             raise ValueError(
                 f"outcomes must have a label for each of the {len(codes)} rounds, got {len(right)}"
@@ -245,21 +213,16 @@ class WeightedMajority(Pool):
         Parameters
         ----------
         kind : {"best", "each", "total", "weights"}, default "best"
-            What it follows from: the mistakes of the best expert; the most that any of the best k
-            has made; the sum of what the best k have made; or the weights as they are, from which
-            the others follow. Each is at most the one before.
+            Derived from the mistakes of the best expert; from the most mistakes of any of the best
+            k; from the sum over the best k; or from the weights, which implies the others. Each is
+            at most the one before.
         k : int or None, default None
-            The size of the subpool of "each" and "total"; None takes the one with the least bound.
+            The size of the subpool of "each" and "total"; None for the smallest bound.
 
         Returns
         -------
         float
             The bound on `mistakes_`.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If an argument is not as described; a NotFittedError if there are no experts yet.
 
         Examples
         --------
@@ -286,16 +249,16 @@ class WeightedMajority(Pool):
         return float(least) / halving(self.beta_)
 
     def _allowed(self) -> NDArray[Any]:
-        return self.labels_ if self._started else checked_labels(self.labels)
+        return self.labels_ if self._started else _checked_labels(self.labels)
 
     def _advice(self, advice: ArrayLike, ndim: int) -> Codes:
-        """Return the codes of advice, checked against the labels and the pool, or raise."""
-        codes = coded("advice", advice, self._allowed(), ndim)
+        """Return the codes of advice, checked against the labels and the pool."""
+        codes = _coded("advice", advice, self._allowed(), ndim)
         self._check_width("advice", codes.shape[-1])
         return codes
 
     def _vote(self, codes: Codes) -> int:
-        """Return the code of the prediction; sums are exact, so they don't depend on the order."""
+        """Return the code of the prediction; the sums are exact and so independent of order."""
         sums = [
             math.fsum(self._scaled[codes == code].tolist()) for code in range(len(self.labels_))
         ]
@@ -318,7 +281,7 @@ class WeightedMajority(Pool):
         return predicted
 
     def _powers_of(self, behind: Exacts) -> Reals:
-        """Return weights relative to the largest, which is 1 after any number of rounds.
+        """Return weights relative to the largest, which is 1.
 
         They are read from a table, as the same power may round differently elsewhere in an array.
         """
@@ -326,3 +289,59 @@ class WeightedMajority(Pool):
         if most >= len(self._powers):
             self._powers = np.power(self.beta_, np.arange(2 * most + 1))
         return self._powers[behind]
+
+
+def _checked_labels(labels: Any) -> NDArray[Any]:
+    """Return two or more different labels, all numbers or all strings, as an array.
+
+    Examples
+    --------
+    >>> _checked_labels((-1, 1))
+    array([-1,  1])
+    """
+    wanted = "labels must be two or more different numbers, or strings"
+    if isinstance(labels, str):
+        raise TypeError(f"{wanted}, got {labels!r}")
+    try:
+        kinds = {isinstance(label, str) for label in labels}
+        array = np.array(list(labels))
+    except (TypeError, ValueError):
+        raise TypeError(f"{wanted}, got {labels!r}") from None
+    if len(kinds) > 1 or array.dtype.kind not in "iufU":
+        raise TypeError(f"{wanted}, got {labels!r}")
+    if array.ndim != 1 or len(array) < 2 or len(np.unique(array)) < len(array):
+        raise ValueError(f"{wanted}, got {labels!r}")
+    return array
+
+
+def _coded(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
+    """Return the index of each value among `labels`.
+
+    Examples
+    --------
+    >>> _coded("advice", ["no", "yes", "no"], _checked_labels(["yes", "no"]), ndim=1)
+    array([1, 0, 1])
+    """
+    array = _as_array(values)
+    listed = ", ".join(map(repr, labels.tolist()))
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must be {ndim}-D, got an array of shape {array.shape}")
+    words = labels.dtype.kind == "U"
+    if array.size and (array.dtype.kind not in ("U" if words else "biuf")):
+        raise TypeError(f"{name} must hold only {listed}, got an array of {array.dtype}")
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.intp)
+    order = np.argsort(labels)
+    codes = order[np.minimum(np.searchsorted(labels[order], array), len(labels) - 1)]
+    wrong = labels[codes] != array
+    if wrong.any():
+        raise ValueError(f"{name} must hold only {listed}, got {array[wrong][0].item()!r}")
+    return codes
+
+
+def _as_array(values: Any) -> NDArray[Any]:
+    """Return an array, of strings where all objects are strings, as in data frames."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
+        return array.astype(np.str_)
+    return array

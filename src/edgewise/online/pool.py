@@ -1,4 +1,4 @@
-"""What learners over a pool of experts share: the pool begins with the first round."""
+"""The base class of learners over a pool of experts."""
 
 from typing import Self
 
@@ -7,13 +7,13 @@ from sklearn.exceptions import NotFittedError
 
 
 class Pool(BaseEstimator):
-    """A pool of experts whose number is known from the first round, and stays."""
+    """A pool of experts whose number the first round fixes."""
 
     n_experts_: int
     n_rounds_: int
 
     def start(self, n_experts: int) -> Self:
-        """Begin anew with `n_experts` experts."""
+        """Start over with `n_experts` experts."""
         raise NotImplementedError
 
     @property
@@ -21,7 +21,7 @@ class Pool(BaseEstimator):
         return hasattr(self, "n_experts_")
 
     def _begin(self, n_experts: int) -> None:
-        """Start if it has not been done."""
+        """Start with the first round."""
         if not self._started:
             self.start(n_experts)
 
