@@ -156,7 +156,7 @@ def _unfolded(model: AdaBoostMH, columns: Columns, width: int, ratings: Ratings)
     for at_users in (True, False):
         rows = columns.of_side(at_users)
         table = ArrayTable(rows).declare(columns.categorical)
-        sides[at_users] = Aligned(table, model._categories)
+        sides[at_users] = Aligned(table, model.fitted_.categories)
     sizes = {True: ratings.n_users, False: ratings.n_items}
     rules: dict[int, list[FeatureRule]] = {}
     _add(rounds, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width), ITEMS)
@@ -173,7 +173,7 @@ def _unfolded(model: AdaBoostMH, columns: Columns, width: int, ratings: Ratings)
         free = any(columns.names[factor.column] == "user" for factor in rule.factors)
         if kind != ITEMS and not free:
             rules[t + 1] = [
-                FeatureRule.of(factor, columns.names[factor.column], model._categories)
+                FeatureRule.of(factor, columns.names[factor.column], model.fitted_.categories)
                 for factor in rule.factors
                 if columns.at_users[factor.column]
             ]
