@@ -159,11 +159,13 @@ class RankFusion(Ranker):
         There is one for each row of `RankedLists`; other forms of lists are sorted by query and
         document first (`fuse` returns the documents too).
         """
-        return self.ranker_.predict(_features(self._read(lists)))
+        features = _features(self._read(lists))
+        return self.ranker_.predict(features)
 
     def staged_predict(self, lists: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
-        yield from self.ranker_.staged_predict(_features(self._read(lists)))
+        features = _features(self._read(lists))
+        yield from self.ranker_.staged_predict(features)
 
     def rank(self, lists: Any) -> NDArray[np.int64]:
         """Return the ranks of the documents of lists, 1 for the best of each query."""
