@@ -94,8 +94,8 @@ def compare(
 ) -> None:
     """Train recommenders on the same folds of ratings and compare them in one table.
 
-      edgewise compare ratings.csv --algorithms bias,item-knn --set item-knn.n_neighbors=30
-          by five-fold cross-validation
+      edgewise compare ratings.csv --algorithms bias,item-knn --folds 10
+          by ten-fold cross-validation
       edgewise compare u1.base --test u1.test --columns user,item,rating,time
           on a given test set
 

@@ -173,7 +173,7 @@ def recommend(
           trains, lists the best items for a user and saves the model
       edgewise recommend films.edgewise --new-user "50=5,181=4" --similar-to 50
           uses the saved model, without training
-      edgewise recommend ratings.csv --algorithm item-knn --set n_neighbors=30 --hold-out 0.2
+      edgewise recommend ratings.csv --algorithm item-knn --hold-out 0.2
           measures predictions and lists on held-out ratings
 
     RATINGS has one rating a line, below a header such as user,item,rating: a text
