@@ -212,3 +212,29 @@ def test_ndcg_refuses_gains_beyond_all_numbers():
     with pytest.raises(ValueError, match="y is too large for gain='exponential'"):
         metrics.ndcg([2000, 1], [1.0, 2.0])
     assert metrics.ndcg([2000, 0], [2.0, 1.0], gain="linear") == 1.0
+
+
+@pytest.mark.parametrize("name", sorted(metrics.RANKING_METRICS))
+@pytest.mark.parametrize("seed", range(3))
+def test_documents_that_are_not_returned_stand_infinitely_far_down(name, seed):
+    rng = np.random.default_rng(seed)
+    y, qid = rng.integers(0, 3, 60), rng.integers(0, 5, 60)
+    scores, returned = rng.integers(0, 4, 60).astype(float), rng.random(60) < 0.6
+    # Many documents of grade 0 between the returned ones and the others.
+    if name in ("auc", "disagreement"):
+        expected_lists, all_scores = Lists(y, qid), np.where(returned, scores, -1.0)
+    else:
+        filler = np.repeat(np.arange(5), 200_000)
+        expected_lists = Lists(np.r_[y, np.zeros(len(filler))], np.r_[qid, filler])
+        all_scores = np.r_[np.where(returned, scores, -2.0), np.full(len(filler), -1.0)]
+    metric = metrics.RANKING_METRICS[name].function
+    found = metric(Lists(y, qid, returned=returned), scores, per_query=True, empty=0.0)
+    expected = metric(expected_lists, all_scores, per_query=True, empty=0.0)
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_the_rank_of_a_document_that_is_not_returned_is_the_most():
+    lists = Lists([0, 1], returned=np.array([True, False]))
+    assert metrics.average_rank(lists, [1.0, 0.0], most=31) == 31
+    assert metrics.average_rank(lists, [1.0, 0.0]) == np.inf
+    assert metrics.top_counts(lists, [1.0, 0.0], ks=(1, 5)).tolist() == [0, 0]

@@ -43,10 +43,8 @@ def ndcg(
     ----------
     y : array-like of shape (n_rows,) or Lists
         The grade of each document, not negative; or lists prepared once for many evaluations.
-    scores : array-like of shape (n_rows,)
-        The score of each document; higher stands nearer to the top.
-    qid : array-like of shape (n_rows,) or None, default None
-        The query of each document, in any order; None means one list.
+    scores, qid, per_query
+        As for :func:`mean_average_precision`.
     k : int or None, default None
         The cut-off; None for the whole list.
     gain : {"exponential", "linear"}, default "exponential"
@@ -55,8 +53,6 @@ def ndcg(
         The discount, and the value of short lists, as above.
     empty : float or "skip", default 0.0
         The value of a query with only zero gains; "skip" leaves it out of the mean.
-    per_query : bool, default False
-        Return one value for each query, in the order of the sorted ids; NaN where skipped.
 
     Returns
     -------

@@ -34,22 +34,11 @@ def disagreement(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,) or Lists
-        The grade of each document, or lists prepared once for many evaluations.
-    scores : array-like of shape (n_rows,)
-        The score of each document; higher stands nearer to the top.
-    qid : array-like of shape (n_rows,) or None, default None
-        The query of each document, in any order; None means one list.
+    y, scores, qid, per_query
+        As for :func:`mean_average_precision`.
     empty : float or "skip", default 0.0
         The value of a query whose documents all have the same grade; "skip" leaves it out of the
         mean.
-    per_query : bool, default False
-        Return one value for each query, in the order of the sorted ids; NaN where skipped.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
 
     Examples
     --------
@@ -83,19 +72,11 @@ def grouped_auc(
 
     Parameters
     ----------
-    y, scores, qid, per_query
-        As for :func:`disagreement`.
-    relevant : None, float or "top", default None
-        What counts as relevant: grades above 0 (None), grades of at least this number, or the
-        highest grade of a list with two or more grades ("top").
+    y, scores, qid, relevant, per_query
+        As for :func:`mean_average_precision`.
     empty : float or "skip", default "skip"
         The value of a query whose documents are all relevant, or all not; "skip" leaves it out of
         the mean.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
 
     Examples
     --------
@@ -109,7 +90,8 @@ def grouped_auc(
     ranked = ranked_lists(y, scores, qid)
     lists = ranked.lists
     good = relevance(lists, relevant)
-    inside = ranked.row_sums(good.flags)
+    # Documents that were not returned are tied below all others.
+    inside = ranked.place_sums(good.flags[ranked.order])
     others = ranked.group_sizes - inside
     # Twice the pairs that are the wrong way round: a whole number, a tie being one.
     wrong = ranked.list_sums(inside * (2.0 * ranked.sums_above(others) + others))

@@ -40,9 +40,9 @@ def mean_average_precision(
     y : array-like of shape (n_rows,) or Lists
         The grade of each document, or lists prepared once for many evaluations.
     scores : array-like of shape (n_rows,)
-        The score of each document; higher stands nearer to the top.
+        The score of each document; the highest ranks first.
     qid : array-like of shape (n_rows,) or None, default None
-        The query of each document, in any order; None means one list.
+        The query of each document, in any order; None for one list.
     relevant : None, float or "top", default None
         What counts as relevant: grades above 0 (None), grades of at least this number, or the
         highest grade of a list with two or more grades ("top").
@@ -114,11 +114,6 @@ def precision_at(
     k : int, default 10
         The cut-off.
 
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
-
     Examples
     --------
     >>> from edgewise.metrics import precision_at
@@ -153,11 +148,6 @@ def recall_at(
         As for :func:`mean_average_precision`.
     k : int, default 10
         The cut-off.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
 
     Examples
     --------

@@ -40,24 +40,8 @@ def mean_reciprocal_rank(
 
     Parameters
     ----------
-    y : array-like of shape (n_rows,) or Lists
-        The grade of each document, or lists prepared once for many evaluations.
-    scores : array-like of shape (n_rows,)
-        The score of each document; higher stands nearer to the top.
-    qid : array-like of shape (n_rows,) or None, default None
-        The query of each document, in any order; None means one list.
-    relevant : None, float or "top", default None
-        What counts as relevant: grades above 0 (None), grades of at least this number, or the
-        highest grade of a list with two or more grades ("top").
-    empty : float or "skip", default 0.0
-        The value of a query without a relevant document; "skip" leaves it out of the mean.
-    per_query : bool, default False
-        Return one value for each query, in the order of the sorted ids; NaN where skipped.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
+    y, scores, qid, relevant, empty, per_query
+        As for :func:`mean_average_precision`.
 
     Examples
     --------
@@ -97,12 +81,7 @@ def prot(
     y, scores, qid, empty, per_query
         As for :func:`mean_reciprocal_rank`.
     relevant : None, float or "top", default "top"
-        As for :func:`mean_reciprocal_rank`, with another default.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
+        As for :func:`mean_reciprocal_rank`.
 
     Examples
     --------
@@ -134,12 +113,7 @@ def coverage(
     y, scores, qid, empty, per_query
         As for :func:`mean_reciprocal_rank`.
     relevant : None, float or "top", default "top"
-        As for :func:`mean_reciprocal_rank`, with another default.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
+        As for :func:`mean_reciprocal_rank`.
 
     Examples
     --------
@@ -158,6 +132,9 @@ def coverage(
         from_end = _steps(found)
         below = found.before + found.tied + 1
         values[found.query] = from_end.mean(1.0 / (below[from_end.group] - from_end.step))
+        if ranked.returned is not None:
+            # A relevant document that was not returned is the last one, infinitely far down.
+            values[ranked.list_sums(ranked.row_sums(good.flags)) < good.counts] = 0.0
     return over_queries(values * good.counts, good.defined, fill, per_query)
 
 
@@ -186,11 +163,6 @@ def average_rank(
     empty : float or "skip", default "skip"
         The rank of a query without a relevant document; "skip" leaves it out of the mean.
 
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
-
     Examples
     --------
     >>> from edgewise.metrics import average_rank
@@ -205,7 +177,7 @@ def average_rank(
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
     good = relevance(ranked.lists, relevant)
-    values = np.zeros(ranked.lists.n_queries)
+    values = np.full(ranked.lists.n_queries, np.inf if most is None else float(most))
     if good.defined.any():
         found = _groups(ranked, good)
         if most is None:

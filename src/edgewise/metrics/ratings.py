@@ -92,7 +92,7 @@ def nmae(
     levels: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Normalised mean absolute error: the mean absolute error over that of a random guess.
+    """Normalised mean absolute error: the error relative to random guessing.
 
     Where guess and rating are drawn uniformly and independently from the K levels l_1, ..., l_K,
     the expected error is

@@ -79,8 +79,8 @@ class RankingMetric:
     @property
     def spellings(self) -> list[str]:
         """The ways to write the name, with and without a cut-off."""
-        plain = [] if self.cutoff == "required" else [self.name]
-        return plain + ([] if self.cutoff == "none" else [f"{self.name}@k"])
+        whole = [] if self.cutoff == "required" else [self.name]
+        return whole + ([] if self.cutoff == "none" else [f"{self.name}@k"])
 
 
 RANKING_METRICS: dict[str, RankingMetric] = {

@@ -1,4 +1,4 @@
-"""Whether two rankers differ by more than chance: the paired randomisation test."""
+"""The paired randomisation test of two rankers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from edgewise.common.checks import integer, numbers
 from edgewise.common.dtypes import Reals
 
-# Signs are drawn in blocks of at most this many, so that memory doesn't grow with the draws.
+# Signs are drawn in blocks of at most this many, to bound memory.
 _BLOCK = 1 << 20
 
 # Sums that are equal in exact arithmetic differ by rounding; relative to the sum of all sizes.
@@ -18,18 +18,18 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class RandomisationResult:
-    """What a paired randomisation test found.
+    """The result of a paired randomisation test.
 
     Attributes
     ----------
     mean_difference : float
         The mean of a - b over the queries.
     p_value : float
-        How often random signs give a mean at least as far from zero.
+        The share of sign assignments whose mean is at least as far from zero.
     n_queries : int
-        How many pairs were compared.
+        Number of queries compared.
     exact : bool
-        Whether all assignments of signs were gone through, rather than some drawn.
+        Whether all sign assignments were enumerated, rather than a sample drawn.
     """
 
     mean_difference: float
@@ -43,32 +43,25 @@ def randomisation_test(
 ) -> RandomisationResult:
     """Test whether two rankers have the same mean, by a paired two-sided randomisation test.
 
-    If the rankers were alike, each query's two values could as well have been swapped, which
-    changes the sign of its difference. The p-value is the share of all assignments of signs whose
-    mean is at least as far from zero as the one observed. All are gone through where there are no
-    more than `n_draws`; otherwise `n_draws` are drawn, and the observed one counts as one more:
-    p = (1 + count) / (1 + n_draws).
+    Under the null hypothesis, swapping a query's two values, which changes the sign of its
+    difference, is as likely as not. The p-value is the share of sign assignments whose mean is at
+    least as far from zero as the observed one. All are enumerated if there are at most `n_draws`;
+    otherwise `n_draws` are drawn, and the observed one counts too: p = (1 + count) / (1 + n_draws).
 
     Parameters
     ----------
     a, b : array-like of shape (n_queries,)
-        The values of the two rankers for the same queries in the same order, such as a metric
-        returns with ``per_query=True``. A query that is NaN for both is left out.
+        The values of two rankers for the same queries in the same order, as a metric returns them
+        with ``per_query=True``. A query that is NaN for both is left out.
     n_draws : int, default 10_000
-        How many assignments to draw, or to go through at most.
+        The number of assignments to draw, or the most to enumerate.
     random_state : int, RandomState, Generator or None, default None
-        Where draws come from.
+        Randomness of the draws.
 
     Returns
     -------
     RandomisationResult
         The mean difference, the p-value, the number of queries, and whether it is exact.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the arrays differ in length, if a query is NaN for one of them only, if a value is
-        infinite, or if no query is left.
 
     Examples
     --------
@@ -98,7 +91,7 @@ def randomisation_test(
 
 
 def _values(name: str, values: ArrayLike) -> Reals:
-    """Return `values` as a 1-D float64 array without infinities, or raise."""
+    """Return `values` as a 1-D float64 array without infinities."""
     array = numbers(name, values)
     if np.isinf(array).any():
         raise ValueError(f"{name} must not hold infinities")
@@ -106,7 +99,7 @@ def _values(name: str, values: ArrayLike) -> Reals:
 
 
 def _differences(a: Reals, b: Reals) -> Reals:
-    """Return a - b over the queries that both have, or raise."""
+    """Return a - b over the queries that both have."""
     if len(a) != len(b):
         raise ValueError(f"b must have one value for each of a's {len(a)} queries, got {len(b)}")
     skipped = np.isnan(a)
@@ -118,7 +111,7 @@ def _differences(a: Reals, b: Reals) -> Reals:
 
 
 def _generator(random_state: Any) -> np.random.Generator:
-    """Return the source of random signs, or raise."""
+    """Return the source of random signs."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     # Imported late: scikit-learn is slow to load, and no metric needs it.

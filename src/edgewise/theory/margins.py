@@ -97,7 +97,7 @@ def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArra
     Returns
     -------
     values : ndarray of shape (n,)
-        The margins in ascending order, ties kept.
+        The margins in ascending order.
     cumulative : ndarray of shape (n,)
         The share of margins <= each value; equal at ties; the last is 1.
 
