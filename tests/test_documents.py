@@ -77,7 +77,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("name", ["learners", "searching", "ranking", "recommending", "theory"])
+@pytest.mark.parametrize(
+    "name", ["datasets", "learners", "searching", "ranking", "recommending", "theory"]
+)
 def test_the_examples_of_the_pages_run(name):
     failed, tried = doctest.testfile(str(ROOT / f"docs/{name}.md"), module_relative=False)
     assert tried > 0
