@@ -34,7 +34,7 @@ os.environ["EDGEWISE_BACKEND"] = "numba"
 
 import numpy as np
 
-from edgewise import Callback, RankBoost, datasets
+from edgewise import Callback, Product, RankBoost, Tree, datasets
 
 # MQ2008 has queries of one grade; no need to warn.
 logging.getLogger("edgewise").setLevel(logging.ERROR)
@@ -52,8 +52,8 @@ SPEED: dict[str, dict[str, Any]] = {
     "every threshold": {"max_bins": MOST},
     "max_bins=256": {"max_bins": LEAST},
     'criterion="energy"': {"criterion": "energy"},
-    'learner="product"': {"learner": "product"},
-    'learner="tree"': {"learner": "tree"},
+    "products of 2": {"learner": Product("stump", 2)},
+    "trees of 8": {"learner": Tree("stump", 8, "free", "gain")},
 }
 LIGHTGBM = "LightGBM lambdarank"
 REPEATS, FIT_ROUNDS = 5, 300

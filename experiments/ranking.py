@@ -33,7 +33,7 @@ os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 import lightgbm
 import numpy as np
 
-from edgewise import RankBoost, Stump, Tree, datasets, metrics
+from edgewise import Product, RankBoost, Stump, Tree, datasets, metrics
 
 # These sets have queries of one grade; no need to warn.
 logging.getLogger("edgewise").setLevel(logging.ERROR)
@@ -68,7 +68,7 @@ OURS: dict[str, dict[str, Any]] = {
     'criterion="energy"': {"criterion": "energy"},
     'step="exact"': {"step": "exact"},
     "max_bins=256": {"max_bins": 256},
-    'learner="product"': {"learner": "product"},
+    "products of 2": {"learner": Product("stump", 2)},
     "trees of 4, rate 0.1": {"learner": tree(4), "learning_rate": 0.1, "n_rounds": 200},
     "trees of 8, rate 0.1": {"learner": tree(8), "learning_rate": 0.1, "n_rounds": 200},
     'learner="feature"': {"learner": "feature", "n_rounds": 200},

@@ -8,7 +8,6 @@ from sklearn.base import clone
 
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Learner, Round
-from edgewise.learners.haar import Haar
 from edgewise.model import Test
 from edgewise.search import Search
 
@@ -109,8 +108,8 @@ class Best(Learner):
 
 def _columns(ready: Learner) -> set[tuple[bool, int]]:
     """Return the columns that a learner chooses from; image filters are others than columns."""
-    return {
-        (isinstance(part, Haar), j)
-        for part in ready.column_learners()
-        for j in part.columns_.tolist()
-    }
+    columns = set()
+    for part in ready.column_learners():
+        of_filters = part.filters is not None
+        columns.update((of_filters, j) for j in part.columns_.tolist())
+    return columns

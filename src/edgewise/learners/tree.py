@@ -11,7 +11,6 @@ from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import ROW, Exacts, Reals, Rows, Signs
 from edgewise.learners.base import Found, Learner, Round
-from edgewise.learners.best import Best
 from edgewise.learners.wrapper import Wrapper
 from edgewise.model import Cut, Node, Test, TreeRule
 from edgewise.model.rules import by_leaf
@@ -381,8 +380,8 @@ def split_rows(round: Round, rows: Rows | None, test: Test) -> tuple[Rows, Rows]
 
 def _single(learner: Learner) -> Iterator[Learner]:
     """Yield the learners of a list, of lists in it too."""
-    if isinstance(learner, Best):
-        for one in learner.alternatives():
+    for one in learner.alternatives():
+        if one is learner:
+            yield one
+        else:
             yield from _single(one)
-    else:
-        yield learner
