@@ -108,7 +108,7 @@ class Best(Learner):
 
 def _columns(ready: Learner) -> set[tuple[bool, int]]:
     """Return the columns that a learner chooses from; image filters are others than columns."""
-    columns = set()
+    columns: set[tuple[bool, int]] = set()
     for part in ready.column_learners():
         of_filters = part.filters is not None
         columns.update((of_filters, j) for j in part.columns_.tolist())
