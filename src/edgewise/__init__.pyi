@@ -36,8 +36,7 @@ from edgewise.learners import (
     Stump as Stump,
     Tree as Tree,
 )
-from edgewise.loading import load as load
-from edgewise.model import ModelFileError as ModelFileError
+from edgewise.model import ModelFileError as ModelFileError, load as load
 from edgewise.ratings import Ratings as Ratings
 from edgewise.recommend import (
     BiasBaseline as BiasBaseline,

@@ -204,7 +204,7 @@ def test_a_search_that_learns_finds_the_columns_that_tell(search):
     lazy = AdaBoostMH(search=Lazy(5), **settings).fit(X, y)
 
     def telling(one):
-        return (one.terms_.columns[50:] < 5).mean()
+        return (one.terms_.stumps.columns[50:] < 5).mean()
 
     assert telling(model) > 2 * telling(lazy)
     assert model.history_["bound"][-1] < lazy.history_["bound"][-1]
@@ -259,7 +259,7 @@ def test_a_search_that_learns_nothing_can_follow_any(policy, after):
     first = model.terms_
     model.set_params(search=after, n_rounds=9).fit(*data())
     assert model.n_rounds_ == 9
-    np.testing.assert_array_equal(model.terms_.columns[:5], first.columns)
+    np.testing.assert_array_equal(model.terms_.stumps.columns[:5], first.stumps.columns)
 
 
 @every_policy

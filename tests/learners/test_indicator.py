@@ -284,7 +284,7 @@ def test_the_rule_reads_as_a_list_of_values():
 def test_the_values_outside_are_listed_where_they_are_fewer(values, outside, expected):
     signs = [-1 if value in outside else 1 for value in values]
     wording = Wording(lambda j: "c", {0: values}, ["no", "yes"])
-    assert wording.test(Subset(0, np.array([*signs, 0], dtype=np.int8))) == expected
+    assert Subset(0, np.array([*signs, 0], dtype=np.int8)).words(wording) == expected
 
 
 def test_missing_values_are_one_more_value():

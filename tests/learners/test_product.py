@@ -388,7 +388,7 @@ def test_edges_do_not_see_how_much_weight_a_stump_abstains_on(votes):
     for columns, energy in (((x, sure), math.sqrt(12) / 4), ((sure, x), 0.5 + math.sqrt(0.0005))):
         model = AdaBoostMH(learner, votes=votes, n_rounds=1, init_weights="uniform")
         model.fit(np.column_stack(columns), y)
-        assert model.terms_.columns[0, 0] == 0
+        assert model.terms_.columns[0] == 0
         assert model.history_["edge"][0] == pytest.approx(0.5)
         assert model.history_["energy"][0] == pytest.approx(energy, abs=1e-3)
 

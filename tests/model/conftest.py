@@ -10,9 +10,9 @@ from edgewise.model import (
     Cut,
     Node,
     ProductRule,
-    RuleTerms,
     Scores,
     Subset,
+    Terms,
     TreeRule,
 )
 
@@ -96,7 +96,7 @@ def _make_rule_terms(seed, n_rules=12, n_scores=3, kinds="cspte", votes="discret
     given = rng.choice([-1.0, 1.0], size=(n_rules, n_scores))
     if votes == "real":
         given = rng.normal(size=(n_rules, n_scores))
-    return RuleTerms.pack(rules, alphas.tolist(), given), rules
+    return Terms.pack(rules, alphas.tolist(), given), rules
 
 
 def _rule_rows(seed, n=80):

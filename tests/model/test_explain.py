@@ -13,7 +13,7 @@ IMPORTANCES = np.array([0.1, 0.5, 0.2, 0.2])
 @pytest.fixture
 def model(make_terms):
     terms = make_terms(0)
-    columns = terms.columns[:, 0]
+    columns = terms.stumps.columns[:, 0]
     # How much the loss fell with each term: a column's terms share its importance.
     counts = np.bincount(columns[columns >= 0], minlength=4)
     falls = np.where(columns >= 0, (IMPORTANCES / counts)[columns], 7.0)

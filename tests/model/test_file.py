@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH, Lazy, ModelFileError, Stump, load
 from edgewise.learners import Product, Tree
-from edgewise.model import FORMAT_VERSION, read, write
+from edgewise.model import FORMAT_VERSION, Cut, PerScore, Terms, read, write
+from edgewise.model.terms import TERMS
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.array(["a", "b", "c"])[np.arange(40) % 3]
@@ -83,6 +84,21 @@ def members_of(header, arrays):
 
 def model_file(header, arrays, **options):
     return zipped(members_of(header, arrays), **options)
+
+
+def with_entry(header, entry, value):
+    """Return a header with an entry changed, of the file or of the fitted model."""
+    if entry in header:
+        return {**header, entry: value}
+    fitted = {**header["state"]["fitted_"], entry: value}
+    return {**header, "state": {"fitted_": fitted}}
+
+
+def without_entry(header, entry):
+    if entry in header:
+        return {name: value for name, value in header.items() if name != entry}
+    fitted = {n: v for n, v in header["state"]["fitted_"].items() if n != entry}
+    return {**header, "state": {"fitted_": fitted}}
 
 
 def survives(path, data):
@@ -234,22 +250,17 @@ def test_offsets_that_lead_nowhere(parts, refused):
                 refused(bytes(changed))
 
 
-@pytest.mark.parametrize("missing", ["columns", "thresholds", "missing", "alphas", "votes",
-                                     "history", "offsets"])  # fmt: skip
-def test_a_missing_array(parts, refused, missing):
+def test_a_missing_array(parts, refused):
     header, arrays = parts
-    del arrays[missing]
-    refused(model_file(header, arrays))
+    for missing in arrays:
+        refused(model_file(header, {n: a for n, a in arrays.items() if n != missing}))
 
 
-@pytest.mark.parametrize("missing", ["format", "estimator", "parameters", "classes", "multilabel",
-                                     "n_features", "feature_names", "best_iteration",
-                                     "stop_reason", "seed", "unsaved", "settings", "trained",
-                                     "categories", "filters", "terms"])  # fmt: skip
-def test_a_missing_entry(parts, refused, missing):
+def test_a_missing_entry(parts, refused):
     header, arrays = parts
-    del header[missing]
-    refused(model_file(header, arrays))
+    assert {"terms", "history", "classes", "seed"} < header["state"]["fitted_"].keys()
+    for missing in [*header, *header["state"]["fitted_"]]:
+        refused(model_file(without_entry(header, missing), arrays))
 
 
 def test_a_missing_header(parts, refused):
@@ -304,27 +315,30 @@ CHANGES = {
     "estimator": ["RandomForest", None, 3],
     "multilabel": [None, 0, "no"],
     "n_features": [-1, 2.5, "3", None, True, 1, []],
-    "feature_names": [["a"], [1, 2, 3], 5, "abc", {"a": 1, "b": 2, "c": 3}],
+    "feature_names": [[["a"]], [[1, 2, 3]], 5, "abc", ["abc"], {"a": 1, "b": 2, "c": 3}],
     "best_iteration": [-1, None, "6"],
     "seed": [-1, None, "6", 0.5],
     "unsaved": [None, 3, [3], {"a": 1}],
     "terms": ["rules", None, 3],
-    "filters": [3, [3], [1, 1, 1], [1, 3, 0], [-1, -3, 1], ["a", "b", "c"], [1.0, 3.0, 1]],
+    "filters": [3, [3], [[1, 1, 1]], [[1, 3, 0]], [[-1, -3, 1]], [["a", "b", "c"]],
+                [[1.0, 3.0, 1]]],
     "categories": [None, [], {"3": ["u"]}, {"-1": ["u"]}, {"word": ["u"]}, {"0": "abc"},
                    {"0": [None]}, {"0": [["u"]]}, {"0": {"u": 1}}],
-    "settings": [None, [], {}, {"votes": "discrete"},
-                 {"votes": "hard", "loss": "exponential", "learning_rate": 1.0},
-                 {"votes": "discrete", "loss": "hinge", "learning_rate": 1.0},
-                 {"votes": "discrete", "loss": "exponential", "learning_rate": 0.0},
-                 {"votes": "discrete", "loss": "exponential", "learning_rate": None},
-                 {"votes": "discrete", "loss": "exponential", "learning_rate": float("nan")}],
-    "trained": [3, "twig", {"name": "forest", "parameters": {}}, {"name": "stump"},
-                {"name": "stump", "parameters": {"constant": 3}},
-                {"name": "tree", "parameters": {"base": {"name": "twig", "parameters": {}}}}],
-    "parameters": [None, 3, {"colour": "red"}, {"learner": {"name": "forest", "parameters": {}}},
-                   {"learner": {"name": "stump", "parameters": {"evil": 1}}},
-                   {"learner": {"name": "stump"}}, {"search": {"name": ["lazy"], "parameters": {}}},
-                   {"search": {"name": "lazy", "parameters": [1]}}],
+    "votes": [None, 3, "hard", ["discrete"]],
+    "loss": [None, 3, "hinge", ["exponential"]],
+    "learning_rate": [None, 0.0, -1.0, float("nan"), "1"],
+    "search_states": [None, 3, {}, [3], [{"sums": 1}], [{"sums": None}]],
+    "learner": [3, "twig", {"class": "Forest", "parameters": {}}, {"class": "Stump"},
+                {"class": "os", "parameters": {}}, {"class": "AdaBoostMH", "parameters": {}},
+                {"class": "Stump", "parameters": {"constant": 3}},
+                {"class": "Tree", "parameters": {"base": {"class": "Twig", "parameters": {}}}}],
+    "parameters": [None, 3, {"colour": "red"}, {"learner": {"class": "Forest", "parameters": {}}},
+                   {"learner": {"class": "Stump", "parameters": {"evil": 1}}},
+                   {"learner": {"class": "Stump"}},
+                   {"search": {"class": ["Lazy"], "parameters": {}}},
+                   {"search": {"class": "Lazy", "parameters": [1]}}, {"search": {"array": None}},
+                   {"search": {"dict": 3}}, {"search": {"tuple": [1], "dict": []}}],
+    "state": [None, 3, [], {}, {"fitted_": None}, {"terms_": None}],
     "classes": [None, [], {}, {"dtype": "<U1"}, {"dtype": "<U1", "values": ["a"]},
                 {"dtype": "<U1", "values": "abc"},
                 {"dtype": "<U1", "values": ["a", "b", "c", "d"]},
@@ -348,13 +362,13 @@ CHANGES = {
 )
 def test_a_header_with_a_wrong_entry(parts, refused, entry, value):
     header, arrays = parts
-    refused(model_file({**header, entry: value}, arrays))
+    refused(model_file(with_entry(header, entry, value), arrays))
 
 
 @pytest.mark.parametrize("size", [10**9, 10**30, 10**400])
 def test_a_huge_number_of_columns_takes_no_memory(parts, tmp_path, size):
     header, arrays = parts
-    (tmp_path / "m").write_bytes(model_file({**header, "n_features": size}, arrays))
+    (tmp_path / "m").write_bytes(model_file(with_entry(header, "n_features", size), arrays))
     try:
         model = load(tmp_path / "m")
     except ModelFileError:
@@ -364,6 +378,12 @@ def test_a_huge_number_of_columns_takes_no_memory(parts, tmp_path, size):
 
 
 # Arrays.
+
+
+KEYS = {name: f"fitted_.terms.{name}" for name in (
+    "alphas", "votes", "kinds", "real", "firsts", "low", "high", "rest", "starts", "columns",
+    "thresholds", "missing", "value_starts", "leaves",
+)} | {"history": "fitted_.history.rounds", "offsets": "fitted_.offsets"}  # fmt: skip
 
 
 def changed(arrays, name, place, value):
@@ -381,17 +401,15 @@ def changed(arrays, name, place, value):
 )  # fmt: skip
 def test_an_array_with_a_wrong_value(parts, refused, name, value):
     header, arrays = parts
+    name = KEYS[name]
     refused(model_file(header, {**arrays, name: changed(arrays, name, 0, value)}))
 
 
-ARRAYS = ["columns", "thresholds", "missing", "alphas", "votes", "history", "offsets"]
-
-
-@pytest.mark.parametrize("name", ARRAYS)
+@pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize(
     "change",
     [
-        lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int64),
+        lambda a: a.astype(np.float32 if a.dtype.kind == "f" else np.int16),
         lambda a: a.astype(">f8"),
         lambda a: a.astype(np.complex128),
         lambda a: a[:-1],
@@ -404,6 +422,7 @@ ARRAYS = ["columns", "thresholds", "missing", "alphas", "votes", "history", "off
 )
 def test_an_array_of_the_wrong_type_or_shape(parts, refused, name, change):
     header, arrays = parts
+    name = KEYS[name]
     refused(model_file(header, {**arrays, name: change(arrays[name])}))
 
 
@@ -414,7 +433,7 @@ def test_a_pickle_in_an_array_is_not_run(parts, refused, tmp_path):
 
     header, arrays = parts
     evil = npy(np.array([Evil()], dtype=object), allow_pickle=True)
-    refused(model_file(header, {**arrays, "alphas": evil}))
+    refused(model_file(header, {**arrays, KEYS["alphas"]: evil}))
     refused(model_file(header, {**arrays, "extra": evil}))
     assert not (tmp_path / "owned").exists()
 
@@ -458,12 +477,12 @@ NPY = {
 @pytest.mark.parametrize("case", NPY)
 def test_an_array_with_a_hostile_header(parts, refused, case):
     header, arrays = parts
-    refused(model_file(header, {**arrays, "alphas": NPY[case]}))
+    refused(model_file(header, {**arrays, KEYS["alphas"]: NPY[case]}))
 
 
 def test_a_history_shorter_than_the_model(parts, refused):
     header, arrays = parts
-    refused(model_file(header, {**arrays, "history": arrays["history"][:3]}))
+    refused(model_file(header, {**arrays, KEYS["history"]: arrays[KEYS["history"]][:3]}))
 
 
 def test_a_folder_is_no_model(tmp_path):
@@ -497,26 +516,31 @@ def test_a_file_of_rules_is_read(rules, tmp_path):
     header, arrays = read(rules)
     (tmp_path / "m").write_bytes(model_file(header, arrays))
     twin = load(tmp_path / "m")
-    assert (twin.n_rounds_, header["terms"]) == (6, "rules")
-    assert header["categories"] == {"3": ["u", "v", "w"]}
+    fitted = header["state"]["fitted_"]
+    assert (twin.n_rounds_, fitted["terms"]["n_cuts"]) == (6, 0)
+    assert fitted["categories"] == {"3": ["u", "v", "w"]}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"terms": "stumps"},
+        {"terms": {"n_cuts": 1}},
         {"categories": {}},
         {"categories": {"3": ["u", "v"]}},
         {"categories": {"3": ["u", "v", "w", "x"]}},
         {"categories": {"2": ["u", "v", "w"], "3": ["u", "v", "w"]}},
-        {"n_features": 3, "feature_names": ["p", "q", "r"]},
+        {"n_features": 3, "feature_names": [["p", "q", "r"]]},
         {"classes": {"dtype": "<U1", "values": ["a", "b"]}},
     ],
     ids=str,
 )
 def test_rules_that_do_not_match_their_header(rules, refused, change):
     header, arrays = read(rules)
-    refused(model_file({**header, **change}, arrays))
+    for entry, value in change.items():
+        if entry == "terms":
+            value = {**header["state"]["fitted_"]["terms"], **value}
+        header = with_entry(header, entry, value)
+    refused(model_file(header, arrays))
 
 
 def test_a_missing_array_of_rules(rules, refused):
@@ -528,7 +552,8 @@ def test_a_missing_array_of_rules(rules, refused):
 def test_damaged_arrays_of_rules(rules, refused):
     header, arrays = read(rules)
     for name, value in (("low", 99), ("columns", 4), ("missing", 3), ("firsts", 2), ("leaves", 2)):
-        refused(model_file(header, {**arrays, name: changed(arrays, name, 0, value)}))
+        key = KEYS[name]
+        refused(model_file(header, {**arrays, key: changed(arrays, key, 0, value)}))
 
 
 # Fuzzing: a file is read or refused, and nothing else happens.
@@ -588,7 +613,9 @@ def test_cut_and_joined_bytes(good, tmp_path, data):
 def test_any_array_header(good, tmp_path, text):
     header, arrays = read(good)
     header_bytes = text if isinstance(text, bytes) else text.encode()
-    survives(tmp_path / "fuzzed", model_file(header, {**arrays, "alphas": npy_of(header_bytes)}))
+    survives(
+        tmp_path / "fuzzed", model_file(header, {**arrays, KEYS["alphas"]: npy_of(header_bytes)})
+    )
 
 
 JSON = st.recursive(
@@ -602,7 +629,7 @@ JSON = st.recursive(
 @given(entry=st.sampled_from(sorted(CHANGES)), value=JSON)
 def test_any_header_entry(good, tmp_path, entry, value):
     header, arrays = read(good)
-    survives(tmp_path / "fuzzed", model_file({**header, entry: value}, arrays))
+    survives(tmp_path / "fuzzed", model_file(with_entry(header, entry, value), arrays))
 
 
 @FUZZ
@@ -613,7 +640,7 @@ def test_any_header_entry(good, tmp_path, entry, value):
 def test_any_class_labels(good, tmp_path, dtype, values):
     header, arrays = read(good)
     classes = {"dtype": dtype, "values": values}
-    survives(tmp_path / "fuzzed", model_file({**header, "classes": classes}, arrays))
+    survives(tmp_path / "fuzzed", model_file(with_entry(header, "classes", classes), arrays))
 
 
 def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
@@ -622,20 +649,19 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
     path = tmp_path / "model"
     AdaBoostMH("stump", n_rounds=3, factorized=False).fit(X, y).save(path)
     header, arrays = read(path)
-    write(path, {**header, "n_features": 10**9}, arrays)
+    write(path, with_entry(header, "n_features", 10**9), arrays)
     with pytest.raises(ModelFileError, match="features"):
         load(path)
     n_terms, n_classes = 40, 1000
-    arrays = {
-        "columns": np.zeros((n_terms, n_classes), np.int32),
-        "thresholds": np.arange(n_terms * n_classes, dtype=float).reshape(n_terms, n_classes),
-        "missing": np.zeros((n_terms, n_classes), np.int8),
-        "alphas": np.ones(n_terms),
-        "votes": np.ones((n_terms, n_classes)),
-        "history": np.ones((n_terms, arrays["history"].shape[1])),
-        "offsets": np.zeros(n_classes),
-    }
+    cuts = [
+        PerScore(tuple(Cut(0, float(t * n_classes + k), 0) for k in range(n_classes)))
+        for t in range(n_terms)
+    ]
+    terms = Terms.pack(cuts, [1.0] * n_terms, np.ones((n_terms, n_classes)), n_cuts=n_classes)
+    stored = TERMS.pack(terms, "fitted_.terms", arrays)
+    arrays[KEYS["history"]] = np.ones((n_terms, arrays[KEYS["history"]].shape[1]))
+    arrays[KEYS["offsets"]] = np.zeros(n_classes)
     classes = {"dtype": "<i8", "values": list(range(n_classes))}
-    write(path, {**header, "classes": classes}, arrays)
+    write(path, with_entry(with_entry(header, "classes", classes), "terms", stored), arrays)
     with pytest.raises(ModelFileError, match="thresholds"):
         load(path)

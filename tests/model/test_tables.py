@@ -23,7 +23,7 @@ def test_a_collapsed_model_scores_like_its_terms(
     for seed in range(4):
         terms = make_terms(seed, n_scores=n_scores, per_score=per_score, votes=votes)
         X = make_rows(seed)
-        scores = collapse(terms).scores(as_table(X, infinite="value"))
+        scores = collapse(terms.stumps).scores(as_table(X, infinite="value"))
         assert scores.shape == (50, n_scores)
         tolerance = 1e-12 * np.abs(terms.coefficients).max(axis=1).sum()
         np.testing.assert_allclose(scores, term_by_term(terms, X), rtol=0, atol=tolerance)
@@ -33,7 +33,7 @@ def test_many_terms_stay_within_the_tolerance(make_terms, make_rows):
     terms, X = make_terms(9, n_terms=20_000), make_rows(9)
     table = as_table(X, infinite="value")
     *_, summed = terms.staged_scores(Aligned(table))
-    scores = collapse(terms).scores(table)
+    scores = collapse(terms.stumps).scores(table)
     np.testing.assert_allclose(scores, summed.T, rtol=0, atol=1e-12 * terms.alphas.sum())
 
 
@@ -41,7 +41,7 @@ def test_many_terms_stay_within_the_tolerance(make_terms, make_rows):
 def test_random_models(make_terms, make_rows, term_by_term, seed, n_scores, per_score, n_terms):
     terms = make_terms(seed, n_terms, d=2, n_scores=n_scores, per_score=per_score)
     X = make_rows(seed, n=8, d=2)
-    scores = collapse(terms).scores(as_table(X, infinite="value"))
+    scores = collapse(terms.stumps).scores(as_table(X, infinite="value"))
     tolerance = 1e-12 * terms.alphas.sum()
     np.testing.assert_allclose(scores, term_by_term(terms, X), rtol=0, atol=tolerance)
 
@@ -53,9 +53,9 @@ def test_no_terms_score_zero():
 
 def test_the_size_depends_on_distinct_thresholds_and_not_on_rounds(make_terms):
     terms = make_terms(3, n_terms=40)
-    once, often = collapse(terms), collapse(terms + terms + terms)
-    used = {(j, b) for j, b in zip(terms.columns[:, 0], terms.thresholds[:, 0], strict=True)}
-    distinct = [(j, b) for j, b in used if j >= 0]
+    once, often = collapse(terms.stumps), collapse((terms + terms + terms).stumps)
+    used = {(j, b) for j, b in zip(terms.columns, terms.thresholds, strict=True)}
+    distinct = sorted(used)
     assert len(once.thresholds) == len(distinct) < 40
     assert once.tables.shape == (len(distinct) + 2 * len({j for j, _ in distinct}), 3)
     assert np.array_equal(often.thresholds, once.thresholds)
@@ -76,7 +76,7 @@ def test_a_column_without_missing_values_in_training_abstains_on_them():
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("n_scores", "per_score"), FORMS)
 def test_the_compiled_score_equals_its_twin(make_terms, make_rows, n_scores, per_score, dtype):
-    tables = collapse(make_terms(4, n_scores=n_scores, per_score=per_score, votes="real"))
+    tables = collapse(make_terms(4, n_scores=n_scores, per_score=per_score, votes="real").stumps)
     X = make_rows(4, n=203).astype(dtype)
     expected = np.tile(tables.bias, (203, 1))
     for f, j in enumerate(tables.columns):
@@ -93,7 +93,7 @@ def test_the_compiled_score_equals_its_twin(make_terms, make_rows, n_scores, per
 def test_backends_and_threads_give_the_same_scores(
     make_terms, make_rows, monkeypatch, n_jobs, infinite
 ):
-    tables, X = collapse(make_terms(5, votes="real")), make_rows(5, n=9_001)
+    tables, X = collapse(make_terms(5, votes="real").stumps), make_rows(5, n=9_001)
     found = []
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
@@ -102,7 +102,7 @@ def test_backends_and_threads_give_the_same_scores(
 
 
 def test_sparse_rows_and_frames_score_like_arrays(make_terms):
-    tables = collapse(make_terms(6))
+    tables = collapse(make_terms(6).stumps)
     X = np.random.default_rng(6).integers(-3, 4, size=(30, 4)) / 2.0
     expected = tables.scores(as_table(X))
     assert np.array_equal(tables.scores(as_table(sparse.csr_matrix(X))), expected)
@@ -110,13 +110,13 @@ def test_sparse_rows_and_frames_score_like_arrays(make_terms):
 
 
 def test_an_infinite_value_that_is_not_allowed_is_an_error(make_terms):
-    tables = collapse(make_terms(6))
+    tables = collapse(make_terms(6).stumps)
     with pytest.raises(ValueError, match="'x1'"):
         tables.scores(as_table([[0.0, np.inf, 0.0, 0.0]]))
 
 
 def test_categories_where_training_had_numbers_name_the_column(make_terms):
-    tables = collapse(make_terms(6))
+    tables = collapse(make_terms(6).stumps)
     frame = pl.DataFrame({"a": [1.0], "b": ["red"], "c": [1.0], "d": [1.0]})
     with pytest.raises((TypeError, ValueError), match="'b'"):
         tables.scores(as_table(frame))

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from edgewise.data import Aligned, as_table, encode, fit_bins
-from edgewise.model import StumpTerms
+from edgewise.model import Cut, Terms
 
 
 @pytest.mark.parametrize("per_score", [False, True])
@@ -25,10 +25,8 @@ def test_a_cut_of_raw_values_is_the_cut_of_bins(make_problem):
         for j, b in enumerate(problem.binned.bins):
             for first in range(1, b.n_values):
                 for missing in (-1, 1):
-                    terms = StumpTerms(
-                        np.array([[j]], np.int32), b.thresholds[first - 1].reshape(1, 1),
-                        np.array([[missing]], np.int8), np.ones(1), np.ones((1, 1)),
-                    )  # fmt: skip
+                    cut = Cut(j, float(b.thresholds[first - 1]), missing)
+                    terms = Terms.pack([cut], [1.0], np.ones((1, 1)), n_cuts=1)
                     (signs,) = terms.outputs(Aligned(as_table(problem.X)))
                     assert np.array_equal(signs[0], problem.binned.cut(j, first, missing))
                     (coded,) = terms.outputs(problem.binned)
@@ -41,10 +39,7 @@ def test_unseen_rows_are_cut_alike_raw_and_in_bins():
     bins = fit_bins(as_table(seen), None, 32)
     binned = encode(later, bins, training=False)
     for first, threshold in enumerate(bins[0].thresholds, start=1):
-        terms = StumpTerms(
-            np.zeros((1, 1), np.int32), np.array([[threshold]]), np.zeros((1, 1), np.int8),
-            np.ones(1), np.ones((1, 1)),
-        )  # fmt: skip
+        terms = Terms.pack([Cut(0, float(threshold), 0)], [1.0], np.ones((1, 1)), n_cuts=1)
         (signs,) = terms.outputs(Aligned(later))
         assert np.array_equal(signs[0], binned.cut(0, first, 0))
         (coded,) = terms.outputs(binned)
@@ -61,7 +56,7 @@ def test_slices_and_sums_of_terms(make_terms, make_rows, term_by_term):
 
 
 def test_no_terms():
-    terms = StumpTerms.empty(1, 3)
+    terms = Terms.empty(3, n_cuts=1)
     assert len(terms) == 0
     assert terms.n_scores == 3
     assert terms.total_vote == 0.0
@@ -76,10 +71,7 @@ def test_total_vote_bounds_every_score(make_terms, make_rows, term_by_term):
 
 
 def test_categories_where_training_had_numbers_name_the_column():
-    terms = StumpTerms(
-        np.zeros((1, 1), np.int32), np.zeros((1, 1)), np.zeros((1, 1), np.int8), np.ones(1),
-        np.ones((1, 2)),
-    )  # fmt: skip
+    terms = Terms.pack([Cut(0, 0.0, 0)], [1.0], np.ones((1, 2)), n_cuts=1)
     table = as_table(pl.DataFrame({"colour": ["red", "blue"]}))
     with pytest.raises((TypeError, ValueError), match="'colour'"):
         list(terms.outputs(Aligned(table)))

@@ -13,7 +13,7 @@ from edgewise.boosting import RANKING, History, Run, Task, TermList, boost
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
-from edgewise.model import StumpTerms
+from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.lists import GradedLists
 from edgewise.objective.pairs import PairList
@@ -58,14 +58,14 @@ def train(backend, feedback, settings, n_rounds=6):
     """Return the terms and the history of a ranker."""
     objective = Ranking(backend, feedback, settings)
     learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
-    terms, history = TermList(StumpTerms.empty(1, 1)), History(RANKING)
+    terms, history = TermList(Terms.empty(1, n_cuts=1)), History(RANKING)
     run = Run(n_rounds, history, save=print)
     boost(Task(backend.table, objective, learner), terms, run, [])
     return terms.pack(), history
 
 
 def assert_same(ours, theirs):
-    for field in fields(StumpTerms):
+    for field in fields(Terms):
         np.testing.assert_array_equal(getattr(ours[0], field.name), getattr(theirs[0], field.name))
     np.testing.assert_array_equal(ours[1].to_array(), theirs[1].to_array())
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgewise import recommend
+import edgewise
 from edgewise.recommend.base import Recommender, centred
 
 
@@ -42,6 +42,6 @@ class OneFactor(Recommender):
 def make_public(monkeypatch, *kinds):
     """Let files name classes of the tests, as if they were the library's."""
     names = [kind.__name__ for kind in kinds]
-    monkeypatch.setattr(recommend, "__all__", [*recommend.__all__, *names])
+    monkeypatch.setattr(edgewise, "__all__", [*edgewise.__all__, *names])
     for kind in kinds:
-        monkeypatch.setattr(recommend, kind.__name__, kind, raising=False)
+        monkeypatch.setattr(edgewise, kind.__name__, kind, raising=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgewise.boosting import ProgressBar
 from edgewise.cli.common import COUNT, command, heading, raise_if_interrupted
 from edgewise.estimators import AdaBoostMH
-from edgewise.loading import load
+from edgewise.model import load
 from edgewise.theory import one_error_bound
 
 _FOLDER, _ROUNDS = "edgewise-demo", 150

@@ -1,7 +1,7 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from edgewise.estimators.classification import (
     probabilities,
     read_parameters,
 )
-from edgewise.estimators.fitted import FittedClassifier
+from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.targets import Labels, encode_labels
 from edgewise.metrics.classification import predicted
@@ -141,6 +141,8 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
     >>> bool(model.history_["hamming_loss"][-1] <= model.history_["bound"][-1])
     True
     """
+
+    stored: ClassVar = {"fitted_": CLASSIFIER}
 
     fitted_: FittedClassifier
 

@@ -2,11 +2,11 @@
 
 import os
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edgewise.boosting import History
@@ -16,10 +16,11 @@ from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner
-from edgewise.model import Explanation, ReadableRule, Rule, Terms, Wording, explain
+from edgewise.model import ModelExplanation, ReadableRule, Rule, Terms, Wording, explain
+from edgewise.model.file import Storable
 
 
-class BoostedModel(BaseEstimator):
+class BoostedModel(Storable):
     """An estimator that trains by boosting; `fitted_` holds all that training leaves."""
 
     fitted_: Any
@@ -75,7 +76,7 @@ class BoostedModel(BaseEstimator):
         check_is_fitted(self)
         return self._fitted.predictor.importances(self._fitted.decreases)
 
-    def explain(self) -> Explanation:
+    def explain(self) -> ModelExplanation:
         """Return what the model has learned: curves of single columns, and groups of columns."""
         check_is_fitted(self)
         fitted = self._fitted
@@ -100,11 +101,19 @@ class BoostedModel(BaseEstimator):
         return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that `edgewise.load` reads; see there."""
-        from edgewise.estimators.files import save
+        """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code.
 
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
         check_is_fitted(self)
-        save(self, path)
+        super().save(path)
+
+    def _restored(self) -> None:
+        """Keep the names of the settings that the file could not hold."""
+        self.fitted_ = replace(self._fitted, unsaved=tuple(self.__dict__.pop("_unsaved")))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")

@@ -2,15 +2,37 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.boosting import History
+from edgewise.boosting import CLASSIFYING, RANKING, History
+from edgewise.common.checks import one_of, positive
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import (
+    Array,
+    Arrays,
+    Converted,
+    Count,
+    DictOf,
+    Field,
+    Json,
+    ListOf,
+    Optional,
+    Record,
+    Sizes,
+    Value,
+)
 from edgewise.data.filters import Filters
-from edgewise.learners import Learner
+from edgewise.estimators.targets import n_scores
+from edgewise.learners import Learner, learner_named
 from edgewise.model import Predictor, Terms
+from edgewise.model.file import SettingOrNone
+from edgewise.model.terms import TERMS
+from edgewise.objective import LOSSES, VOTE_RULES
+
+_MOST_FEATURES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -80,7 +102,7 @@ class Fitted:
             )
         if self.filters != before.filters:
             raise ValueError("warm_start: learner must have the image filters of the last fit")
-        if type(self.terms) is not type(before.terms):
+        if self.terms.is_additive != before.terms.is_additive:
             raise ValueError("warm_start: learner must be as in the last fit")
 
     def feature_name(self, j: int) -> str:
@@ -127,7 +149,7 @@ class FittedClassifier(Fitted):
         if not same or not np.array_equal(self.classes, before.classes):
             raise ValueError("warm_start: y does not have the same classes as in the last fit")
         super().check_follows(before)
-        if self.terms.columns.shape[1:] != before.terms.columns.shape[1:]:
+        if self.terms.n_cuts != before.terms.n_cuts:
             raise ValueError("warm_start: factorized must be as in the last fit")
 
     @property
@@ -157,11 +179,156 @@ class FittedRanker(Fitted):
     def score_offsets(self) -> Reals:
         """What turns sums of rules that say -1 or +1 into 0 or 1, after each number of rounds."""
         moves = self.terms.coefficients[:, 0]
-        tests = np.array([self._is_test(t) for t in range(len(moves))], dtype=bool)
-        return np.concatenate(([0.0], np.cumsum(np.where(tests, moves, 0.0))))
+        return np.concatenate(([0.0], np.cumsum(np.where(self.terms.real, 0.0, moves))))
 
-    def _is_test(self, t: int) -> bool:
-        real = getattr(self.terms, "real", None)
-        if real is not None:
-            return not bool(real[t])
-        return not hasattr(self.terms, "fills")
+
+# What a file holds, and how it is checked
+
+
+class _ClassLabels(Field):
+    """Class labels of any type that JSON can hold."""
+
+    def pack(self, value: NDArray, name: str, arrays: Arrays) -> Json:
+        if value.dtype.kind not in "iufbUO":
+            raise TypeError(f"a model file cannot hold classes of type {value.dtype}")
+        return {"dtype": value.dtype.str, "values": value.tolist()}
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
+        dtype, values = np.dtype(str(saved["dtype"])), saved["values"]
+        if dtype.kind not in "iufbUO" or dtype.itemsize > 100_000:
+            raise ValueError(f"classes of type {dtype} are not allowed")
+        if not isinstance(values, list) or len(values) < 2:
+            raise ValueError("a classifier needs at least two classes")
+        if not all(isinstance(value, (str, int, float, bool)) for value in values):
+            raise ValueError("classes must be numbers or strings")
+        if dtype.kind == "U":
+            return np.array([str(value) for value in values])
+        classes = np.array(values, dtype=dtype)
+        if classes.tolist() != values:
+            raise ValueError(f"classes do not fit their type, {dtype}")
+        return classes
+
+
+def _history_field(quantities: tuple[str, ...]) -> Field:
+    record = Record(
+        {
+            "quantities": ListOf(Value(str)),
+            "rounds": Array("* quantities", np.float64, finite=False),
+        },
+        take=dict.__getitem__,
+    )
+
+    def back(saved: dict[str, Any]) -> History:
+        if tuple(saved["quantities"]) != quantities or saved["rounds"].shape[1] != len(quantities):
+            raise ValueError(f"the history must hold {', '.join(quantities)}")
+        return History.from_array(saved["rounds"], quantities)
+
+    return Converted(record, lambda h: {"quantities": list(h.fields), "rounds": h.to_array()}, back)
+
+
+class _CategoryValues(Field):
+    """The values of a categorical column: strings and numbers."""
+
+    def pack(self, value: tuple[object, ...], name: str, arrays: Arrays) -> Json:
+        return list(value)
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        if not isinstance(saved, list) or not all(isinstance(v, (str, float)) for v in saved):
+            raise ValueError(f"{name} must be strings or numbers")
+        return tuple(saved)
+
+
+class _StateArray(Array):
+    """An array of a search's state: whole numbers as int64, others as float64."""
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        array = np.atleast_1d(np.asarray(value))
+        dtype = np.float64 if array.dtype.kind == "f" else np.int64
+        return super().pack(array.astype(dtype), name, arrays)
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
+        array = super().unpack(saved, name, arrays, sizes)
+        if array.dtype not in (np.float64, np.int64):
+            raise ValueError(f"the array {name} must be of type float64 or int64")
+        return array
+
+
+def _learner_from(saved: Any) -> Learner | None:
+    return None if saved is None else learner_named(saved)
+
+
+def _filters_from(saved: list[int]) -> Filters:
+    rows, columns, smallest = saved
+    return Filters((rows, columns), smallest)
+
+
+_FIELDS: dict[str, Field] = {
+    "terms": TERMS,
+    "learner": Converted(SettingOrNone(), lambda learner: learner, _learner_from),
+    "n_features": Count(),
+    "feature_names": Optional(Converted(ListOf(Value(str)), list, tuple)),
+    "categorical": Converted(ListOf(Count()), list, tuple),
+    "categories": DictOf(_CategoryValues(), int),
+    "filters": Optional(
+        Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)
+    ),
+    "best_iteration": Count(),
+    "stop_reason": Value(str),
+    "seed": Count(),
+    "search_states": Converted(ListOf(DictOf(_StateArray("*"))), list, tuple),
+}
+
+
+def _check(fitted: Fitted) -> None:
+    """Raise unless the parts of a fitted model from a file go together."""
+    n_features, filters = fitted.n_features, fitted.filters
+    if n_features > _MOST_FEATURES:
+        raise ValueError(f"{n_features} features are more than a model can have")
+    if fitted.feature_names is not None and len(fitted.feature_names) != n_features:
+        raise ValueError("feature names do not match the number of features")
+    if any(column >= n_features for column in fitted.categories):
+        raise ValueError("the categories name a column that does not exist")
+    if filters is not None and filters.shape[0] * filters.shape[1] != n_features:
+        raise ValueError("the image filters do not match the number of features")
+    fitted.terms.check(n_features, 0 if filters is None else len(filters), fitted.categories)
+    if fitted.history.n_rounds < len(fitted.terms):
+        raise ValueError("the history is shorter than the model")
+    if not np.isfinite(fitted.terms.total_vote):
+        raise ValueError("the coefficients are larger than any model's")
+
+
+def _classifier(**parts: Any) -> FittedClassifier:
+    fitted = FittedClassifier(**parts)
+    _check(fitted)
+    if fitted.terms.n_scores != n_scores(len(fitted.classes), fitted.multilabel):
+        raise ValueError("the votes do not match the classes")
+    return fitted
+
+
+def _ranker(**parts: Any) -> FittedRanker:
+    fitted = FittedRanker(**parts)
+    _check(fitted)
+    if fitted.terms.n_scores != 1:
+        raise ValueError("a ranker has one score")
+    return fitted
+
+
+CLASSIFIER = Record(
+    {
+        **_FIELDS,
+        "history": _history_field(CLASSIFYING),
+        "classes": _ClassLabels(),
+        "multilabel": Value(bool),
+        "offsets": Array("scores", np.float64),
+        "votes": Value(str, lambda votes: one_of("votes", votes, VOTE_RULES)),
+        "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
+        "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
+    },
+    _classifier,
+)
+"""A fitted classifier in a model file."""
+
+RANKER = Record(
+    {**_FIELDS, "history": _history_field(RANKING), "has_queries": Value(bool)}, _ranker
+)
+"""A fitted ranker in a model file."""

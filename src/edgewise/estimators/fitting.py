@@ -48,7 +48,7 @@ from edgewise.data.filters import Filters
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner
-from edgewise.model import FeatureTerms, RuleTerms, StumpTerms, Terms
+from edgewise.model import Terms
 from edgewise.objective import Objective
 from edgewise.objective.lists import Layout
 from edgewise.search import Exhaustive, Search, search_named
@@ -360,12 +360,10 @@ def _first(problem: TrainingProblem[S, F], plan: Plan[S], columns: dict[str, Any
 
 
 def _no_terms(learner: Learner, factorized: bool, n_scores: int) -> Terms:
-    """Return no terms of the kind that stores the learner's rules: stumps collapse to tables."""
-    if learner.takes_values:
-        return FeatureTerms.empty(n_scores)
+    """Return no terms; the cuts of stumps will collapse to tables."""
     if learner.makes_cuts or not factorized:
-        return StumpTerms.empty(1 if factorized else n_scores, n_scores)
-    return RuleTerms.empty(n_scores)
+        return Terms.empty(n_scores, n_cuts=1 if factorized else n_scores)
+    return Terms.empty(n_scores)
 
 
 def _go_on(model: "Model", start: F, before: Fitted) -> F:

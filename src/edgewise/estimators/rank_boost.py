@@ -1,7 +1,7 @@
 """RankBoost as a scikit-learn style estimator."""
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from edgewise.common.dtypes import Reals
 from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel
-from edgewise.estimators.fitted import FittedRanker
+from edgewise.estimators.fitted import RANKER, FittedRanker
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.judgements import read_judged, read_pairs
 from edgewise.estimators.ranking import (
@@ -25,6 +25,8 @@ from edgewise.model import RankWording, Rule, Wording
 
 class Ranker(BoostedModel):
     """What trained rankers share: ranks, metrics and wording."""
+
+    stored: ClassVar = {"fitted_": RANKER}
 
     fitted_: FittedRanker
     eval_metric: Any

@@ -1,7 +1,6 @@
 """Meta-search: RankBoost on ranked lists."""
 
 from collections.abc import Iterator, Mapping
-from copy import copy
 from os import PathLike
 from typing import Any, Self
 
@@ -11,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable
-from edgewise.estimators.fitted import Fitted, FittedRanker
+from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
 from edgewise.io import Run, read_qrels, read_run
@@ -195,9 +194,13 @@ class RankFusion(Ranker):
         return Run(queries[order], docs[order], ranks[order], scores[order], tags)
 
     @property
-    def fitted_(self) -> FittedRanker:  # type: ignore[override]
+    def fitted_(self) -> FittedRanker:
         """What training leaves."""
         return self.ranker_.fitted_
+
+    @fitted_.setter
+    def fitted_(self, fitted: FittedRanker) -> None:
+        self.ranker_ = RankBoost(**self.get_params(deep=False))._with(fitted)
 
     @property
     def list_names_(self) -> tuple[str, ...]:
@@ -206,10 +209,10 @@ class RankFusion(Ranker):
         assert names is not None
         return names
 
-    def _with(self, fitted: Fitted) -> Self:
-        model = copy(self)
-        model.ranker_ = RankBoost(**self.get_params(deep=False))._with(fitted)
-        return model
+    def _restored(self) -> None:
+        super()._restored()
+        if self.fitted_.feature_names is None:
+            raise ValueError("the lists must have names")
 
     def _read(self, lists: Any) -> RankedLists:
         check_is_fitted(self)

@@ -9,12 +9,8 @@ from edgewise.model.explain import (
     PairExplanation,
     explain,
 )
-from edgewise.model.feature_terms import FeatureTerms
-from edgewise.model.file import FORMAT_VERSION, ModelFileError, read, write
-from edgewise.model.predictor import Predictor, Terms
-from edgewise.model.rank_wording import FusionWording, RankWording
-from edgewise.model.readable import ReadableRule, Wording
-from edgewise.model.rule_terms import RuleTerms
+from edgewise.model.file import FORMAT_VERSION, ModelFileError, load, read, write
+from edgewise.model.predict import Predictor, ScoreTables, collapse
 from edgewise.model.rules import (
     EVERYWHERE,
     Cut,
@@ -29,8 +25,8 @@ from edgewise.model.rules import (
     Test,
     TreeRule,
 )
-from edgewise.model.tables import ScoreTables, collapse
-from edgewise.model.terms import StumpTerms
+from edgewise.model.terms import StumpTerms, Terms
+from edgewise.model.words import FusionWording, RankWording, ReadableRule, Wording
 
 __all__ = [
     "EVERYWHERE",
@@ -39,7 +35,6 @@ __all__ = [
     "Curve",
     "Cut",
     "Explanation",
-    "FeatureTerms",
     "FusionWording",
     "Group",
     "Linear",
@@ -53,7 +48,6 @@ __all__ = [
     "RankWording",
     "ReadableRule",
     "Rule",
-    "RuleTerms",
     "ScoreTables",
     "Scores",
     "Source",
@@ -65,6 +59,7 @@ __all__ = [
     "Wording",
     "collapse",
     "explain",
+    "load",
     "read",
     "write",
 ]

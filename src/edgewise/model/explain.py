@@ -16,9 +16,8 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
-from edgewise.model.predictor import Predictor
+from edgewise.model.predict import Predictor
 from edgewise.model.rules import Cut
-from edgewise.model.terms import StumpTerms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -318,7 +317,7 @@ def _course(curve: Curve) -> str:
 
 
 def explain(
-    predictor: Predictor, falls: Reals, name: Callable[[int], str], classes: list
+    predictor: Predictor, decreases: Reals, name: Callable[[int], str], classes: list
 ) -> ModelExplanation:
     """Return the curves and groups of a model.
 
@@ -326,7 +325,7 @@ def explain(
     ----------
     predictor : Predictor
         The model.
-    falls : float64 array of shape (T,)
+    decreases : float64 array of shape (T,)
         How much each term decreased the loss.
     name : function from int to str
         The name of a column.
@@ -335,10 +334,10 @@ def explain(
     """
     tables = predictor.tables
     groups: list[Group] = []
-    if isinstance(predictor.terms, StumpTerms):
-        importances = predictor.importances(falls)
+    if predictor.terms.is_additive:
+        importances = predictor.importances(decreases)
     else:
-        importances, groups = _shares(predictor, falls, name)
+        importances, groups = _shares(predictor, decreases, name)
     curves = []
     for f, j in enumerate(tables.columns.tolist()):
         thresholds, table = tables.of(f)
@@ -347,19 +346,20 @@ def explain(
 
 
 def _shares(
-    predictor: Predictor, falls: Reals, name: Callable[[int], str]
+    predictor: Predictor, decreases: Reals, name: Callable[[int], str]
 ) -> tuple[Reals, list[Group]]:
     """Return the importance of each curve, and the groups."""
-    rules = [predictor.terms.rule(t) for t in range(len(falls))]
+    rules = [predictor.terms.rule(t) for t in range(len(decreases))]
     used = [tuple(sorted({j for j in rule.columns if j >= 0})) for rule in rules]
-    total = math.fsum(fall for fall, columns in zip(falls, used, strict=True) if columns) or 1.0
+    counted_in = [share for share, columns in zip(decreases, used, strict=True) if columns]
+    total = math.fsum(counted_in) or 1.0
     curves = np.zeros(predictor.n_columns)
     groups: dict[tuple[int, ...], list[float]] = {}
-    for rule, columns, fall in zip(rules, used, falls.tolist(), strict=True):
+    for rule, columns, decrease in zip(rules, used, decreases.tolist(), strict=True):
         if isinstance(rule, Cut) and columns and columns[0] < predictor.n_columns:
-            curves[columns[0]] += fall / total
+            curves[columns[0]] += decrease / total
         elif columns:
-            groups.setdefault(columns, []).append(fall / total)
+            groups.setdefault(columns, []).append(decrease / total)
     return curves, [
         Group(tuple(name(j) for j in columns), math.fsum(shares), len(shares))
         for columns, shares in groups.items()

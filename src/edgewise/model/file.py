@@ -38,8 +38,6 @@ To change the format once files are out in the world: raise this number, turn th
 of the older version into the new ones in `read`, and add a file of the old version to the tests.
 """
 
-# The classes that files may name are the public names of these packages.
-_PUBLIC = ("edgewise", "edgewise.recommend")
 # Settings of a single fit, which nobody misses in a file.
 _FOR_ONE_FIT = ("callbacks", "random_state", "verbose", "n_jobs")
 _HEADER = "model.json"
@@ -221,13 +219,12 @@ def _is_fitted_name(name: str) -> bool:
 
 
 def _class_named(name: Any) -> Any:
-    """Return the public class of a name, if it is one with parameters."""
-    for package in map(import_module, _PUBLIC):
-        if isinstance(name, str) and name in package.__all__:
-            found = getattr(package, name)
-            if isinstance(found, type) and issubclass(found, BaseEstimator):
-                return found
-    return None
+    """Return the public class of a name, if it is one with parameters: files name no others."""
+    library = import_module("edgewise")
+    if not isinstance(name, str) or name not in library.__all__:
+        return None
+    found = getattr(library, name)
+    return found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
 
 
 class _Found(Field):
@@ -294,6 +291,17 @@ class _Setting(Field):
             return arrays[name]
         parts = self.unpack(inner, name, arrays, sizes)
         return {"tuple": tuple, "dict": dict}[kind_of](parts)
+
+
+class SettingOrNone(_Setting):
+    """A learner or another setting; None where a file cannot hold it."""
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return the setting as JSON, or null."""
+        try:
+            return _SETTING.pack(value, name, arrays)
+        except _UnstorableError:
+            return None
 
 
 _FOUND = _Found()

@@ -1,18 +1,28 @@
 """Base functions: what one round of boosting adds, before its coefficient and votes.
 
 A rule is evaluated on a `Source`: rows as they came (`Aligned`) or their codes (`BinnedTable`);
-both give the same outputs.
+both give the same outputs. It packs itself into the arrays of `Terms` and comes back from them,
+checks itself against the columns of a model, and says in words what it tests. A new kind of rule is
+one class here and one line in `KINDS`.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import CONSTANT
+
+if TYPE_CHECKING:
+    from edgewise.model.terms import Packer, Terms
+    from edgewise.model.words import Wording
+
+Categories = dict[int, tuple[object, ...]]
+"""The values of each categorical column, by its number."""
 
 
 class Source(Protocol):
@@ -26,7 +36,7 @@ class Source(Protocol):
         """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
 
     def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return for each row what `values` says of its category."""
+        """Return the entry of `values` for each row's category."""
 
     def numbers(self, j: int) -> Reals:
         """Return the values of numeric column `j`."""
@@ -35,6 +45,9 @@ class Source(Protocol):
 class Rule(ABC):
     """A base function phi."""
 
+    scored_compiled: ClassVar[bool] = True
+    """Whether the compiled kernel can score its packed form."""
+
     @abstractmethod
     def outputs(self, source: Source) -> Signs | Reals:
         """Return phi of every row, shape (1, n), or (K, n) where it differs by score column."""
@@ -42,16 +55,57 @@ class Rule(ABC):
     @property
     @abstractmethod
     def columns(self) -> list[int]:
-        """The columns that the rule looks at, one entry for each test."""
+        """The columns that the rule tests, one entry for each test."""
+
+    @property
+    def kind(self) -> "type[Rule]":
+        """The entry of `KINDS` that packs and unpacks the rule."""
+        return next(kind for kind in KINDS if isinstance(self, kind))
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """What is equal for equal rules; None where that is not asked for."""
+        """The same for equal rules; None if the rule cannot tell."""
         return None
+
+    @property
+    def is_real(self) -> bool:
+        """Whether outputs are real numbers, not only -1, 0 and +1."""
+        return False
+
+    @property
+    def largest_output(self) -> float:
+        """The largest absolute output."""
+        return 1.0
+
+    def credit(self, decrease: float, votes: Reals) -> Iterable[tuple[int, float]]:
+        """Divide a decrease of the loss among the columns: equally among the tests."""
+        used = [j for j in self.columns if j >= 0]
+        return [(j, decrease / len(used)) for j in used]
+
+    @abstractmethod
+    def pack(self, packer: "Packer") -> None:
+        """Write the rule into arrays."""
+
+    @classmethod
+    @abstractmethod
+    def unpack(cls, terms: "Terms", t: int) -> "Rule":
+        """Return term `t` as a rule of this kind."""
+
+    @abstractmethod
+    def check(self, n_columns: int, categories: Categories) -> None:
+        """Raise unless the rule fits the columns of a model; a file may hold anything."""
+
+    @abstractmethod
+    def words(self, wording: "Wording") -> str:
+        """Return what the rule tests, in brackets."""
+
+    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+        """Return the size of a term and the term in words; `moves` are its coefficients alpha v."""
+        return wording.term(self.words(wording), moves, self.is_real)
 
 
 class Test(Rule):
-    """A rule that says -1, 0 or +1, the same for every score column."""
+    """A rule that says -1, 0 or +1, the same for every score column: a product of factors."""
 
     @abstractmethod
     def signs(self, source: Source) -> Signs:
@@ -60,7 +114,7 @@ class Test(Rule):
     @property
     @abstractmethod
     def factors(self) -> "tuple[Cut | Subset, ...]":
-        """The simple tests whose product this is; none for the constant."""
+        """The cuts and subsets whose product this is; none for the constant."""
 
     def outputs(self, source: Source) -> Signs:
         """Return phi of every row, shape (1, n)."""
@@ -68,18 +122,31 @@ class Test(Rule):
 
     @property
     def columns(self) -> list[int]:
-        """The columns that the rule looks at, one entry for each test."""
+        """The columns that the rule tests, one entry for each test."""
         return [factor.column for factor in self.factors]
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """What is equal for equal rules: the factors."""
-        return tuple(
-            (f.column, f.threshold, f.missing)
-            if isinstance(f, Cut)
-            else (f.column, bytes(f.values))
-            for f in self.factors
-        )
+        """The factors."""
+        return tuple(factor.factor_key for factor in self.factors)
+
+    def pack(self, packer: "Packer") -> None:
+        """Write one node whose test is the product of the factors."""
+        packer.node(self.factors)
+
+    @classmethod
+    def unpack(cls, terms: "Terms", t: int) -> "Test":
+        """Return the test of the term's node."""
+        return terms.test(terms.only_node(t))
+
+    def check(self, n_columns: int, categories: Categories) -> None:
+        """Check every factor."""
+        for factor in self.factors:
+            factor.check_factor(n_columns, categories)
+
+    def words(self, wording: "Wording") -> str:
+        """Return the factors, each in brackets."""
+        return " * ".join(factor.factor_words(wording) for factor in self.factors) or "(always)"
 
 
 @dataclass(frozen=True)
@@ -110,6 +177,27 @@ class Cut(Test):
     def factors(self) -> "tuple[Cut | Subset, ...]":
         """The cut itself; nothing for the constant."""
         return () if self.column == CONSTANT else (self,)
+
+    @property
+    def factor_key(self) -> tuple[object, ...]:
+        """Column, threshold and missing."""
+        return (self.column, self.threshold, self.missing)
+
+    def pack_factor(self, packer: "Packer") -> None:
+        """Write the cut as a factor."""
+        packer.factor(self.column, self.threshold, self.missing)
+
+    def check_factor(self, n_columns: int, categories: Categories) -> None:
+        """Raise unless it cuts a numeric column at a number."""
+        _check_column(self.column, n_columns, categories, categorical=False)
+        if self.threshold != self.threshold:
+            raise ValueError("a threshold is not a number")
+        if self.missing not in (-1, 0, 1):
+            raise ValueError("a term has an output other than -1, 0 and +1 for missing values")
+
+    def factor_words(self, wording: "Wording") -> str:
+        """Return the cut in brackets."""
+        return wording.cut(self.column, self.threshold, self.missing)
 
 
 EVERYWHERE = Cut(CONSTANT, -np.inf, 1)
@@ -142,10 +230,30 @@ class Subset(Test):
         """The subset itself."""
         return (self,)
 
+    @property
+    def factor_key(self) -> tuple[object, ...]:
+        """Column and values."""
+        return (self.column, bytes(self.values))
+
+    def pack_factor(self, packer: "Packer") -> None:
+        """Write the subset as a factor."""
+        packer.factor(self.column, values=self.values)
+
+    def check_factor(self, n_columns: int, categories: Categories) -> None:
+        """Raise unless it has an output of -1, 0 or +1 for each value of its column."""
+        _check_column(self.column, n_columns, categories, categorical=True)
+        _check_size(self.values, categories[self.column])
+        if not np.isin(self.values, (-1, 0, 1)).all():
+            raise ValueError("a subset has an output other than -1, 0 and +1")
+
+    def factor_words(self, wording: "Wording") -> str:
+        """Return the subset in brackets: the values inside, or the fewer outside."""
+        return wording.subset(self.column, self.values)
+
 
 @dataclass(frozen=True)
 class ProductRule(Test):
-    """The product of several tests (Kégl and Busa-Fekete 2009a section 2.3)."""
+    """The product of several tests (Kégl and Busa-Fekete 2009a, section 2.3)."""
 
     terms: "tuple[Cut | Subset, ...]"
 
@@ -205,8 +313,72 @@ class TreeRule(Rule):
 
     @property
     def columns(self) -> list[int]:
-        """The columns that the tree looks at, one entry for each test."""
+        """The columns that the tree tests, one entry for each test."""
         return [j for node in self.nodes for j in node.test.columns]
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the leaves are real numbers."""
+        return self.leaves.dtype != np.int8
+
+    @property
+    def largest_output(self) -> float:
+        """The largest absolute leaf."""
+        return float(np.abs(self.leaves).max())
+
+    def pack(self, packer: "Packer") -> None:
+        """Write the nodes, and the leaves after all others."""
+        node_base, leaf_base = packer.n_nodes, packer.n_leaves
+        for node in self.nodes:
+            ends = (node.low, node.high, node.rest)
+            packer.node(
+                node.test.factors,
+                tuple(end + node_base if end >= 0 else end - leaf_base for end in ends),
+            )
+        packer.add_leaves(self.leaves)
+
+    @classmethod
+    def unpack(cls, terms: "Terms", t: int) -> "TreeRule":
+        """Return the tree of the term's nodes, numbered from 0, and of its leaves."""
+        places = terms.nodes(t)
+        children = [(terms.low[p], terms.high[p], terms.rest[p]) for p in places]
+        ends = [-1 - int(child) for group in children for child in group if child < 0]
+        first, base = places[0], min(ends)
+        nodes = [
+            Node(terms.test(p), *(int(c) - first if c >= 0 else int(c) + base for c in group))
+            for p, group in zip(places, children, strict=True)
+        ]
+        leaves = terms.leaves[base : max(ends) + 1]
+        return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
+
+    def check(self, n_columns: int, categories: Categories) -> None:
+        """Check the tests of all nodes; `Terms` has checked where they lead."""
+        for node in self.nodes:
+            node.test.check(n_columns, categories)
+
+    def words(self, wording: "Wording") -> str:
+        """Return the tests of all nodes."""
+        return " ".join(node.test.words(wording) for node in self.nodes)
+
+    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+        """Return the size of a term and its branches, one a line."""
+        size, head = wording.tree_head(self.leaves, moves)
+        return size, f"{head}\n{self._branches(wording, moves, 0, 1)}"
+
+    def _branches(self, wording: "Wording", moves: Reals, place: int, depth: int) -> str:
+        """Return the branches under a node, one a line, the deeper the further in."""
+        node, pad = self.nodes[place], "  " * depth
+        branches = [(node.test.words(wording), node.high), ("else", node.low)]
+        if not node.test.factors:
+            del branches[1]
+        lines = []
+        for word, end in branches:
+            if end >= 0:
+                lines.append(f"{pad}{word}:\n{self._branches(wording, moves, end, depth + 1)}")
+            else:
+                leaf = moves * self.leaves[-1 - end]
+                lines.append(f"{pad}{word}: {wording.leaf(leaf, self.is_real)}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)
@@ -214,6 +386,8 @@ class PerScore(Rule):
     """A cut of its own for each score column, as in the original AdaBoost.MH."""
 
     cuts: tuple[Cut, ...]
+
+    scored_compiled = False
 
     def outputs(self, source: Source) -> Signs:
         """Return the cuts of every row, shape (K, n)."""
@@ -223,6 +397,48 @@ class PerScore(Rule):
     def columns(self) -> list[int]:
         """The column of each cut."""
         return [cut.column for cut in self.cuts]
+
+    @property
+    def kind(self) -> type[Rule]:
+        """A single cut is just a test."""
+        return Test if len(self.cuts) == 1 else PerScore
+
+    def credit(self, decrease: float, votes: Reals) -> Iterable[tuple[int, float]]:
+        """Divide a decrease of the loss among the columns in proportion to the votes."""
+        sizes = np.abs(votes)
+        shares = decrease * sizes / max(sizes.sum(), 1e-300)
+        return [(j, share) for j, share in zip(self.columns, shares, strict=True) if j >= 0]
+
+    def pack(self, packer: "Packer") -> None:
+        """Write a node for each cut."""
+        for cut in self.cuts:
+            packer.node(cut.factors)
+
+    @classmethod
+    def unpack(cls, terms: "Terms", t: int) -> "PerScore":
+        """Return the cut of each node."""
+        cuts = tuple(terms.test(p) for p in terms.nodes(t))
+        if len(cuts) != terms.n_scores or not all(isinstance(cut, Cut) for cut in cuts):
+            raise ValueError("a term does not have one cut for each score column")
+        return cls(cuts)  # type: ignore[arg-type]
+
+    def check(self, n_columns: int, categories: Categories) -> None:
+        """Check every cut."""
+        for cut in self.cuts:
+            cut.check(n_columns, categories)
+
+    def words(self, wording: "Wording") -> str:
+        """Return all cuts."""
+        return " ".join(cut.words(wording) for cut in self.cuts)
+
+    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+        """Return the size of a term and one line for each score column."""
+        names = wording.classes[-len(moves) :]
+        text = "\n".join(
+            f"{move:+.2f} * {cut.words(wording)} -> votes for {name}"
+            for name, cut, move in zip(names, self.cuts, moves, strict=True)
+        )
+        return float(np.abs(moves).max(initial=0.0)), text
 
 
 @dataclass(frozen=True)
@@ -236,11 +452,13 @@ class Scores(Rule):
     column : int
         The column.
     values : float64 array of shape (values + 1,)
-        The number of each value, and last that of missing and unseen values.
+        The number for each value, and last the one for missing and unseen values.
     """
 
     column: int
     values: Reals
+
+    is_real = True
 
     def outputs(self, source: Source) -> Reals:
         """Return the numbers of every row, shape (1, n)."""
@@ -251,21 +469,52 @@ class Scores(Rule):
         """The column."""
         return [self.column]
 
+    @property
+    def largest_output(self) -> float:
+        """The largest absolute number."""
+        return float(np.abs(self.values).max())
+
+    def pack(self, packer: "Packer") -> None:
+        """Write one node with one factor."""
+        packer.node((self,))
+
+    def pack_factor(self, packer: "Packer") -> None:
+        """Write the numbers as those of a factor."""
+        packer.factor(self.column, values=self.values)
+
+    @classmethod
+    def unpack(cls, terms: "Terms", t: int) -> "Scores":
+        """Return the column and the numbers of the only factor."""
+        f = terms.only_factor(t)
+        return cls(int(terms.columns[f]), terms.values_of(f).astype(np.float64))
+
+    def check(self, n_columns: int, categories: Categories) -> None:
+        """Raise unless there is a number for each value of its column."""
+        _check_column(self.column, n_columns, categories, categorical=True)
+        _check_size(self.values, categories[self.column])
+
+    def words(self, wording: "Wording") -> str:
+        """Return the largest numbers with their values."""
+        return wording.scores(self.column, self.values)
+
 
 @dataclass(frozen=True)
 class Linear(Rule):
-    """A numeric column itself: the simplest weak ranker of Iyer 1999 section 4.3.
+    """A numeric column itself: the simplest weak ranker of Iyer 1999, section 4.3.
 
     Attributes
     ----------
     column : int
         The column.
     fill : float
-        What stands for a missing value, q_def.
+        The output for a missing value, q_def.
     """
 
     column: int
     fill: float
+
+    scored_compiled = False
+    is_real = True
 
     def outputs(self, source: Source) -> Reals:
         """Return the column's values, shape (1, n)."""
@@ -279,11 +528,53 @@ class Linear(Rule):
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """What is equal for equal rules."""
+        """Column and fill."""
         return (self.column, self.fill)
+
+    def pack(self, packer: "Packer") -> None:
+        """Write one node with one factor."""
+        packer.node((self,))
+
+    def pack_factor(self, packer: "Packer") -> None:
+        """Write the fill as a threshold."""
+        packer.factor(self.column, self.fill)
+
+    @classmethod
+    def unpack(cls, terms: "Terms", t: int) -> "Linear":
+        """Return the column and the threshold of the only factor."""
+        f = terms.only_factor(t)
+        if len(terms.values_of(f)):
+            raise ValueError("a term takes a categorical column as numbers")
+        return cls(int(terms.columns[f]), float(terms.thresholds[f]))
+
+    def check(self, n_columns: int, categories: Categories) -> None:
+        """Raise unless it takes a numeric column, with a finite fill."""
+        _check_column(self.column, n_columns, categories, categorical=False)
+        if not np.isfinite(self.fill):
+            raise ValueError("the fill of a term must be finite")
+
+    def words(self, wording: "Wording") -> str:
+        """Return the column and its fill."""
+        return f"({wording.name(self.column)}, {self.fill:.6g} where missing)"
+
+
+KINDS: tuple[type[Rule], ...] = (Test, TreeRule, PerScore, Scores, Linear)
+"""The kinds of rules that `Terms` holds; files know them by their place here."""
 
 
 def by_leaf(leaves: Signs | Reals, leaf_of: NDArray[np.intp]) -> Signs | Reals:
     """Return the outputs of rows, shape (K, n), given the leaf of each."""
     by_score: NDArray[Any] = np.ascontiguousarray(leaves.T)
     return by_score.take(leaf_of, axis=1)
+
+
+def _check_column(column: int, n_columns: int, categories: Categories, categorical: bool) -> None:
+    if not 0 <= column < n_columns:
+        raise ValueError("a term names a column that does not exist")
+    if (column in categories) != categorical:
+        raise ValueError("a term tests a column of another kind")
+
+
+def _check_size(values: NDArray[Any], categories: tuple[object, ...]) -> None:
+    if len(values) != len(categories) + 1:
+        raise ValueError("a subset does not match the values of its column")

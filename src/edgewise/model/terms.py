@@ -1,19 +1,42 @@
 """A model's terms packed into arrays: h(x) = sum over t of alpha_t v_t phi_t(x)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals, Rows, Signs
-from edgewise.model.packed import PackedTerms
-from edgewise.model.rules import Cut, PerScore
+from edgewise.common.dtypes import Exacts, Reals, Rows, Signs
+from edgewise.common.fields import Array, Count, Record
+from edgewise.model.rules import (
+    EVERYWHERE,
+    KINDS,
+    Categories,
+    Cut,
+    PerScore,
+    ProductRule,
+    Rule,
+    Source,
+    Subset,
+    Test,
+    TreeRule,
+)
+
+# The first leaves of every model, where the node of a term that is not a tree leads.
+SIDES = np.array([[-1.0], [1.0], [0.0]])
+_TO_SIDES = (-1, -2, -3)
+_TREE = KINDS.index(TreeRule)
+
+# Prediction tables hold a row of K numbers for each threshold, which for a hostile file can be far
+# more than the file itself; real models stay well below.
+_MOST_TABLE_BYTES = 1 << 28
 
 
 @dataclass(frozen=True)
-class StumpTerms(PackedTerms):
-    """Stumps, one a round (C = 1), or one a round and score column (C = K).
+class StumpTerms:
+    """Cuts and their coefficients as arrays: one a term (C = 1), or one a score column (C = K).
 
     Attributes
     ----------
@@ -35,6 +58,12 @@ class StumpTerms(PackedTerms):
     alphas: Reals
     votes: Reals
 
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    def __getitem__(self, which: slice) -> "StumpTerms":
+        return StumpTerms(*(getattr(self, f.name)[which] for f in fields(self)))
+
     @staticmethod
     def empty(n_cuts: int, n_scores: int) -> "StumpTerms":
         """Return no terms."""
@@ -46,17 +75,15 @@ class StumpTerms(PackedTerms):
             np.empty((0, n_scores)),
         )
 
-    @staticmethod
-    def pack(rules: Sequence[Any], alphas: Sequence[float], votes: Reals) -> "StumpTerms":
-        """Return cuts, or tuples of them, as arrays."""
-        cuts = [rule.cuts if isinstance(rule, PerScore) else (rule,) for rule in rules]
-        return StumpTerms(
-            np.array([[cut.column for cut in row] for row in cuts], dtype=np.int32),
-            np.array([[cut.threshold for cut in row] for row in cuts]),
-            np.array([[cut.missing for cut in row] for row in cuts], dtype=np.int8),
-            np.array(alphas),
-            votes,
-        )
+    @property
+    def n_scores(self) -> int:
+        """K, the number of score columns."""
+        return self.votes.shape[1]
+
+    @property
+    def coefficients(self) -> Reals:
+        """alpha_t v_t, shape (T, K)."""
+        return self.alphas[:, None] * self.votes
 
     def rule(self, t: int) -> Cut | PerScore:
         """Return term `t` as a rule."""
@@ -69,14 +96,425 @@ class StumpTerms(PackedTerms):
         cuts = tuple(Cut(*row) for row in rows)
         return cuts[0] if len(cuts) == 1 else PerScore(cuts)
 
-    def __getitem__(self, which: slice) -> "StumpTerms":
-        return StumpTerms(*(getattr(self, f.name)[which] for f in fields(self)))
 
-    def __add__(self, other: "StumpTerms") -> "StumpTerms":
-        pairs = ((getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
-        return StumpTerms(*(np.concatenate(pair) for pair in pairs))
+@dataclass(frozen=True)
+class Terms:
+    """All terms of a model, whatever the kinds of their rules.
+
+    A term is a tree of nodes; most kinds of rules are trees with a single node. A node's test is
+    the product of its factors: cuts of numeric columns and subsets of categorical ones.
+
+    Attributes
+    ----------
+    alphas : float64 array of shape (T,)
+        The base coefficients.
+    votes : float64 array of shape (T, K)
+        The vote vectors.
+    kinds : int8 array of shape (T,)
+        The kind of each rule, as its place in `rules.KINDS`.
+    real : bool array of shape (T,)
+        Whether a term's outputs are real numbers and not -1, 0 or +1.
+    firsts : int64 array of shape (T + 1,)
+        The nodes of term t are from ``firsts[t]`` to ``firsts[t + 1]``.
+    low, high, rest : int32 arrays of shape (N,)
+        What follows on a test of -1, +1 and 0: a node, counted over all terms, or -1 - a leaf.
+    starts : int64 array of shape (N + 1,)
+        The factors of node p are from ``starts[p]`` to ``starts[p + 1]``.
+    columns : int32 array of shape (F,)
+        Each factor's column.
+    thresholds : float64 array of shape (F,)
+        Each cut's threshold; NaN for a subset.
+    missing : int8 array of shape (F,)
+        Each cut's output for missing values.
+    value_starts : int64 array of shape (F + 1,)
+        The outputs of a subset's values are from ``value_starts[f]`` to ``value_starts[f + 1]`` of
+        `values`; a cut has none.
+    values : int8 or float64 array
+        The outputs of the subsets' values, each subset's last one for missing and unseen values.
+    leaves : float64 array of shape (L, 1) or (L, K)
+        The output of each leaf; the first three are -1, +1 and 0, where single nodes end.
+    n_cuts : int
+        The number of cuts in each term of a model of stumps, whose scores come from one table for
+        each column: 1, or K. 0 for other models.
+    """
+
+    alphas: Reals
+    votes: Reals
+    kinds: NDArray[np.int8]
+    real: NDArray[np.bool_]
+    firsts: Exacts
+    low: Rows
+    high: Rows
+    rest: Rows
+    starts: Exacts
+    columns: Rows
+    thresholds: Reals
+    missing: Signs
+    value_starts: Exacts
+    values: NDArray[Any]
+    leaves: Reals
+    n_cuts: int = 0
+
+    @staticmethod
+    def pack(
+        rules: Sequence[Rule], alphas: Sequence[float], votes: Reals, n_cuts: int = 0
+    ) -> "Terms":
+        """Return rules as arrays."""
+        packer = Packer()
+        for rule in rules:
+            packer.add(rule)
+        return packer.terms(np.array(alphas, dtype=np.float64), votes, n_cuts)
+
+    @staticmethod
+    def empty(n_scores: int, n_cuts: int = 0) -> "Terms":
+        """Return no terms."""
+        return Terms.pack([], [], np.empty((0, n_scores)), n_cuts)
+
+    def extended(self, rules: Sequence[Rule], alphas: Sequence[float], votes: Reals) -> "Terms":
+        """Return these terms and more."""
+        return self + Terms.pack(rules, alphas, votes, self.n_cuts)
+
+    def __len__(self) -> int:
+        return len(self.alphas)
+
+    def __getitem__(self, which: slice) -> "Terms":
+        chosen = range(len(self))[which]
+        if len(chosen) == len(self):
+            return self
+        rules = [self.rule(t) for t in chosen]
+        return Terms.pack(rules, self.alphas[which].tolist(), self.votes[which], self.n_cuts)
+
+    def __add__(self, other: "Terms") -> "Terms":
+        if len(self) == 0:
+            return other
+        if len(other) == 0:
+            return self
+        nodes, leaves = len(self.low), len(self.leaves) - len(SIDES)
+        width = max(self.leaves.shape[1], other.leaves.shape[1])
+        joined: dict[str, Any] = {
+            "leaves": [
+                np.broadcast_to(self.leaves, (len(self.leaves), width)),
+                np.broadcast_to(other.leaves, (len(other.leaves), width))[len(SIDES) :],
+            ]
+        }
+        for name in ("low", "high", "rest"):
+            child = getattr(other, name)
+            moved = np.where(child < -len(SIDES), child - leaves, child)
+            moved = np.where(child >= 0, child + nodes, moved).astype(np.int32)
+            joined[name] = [getattr(self, name), moved]
+        for name in ("firsts", "starts", "value_starts"):
+            ends = getattr(self, name)
+            joined[name] = [ends, getattr(other, name)[1:] + ends[-1]]
+        for name in ("alphas", "votes", "kinds", "real", "columns", "thresholds", "missing",
+                     "values"):  # fmt: skip
+            joined[name] = [getattr(self, name), getattr(other, name)]
+        arrays: dict[str, Any] = {name: np.concatenate(pair) for name, pair in joined.items()}
+        return replace(self, **arrays)
+
+    # Rules
+
+    def rule(self, t: int) -> Rule:
+        """Return term `t` as a rule."""
+        return KINDS[self.kinds[t]].unpack(self, t)
+
+    def nodes(self, t: int) -> range:
+        """Return the nodes of a term."""
+        return range(int(self.firsts[t]), int(self.firsts[t + 1]))
+
+    def only_node(self, t: int) -> int:
+        """Return the node of a term that has one."""
+        (place,) = self.nodes(t)
+        return place
+
+    def only_factor(self, t: int) -> int:
+        """Return the factor of a term that has one."""
+        place = self.only_node(t)
+        if self.starts[place + 1] - self.starts[place] != 1:
+            raise ValueError("a term with real values does not have a single factor")
+        return int(self.starts[place])
+
+    def test(self, p: int) -> Test:
+        """Return the test of a node."""
+        factors = [self._factor(f) for f in range(int(self.starts[p]), int(self.starts[p + 1]))]
+        if not factors:
+            return EVERYWHERE
+        return factors[0] if len(factors) == 1 else ProductRule(tuple(factors))
+
+    def _factor(self, f: int) -> Cut | Subset:
+        column, values = int(self.columns[f]), self.values_of(f)
+        if len(values) == 0:
+            return Cut(column, float(self.thresholds[f]), int(self.missing[f]))
+        return Subset(column, values.astype(np.int8, copy=False))
+
+    def values_of(self, f: int) -> NDArray[Any]:
+        """Return the outputs of a subset's values; none for a cut."""
+        return self.values[int(self.value_starts[f]) : int(self.value_starts[f + 1])]
+
+    # Numbers
+
+    @property
+    def n_scores(self) -> int:
+        """K, the number of score columns."""
+        return self.votes.shape[1]
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether scores come from one table for each column: a model of stumps."""
+        return self.n_cuts > 0
+
+    @property
+    def coefficients(self) -> Reals:
+        """alpha_t v_t, shape (T, K)."""
+        return self.alphas[:, None] * self.votes
 
     @property
     def total_vote(self) -> float:
         """The largest score that any row could reach: what margins are normalised by."""
-        return float(np.abs(self.coefficients).max(axis=1, initial=0.0).sum())
+        if len(self) == 0:
+            return 0.0
+        sizes = np.abs(self.coefficients).max(axis=1)
+        outputs = np.ones(len(self))
+        for t in np.flatnonzero((self.kinds == _TREE) | self.real).tolist():
+            outputs[t] = self.rule(t).largest_output
+        return float((sizes * outputs).sum())
+
+    @cached_property
+    def stumps(self) -> StumpTerms:
+        """The terms of a model of stumps as cuts."""
+        shape = (len(self), max(1, self.n_cuts))
+        columns = np.full(len(self.low), EVERYWHERE.column, dtype=np.int32)
+        thresholds = np.full(len(self.low), EVERYWHERE.threshold)
+        missing = np.full(len(self.low), EVERYWHERE.missing, dtype=np.int8)
+        cuts = np.diff(self.starts) > 0
+        columns[cuts], thresholds[cuts] = self.columns, self.thresholds
+        missing[cuts] = self.missing
+        return StumpTerms(
+            columns.reshape(shape),
+            thresholds.reshape(shape),
+            missing.reshape(shape),
+            self.alphas,
+            self.votes,
+        )
+
+    @cached_property
+    def distinct_factors(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Factors of which no two are the same, and which of them each factor is."""
+        place: dict[tuple[Any, ...], int] = {}
+        chosen: list[int] = []
+        which: list[int] = []
+        rows = zip(
+            self.columns.tolist(), self.thresholds.tolist(), self.missing.tolist(), strict=True
+        )
+        for f, (column, threshold, missing) in enumerate(rows):
+            values = self.values_of(f)
+            test = values.tobytes() if len(values) else (threshold, missing)
+            at = place.setdefault((column, test), len(chosen))
+            if at == len(chosen):
+                chosen.append(f)
+            which.append(at)
+        return np.array(chosen, dtype=np.intp), np.array(which, dtype=np.intp)
+
+    def outputs(self, source: Source) -> Iterator[Signs | Reals]:
+        """Yield phi_t of every row, shape (1, n) or (K, n), term by term."""
+        for t in range(len(self)):
+            yield self.rule(t).outputs(source)
+
+    def staged_scores(self, source: Source) -> Iterator[Reals]:
+        """Yield the scores of every row, shape (K, n), after each term."""
+        scores = np.zeros((self.n_scores, source.n_rows))
+        for _ in self._adding(source, scores):
+            yield scores.copy()
+
+    def summed_scores(self, source: Source) -> Reals:
+        """Return the scores of every row, shape (K, n), after all terms."""
+        scores = np.zeros((self.n_scores, source.n_rows))
+        for _ in self._adding(source, scores):
+            pass
+        return scores
+
+    def _adding(self, source: Source, scores: Reals) -> Iterator[None]:
+        for outputs, moves in zip(self.outputs(source), self.coefficients, strict=True):
+            scores += outputs * moves[:, None]
+            yield
+
+    # Checks of what a file held
+
+    def check(self, n_columns: int, n_filters: int, categories: Categories) -> None:
+        """Raise unless every reference leads somewhere and every rule fits its columns.
+
+        Parameters
+        ----------
+        n_columns : int
+            The number of columns.
+        n_filters : int
+            The number of image filters, numbered after the columns.
+        categories : dict from int to tuple
+            The values of each categorical column.
+        """
+        _check_bounds(self.firsts, len(self.low))
+        _check_bounds(self.starts, len(self.columns))
+        _check_bounds(self.value_starts, len(self.values))
+        if self.values.dtype not in (np.int8, np.float64):
+            raise ValueError("the array of values has the wrong type")
+        if self.leaves.shape[1] not in (1, self.n_scores) or len(self.leaves) < len(SIDES):
+            raise ValueError("the leaves have the wrong shape")
+        if not (self.leaves[: len(SIDES)] == SIDES).all() or (np.diff(self.firsts) < 1).any():
+            raise ValueError("a term is damaged")
+        self._check_children()
+        for t in range(len(self)):
+            rule = self.rule(t)
+            if rule.is_real != self.real[t]:
+                raise ValueError("a term with real values is damaged")
+            rule.check(n_columns + n_filters, categories)
+        if self.is_additive:
+            self._check_additive(n_columns)
+
+    def _check_children(self) -> None:
+        """Raise unless every way through a tree goes down, stays in its term and ends in a leaf."""
+        owner = np.repeat(np.arange(len(self)), np.diff(self.firsts))
+        tree, real = self.kinds[owner] == _TREE, self.real[owner]
+        place = np.arange(len(self.low))
+        last = self.firsts[1:][owner]
+        for children, side in zip((self.low, self.high, self.rest), _TO_SIDES, strict=True):
+            inner = children >= 0
+            if (~tree & (children != side)).any():
+                raise ValueError("a product of the model is damaged")
+            if (inner & ((children <= place) | (children >= last))).any():
+                raise ValueError("a tree of the model leads astray")
+            if (children < -len(self.leaves)).any():
+                raise ValueError("a tree of the model has no such leaf")
+            if (tree & ~inner & (children >= -len(SIDES))).any():
+                raise ValueError("a tree of the model ends in a leaf of another rule")
+            ends = -1 - children[~inner & ~real]
+            if not np.isin(self.leaves[ends], (-1.0, 0.0, 1.0)).all():
+                raise ValueError("a leaf of the model is neither -1, 0 nor +1")
+
+    def _check_additive(self, n_columns: int) -> None:
+        """Raise unless all terms are stumps, and few enough for tables."""
+        many = (np.diff(self.starts) > 1).any() or (self.kinds == _TREE).any()
+        if many or len(self.values) or self.real.any():
+            raise ValueError("a term of a model of stumps is not a cut")
+        sizes = np.diff(self.firsts)
+        if self.n_cuts not in (1, self.n_scores) or (sizes != self.n_cuts).any():
+            raise ValueError("the terms of a model of stumps have the wrong number of cuts")
+        if self.columns.max(initial=-1) >= n_columns:
+            raise ValueError("a term names a column that does not exist")
+        row_bytes = 8 * self.n_scores
+        if len(self.columns) * row_bytes <= _MOST_TABLE_BYTES:
+            return
+        cuts = np.stack([self.columns.astype(np.float64), self.thresholds])
+        distinct = np.unique(cuts, axis=1).shape[1]
+        if distinct * row_bytes > _MOST_TABLE_BYTES:
+            raise ValueError(f"its tables of {distinct} thresholds are larger than any model's")
+
+
+def _check_bounds(bounds: Exacts, total: int) -> None:
+    """Raise unless bounds of parts ascend from 0 to their total."""
+    if bounds[0] != 0 or bounds[-1] != total or (np.diff(bounds) < 0).any():
+        raise ValueError("the parts of a term are damaged")
+
+
+def _terms(**arrays: Any) -> Terms:
+    terms = Terms(**arrays)
+    for name, parts in (("firsts", "alphas"), ("starts", "low"), ("value_starts", "columns")):
+        if len(arrays[name]) != len(arrays[parts]) + 1:
+            raise ValueError(f"the array of {name} has the wrong shape")
+    if len(terms) and not (terms.kinds.min() >= 0 and terms.kinds.max() < len(KINDS)):
+        raise ValueError("a term is of an unknown kind")
+    return terms
+
+
+TERMS = Record(
+    {
+        "alphas": Array("terms", np.float64),
+        "votes": Array("terms scores", np.float64),
+        "kinds": Array("terms", np.int8),
+        "real": Array("terms", np.bool_),
+        "firsts": Array("*", np.int64),
+        "low": Array("nodes", np.int32),
+        "high": Array("nodes", np.int32),
+        "rest": Array("nodes", np.int32),
+        "starts": Array("*", np.int64),
+        "columns": Array("factors", np.int32),
+        "thresholds": Array("factors", np.float64, finite=False),
+        "missing": Array("factors", np.int8),
+        "value_starts": Array("*", np.int64),
+        "values": Array("*"),
+        "leaves": Array("* *", np.float64),
+        "n_cuts": Count(),
+    },
+    _terms,
+)
+"""Terms in a model file; `Terms.check` is yet to be called."""
+
+
+class Packer:
+    """Rules written one after the other into lists."""
+
+    def __init__(self) -> None:
+        self._firsts, self._starts, self._value_starts = [0], [0], [0]
+        self._children: list[tuple[int, ...]] = []
+        self._factors: list[tuple[int, float, int]] = []
+        self._values: list[NDArray[Any]] = [np.empty(0, dtype=np.int8)]
+        self._leaves: list[NDArray[Any]] = []
+        self._kinds: list[int] = []
+        self._real: list[bool] = []
+        self.n_leaves = len(SIDES)
+        """The number of leaves so far."""
+
+    @property
+    def n_nodes(self) -> int:
+        """The number of nodes so far."""
+        return len(self._children)
+
+    def add(self, rule: Rule) -> None:
+        """Write a rule."""
+        rule.pack(self)
+        self._firsts.append(self.n_nodes)
+        self._kinds.append(KINDS.index(rule.kind))
+        self._real.append(rule.is_real)
+
+    def node(self, factors: Sequence[Any], children: tuple[int, ...] = _TO_SIDES) -> None:
+        """Write a node: its factors, and what follows on -1, +1 and 0."""
+        for factor in factors:
+            factor.pack_factor(self)
+        self._children.append(children)
+        self._starts.append(len(self._factors))
+
+    def factor(
+        self, column: int, threshold: float = np.nan, missing: int = 0, values: Any = ()
+    ) -> None:
+        """Write a cut, or a subset with its `values`."""
+        self._factors.append((column, threshold, missing))
+        self._value_starts.append(self._value_starts[-1] + len(values))
+        if len(values):
+            self._values.append(values)
+
+    def add_leaves(self, leaves: NDArray[Any]) -> None:
+        """Write the leaves of a tree."""
+        self._leaves.append(np.asarray(leaves, dtype=np.float64))
+        self.n_leaves += len(leaves)
+
+    def terms(self, alphas: Reals, votes: Reals, n_cuts: int) -> Terms:
+        """Return all rules as arrays."""
+        factors = np.array(self._factors, dtype=np.float64).reshape(-1, 3)
+        ends = np.array(self._children, dtype=np.int32).reshape(-1, 3)
+        width = self._leaves[0].shape[1] if self._leaves else 1
+        return Terms(
+            alphas,
+            votes,
+            np.array(self._kinds, dtype=np.int8),
+            np.array(self._real, dtype=bool),
+            np.array(self._firsts, dtype=np.int64),
+            np.ascontiguousarray(ends[:, 0]),
+            np.ascontiguousarray(ends[:, 1]),
+            np.ascontiguousarray(ends[:, 2]),
+            np.array(self._starts, dtype=np.int64),
+            factors[:, 0].astype(np.int32),
+            np.ascontiguousarray(factors[:, 1]),
+            factors[:, 2].astype(np.int8),
+            np.array(self._value_starts, dtype=np.int64),
+            np.concatenate(self._values),
+            np.concatenate([np.repeat(SIDES, width, axis=1), *self._leaves]),
+            n_cuts,
+        )

@@ -216,7 +216,7 @@ def _draw_validation(axes: "Axes", rounds: Reals, model: "AdaBoostMH | RankBoost
         label=f"best: {value:.4g} (round {best:,})",
     )  # fmt: skip
     # A file cannot hold a function, and the default names another metric.
-    unknown = "eval_metric" in getattr(model, "_unsaved", ())
+    unknown = "eval_metric" in model.fitted_.unsaved
     axes.set_ylabel(_in_lines(_validation_name(None if unknown else model.eval_metric)))
 
 

@@ -71,7 +71,7 @@ def test_they_are_those_of_rank_boost(train, monotonic_cst, q_def, rate, pair_we
             cuts, terms, matrix = trained(train, ratings, user, how, pair_weight)
             model, table = estimator(ratings, user, how, pair_weight)
             part = problem_of(ratings, user)[0].matrix
-            np.testing.assert_array_equal(part.columns[cuts.columns], model.terms_.columns[:, 0])
+            np.testing.assert_array_equal(part.columns[cuts.columns], model.terms_.columns)
             np.testing.assert_array_equal(cuts.steps, model.terms_.coefficients[:, 0])
             assert len(cuts.steps) > 3
             ours = item_scores(terms, matrix)

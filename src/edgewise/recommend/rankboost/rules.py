@@ -7,8 +7,7 @@ import numpy as np
 
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Record
-from edgewise.model import Contribution, Cut, ReadableRule, StumpTerms
-from edgewise.model.rank_wording import RankWording
+from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix
 from edgewise.recommend.rankboost.training import Cuts
 
@@ -106,7 +105,7 @@ class VoterWording(RankWording):
         totals = np.bincount(number, amounts, len(columns))
         listed = zip(columns.tolist(), codes[first].tolist(), totals.tolist(), strict=True)
         return [
-            Contribution(self._name(column), total, self._value_of(column, code))
+            Contribution(self.name(column), total, self._value_of(column, code))
             for column, code, total in listed
             if total != 0.0
         ]
@@ -117,15 +116,16 @@ class VoterWording(RankWording):
             return f"user {self._user_name(int(self._matrix.voters[column]))}"
         return feature.name if feature.category is None else f"{feature.name} = {feature.category}"
 
-    def _cut(self, cut: Cut) -> str:
-        name, feature = self._name(cut.column), self._matrix.feature_of(cut.column)
-        least = "" if cut.threshold == -np.inf else f" >= {cut.threshold:g}"
+    def cut(self, column: int, threshold: float, missing: int) -> str:
+        """Return a cut of a voter's ratings, or of a feature."""
+        name, feature = self.name(column), self._matrix.feature_of(column)
+        least = "" if threshold == -np.inf else f" >= {threshold:g}"
         if feature is None:
-            also = {1: " or did not rate it", 0: "; half where unrated"}.get(cut.missing, "")
+            also = {1: " or did not rate it", 0: "; half where unrated"}.get(missing, "")
             return f"({name} rated it{least}{also})"
         if feature.category is not None:
             return f"({name})"
-        also = {1: " or is missing", 0: "; half where missing"}.get(cut.missing, "")
+        also = {1: " or is missing", 0: "; half where missing"}.get(missing, "")
         return f"({name}{least or ' is known'}{also})"
 
     def _value_of(self, column: int, code: int) -> str:

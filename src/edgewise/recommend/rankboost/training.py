@@ -19,7 +19,7 @@ from edgewise.common.random import splitmix64
 from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgements import QUERY_WEIGHTS, graded_layout
 from edgewise.learners import Best, Learner, Stump
-from edgewise.model import StumpTerms
+from edgewise.model import StumpTerms, Terms
 from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.newton import best_step
@@ -216,7 +216,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     drawn, sides = drawn_columns(matrix.columns, settings), problem.missing_sides(settings.q_def)
     learner = _learner(table, drawn, sides)
     everything = _learner(table, np.ones((1, len(sides)), dtype=bool), sides)
-    terms = TermList(StumpTerms.empty(1, 1))
+    terms = TermList(Terms.empty(1, n_cuts=1))
     run = Run(settings.n_rounds, History(RANKING), save=lambda _: None)
     task = Task(table, objective, learner, None if drawn.all() else lambda: everything)
     # It warns if there is nothing to learn; then the ranker has no rules.
@@ -225,7 +225,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     if run.stop_reason == "interrupted":
         # A boosted model keeps its rounds then; a recommender stays as it was.
         raise KeyboardInterrupt
-    return _as_cuts(terms.pack(), matrix)
+    return _as_cuts(terms.pack().stumps, matrix)
 
 
 class _UnmeasuredLists(GradedLists):
@@ -269,7 +269,7 @@ def _codes(matrix: UserMatrix) -> Reals:
     return table
 
 
-def _as_cuts(terms: Any, matrix: UserMatrix) -> Cuts:
+def _as_cuts(terms: StumpTerms, matrix: UserMatrix) -> Cuts:
     """Return the engine's terms on codes as cuts between bins."""
     columns = terms.columns[:, 0].astype(np.intp)
     codes = np.split(matrix.codes, matrix.first_bins[1:-1])

@@ -51,7 +51,7 @@ def subset(column, inside, missing=0):
     ],
 )
 def test_cuts(words, cut, text):
-    assert words.test(cut) == text
+    assert cut.words(words) == text
 
 
 @pytest.mark.parametrize(
@@ -70,38 +70,38 @@ def test_cuts(words, cut, text):
     ],
 )
 def test_subsets(words, inside, missing, text):
-    assert words.test(subset(2, inside, missing)) == text
+    assert subset(2, inside, missing).words(words) == text
 
 
 def test_values_that_are_numbers_are_told_as_such(words):
-    assert words.test(subset(3, [0, 7])) == "(digit in {0, 7})"
+    assert subset(3, [0, 7]).words(words) == "(digit in {0, 7})"
 
 
 def test_long_lists_are_cut_short():
     names = {0: tuple(f"v{i:02d}" for i in range(40))}
     values = np.full(41, -1, dtype=np.int8)
     values[:12] = 1
-    text = Wording(lambda j: "x", names, ["a", "b"]).test(Subset(0, values))
+    text = Subset(0, values).words(Wording(lambda j: "x", names, ["a", "b"]))
     assert text == "(x in {v00, v01, v02, v03, v04, v05, v06, v07 and 4 more})"
 
 
 @pytest.mark.parametrize("value", ["in Berlin", "this is it", "is in ", "not in {}"])
 def test_values_keep_their_own_words(value):
     wording = Wording(lambda j: "town", {0: (value, "u", "v", "w")}, ["a", "b"])
-    assert wording.test(Subset(0, np.array([-1, 1, 1, 1, 0], np.int8))) == f"(town is not {value})"
-    assert wording.test(Subset(0, np.array([1, -1, -1, -1, 0], np.int8))) == f"(town is {value})"
-    both = wording.test(Subset(0, np.array([-1, -1, 1, 1, 1], np.int8)))
+    assert Subset(0, np.array([-1, 1, 1, 1, 0], np.int8)).words(wording) == f"(town is not {value})"
+    assert Subset(0, np.array([1, -1, -1, -1, 0], np.int8)).words(wording) == f"(town is {value})"
+    both = Subset(0, np.array([-1, -1, 1, 1, 1], np.int8)).words(wording)
     assert both == "(town in {v, w, missing})"
 
 
 def test_products(words):
     rule = ProductRule((Cut(0, 3.5, 0), subset(2, [3]), Cut(1, 1.0, 1)))
-    assert words.test(rule) == "(size >= 3.5) * (colour is red) * (weight >= 1 or missing)"
+    assert rule.words(words) == "(size >= 3.5) * (colour is red) * (weight >= 1 or missing)"
 
 
 def test_numbers_for_values(words):
     rule = Scores(2, np.array([0.25, -1.0, 0.0, 0.5, 0.0]))
-    assert words.test(rule) == (
+    assert rule.words(words) == (
         "(colour by value {green: -1.00, red: +0.50, blue: +0.25, pink: +0.00})"
     )
 

@@ -1,7 +1,5 @@
 """Arrays from a file become rules only if every reference in them leads somewhere."""
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,12 +10,13 @@ from edgewise.model import (
     Cut,
     Node,
     ProductRule,
-    RuleTerms,
     Scores,
     Subset,
+    Terms,
     TreeRule,
 )
-from edgewise.model.stored import checked_array, read_rules
+from edgewise.model.predict import term_scores
+from edgewise.model.terms import TERMS
 
 CATEGORIES = {3: ("blue", "green", "red"), 4: tuple("abcde")}
 
@@ -38,11 +37,16 @@ RULES = [
 
 
 def arrays_of(terms):
-    return {field.name: getattr(terms, field.name).copy() for field in fields(terms)}
+    arrays = {}
+    TERMS.pack(terms, "", arrays)
+    return {name[1:]: array.copy() for name, array in arrays.items()}
 
 
 def packed(rules, n_scores=2):
-    return RuleTerms.pack(rules, [1.0] * len(rules), np.ones((len(rules), n_scores)))
+    return Terms.pack(rules, [1.0] * len(rules), np.ones((len(rules), n_scores)))
+
+
+ARRAYS = [name for name in TERMS.fields if name != "n_cuts"]
 
 
 @pytest.fixture
@@ -50,8 +54,12 @@ def arrays():
     return arrays_of(packed(RULES))
 
 
-def read(arrays, n_scores=2, n_columns=5, categories=CATEGORIES):
-    return read_rules(arrays, n_scores, n_columns, categories)
+def read(arrays, n_scores=2, n_columns=5, categories=CATEGORIES, n_cuts=0):
+    header = {**dict.fromkeys(TERMS.fields), "n_cuts": n_cuts}
+    named = {f".{name}": array for name, array in arrays.items()}
+    terms = TERMS.unpack(header, "", named, {"scores": n_scores})
+    terms.check(n_columns, 0, categories)
+    return terms
 
 
 def same_arrays(a, b):
@@ -65,14 +73,14 @@ def same_arrays(a, b):
 def test_sound_arrays_are_read_as_they_are(make_rule_terms, rule_columns, seed, n_scores, kinds):
     terms, _ = make_rule_terms(seed, n_scores=n_scores, kinds=kinds)
     n_columns, categories = rule_columns
-    found = read_rules(arrays_of(terms), n_scores, n_columns, categories)
+    found = read(arrays_of(terms), n_scores, n_columns, categories)
     same_arrays(arrays_of(found), arrays_of(terms))
 
 
 @pytest.mark.parametrize("n_scores", [1, 3])
 def test_no_terms_are_read(n_scores):
-    terms = RuleTerms.empty(n_scores)
-    assert len(read_rules(arrays_of(terms), n_scores, 4, {})) == 0
+    terms = Terms.empty(n_scores)
+    assert len(read(arrays_of(terms), n_scores, 4, {})) == 0
 
 
 def test_the_example_is_sound(arrays):
@@ -130,6 +138,14 @@ DAMAGE = {
     "values of a huge number": ("value_starts", 3, 2**62),
     "a product that is said to be of numbers": ("real", 0, True),
     "a constant that is said to be of numbers": ("real", 4, True),
+    "a product that is said to be a tree": ("kinds", 0, 1),
+    "a product that is said to be a cut for each score column": ("kinds", 0, 2),
+    "a subset that is said to be numbers for values": ("kinds", 2, 3),
+    "a product that is said to be a column": ("kinds", 0, 4),
+    "a tree that is said to be a test": ("kinds", 1, 0),
+    "a tree that is said to be a cut for each score column": ("kinds", 1, 2),
+    "a kind that does not exist": ("kinds", 0, 5),
+    "a kind below the first": ("kinds", 0, -1),
 }
 
 
@@ -164,7 +180,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(RuleTerms)])
+@pytest.mark.parametrize("name", ARRAYS)
 @pytest.mark.parametrize("change", CHANGES)
 def test_an_array_of_another_type_or_shape_is_refused(arrays, name, change):
     arrays[name] = CHANGES[change](arrays[name])
@@ -172,7 +188,7 @@ def test_an_array_of_another_type_or_shape_is_refused(arrays, name, change):
         read(arrays)
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(RuleTerms)])
+@pytest.mark.parametrize("name", ARRAYS)
 def test_a_missing_array_is_refused(arrays, name):
     del arrays[name]
     with pytest.raises(KeyError, match=name):
@@ -233,24 +249,5 @@ def test_whatever_is_read_can_be_evaluated(rule_rows, data):
     except ValueError:
         return
     rows = rule_rows(0, n=10)
-    assert terms.scores(rows).shape == (10, 2)
+    assert term_scores(terms, rows).shape == (10, 2)
     assert len([terms.rule(t) for t in range(len(terms))]) == 5
-
-
-# Single arrays
-
-
-def test_an_array_that_is_as_wanted_comes_back():
-    array = np.arange(6.0).reshape(2, 3)
-    assert checked_array(array, np.float64, (2, 3)) is array
-    assert checked_array(array, np.float64, (None, 3)) is array
-    infinite = np.array([np.inf, np.nan])
-    assert checked_array(infinite, np.float64, (2,), finite=False) is infinite
-
-
-@pytest.mark.parametrize(
-    ("dtype", "shape"), [(np.float32, (2, 3)), (np.float64, (3, 3)), (np.float64, (6,))]
-)
-def test_an_array_that_is_not_as_wanted_is_refused(dtype, shape):
-    with pytest.raises(ValueError, match="wrong"):
-        checked_array(np.zeros((2, 3)), dtype, shape)

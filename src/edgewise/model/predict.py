@@ -1,0 +1,271 @@
+"""Prediction: a model of stumps by one table for each column, other models term by term.
+
+The sum of all stumps on a column is a step function of it, so prediction looks up one row of one
+table for each column, however many rounds there were.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.choose import use_compiled
+from edgewise.backend.reference.engine import score
+from edgewise.common.dtypes import Columns, Reals
+from edgewise.common.threads import ROWS_PER_THREAD, Threads
+from edgewise.data import Aligned, ArrayTable, Table
+from edgewise.data.filters import Filters
+from edgewise.model.rules import KINDS, Categories, Cut, Rule
+from edgewise.model.terms import StumpTerms, Terms
+
+# Rows are scored in blocks whose cuts and scores stay in cache.
+_BLOCK_ROWS = 512
+_LEAST_ROWS = 2048
+
+# The most memory for the outputs of all different factors on the rows of several blocks.
+_CUT_BYTES = 1 << 26
+
+_COMPILED_KINDS = [code for code, kind in enumerate(KINDS) if kind.scored_compiled]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A trained model, ready to score rows.
+
+    Attributes
+    ----------
+    terms : Terms
+        The terms.
+    n_columns : int
+        The number of columns of the table; filters are numbered after them.
+    categories : dict from int to tuple
+        The values of each categorical column in training.
+    filters : Filters or None
+        Image filters.
+    """
+
+    terms: Terms
+    n_columns: int
+    categories: Categories
+    filters: Filters | None = None
+
+    @cached_property
+    def tables(self) -> "ScoreTables":
+        """The terms that cut one numeric column, collapsed to one table for each column."""
+        if self.terms.is_additive:
+            return collapse(self.terms.stumps)
+        rules = [self.terms.rule(t) for t in range(len(self.terms))]
+        single = [t for t, rule in enumerate(rules) if self._is_curve(rule)]
+        votes = self.terms.votes[single]
+        alphas = self.terms.alphas[single].tolist()
+        return collapse(Terms.pack([rules[t] for t in single], alphas, votes).stumps)
+
+    def _is_curve(self, rule: Rule) -> bool:
+        return isinstance(rule, Cut) and rule.column < self.n_columns
+
+    def scores(self, table: Table, n_jobs: int = 1) -> Reals:
+        """Return the scores of every row, shape (n, K)."""
+        parts = [self._part_scores(part, n_jobs) for part in table.parts()]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _part_scores(self, table: Table, n_jobs: int) -> Reals:
+        if self.terms.is_additive:
+            return self.tables.scores(table, n_jobs)
+        return term_scores(self.terms, self.rows(table), n_jobs)
+
+    def staged_scores(self, table: Table) -> Iterator[Reals]:
+        """Yield the scores of every row, shape (K, n), after each term."""
+        return self.terms.staged_scores(self.rows(table))
+
+    def rows(self, table: Table) -> Aligned:
+        """Return rows as training read its own."""
+        rows = Aligned(table, self.categories, self.filters)
+        rows.read(np.unique(self.terms.columns).tolist())
+        return rows
+
+    def importances(self, decreases: Reals) -> Reals:
+        """Return each column's share in the decrease of the loss, shape (n_columns,).
+
+        Parameters
+        ----------
+        decreases : float64 array of shape (T,)
+            How much each term decreased the loss. Within a term the tests share it equally, the
+            cuts of the score columns by their votes; a filter's share goes to its pixels.
+        """
+        shares = np.zeros(self.n_columns)
+        for t, decrease in enumerate(decreases.tolist()):
+            for j, share in self.terms.rule(t).credit(decrease, self.terms.votes[t]):
+                self._share(j, share, shares)
+        total = shares.sum()
+        return shares / total if total > 0 else shares
+
+    def _share(self, j: int, share: float, shares: Reals) -> None:
+        if j < self.n_columns:
+            shares[j] += share
+            return
+        assert self.filters is not None
+        pixels = self.filters.pixels(j - self.n_columns)
+        shares[pixels] += share / len(pixels)
+
+
+def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
+    """Return the scores of every row, shape (n, K), term by term."""
+    visits = 3.0 * rows.n_rows * len(terms) * (terms.n_scores + 4)
+    if not use_compiled(visits) or not np.isin(terms.kinds, _COMPILED_KINDS).all():
+        return np.ascontiguousarray(terms.summed_scores(rows).T)
+    from edgewise.backend.numba import score as compiled
+
+    distinct, factors = terms.distinct_factors
+    scores = np.zeros((terms.n_scores, rows.n_rows))
+    model = (terms.firsts, terms.starts, factors, terms.low, terms.high, terms.rest, terms.leaves)
+    coefficients = terms.coefficients
+
+    def run(block: tuple[int, NDArray[Any]]) -> None:
+        start, cuts = block
+        part = slice(start, start + cuts.shape[1])
+        mine = np.zeros_like(scores[:, part])
+        compiled.score_rules(cuts, *model, coefficients, mine)
+        scores[:, part] = mine
+
+    with Threads(n_jobs if rows.n_rows >= 2 * _LEAST_ROWS else 1) as threads:
+        for blocks in _blocks(terms, rows, distinct):
+            threads.map(run, blocks)
+    return np.ascontiguousarray(scores.T)
+
+
+def _blocks(
+    terms: Terms, rows: Aligned, distinct: NDArray[np.intp]
+) -> Iterator[list[tuple[int, NDArray[Any]]]]:
+    """Yield lists of blocks of rows: the first row, and the outputs of all different factors.
+
+    A factor is evaluated on many blocks at once, on as many as memory allows.
+    """
+    dtype = terms.values.dtype
+    each = max(1, _CUT_BYTES // max(1, len(distinct) * dtype.itemsize * _BLOCK_ROWS))
+    for first in range(0, rows.n_rows, each * _BLOCK_ROWS):
+        source = rows.part(first, first + each * _BLOCK_ROWS)
+        cuts = np.empty((len(distinct), source.n_rows), dtype=dtype)
+        for place, f in enumerate(distinct.tolist()):
+            column, values = int(terms.columns[f]), terms.values_of(f)
+            if len(values):
+                cuts[place] = source.subset_values(column, values)
+            else:
+                cut = (float(terms.thresholds[f]), int(terms.missing[f]))
+                cuts[place] = source.threshold_signs(column, *cut)
+        yield [
+            (first + start, np.ascontiguousarray(cuts[:, start : start + _BLOCK_ROWS]))
+            for start in range(0, source.n_rows, _BLOCK_ROWS)
+        ]
+
+
+@dataclass(frozen=True)
+class ScoreTables:
+    """One step function for each column that the model uses.
+
+    Attributes
+    ----------
+    columns : intp array of shape (F,)
+        The columns in use, ascending.
+    starts : intp array of shape (F + 1,)
+        The thresholds of column f are ``thresholds[starts[f]:starts[f + 1]]``.
+    thresholds : float64 array
+        Ascending within a column.
+    tables : float64 array of shape (thresholds + 2 F, K)
+        For each column the scores below the first threshold, between thresholds, above the last,
+        and of a missing value.
+    bias : float64 array of shape (K,)
+        The sum of the constant terms.
+    """
+
+    columns: Columns
+    starts: Columns
+    thresholds: Reals
+    tables: Reals
+    bias: Reals
+
+    def of(self, f: int) -> tuple[Reals, Reals]:
+        """Return the thresholds and the table of the f-th column in use."""
+        low, high = int(self.starts[f]), int(self.starts[f + 1])
+        return self.thresholds[low:high], self.tables[low + 2 * f : high + 2 * f + 2]
+
+    def scores(self, table: Table, n_jobs: int = 1) -> Reals:
+        """Return the scores of every row, shape (n, K)."""
+        out = np.tile(self.bias, (table.n_rows, 1))
+        visits = 30.0 * table.n_rows * len(self.columns)
+        if isinstance(table, ArrayTable) and use_compiled(visits) and self._uses_most(table):
+            self._compiled_scores(table, out, n_jobs)
+            return out
+        for f, (j, column) in enumerate(table.chosen(self.columns.tolist())):
+            score(table.with_numbers(j, column).reals(), *self.of(f), out)
+        return out
+
+    def _uses_most(self, table: ArrayTable) -> bool:
+        """Return whether the compiled kernel can read an array as it is, mostly columns in use."""
+        few = table.n_columns > 4 * len(self.columns)
+        return not few and table.values.flags.c_contiguous and table.is_settled()
+
+    def _compiled_scores(self, table: ArrayTable, out: Reals, n_jobs: int) -> None:
+        from edgewise.backend.numba import score as compiled
+
+        values = np.ascontiguousarray(table.values)
+        model = (self.columns, self.starts, self.thresholds, self.tables)
+        with Threads(n_jobs if table.n_rows >= 2 * ROWS_PER_THREAD else 1) as threads:
+            threads.map(
+                lambda span: compiled.score(values, *model, *span, out), threads.spans(table.n_rows)
+            )
+
+
+def collapse(terms: StumpTerms) -> ScoreTables:
+    """Return the sum of all terms as one table for each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> terms = StumpTerms(
+    ...     np.array([[0], [0]], np.int32), np.array([[2.0], [1.0]]), np.array([[1], [0]], np.int8),
+    ...     np.array([0.5, 0.25]), np.ones((2, 1)),
+    ... )
+    >>> tables = collapse(terms)
+    >>> tables.thresholds, tables.tables[:, 0]
+    (array([1., 2.]), array([-0.75, -0.25,  0.75,  0.5 ]))
+    """
+    n_terms, n_cuts = terms.columns.shape
+    n_scores = terms.n_scores
+    # One entry for each (term, score column): a cut, its score column and its coefficient.
+    spread = np.broadcast_to(np.arange(n_cuts), (n_terms, n_scores)) if n_cuts > 1 else 0
+    row = np.repeat(np.arange(n_terms), n_scores)
+    cut = np.broadcast_to(spread, (n_terms, n_scores)).ravel()
+    k = np.tile(np.arange(n_scores), n_terms)
+    column, threshold = terms.columns[row, cut], terms.thresholds[row, cut]
+    missing = terms.missing[row, cut]
+    coefficient = terms.coefficients.ravel()
+
+    bias = np.zeros(n_scores)
+    constant = column < 0
+    np.add.at(bias, k[constant], coefficient[constant])
+    order = np.argsort(column, kind="stable")
+    used, first = np.unique(column[order], return_index=True)
+    ends = [*first[1:].tolist(), len(order)]
+    groups = [order[a:b] for j, a, b in zip(used, first, ends, strict=False) if j >= 0]
+    starts, thresholds, tables = [0], [np.empty(0)], [np.empty((0, n_scores))]
+    for mine in groups:
+        cuts, place = np.unique(threshold[mine], return_inverse=True)
+        # Extended precision keeps the running sums within the rounding of the final table.
+        jumps = np.zeros((len(cuts) + 1, n_scores), dtype=np.longdouble)
+        np.add.at(jumps, (place + 1, k[mine]), 2 * coefficient[mine].astype(np.longdouble))
+        np.add.at(jumps[0], k[mine], -coefficient[mine].astype(np.longdouble))
+        absent = np.zeros((1, n_scores), dtype=np.longdouble)
+        np.add.at(absent[0], k[mine], missing[mine] * coefficient[mine].astype(np.longdouble))
+        starts.append(starts[-1] + len(cuts))
+        thresholds.append(cuts)
+        tables.append(np.concatenate([np.cumsum(jumps, axis=0), absent]).astype(np.float64))
+    return ScoreTables(
+        used[used >= 0].astype(np.intp),
+        np.array(starts, dtype=np.intp),
+        np.concatenate(thresholds),
+        np.ascontiguousarray(np.concatenate(tables)),
+        bias,
+    )

@@ -1,0 +1,189 @@
+"""Rules in words that a person can read."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import Reals, Signs
+from edgewise.model.rules import Categories, Rule
+
+# Longer lists of values and classes are cut short.
+_MOST_NAMES = 8
+
+
+@dataclass(frozen=True)
+class ReadableRule:
+    """One term of a model, in words.
+
+    Attributes
+    ----------
+    round : int
+        The round that added it, from 1.
+    alpha : float
+        Its coefficient; with real votes the largest of them.
+    text : str
+        What it tests, and which classes it votes for.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> print(model.rules()[0])
+    +3.45 * (x0 >= 3.5) -> votes for b, against a
+    """
+
+    round: int
+    alpha: float
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Wording:
+    """The names of a classifier's columns, values and classes, and its sentences.
+
+    Parameters
+    ----------
+    name : function from int to str
+        The name of a column.
+    categories : dict from int to tuple
+        The values of each categorical column.
+    classes : list
+        The name of each score column; with one score column for two classes, both.
+    """
+
+    def __init__(
+        self, name: Callable[[int], str], categories: Categories, classes: list[object]
+    ) -> None:
+        self._given_name = name
+        self._categories = categories
+        self.classes = [str(one) for one in classes]
+
+    def rule(self, number: int, rule: Rule, moves: Reals) -> ReadableRule:
+        """Return a term in words; `moves` are its coefficients alpha * v."""
+        return ReadableRule(number, *rule.sentence(self, moves))
+
+    # Whole terms
+
+    def term(self, test: str, moves: Reals, is_real: bool) -> tuple[float, str]:
+        """Return the size of a term, and the term in words, given what its rule tests."""
+        size = float(np.abs(moves).max(initial=0.0))
+        return size, f"{size:+.2f} * {test} -> {self.votes(moves)}"
+
+    def tree_head(self, leaves: NDArray[Any], moves: Reals) -> tuple[float, str]:
+        """Return the size of a tree, and the line above its branches."""
+        size = float(np.abs(moves).max(initial=0.0)) * float(np.abs(leaves).max())
+        return size, f"{size:+.2f} * tree"
+
+    def leaf(self, moves: Reals, is_real: bool) -> str:
+        """Return which classes a leaf votes for; with real values also by how much."""
+        size = f" by {np.abs(moves[0]):.2f}" if is_real and len(moves) == 1 else ""
+        return self.votes(moves) + size
+
+    def votes(self, moves: Reals) -> str:
+        """Return the classes that coefficients vote for and against, the strongest first."""
+        if len(moves) == 1 and len(self.classes) == 2:
+            high, low = self.classes[::-1] if moves[0] > 0 else self.classes
+            return f"votes for {high}, against {low}"
+        sizes = np.abs(moves)
+        order = np.argsort(-sizes, kind="stable").tolist()
+        named = {k: self.classes[k] for k in order}
+        if not np.isin(sizes, (0.0, sizes.max())).all():
+            named = {k: f"{self.classes[k]} ({sizes[k]:.2f})" for k in order}
+        likes = [named[k] for k in order if moves[k] > 0]
+        dislikes = [named[k] for k in order if moves[k] < 0]
+        sides = [
+            f"{word} {_listed(names[:_MOST_NAMES], len(names))}"
+            for word, names in (("for", likes), ("against", dislikes))
+            if names
+        ]
+        return "votes " + ", ".join(sides) if sides else "no votes"
+
+    # Tests
+
+    def name(self, j: int) -> str:
+        """Return the name of a column on one line."""
+        return " ".join(self._given_name(j).split())
+
+    def cut(self, column: int, threshold: float, missing: int) -> str:
+        """Return a cut of a numeric column."""
+        name = self.name(column)
+        if threshold == -np.inf:
+            return f"({name} is {'missing' if missing > 0 else 'present'})"
+        also = " or missing" if missing > 0 else ""
+        return f"({name} >= {threshold:.6g}{also})"
+
+    def subset(self, column: int, values: Signs) -> str:
+        """Return a subset of the values of a categorical column, or its shorter complement."""
+        inside = np.flatnonzero(values[:-1] > 0).tolist()
+        outside = np.flatnonzero(values[:-1] < 0).tolist()
+        if len(inside) <= len(outside):
+            among = self._among(column, inside, values[-1] > 0, "")
+        else:
+            among = self._among(column, outside, values[-1] < 0, "not ")
+        return f"({self.name(column)} {among})"
+
+    def scores(self, column: int, values: Reals) -> str:
+        """Return the largest numbers for values of a categorical column."""
+        order = np.argsort(-np.abs(values[:-1]), kind="stable")[:_MOST_NAMES].tolist()
+        named = [f"{self._value(column, c)}: {values[c]:+.2f}" for c in order]
+        listed = _listed(named, len(values) - 1)
+        if values[-1] != 0:
+            listed += f", missing: {values[-1]:+.2f}"
+        return f"({self.name(column)} by value {{{listed}}})"
+
+    def _among(self, column: int, codes: list[int], missing: bool, negation: str) -> str:
+        names = [self._value(column, code) for code in codes[:_MOST_NAMES]]
+        total = len(codes) + bool(missing)
+        if missing:
+            names.append("missing")
+        if total == 1:
+            return f"is {negation}{names[0]}"
+        return f"{negation}in {{{_listed(names, total)}}}"
+
+    def _value(self, column: int, code: int) -> str:
+        value = self._categories[column][code]
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+class RankWording(Wording):
+    """The names of a ranker's columns and values, and its sentences: rules add to one score."""
+
+    def term(self, test: str, moves: Reals, is_real: bool) -> tuple[float, str]:
+        """Return what a term adds to the score, and for which documents."""
+        move = float(moves[0])
+        if is_real:
+            return abs(move), f"{move:+.4g} * {test}"
+        # The rule says -1 or +1; the difference is what counts.
+        return abs(2 * move), f"{2 * move:+.2f} where {test}"
+
+    def tree_head(self, leaves: NDArray[Any], moves: Reals) -> tuple[float, str]:
+        """Return the difference between the largest and the smallest leaf."""
+        span = abs(float(moves[0])) * float(np.ptp(leaves))
+        return span, f"{span:.2f} * tree"
+
+    def leaf(self, moves: Reals, is_real: bool) -> str:
+        """Return what a leaf adds."""
+        return f"{float(moves[0]):+.2f}"
+
+
+class FusionWording(RankWording):
+    """The names of ranked lists, whose columns hold minus the position."""
+
+    def cut(self, column: int, threshold: float, missing: int) -> str:
+        """Return a cut of a list at a position."""
+        name = self.name(column)
+        if threshold == -np.inf:
+            return f"({name}: {'unranked' if missing > 0 else 'ranked'})"
+        also = " or unranked" if missing > 0 else ""
+        return f"({name}: top {math.floor(-threshold)}{also})"
+
+
+def _listed(names: list[str], total: int) -> str:
+    more = total - len(names)
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
