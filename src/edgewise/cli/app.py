@@ -40,7 +40,9 @@ Examples:
   edgewise info ranker.edgewise
   edgewise datasets
 
-Run `edgewise COMMAND --help` for the options of a command.
+Run `edgewise COMMAND --help` for the options of a command. For completion in
+bash, run eval "$(_EDGEWISE_COMPLETE=bash_source edgewise)"; zsh and fish have
+zsh_source and fish_source.
 """
 _FAILED, _INTERRUPTED = 2, 130
 

@@ -51,7 +51,7 @@ class Roles(NamedTuple):
 _column = heading("Columns of tables")
 columns = options(
     _column("--target", metavar="COL", help="Column with relevance grades."),
-    _column("--query", metavar="COL", help="Column with query ids.  [default: one query]"),
+    _column("--query", metavar="COL", help="Column with query ids.  [default: a single query]"),
     _column("--doc", metavar="COL", help="Column with document ids, for run files."),
 )
 """Adds the options that name the columns of a table."""

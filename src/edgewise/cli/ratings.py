@@ -47,13 +47,15 @@ _IMPLICIT_METRICS = "ndcg@10,precision@10,recall@10,map"
 _METRICS = f"rmse,mae,{_IMPLICIT_METRICS}"
 
 ABOUT_METRICS = """\
-Metrics of predicted ratings: rmse, mae, nmae, one_zero; with _level added, for
-ratings rounded to a level, and with _best, the better of both. Metrics of the
-order of a user's test items: disagreement, ap, prot, coverage. Metrics of the
-top-k list, drawn from all items that the user has not rated in training:
-ndcg@k, precision@k, recall@k, map, auc, catalogue_coverage@k, novelty@k,
-diversity@k; there, test ratings of at least --relevant are relevant. Users and
-items without training ratings are predicted by means."""
+Metrics of predicted ratings:
+  rmse, mae, nmae, one_zero; add _level to round predictions to a level first,
+  or _best for the better of both
+Metrics of the order of a user's test items:
+  disagreement, ap, prot, coverage
+Metrics of lists of items that the user has not rated in training:
+  ndcg@k, precision@k, recall@k, map, auc, catalogue_coverage@k, novelty@k,
+  diversity@k; test ratings of at least --relevant are relevant
+Users and items without training ratings are predicted by means."""
 
 _column = heading("Columns of ratings")
 

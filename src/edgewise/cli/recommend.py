@@ -97,20 +97,20 @@ training, testing = heading("Training"), heading("Testing")
     "users",
     metavar="ID",
     multiple=True,
-    help="User to list items for; repeatable, as --user 7 8.",
+    help="Users to list items for, as in --user 7 8.",
 )
 @lists(
     "--new-user",
     "new_users",
     metavar="ITEM=RATING,...",
     multiple=True,
-    help="Ratings of a user who is not in RATINGS, to list items for; may be repeated.",
+    help="Ratings of a user who is not in RATINGS, to list items for.",
 )
 @lists(
     "--similar-to",
     metavar="ITEM",
     multiple=True,
-    help="Items to find similar ones for.",
+    help="Items to list similar items for.",
 )
 @lists("-n", type=COUNT, default=10, help="Length of the lists.")
 @lists("--include-seen", is_flag=True, help="Also list items that the user has rated.")

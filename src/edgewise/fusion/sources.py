@@ -34,7 +34,7 @@ class ListedRun(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Entries:
+class ListEntries:
     """The entries of one list; a position of NaN means that the document is not returned."""
 
     queries: NDArray[Any]
@@ -43,7 +43,7 @@ class Entries:
     scores: Reals | None
 
 
-def from_run(run: ListedRun, name: str, order: str) -> Entries:
+def from_run(run: ListedRun, name: str, order: str) -> ListEntries:
     """Return the entries of a run, sorted as trec_eval sorts."""
     for attribute in ("queries", "docs", "ranks", "scores"):
         if not hasattr(run, attribute):
@@ -63,7 +63,7 @@ def from_run(run: ListedRun, name: str, order: str) -> Entries:
     rows = np.lexsort((-words, keys, groups.codes))
     positions = np.empty(len(rows), dtype=REAL)
     positions[rows] = np.arange(1, len(rows) + 1) - groups.starts[groups.codes[rows]]
-    return Entries(queries, docs, positions, scores)
+    return ListEntries(queries, docs, positions, scores)
 
 
 def _numbers(values: ArrayLike, name: str) -> Reals:
@@ -75,7 +75,7 @@ def _numbers(values: ArrayLike, name: str) -> Reals:
 
 def from_frame_mapping(
     frames: Mapping[str, Any], query: str, doc: str, rank: str, score: str
-) -> dict[str, Entries]:
+) -> dict[str, ListEntries]:
     """Return the entries of each frame, by the names of the lists."""
     if not frames:
         raise ValueError("frames must not be empty, got a mapping without lists")
@@ -94,7 +94,7 @@ def from_frame_mapping(
 
 def from_frame(
     frame: Any, query: str, doc: str, list_: str, rank: str, score: str
-) -> dict[str, Entries]:
+) -> dict[str, ListEntries]:
     """Return the entries of one long frame, by the names of the lists."""
     table = _eager(frame, "frames")
     if list_ not in table.columns:
@@ -103,7 +103,7 @@ def from_frame(
     together = _read(table, "frames", query, doc, rank, score, lists)
     names, codes = np.unique(lists, return_inverse=True)
     return {
-        str(name): Entries(
+        str(name): ListEntries(
             together.queries[rows],
             together.docs[rows],
             together.positions[rows],
@@ -136,7 +136,7 @@ def _read(
     rank: str,
     score: str,
     lists: NDArray[Any] | None = None,
-) -> Entries:
+) -> ListEntries:
     """Return the entries of a frame; `lists` names the list of each, if there are several."""
     for column in (query, doc):
         if column not in table.columns:
@@ -160,7 +160,7 @@ def _read(
         raise ValueError(
             f"{name} must have a column {rank!r} or {score!r}, got {list(table.columns)}"
         )
-    return Entries(queries, docs, positions, scores)
+    return ListEntries(queries, docs, positions, scores)
 
 
 def _check_ranks(positions: Reals, scores: Reals | None, name: str, rank: str, score: str) -> None:
@@ -180,7 +180,7 @@ def _pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
     return left.astype(np.int64) * len(values) + right
 
 
-def gather(lists: Mapping[str, Entries], argument: str) -> dict[str, Any]:
+def gather(lists: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
     """Return the arguments of :class:`RankedLists`: one row for each query and document."""
     queries = _joined([entries.queries for entries in lists.values()], f"{argument}: queries")
     docs = _joined([entries.docs for entries in lists.values()], f"{argument}: documents")
@@ -203,7 +203,7 @@ def gather(lists: Mapping[str, Entries], argument: str) -> dict[str, Any]:
     }
 
 
-def _spans(lists: Mapping[str, Entries]) -> Iterator[tuple[str, Entries, slice]]:
+def _spans(lists: Mapping[str, ListEntries]) -> Iterator[tuple[str, ListEntries, slice]]:
     start = 0
     for name, entries in lists.items():
         yield name, entries, slice(start, start + len(entries.queries))
@@ -218,7 +218,7 @@ def _joined(parts: list[NDArray[Any]], what: str) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _refuse_twice(rows: NDArray[Any], entries: Entries, what: str) -> None:
+def _refuse_twice(rows: NDArray[Any], entries: ListEntries, what: str) -> None:
     order = np.argsort(rows, kind="stable")
     twice = np.flatnonzero(rows[order][1:] == rows[order][:-1])
     if len(twice):
