@@ -122,6 +122,8 @@ class Lists:
         return self._ranked(self.grades, None)
 
     def _ranked(self, values: Reals, returned: NDArray[np.bool_] | None) -> Ranked:
+        if returned is not None:
+            values = np.where(returned, values, -np.inf)
         order = np.argsort(-values)
         if returned is not None:
             order = order[np.argsort(~returned[order], kind="stable")]
