@@ -43,7 +43,7 @@ def ratings():
 
 def test_the_best_of_a_grid():
     grid = {"number": [1.0, 3.0, 5.0]}
-    search = RecommenderSearch(Constant(), grid, folds=4, metric="mae", random_state=0)
+    search = RecommenderSearch(Constant(), grid, cv=4, metric="mae", random_state=0)
     search.fit(ratings())
     assert search.best_params_ == {"number": 3.0}
     # Levels are equally frequent: the mean distance to 3 is 6/5, to 1 and to 5 it is 2.
@@ -52,7 +52,7 @@ def test_the_best_of_a_grid():
     assert [row["score"] for row in search.results_] == pytest.approx([2.0, 6 / 5, 2.0])
     assert [row["rank"] for row in search.results_][1] == 1
     assert all(len(row["folds"]) == 4 for row in search.results_)
-    assert search.best_model_.fitted_on_ == len(ROWS)
+    assert search.best_estimator_.fitted_on_ == len(ROWS)
     assert search.predict(0, 0) == 3.0
     assert len(search.recommend([0, 1], n=3)) == 2
 
@@ -72,7 +72,7 @@ def test_larger_is_better_where_it_is():
 def test_scores_are_those_of_evaluate():
     folds = list(ratings().folds(3, random_state=5))
     grid = {"item_damping": [0.0, 20.0]}
-    search = RecommenderSearch(BiasBaseline(), grid, folds=folds).fit(ratings())
+    search = RecommenderSearch(BiasBaseline(), grid, cv=folds).fit(ratings())
     for row in search.results_:
         expected = [
             evaluate(BiasBaseline(**row["params"]).fit(train), test, "rmse")["rmse"]
@@ -85,7 +85,7 @@ def test_scores_are_those_of_evaluate():
 def test_a_random_search_draws_from_distributions():
     grid = {"number": uniform(1, 4), "other": ["a", "b"]}
     ours, theirs = (
-        RecommenderSearch(Constant(), grid, n_iter=6, folds=2, random_state=3).fit(ratings())
+        RecommenderSearch(Constant(), grid, n_iter=6, cv=2, random_state=3).fit(ratings())
         for _ in range(2)
     )
     assert len(ours.results_) == 6
@@ -97,13 +97,13 @@ def test_a_random_search_draws_from_distributions():
 
 def test_several_grids():
     grid = [{"number": [1.0]}, {"number": [3.0], "other": ["x"]}]
-    search = RecommenderSearch(Constant(), grid, folds=2).fit(ratings())
+    search = RecommenderSearch(Constant(), grid, cv=2).fit(ratings())
     assert search.best_params_ == {"number": 3.0, "other": "x"}
 
 
 def test_the_models_of_a_blend_are_tuned():
     blend = Blend([("a", Constant()), ("b", Constant())], "uniform")
-    search = RecommenderSearch(blend, {"a__number": [1.0, 3.0], "b__number": [3.0, 4.5]}, folds=2)
+    search = RecommenderSearch(blend, {"a__number": [1.0, 3.0], "b__number": [3.0, 4.5]}, cv=2)
     assert search.fit(ratings()).best_params_ == {"a__number": 3.0, "b__number": 3.0}
     # Candidates do not share models with each other, nor with what was given.
     assert blend.models[0][1].number == 3.0
@@ -111,12 +111,12 @@ def test_the_models_of_a_blend_are_tuned():
 
 
 def test_equal_candidates_the_first_wins():
-    search = RecommenderSearch(Constant(), {"other": [1, 2]}, folds=2, random_state=0)
+    search = RecommenderSearch(Constant(), {"other": [1, 2]}, cv=2, random_state=0)
     assert search.fit(ratings()).best_params_ == {"other": 1}
 
 
 def test_without_refit_there_is_no_model():
-    search = RecommenderSearch(Constant(), {"number": [2.0]}, folds=2).fit(ratings())
+    search = RecommenderSearch(Constant(), {"number": [2.0]}, cv=2).fit(ratings())
     assert search.predict(0, 0) == 2.0
     search.set_params(refit=False).fit(ratings())
     with pytest.raises(NotFittedError, match="refit=True"):
@@ -126,7 +126,7 @@ def test_without_refit_there_is_no_model():
 
 
 def test_a_wrong_value_is_named_before_anything_is_fitted():
-    search = RecommenderSearch(ItemKNN(), {"n_neighbors": [5, 0]}, folds=2)
+    search = RecommenderSearch(ItemKNN(), {"n_neighbors": [5, 0]}, cv=2)
     with pytest.raises(
         ValueError, match=r"grid .* but of \{'n_neighbors': 0\} n_neighbors must be an integer"
     ):
@@ -135,19 +135,19 @@ def test_a_wrong_value_is_named_before_anything_is_fitted():
 
 def test_settings_of_predict_reach_the_best_model():
     grid = {"n_rounds": [5, 10]}
-    search = RecommenderSearch(BoostedFactorization(random_state=0), grid, folds=2, random_state=0)
+    search = RecommenderSearch(BoostedFactorization(random_state=0), grid, cv=2, random_state=0)
     levels = search.fit(ratings()).predict([0, 1], [0, 0], output="level")
     assert np.isin(levels, ratings().levels).all()
 
 
 @pytest.mark.filterwarnings("error")
 def test_more_draws_than_combinations_try_all():
-    search = RecommenderSearch(Constant(), {"number": [2.0, 3.0]}, folds=2, n_iter=9)
+    search = RecommenderSearch(Constant(), {"number": [2.0, 3.0]}, cv=2, n_iter=9)
     assert len(search.fit(ratings()).results_) == 2
 
 
 def test_a_candidate_that_fails_is_named():
-    search = RecommenderSearch(Constant(), {"number": [2.0, None]}, folds=2)
+    search = RecommenderSearch(Constant(), {"number": [2.0, None]}, cv=2)
     with pytest.raises(RuntimeError, match=r"\{'number': None\} failed on fold 1: ZeroDivision"):
         search.fit(ratings())
     assert not hasattr(search, "results_")
@@ -156,15 +156,21 @@ def test_a_candidate_that_fails_is_named():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"grid": {"size": [1]}}, "grid must name parameters of Constant, got 'size'; it has num"),
-        ({"grid": [{"number": [1]}, {"size": [1]}]}, "got 'size'"),
-        ({"grid": "number"}, "grid must be a dict"),
-        ({"grid": []}, "grid must hold"),
-        ({"model": "bias"}, "model must be a recommender, got str"),
+        (
+            {"param_grid": {"size": [1]}},
+            "param_grid must name parameters of Constant, got 'size'; it has num",
+        ),
+        ({"param_grid": [{"number": [1]}, {"size": [1]}]}, "got 'size'"),
+        ({"param_grid": "number"}, "param_grid must be a dict"),
+        ({"param_grid": []}, "param_grid must hold"),
+        ({"estimator": "bias"}, "estimator must be a recommender, got str"),
         ({"metric": "speed"}, "metric must be among"),
         ({"metric": ["rmse", "mae"]}, "metric must be the name"),
-        ({"model": Popularity(), "grid": {"by": ["mean"]}}, "predicts scores and no ratings"),
-        ({"folds": 1}, "folds must be"),
+        (
+            {"estimator": Popularity(), "param_grid": {"by": ["mean"]}},
+            "predicts scores, not ratings",
+        ),
+        ({"cv": 1}, "cv must be"),
         ({"n_iter": 0}, "n_iter must be"),
         ({"unknown": "skip"}, "unknown must be"),
         ({"relevant": "most"}, "relevant must be"),
@@ -176,7 +182,7 @@ def test_wrong_arguments_are_told_before_any_work(monkeypatch, arguments, messag
         pytest.fail("a model was fitted")
 
     monkeypatch.setattr(Recommender, "fit", fails)
-    settings = {"model": Constant(), "grid": {"number": [1.0]}} | arguments
+    settings = {"estimator": Constant(), "param_grid": {"number": [1.0]}} | arguments
     with pytest.raises((TypeError, ValueError), match=message):
         RecommenderSearch(**settings).fit(ratings())
 

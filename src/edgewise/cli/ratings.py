@@ -226,12 +226,12 @@ def describe(ratings: Ratings) -> str:
 
 def metric_names(text: str | None, implicit: bool) -> list[str]:
     """Return the names of metrics; the default depends on the feedback."""
-    from edgewise.recommend.evaluation.measures import chosen
+    from edgewise.recommend.evaluation.metrics import metrics_named
 
     usual = _IMPLICIT_METRICS if implicit else _METRICS
     names = (usual if text is None else text).split(",")
     with one_line_errors("--metrics"):
-        return [measure.name for measure in chosen([name.strip() for name in names], 10)]
+        return [metric.name for metric in metrics_named([name.strip() for name in names], 10)]
 
 
 def print_values(values: Mapping[str, float]) -> None:

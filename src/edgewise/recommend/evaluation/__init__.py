@@ -1,8 +1,7 @@
-"""How good recommenders are: one model on a test part, or many of them over folds, in one table."""
+"""Evaluation of recommenders: one model on test ratings, or many over folds in one table."""
 
-from edgewise.recommend.evaluation.comparison import Comparison
-from edgewise.recommend.evaluation.many import compare
-from edgewise.recommend.evaluation.measures import MEASURES
-from edgewise.recommend.evaluation.single import evaluate
+from edgewise.recommend.evaluation.comparison import Comparison, compare
+from edgewise.recommend.evaluation.evaluator import evaluate
+from edgewise.recommend.evaluation.metrics import METRICS
 
-__all__ = ["MEASURES", "Comparison", "compare", "evaluate"]
+__all__ = ["METRICS", "Comparison", "compare", "evaluate"]

@@ -1,169 +1,278 @@
-"""Measures of what is recommended out of the whole catalogue, some users at a time."""
+"""Metrics of lists recommended out of the whole catalogue, in blocks of users.
+
+Only the positions of relevant items are counted. The metrics of `edgewise.metrics`, which rank
+every item of every list, give the same values in ten times the time.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics import catalogue_coverage, diversity, novelty
-from edgewise.recommend.evaluation.hits import Hits, find_hits
-from edgewise.recommend.evaluation.measures import Measure
-from edgewise.recommend.evaluation.tested import Places, Tested
+from edgewise.recommend.base import Indices
+from edgewise.recommend.evaluation.metrics import RecommenderMetric
 from edgewise.recommend.lists import best_of
 
-_BEYOND = ("catalogue_coverage", "novelty", "diversity")
+if TYPE_CHECKING:
+    from edgewise.recommend.evaluation.evaluator import Evaluator
 
-# Scores are made for as many users at a time as keep the matrix below so many entries.
+_LIST_METRICS = ("catalogue_coverage", "novelty", "diversity")
+
+# Blocks of users are sized to at most this many scores.
 _ENTRIES = 1 << 21
 
 
-def list_values(tested: Tested, measures: list[Measure], relevant: float) -> dict[str, float]:
-    """Return measures of the lists that the model recommends to the users of the test, by name.
+def list_values(
+    evaluator: "Evaluator", metrics: list[RecommenderMetric], relevant: float
+) -> dict[str, float]:
+    """Return metrics of the lists that the model recommends to the users of the test, by name.
 
-    A user's list holds all items that training knows, without those the user rated there. What is
-    rated `relevant` or higher in the test is relevant. Relevant items that are on no list count as
-    missed; for "auc" they stand below all others. Users without a relevant item are left out of
-    what counts these.
+    A user's list holds all items that training knows, without those the user rated there. Relevant
+    items on no list count as missed; for "auc" they stand below all others.
     """
-    users = _Users(tested, relevant)
-    ranked = [one for one in measures if one.base not in _BEYOND]
-    beyond = [one for one in measures if one.base in _BEYOND]
-    longest = max((one.k or 0 for one in beyond), default=0)
+    users = _TestUsers(evaluator, relevant)
+    ranked = [one for one in metrics if one.base not in _LIST_METRICS]
+    others = [one for one in metrics if one.base in _LIST_METRICS]
+    longest = max((one.k or 0 for one in others), default=0)
     values: dict[str, list[Reals]] = {one.name: [] for one in ranked}
-    lists: list[Places] = []
-    for turns, scores in users.blocks(everybody=longest > 0):
+    lists: list[Indices] = []
+    for block, scores in users.blocks(everybody=longest > 0):
         if longest:
             lists += [best_of(row, longest) for row in scores]
-        block = users.block(turns, scores)
+        found = users.relevant_items(block, scores)
         for one in ranked:
-            values[one.name].append(_value(one, block))
-    found = {name: _mean(parts) for name, parts in values.items()}
-    return found | {one.name: _beyond(one, tested, lists) for one in beyond}
+            values[one.name].append(found.values(one))
+    means = {name: _mean(parts) for name, parts in values.items()}
+    return means | {one.name: _list_value(one, evaluator, lists) for one in others}
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Some users' relevant items: where they stand, how many there are, and all other items."""
+class _TestUsers:
+    """The users of the test: their scores, and their relevant items."""
 
-    hits: Hits
-    listed: Reals
-    relevant: Reals
-    others: Reals
-
-
-class _Users:
-    """The users of the test: their scores, and what is relevant for them."""
-
-    def __init__(self, tested: Tested, relevant: float) -> None:
-        self.tested = tested
-        model, test = tested.model, tested.test
+    def __init__(self, evaluator: "Evaluator", relevant: float) -> None:
+        self.evaluator = evaluator
+        model, test = evaluator.model, evaluator.test
         self.n_items = model.n_items_
-        users: Places = np.unique(test.users).astype(np.intp)
-        known = model._known(tested.user_places[users], None)
-        self.users = users[known] if tested.unknown == "nan" else users
-        # The rows of relevant ratings, without pairs that training had already.
-        self.wanted = (test.values >= relevant) & tested.kept & ~self._trained()
+        users: Indices = np.unique(test.users).astype(np.intp)
+        known = model._known(evaluator.user_places[users], None)
+        self.users = users[known] if evaluator.unknown == "nan" else users
+        # Relevant test ratings, without pairs that were in training.
+        self.wanted = (test.values >= relevant) & evaluator.included & ~self._trained()
 
     def _trained(self) -> NDArray[np.bool_]:
         """Return which test pairs were in training too."""
-        tested, view = self.tested, self.tested.model.ratings_.by_user
-        # Numbers of pairs, which ascend as rows and the items of a row do.
-        rows = np.repeat(np.arange(len(view.sizes)), view.sizes)
-        pairs = rows * self.n_items + view.others
-        asked = tested.users * self.n_items + tested.items
-        at = np.minimum(np.searchsorted(pairs, asked), len(pairs) - 1)
-        return (pairs[at] == asked) & (tested.users >= 0) & (tested.items >= 0)
+        evaluator, view = self.evaluator, self.evaluator.model.ratings_.by_user
+        # Pair numbers ascend, as rows and the items of a row do.
+        pairs = view.row_numbers * self.n_items + view.others
+        wanted = evaluator.users * self.n_items + evaluator.items
+        at = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
+        return (pairs[at] == wanted) & (evaluator.users >= 0) & (evaluator.items >= 0)
 
-    def blocks(self, everybody: bool) -> Iterator[tuple[Places, Reals]]:
-        """Yield users, as indices of the test, and their scores; minus infinity is on no list."""
+    def blocks(self, everybody: bool) -> Iterator[tuple[Indices, Reals]]:
+        """Yield users, by their test index, and their scores; minus infinity is on no list."""
         users = self.users
         if not everybody:
-            users = users[np.isin(users, self.tested.test.users[self.wanted])]
+            users = users[np.isin(users, self.evaluator.test.users[self.wanted])]
         size = max(1, _ENTRIES // max(1, self.n_items))
         for start in range(0, len(users), size):
-            turns = users[start : start + size]
-            yield turns, self._scores(turns)
+            block = users[start : start + size]
+            yield block, self._scores(block)
 
-    def _scores(self, turns: Places) -> Reals:
-        model = self.tested.model
-        places = self.tested.user_places[turns]
+    def _scores(self, block: Indices) -> Reals:
+        model = self.evaluator.model
+        places = self.evaluator.user_places[block]
         known = model._known(places, None)
-        scores = np.empty((len(turns), self.n_items))
+        scores = np.empty((len(block), self.n_items))
         if known.any():
             scores[known] = model._user_scores(places[known])
         if not known.all():
             scores[~known] = model._item_means()
         scores[:, ~model.known_items_] = -np.inf
         scores[np.isnan(scores)] = -np.inf
-        view = model.ratings_.by_user
-        for row in np.flatnonzero(places >= 0):
-            scores[row, view.others[view.span(int(places[row]))]] = -np.inf
+        for row, seen in self._seen(places):
+            scores[row, seen] = -np.inf
         return scores
 
-    def block(self, turns: Places, scores: Reals) -> _Block:
+    def _seen(self, places: Indices) -> Iterator[tuple[int, NDArray]]:
+        """Yield the items that each user rated in training, by row."""
+        view = self.evaluator.model.ratings_.by_user
+        for row in np.flatnonzero(places >= 0).tolist():
+            yield row, view.others[view.span(int(places[row]))]
+
+    def relevant_items(self, block: Indices, scores: Reals) -> "_RelevantItems":
         """Return where the relevant items of users stand."""
-        tested = self.tested
-        rows = np.full(tested.test.n_users, -1)
-        rows[turns] = np.arange(len(turns))
-        mine = np.flatnonzero(self.wanted & (rows[tested.test.users] >= 0))
-        row, item = rows[tested.test.users[mine]], tested.items[mine]
+        evaluator = self.evaluator
+        rows = np.full(evaluator.test.n_users, -1)
+        rows[block] = np.arange(len(block))
+        mine = np.flatnonzero(self.wanted & (rows[evaluator.test.users] >= 0))
+        row, item = rows[evaluator.test.users[mine]], evaluator.items[mine]
         order = np.argsort(row, kind="stable")
         row, item = row[order], item[order]
-        relevant = np.bincount(row, minlength=len(turns)).astype(np.float64)
-        there = (item >= 0) & (scores[row, item] > -np.inf)
-        inside = np.bincount(row[item >= 0], minlength=len(turns))
-        return _Block(
-            find_hits(scores, row[there], item[there]),
+        relevant = np.bincount(row, minlength=len(block)).astype(np.float64)
+        listed = (item >= 0) & (scores[row, item] > -np.inf)
+        inside = np.bincount(row[item >= 0], minlength=len(block))
+        return _RelevantItems(
+            find_hits(scores, row[listed], item[listed]),
             (scores > -np.inf).sum(axis=1).astype(np.float64),
             relevant,
-            (self._unseen(turns) - inside).astype(np.float64),
+            (self._unseen(block) - inside).astype(np.float64),
         )
 
-    def _unseen(self, turns: Places) -> NDArray[np.int64]:
+    def _unseen(self, block: Indices) -> NDArray[np.int64]:
         """Return how many items of the catalogue each user did not rate in training."""
-        places = self.tested.user_places[turns]
-        sizes = self.tested.model.ratings_.by_user.sizes
+        places = self.evaluator.user_places[block]
+        sizes = self.evaluator.model.ratings_.by_user.sizes
         return self.n_items - np.where(places >= 0, sizes[places], 0)
 
 
-def _value(measure: Measure, block: _Block) -> Reals:
-    """Return the value of each user with a relevant item; NaN where it has none."""
-    hits, relevant, n_rows = block.hits, block.relevant, len(block.relevant)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        if measure.base == "auc":
-            values = 1.0 - _wrong(block) / (relevant * block.others)
-            return values[(relevant > 0) & (block.others > 0)]
-        if measure.base == "map":
-            values = hits.sums(n_rows, hits.precisions()) / relevant
-        else:
-            assert measure.k is not None
-            values = _cut(measure.base, measure.k, block)
-    return values[relevant > 0]
+@dataclass(frozen=True, eq=False)
+class _RelevantItems:
+    """The relevant items of a block of users.
+
+    Attributes
+    ----------
+    hits : Hits
+        Where they stand.
+    listed, relevant, others : float64 arrays
+        By user, the numbers of items on the list, of relevant items and of all others.
+    """
+
+    hits: "Hits"
+    listed: Reals
+    relevant: Reals
+    others: Reals
+
+    def values(self, metric: RecommenderMetric) -> Reals:
+        """Return the value of each user for whom the metric is defined."""
+        hits, relevant = self.hits, self.relevant
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if metric.base == "auc":
+                values = 1.0 - self._wrong() / (relevant * self.others)
+                return values[(relevant > 0) & (self.others > 0)]
+            if metric.k is None:
+                values = hits.sums(len(relevant), hits.precisions()) / relevant
+            else:
+                values = self._at_cutoff(metric.base, metric.k)
+        return values[relevant > 0]
+
+    def _at_cutoff(self, base: str, k: int) -> Reals:
+        discounts = 1.0 / np.log2(np.arange(2, k + 2))
+        weights = discounts if base == "ndcg" else np.ones(k)
+        gained = self.hits.sums(len(self.relevant), self.hits.gains(weights))
+        if base == "precision":
+            return gained / k
+        if base == "recall":
+            return gained / self.relevant
+        best = np.concatenate([[np.nan], np.cumsum(discounts)])
+        return gained / best[np.minimum(self.relevant, k).astype(np.intp)]
+
+    def _wrong(self) -> Reals:
+        """Return the pairs of a relevant and another item in the wrong order; ties count half."""
+        hits, n_rows = self.hits, len(self.relevant)
+        on_list = hits.sums(n_rows, hits.relevant.astype(np.float64))
+        wrong = hits.sums(n_rows, hits.wrong_pairs())
+        # Items on no list stand below all others, and are tied.
+        others_listed = self.listed - on_list
+        missed = self.relevant - on_list
+        return wrong + missed * (others_listed + (self.others - others_listed) / 2.0)
 
 
-def _cut(base: str, k: int, block: _Block) -> Reals:
-    discounts = 1.0 / np.log2(np.arange(2, k + 2))
-    weights = discounts if base == "ndcg" else np.ones(k)
-    gained = block.hits.sums(len(block.relevant), block.hits.gains(weights))
-    if base == "precision":
-        return gained / k
-    if base == "recall":
-        return gained / block.relevant
-    best = np.concatenate([[np.nan], np.cumsum(discounts)])
-    return gained / best[np.minimum(block.relevant, k).astype(np.intp)]
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Tie groups, items with equal scores, that hold a relevant item.
+
+    Attributes
+    ----------
+    row : intp array
+        The row (user) of each group; ascending.
+    above, tied : int64 arrays
+        The numbers of items above the group and in it; each order of the group is equally likely.
+    relevant, before : int64 arrays
+        The numbers of relevant items in the group and above it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.array([[0.2, 0.9, 0.2, -np.inf]])
+    >>> hits = find_hits(scores, np.array([0, 0]), np.array([0, 1]))
+    >>> hits.above.tolist(), hits.tied.tolist(), hits.before.tolist()
+    ([0, 1], [1, 2], [0, 1])
+    """
+
+    row: NDArray[np.intp]
+    above: Exacts
+    tied: Exacts
+    relevant: Exacts
+    before: Exacts
+
+    def sums(self, n_rows: int, values: Reals) -> Reals:
+        """Return the sum of values by group over each row."""
+        sums: Reals = np.bincount(self.row, values, minlength=n_rows).astype(np.float64)
+        return sums
+
+    def gains(self, weights: Reals) -> Reals:
+        """Return the expected sum of the weights at each group's relevant items, from the top."""
+        ends = np.concatenate([[0.0], np.cumsum(weights)])
+        last = len(weights)
+        high = ends[np.minimum(self.above + self.tied, last)]
+        return self.relevant / self.tied * (high - ends[np.minimum(self.above, last)])
+
+    def precisions(self) -> Reals:
+        """Return the expected sum of the precisions of each group's relevant items.
+
+        The formula is in :func:`edgewise.metrics.mean_average_precision`.
+        """
+        if not len(self.row):
+            return np.zeros(0)
+        starts = np.cumsum(self.tied) - self.tied
+        group = np.repeat(np.arange(len(self.tied)), self.tied)
+        step = np.arange(len(group)) - starts[group]
+        slope = (self.relevant - 1) / np.maximum(self.tied - 1, 1)
+        inside = (self.before + 1)[group] + step * slope[group]
+        return (
+            self.relevant
+            / self.tied
+            * np.add.reduceat(inside / (self.above[group] + step + 1), starts)
+        )
+
+    def wrong_pairs(self) -> Reals:
+        """Return the (relevant, other) pairs of each group in the wrong order; ties count half."""
+        return self.relevant * (self.above - self.before + (self.tied - self.relevant) / 2.0)
 
 
-def _wrong(block: _Block) -> Reals:
-    """Return how many pairs of a relevant and another item are in the wrong order; ties half."""
-    hits, n_rows = block.hits, len(block.relevant)
-    on_list = hits.sums(n_rows, hits.relevant.astype(np.float64))
-    wrong = hits.sums(n_rows, hits.wrong_pairs())
-    # Those on no list are below all that are, and tied with each other.
-    others_listed = block.listed - on_list
-    missed = block.relevant - on_list
-    return wrong + missed * (others_listed + (block.others - others_listed) / 2.0)
+def find_hits(scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]) -> Hits:
+    """Return where relevant items stand, given their rows (ascending) and items in `scores`."""
+    if not len(rows):
+        nothing = np.zeros(0, dtype=np.int64)
+        return Hits(rows, nothing, nothing, nothing, nothing)
+    ranked = np.sort(scores[np.unique(rows)], axis=1)
+    width = scores.shape[1]
+    values = scores[rows, items]
+    above, tied = np.empty((2, len(rows)), dtype=np.int64)
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    for line, span in enumerate(zip(starts, [*starts[1:], len(rows)], strict=True)):
+        own = slice(*span)
+        right = np.searchsorted(ranked[line], values[own], side="right")
+        above[own] = width - right
+        tied[own] = right - np.searchsorted(ranked[line], values[own])
+    return _grouped(rows, above, tied)
+
+
+def _grouped(rows: NDArray[np.intp], above: Exacts, tied: Exacts) -> Hits:
+    order = np.lexsort((above, rows))
+    rows, above, tied = rows[order], above[order], tied[order]
+    new = np.ones(len(rows), dtype=bool)
+    new[1:] = (rows[1:] != rows[:-1]) | (above[1:] != above[:-1])
+    first = np.flatnonzero(new)
+    relevant = np.diff(first, append=len(rows))
+    row = rows[first]
+    begun = np.flatnonzero(np.diff(row, prepend=-1))
+    before = first - np.repeat(first[begun], np.diff(begun, append=len(row)))
+    return Hits(row, above[first], tied[first], relevant, before)
 
 
 def _mean(parts: list[Reals]) -> float:
@@ -171,16 +280,16 @@ def _mean(parts: list[Reals]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _beyond(measure: Measure, tested: Tested, lists: list[Places]) -> float:
-    """Return what lists are like beyond being right; NaN where nothing is recommended."""
-    ratings = tested.model.ratings_
-    cut = [one[: measure.k] for one in lists]
+def _list_value(metric: RecommenderMetric, evaluator: "Evaluator", lists: list[Indices]) -> float:
+    """Return the coverage, novelty or diversity of lists; NaN if nothing is recommended."""
+    ratings = evaluator.model.ratings_
+    cut = [one[: metric.k] for one in lists]
     longest = max(map(len, cut), default=0)
-    if longest == 0 or (measure.base == "diversity" and longest < 2):
+    if longest == 0 or (metric.base == "diversity" and longest < 2):
         return float("nan")
-    if measure.base == "catalogue_coverage":
+    if metric.base == "catalogue_coverage":
         return catalogue_coverage(cut, ratings.n_items)
-    if measure.base == "novelty":
+    if metric.base == "novelty":
         n_users = int((ratings.by_user.sizes > 0).sum())
         return float(novelty(cut, ratings.by_item.sizes, n_users))
     return float(diversity(cut, ratings.csr().T.tocsr()))

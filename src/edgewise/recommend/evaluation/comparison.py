@@ -1,42 +1,192 @@
-"""Many models over many parts: what was measured, and one table of it."""
+"""Many models over folds, in one table."""
 
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from edgewise.common.checks import one_of
+from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.recommend.evaluation.measures import LEVEL, Measure, chosen
-from edgewise.recommend.evaluation.parts import TIMES
-from edgewise.recommend.evaluation.table import Cell, text_table
+from edgewise.common.progress import progress
+from edgewise.common.text import counted, text_table
+from edgewise.ratings import Ratings, Split
+from edgewise.recommend.base import UNKNOWN, Recommender
+from edgewise.recommend.evaluation.evaluator import Evaluator, check_relevant
+from edgewise.recommend.evaluation.metrics import LEVEL, RecommenderMetric, metrics_named
+
+TIMES = ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s")
+"""The names of times in results, in seconds: wall-clock time, and CPU time of all threads."""
+
+COLUMNS = (
+    "rmse",
+    "mae_best",
+    "nmae_best",
+    "one_zero_best",
+    "disagreement",
+    "ap",
+    "prot",
+    "coverage",
+    "ndcg",
+    "precision",
+    "recall",
+    "map",
+    "auc",
+    "catalogue_coverage",
+    "novelty",
+    "diversity",
+)
+"""The metrics that a comparison shows by default."""
 
 _SHOWN_TIMES = ("fit_s", "predict_s")
 
-# How wide a printed table may be before it goes on below.
+# A printed table continues below once it is wider than this.
 _WIDTH = 120
+
+
+def compare(
+    models: Any,
+    ratings: Any,
+    metrics: Iterable[str] | str = COLUMNS,
+    *,
+    n_folds: int = 5,
+    k: int = 10,
+    relevant: float | None = None,
+    unknown: str = "mean",
+    random_state: Any = None,
+    verbose: int = 0,
+) -> "Comparison":
+    """Fit many recommenders on the same folds and evaluate them in one table.
+
+    Parameters
+    ----------
+    models : mapping of names to recommenders, or sequence of recommenders or (name, recommender)
+        The models; copies are fitted. Models without a name go by their class.
+    ratings : Ratings, one Split, or iterable of splits
+        Ratings to make folds of, or pairs of training and test ratings, such as the published
+        folds of a data set.
+    metrics : str or sequence of str, default COLUMNS
+        Names of metrics: see :func:`evaluate`.
+    n_folds : int, default 5
+        Number of folds, if `ratings` are not split yet.
+    k, relevant, unknown
+        As in :func:`evaluate`.
+    random_state : int, Generator, RandomState or None, default None
+        Random seed of the folds.
+    verbose : int, default 0
+        1 shows a progress bar.
+
+    Returns
+    -------
+    Comparison
+        Values and times of all models; ``print`` it for a table.
+
+    Raises
+    ------
+    RuntimeError
+        If a model fails; it names the model and the fold.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import BiasBaseline, Popularity, compare
+    >>> rows = [(user, item, 1 + user * item % 5) for user in range(6) for item in range(5)]
+    >>> ratings = Ratings.from_arrays(*zip(*rows))
+    >>> found = compare([BiasBaseline(), Popularity()], ratings, ["rmse", "auc"], random_state=0)
+    >>> found
+    Comparison(2 models, 2 metrics, 5 folds)
+    >>> found.best("rmse")
+    'BiasBaseline'
+    """
+    named = _named_models(models)
+    _check_parameters(named)
+    chosen = metrics_named(metrics, k)
+    needed = tuple(dict.fromkeys(one for metric in chosen for one in metric.choices))
+    trial = Trial(needed, check_relevant(relevant), one_of("unknown", unknown, UNKNOWN))
+    splits = splits_of(ratings, n_folds, random_state)
+    runs: dict[str, list[dict[str, float]]] = {name: [] for name in named}
+    with progress(bool(verbose), splits.count * len(named), "fits") as step:
+        for fold, split in enumerate(splits.parts, start=1):
+            for name, model in named.items():
+                try:
+                    runs[name].append(trial.run(model, split))
+                except Exception as error:
+                    raise RuntimeError(
+                        f"model {name!r} failed on fold {fold}: {type(error).__name__}: {error}"
+                    ) from error
+                step()
+    values, outputs = _gathered(runs, chosen)
+    names = tuple(metric.name for metric in chosen)
+    return Comparison(tuple(named), names, values, outputs)
+
+
+def _named_models(models: Any) -> dict[str, Recommender]:
+    """Return models by name, or raise; repeated classes are numbered."""
+    if isinstance(models, Recommender):
+        models = [models]
+    if not isinstance(models, Iterable):
+        raise TypeError(f"models must be recommenders, got {type(models).__name__}")
+    pairs = list(models.items()) if isinstance(models, Mapping) else [_pair(one) for one in models]
+    if not pairs:
+        raise ValueError("models must hold at least one recommender, got none")
+    named: dict[str, Recommender] = {}
+    for given, model in pairs:
+        if not isinstance(model, Recommender):
+            raise TypeError(f"models must be recommenders, got {type(model).__name__}")
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"models must have strings as names, got {given!r}")
+        if given in named:
+            raise ValueError(f"models must have different names, got {given!r} twice")
+        named[_free(type(model).__name__, named) if given is None else given] = model
+    return named
+
+
+def _check_parameters(models: Mapping[str, Recommender]) -> None:
+    """Raise if a model has a wrong parameter, before another is fitted in vain."""
+    for name, model in models.items():
+        try:
+            model._check_parameters()
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"models must have parameters that can be fitted, but of {name!r} {error}"
+            ) from error
+
+
+def _pair(one: Any) -> tuple[Any, Any]:
+    return one if isinstance(one, tuple) and len(one) == 2 else (None, one)
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} {number}"
+    return free
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """What :func:`compare` found; ``print`` it for a table.
+    """The result of :func:`compare`; ``print`` it for a table.
 
     Values are means over the folds in which they are defined; times, in seconds, are medians, since
-    the first fit of a process may include compilation. For "mae_best" and the like, each model is
-    judged by the output, predicted rating or level, whose mean over all folds is the lesser: the
-    same output in all folds, and one that a user could choose beforehand.
+    the first fit of a process may include compilation. "mae_best" and the like take the output,
+    predicted rating or level, with the smaller mean over all folds: the same output in all folds,
+    and one that a user could choose beforehand.
 
     Attributes
     ----------
     models : tuple of str
         The names of the models.
     metrics : tuple of str
-        The names of the measures.
+        The names of the metrics.
     folds_ : dict of str to dict of str to float array
-        For each model and measure, the values of the folds; also the times "fit_s", "fit_cpu_s",
+        For each model and metric, the values of the folds; also the times "fit_s", "fit_cpu_s",
         "predict_s" and "predict_cpu_s". CPU times add up all threads.
     outputs_ : dict of str to dict of str to str
-        For each model and measure such as "mae_best", what it is judged by: "expected" or "level".
+        For each model and metric such as "mae_best", the output in use: "expected" or "level".
 
     Examples
     --------
@@ -59,12 +209,12 @@ class Comparison:
 
     @property
     def n_folds(self) -> int:
-        """How many parts were tested on."""
+        """The number of folds."""
         return len(next(iter(self.folds_[self.models[0]].values())))
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One row for each model: "model", then the measures and times by name."""
+        """One row per model: "model", then the metrics and times by name."""
         names = (*self.metrics, *self._times)
         return [
             {"model": model} | {name: self.value(model, name) for name in names}
@@ -72,7 +222,7 @@ class Comparison:
         ]
 
     def value(self, model: str, metric: str) -> float:
-        """Return the value of a model: the mean of a measure, or the median of a time."""
+        """Return the mean of a metric, or the median of a time, of a model."""
         one_of("metric", metric, [*self.metrics, *self._times])
         values = self.folds_[one_of("model", model, self.models)][metric]
         values = values[~np.isnan(values)]
@@ -81,7 +231,7 @@ class Comparison:
         return float(np.median(values) if metric in TIMES else values.mean())
 
     def best(self, metric: str) -> str:
-        """Return the name of the model with the best value; the first of equal ones.
+        """Return the name of the model with the best value; ties go to the first.
 
         Parameters
         ----------
@@ -91,7 +241,7 @@ class Comparison:
         Raises
         ------
         ValueError
-            If it was not measured, or is defined for no model.
+            If the comparison does not have it, or it is undefined for all models.
         """
         values = np.array([self.value(model, metric) for model in self.models])
         if np.isnan(values).all():
@@ -109,7 +259,7 @@ class Comparison:
         Parameters
         ----------
         library : {"pandas", "polars"} or None, default None
-            What the frame is to be; None takes the first of these that is installed.
+            The kind of frame; None takes the first of these that is installed.
         """
         from edgewise.io.frames import frame_library
 
@@ -118,58 +268,146 @@ class Comparison:
         return frame_library(library).DataFrame(columns)
 
     def __repr__(self) -> str:
-        sizes = {"model": len(self.models), "metric": len(self.metrics), "fold": self.n_folds}
-        parts = [f"{size} {word}{'s' * (size != 1)}" for word, size in sizes.items()]
-        return f"Comparison({', '.join(parts)})"
+        sizes = {"models": len(self.models), "metrics": len(self.metrics), "folds": self.n_folds}
+        return f"Comparison({', '.join(counted(size, what) for what, size in sizes.items())})"
 
     def __str__(self) -> str:
         shown = [*self.metrics, *(name for name in _SHOWN_TIMES if name in self._times)]
-        columns = {name: [self._cell(model, name) for model in self.models] for name in shown}
-        return "\n".join([text_table(self.models, columns, _WIDTH), self._note()])
+        height = max(len(_title(name)) for name in shown)
+        names = [*[""] * (height - 1), "model", *self.models]
+        table = _wrapped(names, [self._column(name, height) for name in shown])
+        return f"{table}\n{self._note()}"
 
-    def _cell(self, model: str, name: str) -> Cell:
-        value = self.value(model, name)
-        values = [self.value(one, name) for one in self.models]
+    def _column(self, name: str, height: int) -> list[str]:
+        """Return the lines of the title and the cells, with numbers that end at the same place."""
+        values = np.array([self.value(model, name) for model in self.models])
         top = np.nan
         if not np.isnan(values).all():
             top = np.nanmax(values) if larger_is_better(name) else np.nanmin(values)
-        marks = "L" if self.outputs_[model].get(name) == "level" else ""
-        marks += "*" if value == top else ""
-        return Cell(value, 3 if name in TIMES else 4, marks)
+        digits = 3 if name in TIMES else 4
+        marks = [
+            ("L" if self.outputs_[model].get(name) == "level" else "") + "*" * bool(value == top)
+            for model, value in zip(self.models, values, strict=True)
+        ]
+        room = max(map(len, marks))
+        texts = ["-" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
+        cells = [f"{text}{mark:<{room}}" for text, mark in zip(texts, marks, strict=True)]
+        title = [f"{word}{'':{room}}" for word in _title(name)]
+        return [*[""] * (height - len(title)), *title, *cells]
 
     def _note(self) -> str:
         parts = f"mean of {self.n_folds} folds" if self.n_folds > 1 else "1 fold"
         if self._times:
             parts += "; seconds: median" if self.n_folds > 1 else "; times in seconds"
         levels = any("level" in judged.values() for judged in self.outputs_.values())
-        return parts + "; * best" + ("; L judged by the predicted level" if levels else "")
+        return parts + "; * best" + ("; L by the predicted level" if levels else "")
 
 
 def larger_is_better(metric: str) -> bool:
-    """Return whether more is better, of a measure or a time."""
-    return metric not in TIMES and chosen(metric, 1)[0].kind.larger_is_better
+    """Return whether a larger value of a metric or time is better."""
+    return metric not in TIMES and metrics_named(metric, 1)[0].kind.larger_is_better
 
 
-def gathered(
-    runs: dict[str, list[dict[str, float]]], measures: tuple[Measure, ...]
+def _title(name: str) -> list[str]:
+    return name.replace("@", "_@").split("_")
+
+
+def _wrapped(names: list[str], columns: list[list[str]]) -> str:
+    """Return a table; columns that don't fit follow below."""
+    blocks: list[list[list[str]]] = []
+    width = _WIDTH
+    for column in columns:
+        size = max(map(len, column)) + 2
+        if width + size > _WIDTH:
+            blocks.append([names])
+            width = max(map(len, names))
+        blocks[-1].append(column)
+        width += size
+    return "\n\n".join(text_table(list(zip(*block, strict=True))) for block in blocks)
+
+
+def _gathered(
+    runs: dict[str, list[dict[str, float]]], metrics: tuple[RecommenderMetric, ...]
 ) -> tuple[dict[str, dict[str, Reals]], dict[str, dict[str, str]]]:
-    """Return the values of all folds by model and measure, and the outputs that were judged."""
+    """Return the values of all folds by model and metric, and the outputs in use."""
     folds: dict[str, dict[str, Reals]] = {}
     outputs: dict[str, dict[str, str]] = {}
     for model, rows in runs.items():
         found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         outputs[model] = {}
         folds[model] = {}
-        for measure in measures:
-            taken = min(measure.choices, key=lambda one: _total(found[one.name]))
-            folds[model][measure.name] = found[taken.name]
-            if len(measure.choices) > 1 and not np.isnan(found[taken.name]).all():
-                outputs[model][measure.name] = "level" if LEVEL in taken.name else "expected"
+        for metric in metrics:
+            taken = min(metric.choices, key=lambda one: _total(found[one.name]))
+            folds[model][metric.name] = found[taken.name]
+            if len(metric.choices) > 1 and not np.isnan(found[taken.name]).all():
+                outputs[model][metric.name] = "level" if LEVEL in taken.name else "expected"
         folds[model] |= {name: found[name] for name in TIMES}
     return folds, outputs
 
 
 def _total(values: Reals) -> float:
-    """Return the sum of the defined values, infinity if there are none."""
+    """Return the sum of the defined values, or infinity."""
     defined = values[~np.isnan(values)]
     return float(defined.sum()) if len(defined) else float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Splits of ratings, and their number."""
+
+    parts: Iterable[Split]
+    count: int
+
+
+def splits_of(ratings: Any, n_folds: Any, random_state: Any, called: str = "n_folds") -> Splits:
+    """Return folds of ratings, or the given splits, or raise."""
+    if isinstance(ratings, Ratings):
+        integer(called, n_folds, 2, max(2, len(ratings)))
+        return Splits(ratings.folds(n_folds, random_state=random_state), int(n_folds))
+    if _is_split(ratings):
+        return Splits([Split(*ratings)], 1)
+    if not isinstance(ratings, Iterable):
+        raise TypeError(
+            "ratings must be Ratings, or pairs of Ratings to train on and to test on, got "
+            f"{type(ratings).__name__}"
+        )
+    splits = list(ratings)
+    if not splits or not all(map(_is_split, splits)):
+        raise ValueError("ratings must be Ratings, or pairs of Ratings to train on and to test on")
+    return Splits([Split(*one) for one in splits], len(splits))
+
+
+def _is_split(value: Any) -> bool:
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(part, Ratings) for part in value)
+    )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An evaluation of any model on any split."""
+
+    metrics: tuple[RecommenderMetric, ...]
+    relevant: float | None
+    unknown: str
+
+    def run(self, model: Recommender, split: Split) -> dict[str, float]:
+        """Return the values and times of a copy of the model, fitted on the training part."""
+        times: dict[str, float] = {}
+        fresh = clone(model)
+        with _clock("fit", times):
+            fresh.fit(split.train)
+        evaluator = Evaluator(fresh, split.test, self.unknown)
+        with _clock("predict", times):
+            _ = evaluator.predictions
+        return evaluator.values(self.metrics, self.relevant) | times
+
+
+@contextmanager
+def _clock(what: str, times: dict[str, float]) -> Iterator[None]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    yield
+    times[f"{what}_s"] = time.perf_counter() - wall
+    times[f"{what}_cpu_s"] = time.process_time() - cpu

@@ -1,0 +1,251 @@
+"""One fitted model on test ratings."""
+
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
+from inspect import signature
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.checks import one_of
+from edgewise.common.dtypes import Reals
+from edgewise.metrics import (
+    Lists,
+    coverage,
+    disagreement,
+    mae,
+    mean_average_precision,
+    nearest_level,
+    nmae,
+    one_zero_error,
+    prot,
+    rmse,
+)
+from edgewise.ratings import Ids, Ratings
+from edgewise.recommend.base import UNKNOWN, Indices, Recommender
+from edgewise.recommend.evaluation.catalogue import list_values
+from edgewise.recommend.evaluation.metrics import LEVEL, METRICS, RecommenderMetric, metrics_named
+
+_ORDER_METRICS: dict[str, Callable[..., Any]] = {
+    "disagreement": disagreement,
+    "ap": partial(mean_average_precision, relevant="top"),
+    "prot": prot,
+    "coverage": coverage,
+}
+
+
+def evaluate(
+    model: Recommender,
+    test: Ratings,
+    metrics: Iterable[str] | str = tuple(METRICS),
+    k: int = 10,
+    relevant: float | None = None,
+    unknown: str = "mean",
+) -> dict[str, float]:
+    """Evaluate a fitted recommender on test ratings.
+
+    On the **test pairs**, if the model predicts ratings (NaN if it only scores):
+
+    - "rmse", "mae", "nmae" (mean absolute error over that of blind guesses) and "one_zero" (share
+      of wrong levels) of :meth:`~Recommender.predict`, rounded for the last;
+    - "mae_level", "nmae_level", "one_zero_level": the same for the predicted level, which is the
+      level nearest to the prediction, or the model's own if ``predict`` takes ``output="level"``;
+    - "mae_best", "nmae_best", "one_zero_best": the smaller of the two.
+
+    On the **order of each user's test items** (Iyer 1999 section 5.2.4), where good items are those
+    with the user's highest test rating: "disagreement", "ap", "prot", "coverage". Users whose test
+    ratings are all equal are skipped.
+
+    On **lists out of the whole catalogue**, without items that the user rated in training:
+
+    - "ndcg", "precision", "recall" at k, "map" over the full list, and "auc". Test ratings of at
+      least `relevant` are relevant, all alike; all other items are not. Relevant items that
+      training does not know count as missed. Users without relevant items are skipped. Ties count
+      by their expectation.
+    - "catalogue_coverage" (share of all items on some list), "novelty" (bits of surprise) and
+      "diversity" (one minus the cosine of training ratings) of the lists of k items.
+
+    Parameters
+    ----------
+    model : Recommender
+        A fitted model.
+    test : Ratings
+        The test ratings. Their weights count in metrics of predicted ratings.
+    metrics : str or sequence of str, default all
+        Names from above; "ndcg@5" has another cut-off than `k`.
+    k : int, default 10
+        The cut-off of lists.
+    relevant : float or None, default None
+        The lowest relevant rating; None is the upper quarter of the scale, which is 4 for 1 to 5,
+        and everything if all ratings are equal.
+    unknown : {"mean", "nan", "raise"}, default "mean"
+        For users and items that training does not know: predict means, skip them, or raise.
+
+    Returns
+    -------
+    dict of str to float
+        The values by name, with names like "ndcg@10" for metrics with a cut-off. NaN if a metric
+        is undefined.
+
+    Examples
+    --------
+    >>> from edgewise import Ratings
+    >>> from edgewise.recommend import BiasBaseline, evaluate
+    >>> train = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Heat": 4}})
+    >>> test = Ratings.from_dict({"bob": {"Fargo": 4}})
+    >>> found = evaluate(BiasBaseline().fit(train), test, ["rmse", "ndcg"], k=1, relevant=4)
+    >>> list(found), found["ndcg@1"]
+    (['rmse', 'ndcg@1'], 1.0)
+    """
+    chosen = metrics_named(metrics, k)
+    least = check_relevant(relevant)
+    return Evaluator(model, test, unknown).values(chosen, least)
+
+
+def check_relevant(relevant: Any) -> float | None:
+    """Return the lowest relevant rating, or raise."""
+    if relevant is None:
+        return None
+    if isinstance(relevant, bool) or not isinstance(relevant, Real) or np.isnan(float(relevant)):
+        raise ValueError(f"relevant must be None or a rating, got {relevant!r}")
+    return float(relevant)
+
+
+class Evaluator:
+    """A fitted model and test ratings; predictions are made once for all metrics.
+
+    Parameters
+    ----------
+    model : Recommender
+        A fitted model.
+    test : Ratings
+        Test ratings, with the same catalogue or another one.
+    unknown : {"mean", "nan", "raise"}
+        For users and items that training does not know: predict means, skip them, or raise.
+    """
+
+    def __init__(self, model: Recommender, test: Ratings, unknown: str) -> None:
+        if not isinstance(model, Recommender):
+            raise TypeError(f"model must be a recommender, got {type(model).__name__}")
+        if not isinstance(test, Ratings):
+            raise TypeError(f"test must be Ratings, got {type(test).__name__}")
+        if len(test) == 0:
+            raise ValueError("test must hold at least one rating, got none")
+        self.model, self.test = model, test
+        self.unknown = one_of("unknown", unknown, UNKNOWN)
+        trained = model._trained()
+        # Where the users and items of the test catalogue are in the training catalogue.
+        self.user_places = _places("users", trained.user_ids, test.user_ids)
+        self.item_places = _places("items", trained.item_ids, test.item_ids)
+        self.users, self.items = self.user_places[test.users], self.item_places[test.items]
+        self.known = model._known(self.users, self.items)
+        if unknown == "raise":
+            users, items = self._ids
+            model._require_known("users", users, self.users)
+            model._require_known("items", items, self.items)
+
+    def values(
+        self, metrics: Iterable[RecommenderMetric], relevant: float | None
+    ) -> dict[str, float]:
+        """Return the values of metrics by name, in their order."""
+        chosen = list(metrics)
+        found: dict[str, float] = {}
+        for one in chosen:
+            if one.kind.evaluates == "ratings":
+                found[one.name] = self._rating_error(one)
+            elif one.kind.evaluates == "order":
+                found[one.name] = self._order_value(one.base)
+        lists = [one for one in chosen if one.kind.evaluates == "lists"]
+        if lists:
+            least = self._default_relevant() if relevant is None else relevant
+            found |= list_values(self, lists, least)
+        return {one.name: found[one.name] for one in chosen}
+
+    @property
+    def _ids(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        test = self.test
+        return test.user_ids.values[test.users], test.item_ids.values[test.items]
+
+    @cached_property
+    def included(self) -> NDArray[np.bool_]:
+        """Which test ratings count."""
+        return self.known if self.unknown == "nan" else np.ones(len(self.test), dtype=bool)
+
+    @cached_property
+    def predictions(self) -> Reals:
+        """The predictions for all test ratings."""
+        return np.asarray(self.model.predict(*self._ids, unknown=self.unknown))
+
+    @cached_property
+    def levels(self) -> Reals:
+        """The distinct ratings in training or in the test."""
+        return np.union1d(self.model.ratings_.levels, self.test.levels)
+
+    @cached_property
+    def predicted_levels(self) -> Reals:
+        """The predicted levels: the model's own, or the nearest to its predictions."""
+        guess = self.predictions
+        if "output" in signature(self.model.predict).parameters:
+            predict: Any = self.model.predict
+            guess = np.asarray(predict(*self._ids, unknown=self.unknown, output="level"))
+        rounded = np.full(len(guess), np.nan)
+        rounded[self.included] = nearest_level(guess[self.included], self.levels)
+        return rounded
+
+    @cached_property
+    def scores(self) -> Reals:
+        """The scores that order items: predictions before they are clipped to the scale."""
+        if self.model.predicts == "score":
+            return self.predictions
+        scores = np.full(len(self.test), np.nan)
+        known = self.known
+        if known.any():
+            scores[known] = self.model._pair_scores(self.users[known], self.items[known])
+        if self.unknown == "mean" and not known.all():
+            scores[~known] = self.model._means(self.users[~known], self.items[~known])
+        return scores
+
+    def _default_relevant(self) -> float:
+        """Return where the upper quarter of the scale begins."""
+        low = min(self.model.low_, self.test.low)
+        high = max(self.model.high_, self.test.high)
+        return high - (high - low) / 4.0
+
+    def _rating_error(self, metric: RecommenderMetric) -> float:
+        """Return an error of predicted ratings or levels; NaN if there are none."""
+        if len(metric.choices) > 1:
+            return float(np.fmin.reduce([self._rating_error(one) for one in metric.choices]))
+        stem = metric.base.removesuffix(LEVEL)
+        by_level = stem != metric.base
+        if self.model.predicts != "rating" or not self.included.any():
+            return float("nan")
+        if (by_level or stem in ("nmae", "one_zero")) and len(self.levels) < 2:
+            return float("nan")
+        guess = (self.predicted_levels if by_level else self.predictions)[self.included]
+        truth, weights = self.test.values[self.included], self.test.weights
+        weights = None if weights is None else weights[self.included]
+        if stem in ("rmse", "mae"):
+            return (rmse if stem == "rmse" else mae)(truth, guess, sample_weight=weights)
+        error = nmae if stem == "nmae" else one_zero_error
+        return error(truth, guess, levels=self.levels, sample_weight=weights)
+
+    @cached_property
+    def _test_lists(self) -> Lists:
+        return Lists(self.test.values[self.included], self.test.users[self.included])
+
+    def _order_value(self, name: str) -> float:
+        """Return a metric of the order of each user's test items; NaN if it is undefined."""
+        if not self.included.any():
+            return float("nan")
+        scores = self.scores[self.included]
+        values = _ORDER_METRICS[name](self._test_lists, scores, empty="skip", per_query=True)
+        defined = ~np.isnan(values)
+        return float(values[defined].mean()) if defined.any() else float("nan")
+
+
+def _places(name: str, known: Ids, wanted: Ids) -> Indices:
+    if known is wanted:
+        return np.arange(len(known))
+    return known.find(name, wanted.values)
