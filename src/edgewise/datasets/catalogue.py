@@ -120,6 +120,11 @@ class DatasetInfo:
     n_held_out: tuple[int, ...] = ()
     n_folds: int = 0
 
+    def __repr__(self) -> str:
+        facts = ((field.name, getattr(self, field.name)) for field in fields(self))
+        shown = ", ".join(f"{name}={fact!r}" for name, fact in facts if fact)
+        return f"DatasetInfo({shown})"
+
 
 @dataclass(frozen=True)
 class Entry:

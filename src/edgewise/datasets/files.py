@@ -9,6 +9,7 @@ import hashlib
 import io
 import logging
 import os
+import re
 import tempfile
 import weakref
 import zipfile
@@ -137,14 +138,14 @@ class Store:
             weakref.finalize(self, folder.cleanup)
             self._shelf = _pooch().create(folder.name, base_url="", retry_if_failed=_RETRIES)
         url, _, member = address.partition("#")
-        name = url.replace("/", "_")
+        name = re.sub(r"[^\w.+-]", "_", url)
         # The catalogue has hashes of the decompressed files, which are checked later.
         self._shelf.registry[name], self._shelf.urls[name] = None, url
         unzip = _pooch().Unzip(members=[member]) if member else None
         downloader = _pooch().HTTPDownloader(timeout=_TIMEOUT_SECONDS)
         try:
             found = self._shelf.fetch(name, processor=unzip, downloader=downloader)
-        except zipfile.BadZipFile as error:
+        except (zipfile.BadZipFile, zlib.error) as error:
             raise DatasetMismatchError(f"{address}: expected a zip archive: {error}") from error
         if not member:
             return Path(found).read_bytes()

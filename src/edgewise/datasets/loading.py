@@ -3,12 +3,13 @@
 import io
 import os
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from edgewise.common.files import in_batches
 from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
-from edgewise.datasets.dataset import Dataset, RankingDataset, RatingsDataset
+from edgewise.datasets.dataset import Dataset, RankingDataset
 from edgewise.datasets.files import DatasetMismatchError, Store
 from edgewise.datasets.formats import (
     LabelledTable,
@@ -53,7 +54,7 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
 
 def load(
     name: str, *, data_home: str | os.PathLike[str] | None = None, download: bool = True
-) -> Dataset | RankingDataset | RatingsDataset:
+) -> Any:
     """Load a data set with its published splits or folds.
 
     A file is looked up below the folder ``$EDGEWISE_DATA``, then in the user's cache, and otherwise
