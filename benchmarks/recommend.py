@@ -110,7 +110,7 @@ def ours() -> dict[str, Callable[[], Any]]:
         ),
         "BoostedFactorization, tuned": lambda: r.BoostedFactorization(tuned=True, random_state=0),
         "BoostedFactorization, signs": lambda: r.BoostedFactorization(
-            values="signs", random_state=0
+            factors="signs", random_state=0
         ),
         "MatrixFactorization": lambda: r.MatrixFactorization(random_state=0),
         "MatrixFactorization, k=10, 25 epochs": lambda: r.MatrixFactorization(

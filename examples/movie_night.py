@@ -127,18 +127,20 @@ def shown(ranked: RecommendedList, titles: Titles) -> Iterator[str]:
 
 def reasons(model: BoostedFactorization, user: int, item: int, titles: Titles) -> Iterator[str]:
     """Yield the points that add up to a prediction."""
-    told = model.explain(user, item)
-    rated = sum(points for _, points in told.rated)
-    features = sum(points for _, points in told.features)
-    yield f"  {told.mean:+.2f}  the average rating"
-    yield f"  {told.user_offset:+.2f}  how much user {user} rates above average"
-    yield f"  {told.item_offset:+.2f}  how much the movie is rated above average"
-    yield f"  {told.own:+.2f}  how user {user} rated other movies"
-    yield f"  {rated:+.2f}  which movies user {user} chose to rate, above all"
-    for one, points in told.rated[:4]:
-        yield f"             {points:+.3f}  {titles[one]}"
-    yield f"  {features:+.2f}  the user's age, gender and occupation"
-    yield f"  {told.rating:5.2f}  in total"
+    why = model.explain(user, item)
+
+    def points(name: str) -> float:
+        return sum(part.amount for part in why.contributions if part.name == name)
+
+    yield f"  {points('mean'):+.2f}  the average rating"
+    yield f"  {points('user offset'):+.2f}  how much user {user} rates above average"
+    yield f"  {points('item offset'):+.2f}  how much the movie is rated above average"
+    yield f"  {points('user taste'):+.2f}  how user {user} rated other movies"
+    yield f"  {points('rated'):+.2f}  which movies user {user} chose to rate, above all"
+    for part in [part for part in why.contributions if part.name == "rated"][:4]:
+        yield f"             {part.amount:+.3f}  {titles[int(part.detail)]}"
+    yield f"  {points('feature'):+.2f}  the user's age, gender and occupation"
+    yield f"  {why.score:5.2f}  in total"
 
 
 def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:

@@ -67,7 +67,7 @@ SIDE, SETS, FOLDS = 100, 4, 3
 SHARES = (0.1, 0.3, 1.0)
 FEW, MANY, REPEATS = 30, 80, 3
 
-SIGNS: dict[str, Any] = {"values": "signs", "random_state": 0}
+SIGNS: dict[str, Any] = {"factors": "signs", "random_state": 0}
 PAPER: dict[str, Any] = {
     **SIGNS, "target": "one_hot", "loss": "exponential", "learning_rate": 1.0
 }  # fmt: skip
@@ -89,7 +89,7 @@ PUBLISHED_NMAE = {
 SMALL: dict[str, Any] = {
     "signs, the paper": BoostedFactorization(2000, **PAPER),
     "signs, ordered levels": BoostedFactorization(1000, **{**PAPER, "target": "ordered"}),
-    'BoostedFactorization(values="signs")': BoostedFactorization(1000, **SIGNS),
+    'BoostedFactorization(factors="signs")': BoostedFactorization(1000, **SIGNS),
     "BoostedFactorization(tuned=False)": BoostedFactorization(tuned=False, random_state=0),
 }
 UNCHOSEN: dict[str, Any] = {

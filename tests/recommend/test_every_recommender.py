@@ -161,7 +161,7 @@ class TestBoostedFactorization(RecommenderTests):
 class TestBoostedIndicators(RecommenderTests):
     def make(self):
         return recommend.BoostedFactorization(
-            10, values="signs", votes="discrete", learning_rate=0.5, random_state=0
+            10, factors="signs", votes="discrete", learning_rate=0.5, random_state=0
         )
 
 

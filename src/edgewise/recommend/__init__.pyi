@@ -7,10 +7,7 @@ from edgewise.recommend.baselines import (
     RandomRecommender as RandomRecommender,
 )
 from edgewise.recommend.blend import Blend as Blend
-from edgewise.recommend.boosted import (
-    BoostedFactorization as BoostedFactorization,
-    Reasons as Reasons,
-)
+from edgewise.recommend.boosted import BoostedFactorization as BoostedFactorization
 from edgewise.recommend.content import ContentRecommender as ContentRecommender
 from edgewise.recommend.evaluation import (
     Comparison as Comparison,

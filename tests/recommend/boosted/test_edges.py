@@ -1,5 +1,7 @@
 """What is rare, and must not go wrong: one-sided columns, late newcomers, interrupts."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
@@ -7,8 +9,8 @@ from tests.recommend.boosted.conftest import drawn
 
 from edgewise import AdaBoostMH, Ratings
 from edgewise.recommend import BoostedFactorization
-from edgewise.recommend.boosted.factors import fold
 from edgewise.recommend.boosted.levels import levels_of
+from edgewise.recommend.boosted.rounds import fold
 
 FAST = {"n_rounds": 45, "regularization": 5.0, "bias_regularization": 2.0, "random_state": 0}
 
@@ -45,7 +47,7 @@ def test_a_new_user_is_known_by_features_alone():
 def test_signs_of_users_themselves_say_nothing_of_users_without_ratings():
     ratings = drawn(features=True)
     kept = ratings.take(ratings.users > 0)
-    model = BoostedFactorization(values="signs", **FAST).fit(kept)
+    model = BoostedFactorization(factors="signs", **FAST).fit(kept)
     assert not model.known_users_[0]
 
 
@@ -62,9 +64,9 @@ def test_weights_that_leave_one_side_next_to_nothing(target):
 
 
 @pytest.mark.parametrize("threshold", [0.0, 5.0, 9.0])
-@pytest.mark.parametrize("values", ["real", "signs"])
-def test_a_threshold_has_ratings_on_both_sides(ratings, threshold, values):
-    model = BoostedFactorization(target="binary", values=values, threshold=threshold, **FAST)
+@pytest.mark.parametrize("factors", ["real", "signs"])
+def test_a_threshold_has_ratings_on_both_sides(ratings, threshold, factors):
+    model = BoostedFactorization(target="binary", factors=factors, threshold=threshold, **FAST)
     with pytest.raises(ValueError, match="threshold must have ratings on both sides"):
         model.fit(ratings)
 
@@ -102,13 +104,13 @@ def test_the_recorded_error_is_that_of_the_predictions(ratings, target):
 
 
 def test_newcomers_without_ratings_have_no_margins(ratings):
-    model = BoostedFactorization(values="signs", loss="exponential", **FAST).fit(ratings)
+    model = BoostedFactorization(factors="signs", loss="exponential", **FAST).fit(ratings)
     nobody = Ratings.from_arrays([100], [0], [5]).take([])
     assert model.fold_in(nobody).n_users_ == ratings.n_users + 1
 
 
 def test_an_interrupt_leaves_the_model_as_it_was(ratings, monkeypatch):
-    model = BoostedFactorization(values="signs", **FAST).fit(ratings)
+    model = BoostedFactorization(factors="signs", **FAST).fit(ratings)
     before = model.predict(ratings.users, ratings.items)
 
     monkeypatch.setattr(AdaBoostMH, "fit", _stopped)
@@ -119,7 +121,7 @@ def test_an_interrupt_leaves_the_model_as_it_was(ratings, monkeypatch):
 
 def _stopped(self, *_):
     """A fit that Ctrl-C ended: the boosted model keeps its rounds."""
-    self.stop_reason_ = "interrupted"
+    self.fitted_ = SimpleNamespace(stop_reason="interrupted")
     return self
 
 

@@ -23,15 +23,15 @@ def test_the_median_and_the_likeliest_level_can_differ():
     levels = levels_of(np.array([1.0, 2.0, 3.0]), "ordered", None)
     # Chances of 0.4, 0.2 and 0.4.
     scores = np.log(np.array([[0.6 / 0.4, 0.4 / 0.6]]))
-    assert levels.middle(scores).tolist() == [2]
-    assert levels.likeliest(scores + np.array([0.0, 0.1]), logistic=True).tolist() == [3]
+    assert levels.median(scores).tolist() == [2]
+    assert levels.mode(scores + np.array([0.0, 0.1]), logistic=True).tolist() == [3]
 
 
 def test_one_hot_columns_ask_for_each_level():
     levels = levels_of(np.array([1.0, 2.0, 5.0]), "one_hot", None)
     assert levels.labels().tolist() == [[1, -1, -1], [-1, 1, -1], [-1, -1, 1]]
     assert levels.expected(np.array([[-50.0, 0.0, 0.0]]), True) == pytest.approx(3.5)
-    assert levels.middle(np.array([[-1.0, 0.0, 2.0]])).tolist() == [5]
+    assert levels.median(np.array([[-1.0, 0.0, 2.0]])).tolist() == [5]
 
 
 def test_a_binary_target_is_above_the_threshold_or_the_mean():

@@ -21,18 +21,18 @@ def all_pairs(ratings):
 
 
 @pytest.mark.parametrize("target", ["ordered", "one_hot", "binary"])
-@pytest.mark.parametrize("values", ["real", "signs"])
+@pytest.mark.parametrize("factors", ["real", "signs"])
 @pytest.mark.parametrize("votes", ["real", "discrete"])
-def test_the_score_is_the_sum_of_user_times_item_times_votes(ratings, target, values, votes):
-    model = BoostedFactorization(target=target, values=values, votes=votes, **FAST).fit(ratings)
-    factors = np.einsum("ut,it,tl->uil", model.user_factors_, model.item_factors_, model.votes_)
-    assert factors == pytest.approx(scores_of(model), abs=1e-10)
+def test_the_score_is_the_sum_of_user_times_item_times_votes(ratings, target, factors, votes):
+    model = BoostedFactorization(target=target, factors=factors, votes=votes, **FAST).fit(ratings)
+    folded = np.einsum("ut,it,tl->uil", model.user_factors_, model.item_factors_, model.votes_)
+    assert folded == pytest.approx(scores_of(model), abs=1e-10)
     scores = model.predict(*all_pairs(ratings), output="score")
-    assert scores.reshape(factors.shape) == pytest.approx(factors, abs=1e-10)
+    assert scores.reshape(folded.shape) == pytest.approx(folded, abs=1e-10)
 
 
 def test_of_one_score_column_the_votes_are_folded_into_the_factors(ratings):
-    model = BoostedFactorization(target="binary", values="signs", **FAST).fit(ratings)
+    model = BoostedFactorization(target="binary", factors="signs", **FAST).fit(ratings)
     assert (model.votes_ == 1).all()
     scores = model.predict(*all_pairs(ratings), output="score")
     product = model.user_factors_ @ model.item_factors_.T
@@ -44,7 +44,7 @@ def test_of_one_score_column_the_votes_are_folded_into_the_factors(ratings):
 
 
 def test_rounds_that_repeat_each_other_are_one_term(ratings):
-    model = BoostedFactorization(values="signs", loss="exponential", votes="discrete",
+    model = BoostedFactorization(factors="signs", loss="exponential", votes="discrete",
                                  learning_rate=0.1, n_rounds=60, random_state=0)  # fmt: skip
     model.fit(ratings)
     products = [
@@ -63,7 +63,7 @@ def test_rounds_that_repeat_each_other_are_one_term(ratings):
 @pytest.mark.parametrize("votes", ["real", "discrete"])
 def test_signs_are_adaboost_mh_with_products_of_indicators(ratings, loss, votes):
     settings = {"n_rounds": 15, "loss": loss, "votes": votes, "learning_rate": 0.5}
-    model = BoostedFactorization(values="signs", random_state=3, **settings).fit(ratings)
+    model = BoostedFactorization(factors="signs", random_state=3, **settings).fit(ratings)
     rows = np.column_stack([ratings.users, ratings.items]).astype(float)
     levels = (ratings.values[:, None] > ratings.levels[:-1]).astype(int)
     peer = AdaBoostMH(Product(Indicator()), categorical_features=[0, 1], random_state=3,
@@ -76,7 +76,7 @@ def test_signs_are_adaboost_mh_with_products_of_indicators(ratings, loss, votes)
 @pytest.mark.parametrize("target", ["ordered", "one_hot", "binary"])
 def test_the_bound_holds_for_signs_at_every_round(ratings, target):
     settings = {"learning_rate": 1.0, "votes": "discrete", "n_rounds": 30, "random_state": 0}
-    model = BoostedFactorization(values="signs", loss="exponential", target=target, **settings)
+    model = BoostedFactorization(factors="signs", loss="exponential", target=target, **settings)
     history = model.fit(ratings).history_
     assert (history["hamming_loss"] <= history["bound"] + 1e-12).all()
     assert history["bound"] == pytest.approx(np.cumprod(history["energy"]))
@@ -135,7 +135,7 @@ def test_products_of_users_and_features_of_items_predict_new_items():
     kinds = ratings.item_features.column(0).reals()
     cold = 7
     train = ratings.take(ratings.items != cold)
-    model = BoostedFactorization(values="signs", columns=["user", "x0"], n_rounds=40,
+    model = BoostedFactorization(factors="signs", features=["user", "x0"], n_rounds=40,
                                  learning_rate=0.3, random_state=0).fit(train)  # fmt: skip
     same = ratings.item_ids.values[kinds == kinds[cold]]
     users = ratings.user_ids.values
@@ -144,7 +144,7 @@ def test_products_of_users_and_features_of_items_predict_new_items():
 
 def test_rules_on_features_of_users_judge_new_users(tmp_path):
     ratings = drawn(60, 30, features=True)
-    model = BoostedFactorization(values="signs", columns=["x0", "x1", "item"], n_rounds=30,
+    model = BoostedFactorization(factors="signs", features=["x0", "x1", "item"], n_rounds=30,
                                  learning_rate=0.3, random_state=0).fit(ratings)  # fmt: skip
     table = ratings.user_features
     row = [[table.column(j).reals()[4] for j in range(2)]]
@@ -157,9 +157,9 @@ def test_rules_on_features_of_users_judge_new_users(tmp_path):
         assert more.predict(999, items) == pytest.approx(model.predict(4, items))
 
 
-def test_unknown_columns_are_named(ratings):
-    model = BoostedFactorization(values="signs", columns=["user", "colour"], n_rounds=1)
-    with pytest.raises(ValueError, match=r"columns must be among 'user', 'item', got 'colour'"):
+def test_unknown_features_are_named(ratings):
+    model = BoostedFactorization(factors="signs", features=["user", "colour"], n_rounds=1)
+    with pytest.raises(ValueError, match=r"features must be among 'user', 'item', got 'colour'"):
         model.fit(ratings)
 
 
@@ -168,13 +168,15 @@ def test_the_parts_of_an_explanation_add_up(ratings):
     model = BoostedFactorization(**FAST).fit(ratings)
     for user, item in [(0, 0), (3, 7), (11, 2)]:
         why = model.explain(user, item)
-        parts = why.mean + why.user_offset + why.item_offset + why.own
-        parts += sum(points for _, points in why.rated + why.features)
-        assert parts == pytest.approx(why.rating)
-        assert why.rating == pytest.approx(model.predict(user, item))
+        assert sum(part.amount for part in why.contributions) == pytest.approx(why.score)
+        assert why.score == pytest.approx(model.predict(user, item))
         mine = ratings.items[ratings.users == user]
-        assert {item for item, _ in why.rated} == set(ratings.item_ids.values[mine].tolist())
-        assert str(why).startswith(f"{user} and {item}: {why.rating:.2f}")
+        rated = {part.detail for part in why.contributions if part.name == "rated"}
+        assert rated == {str(item) for item in ratings.item_ids.values[mine]}
+        assert {part.name for part in why.contributions} <= {
+            "mean", "user offset", "item offset", "user taste", "rated", "feature",
+        }  # fmt: skip
+        assert str(why).startswith(f"{item} for {user}: {why.score:.2f}")
 
 
 def test_the_training_error_falls_and_is_recorded(ratings):
@@ -194,25 +196,27 @@ def test_stages_end_in_the_model(ratings):
     assert stages[-1] == pytest.approx(model.predict(users, items))
 
 
-@pytest.mark.parametrize("values", ["real", "signs"])
-def test_validation_chooses_the_number_of_rounds(values):
+@pytest.mark.parametrize("factors", ["real", "signs"])
+def test_validation_chooses_the_number_of_rounds(factors):
     ratings = drawn(60, 40, 0.3, seed=5)
-    model = BoostedFactorization(80, values=values, regularization=0.5, learning_rate=1.0,
+    model = BoostedFactorization(80, factors=factors, regularization=0.5, learning_rate=1.0,
                                  validation_fraction=0.2, random_state=0).fit(ratings)  # fmt: skip
     errors = model.history_["validation_rmse"]
     assert model.n_rounds_ == len(errors) < 80
     assert errors.argmin() == len(errors) - 1
-    patient = BoostedFactorization(80, values=values, regularization=0.5, learning_rate=1.0,
+    patient = BoostedFactorization(80, factors=factors, regularization=0.5, learning_rate=1.0,
                                    validation_fraction=0.2, early_stopping_rounds=3,
                                    random_state=0)  # fmt: skip
     assert patient.fit(ratings).n_rounds_ <= model.n_rounds_
 
 
-@pytest.mark.parametrize("values", ["real", "signs"])
-def test_the_model_is_the_same_for_any_number_of_threads(monkeypatch, values):
-    monkeypatch.setattr("edgewise.recommend.boosted.passes._PART", 60)
+@pytest.mark.parametrize("factors", ["real", "signs"])
+def test_the_model_is_the_same_for_any_number_of_threads(monkeypatch, factors):
+    monkeypatch.setattr("edgewise.recommend.boosted.gradients._PART", 60)
     ratings = drawn()
-    one, two = (BoostedFactorization(values=values, n_jobs=n, **FAST).fit(ratings) for n in (1, 2))
+    one, two = (
+        BoostedFactorization(factors=factors, n_jobs=n, **FAST).fit(ratings) for n in (1, 2)
+    )
     assert np.array_equal(one.user_values_, two.user_values_)
     assert np.array_equal(one.round_votes_, two.round_votes_)
 
@@ -249,14 +253,14 @@ def test_predictions_as_level_mode_and_expectation(ratings):
 
 def test_a_file_keeps_everything(tmp_path):
     ratings = drawn(features=True)
-    for values in ("real", "signs"):
-        model = BoostedFactorization(values=values, **FAST).fit(ratings)
+    for factors in ("real", "signs"):
+        model = BoostedFactorization(factors=factors, **FAST).fit(ratings)
         model.save(tmp_path / "model.edgewise")
         again = edgewise.load(tmp_path / "model.edgewise")
         assert again.history_.keys() == model.history_.keys()
         users, items = all_pairs(ratings)
         assert np.array_equal(again.predict(users, items), model.predict(users, items))
-        if values == "real":
+        if factors == "real":
             assert str(again.explain(1, 2)) == str(model.explain(1, 2))
 
 
@@ -265,12 +269,12 @@ def test_a_file_keeps_everything(tmp_path):
     [
         ({"n_rounds": 0}, "n_rounds must be"),
         ({"target": "levels"}, "target must be one of"),
-        ({"values": "wide"}, "values must be one of"),
-        ({"terms": 3}, "terms must be"),
-        ({"loss": "exponential"}, "loss='exponential' goes with values='signs'"),
+        ({"factors": "wide"}, "factors must be one of"),
+        ({"n_terms": 3}, "n_terms must be"),
+        ({"loss": "exponential"}, "loss='exponential' needs factors='signs'"),
         ({"regularization": 0}, "regularization must be"),
         ({"early_stopping_rounds": 5}, "early_stopping_rounds needs"),
-        ({"columns": ["user"]}, "columns must be a list of names, with values='signs'"),
+        ({"features": ["user"]}, "features must be a list of names, with factors='signs'"),
     ],
 )
 def test_wrong_settings_are_named(ratings, settings, words):
@@ -287,7 +291,7 @@ def test_tastes_are_found_where_users_and_items_have_no_offsets():
 
 
 @pytest.mark.parametrize("tuned", ["auto", True])
-def test_few_ratings_are_shrunken_less(tuned):
+def test_few_ratings_are_regularised_less(tuned):
     train, test = drawn(60, 40, 0.5, seed=2).split(0.2, random_state=0)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
 
@@ -298,11 +302,11 @@ def test_few_ratings_are_shrunken_less(tuned):
     model = BoostedFactorization(200, tuned=tuned, random_state=0)
     usual = error(BoostedFactorization(200, tuned=False, random_state=0))
     assert error(model) < 0.9 * usual
-    assert model.shrinkage_ < 1
+    assert model.regularization_scale_ < 1
     assert model.n_rounds_ < 200
     # A strength that is given is taken as it is.
     given = BoostedFactorization(20, regularization=5.0, random_state=0).fit(train)
-    assert given.shrinkage_ == 1
+    assert given.regularization_scale_ == 1
     assert given._settings().regularization == 5
     assert given.n_rounds_ == 20
 

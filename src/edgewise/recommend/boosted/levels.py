@@ -9,24 +9,24 @@ from edgewise.common.dtypes import Reals, Rows
 
 TARGETS = ("ordered", "one_hot", "binary")
 
-# With more different ratings than this, neighbouring ones share a level.
+# With more distinct ratings than this, neighbouring ones share a level.
 MOST_LEVELS = 20
 
-# Scores become chances so many at a time, which stay in the cache.
+# Scores become chances this many at a time, which stay in the cache.
 _TILE = 1 << 14
 
 
 @dataclass(frozen=True)
 class Levels:
-    """The levels of ratings, and what each score column asks about them.
+    """The levels of ratings, and the questions of the score columns.
 
     Attributes
     ----------
     target : {"ordered", "one_hot", "binary"}
-        Whether the columns ask "above this level?", "this level?", or the only column asks
-        "above the threshold?".
+        The questions: "above this level?", "this level?", or in one column "above the
+        threshold?".
     values : float64 array of shape (K,)
-        What each level stands for, ascending.
+        The rating of each level, ascending.
     starts : float64 array of shape (K - 1,)
         The least rating of each level after the first.
 
@@ -65,20 +65,20 @@ class Levels:
         return np.where(is_there, 1.0, -1.0)
 
     def gaps(self) -> Reals:
-        """Return what the chance of each column adds to the expected rating."""
+        """Return what a chance of 1 in each column adds to the expected rating."""
         return self.values.copy() if self.target == "one_hot" else np.diff(self.values)
 
     def direction(self) -> Reals:
         """Return the votes of "a better rating", whose square is 1 on average."""
         if self.target != "one_hot":
             return np.ones(self.n_columns)
-        # Of one-hot columns all can never rise together: the high levels do, and the low ones fall.
+        # One-hot columns never rise together: high levels rise as low ones fall.
         places = np.arange(self.n_columns) - (self.n_columns - 1) / 2
         return places / np.sqrt((places * places).mean())
 
     @property
     def low(self) -> float:
-        """What the expected rating is before anything is added."""
+        """The expected rating before anything is added."""
         return 0.0 if self.target == "one_hot" else float(self.values[0])
 
     def chances(self, scores: Reals, logistic: bool) -> Reals:
@@ -103,17 +103,17 @@ class Levels:
             chances = chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
         return self.low + (chances * self.gaps()).sum(axis=-1)
 
-    def middle(self, scores: Reals) -> Reals:
-        """Return the median of the ratings to expect; of one-hot columns the likeliest level."""
+    def median(self, scores: Reals) -> Reals:
+        """Return the median level; with one-hot columns the likeliest."""
         if self.target == "one_hot":
             return self.values[scores.argmax(axis=-1)]
         return self.values[(scores > 0).sum(axis=-1)]
 
-    def likeliest(self, scores: Reals, logistic: bool) -> Reals:
-        """Return the level with the largest chance."""
+    def mode(self, scores: Reals, logistic: bool) -> Reals:
+        """Return the likeliest level."""
         if self.target == "one_hot":
-            return self.middle(scores)
-        # Chances of "above this level" can only fall from level to level.
+            return self.median(scores)
+        # Chances of "above this level" can only decrease from level to level.
         chances = -np.sort(-self.chances(scores, logistic), axis=-1)
         ends = np.ones((*chances.shape[:-1], 1))
         steps = np.concatenate([ends, chances], axis=-1) - np.concatenate(
@@ -130,20 +130,15 @@ def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
     ratings : float64 array
         The ratings.
     target : {"ordered", "one_hot", "binary"}
-        What the score columns ask.
+        The questions of the score columns.
     threshold : float or None
-        Of a binary target, what a rating must be above to count as yes; None takes the mean.
-
-    Raises
-    ------
-    ValueError
-        If all ratings are on one side of `threshold`.
+        For a binary target, ratings above it count as yes; None is the mean.
     """
     distinct, counts = np.unique(ratings, return_counts=True)
     if target == "binary":
         starts = distinct[distinct > _between(distinct, ratings, threshold)][:1]
     elif len(distinct) > MOST_LEVELS:
-        # As many ratings in each level as can be.
+        # Levels of about as many ratings each.
         shares = np.cumsum(counts)[:-1] / counts.sum()
         cuts = np.searchsorted(shares, np.arange(1, MOST_LEVELS) / MOST_LEVELS)
         starts = np.unique(distinct[1:][np.minimum(cuts, len(distinct) - 2)])
@@ -157,7 +152,7 @@ def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
 
 
 def _between(distinct: Reals, ratings: Reals, threshold: float | None) -> float:
-    """Return what a rating must be above to count as yes."""
+    """Return the threshold of a binary target, or raise if all ratings are on one side."""
     low, high = float(distinct[0]), float(distinct[-1])
     if threshold is None:
         # The mean of equal numbers may come out below them.

@@ -1,25 +1,46 @@
 """Boosted factorisation: ratings as a sum of products of user values and item values."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.common.checks import flag, integer, one_of, positive
+from edgewise.common.checks import flag, integer, one_of, positive, threads
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Array, Count, DictOf
+from edgewise.data import CategoricalColumn
+from edgewise.model import PairExplanation
 from edgewise.ratings import Ratings
-from edgewise.recommend.boosted.choosing import MANY, chosen
-from edgewise.recommend.boosted.factorized import Factorized
+from edgewise.recommend.base import Indices, Mask, Recommender
+from edgewise.recommend.boosted.explanation import explanation
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
-from edgewise.recommend.boosted.training import Rounds, Settings, train
-from edgewise.recommend.boosted.watching import Watch, best_round
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRounds, RoundFactors, fold
+from edgewise.recommend.boosted.signs import (
+    USER_RULE,
+    UserRule,
+    check_rules,
+    sign_columns,
+    signs_of_new_users,
+    train_signs,
+)
+from edgewise.recommend.boosted.training import (
+    MANY,
+    FactorSettings,
+    HeldOut,
+    train,
+    tune,
+    user_indicators,
+    values_of_new_users,
+)
 
-VALUES = ("real", "signs")
+FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")
 LOSSES = ("logistic", "exponential")
+OUTPUTS = ("expected", "level", "mode", "score")
 
 # Chosen on ratings held out of the training parts of MovieLens 100K.
 _RATE, _BIAS_RATE = 0.2, 0.3
@@ -27,80 +48,82 @@ _SIGN_RATE = 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
 _BIAS_ROUNDS, _SWEEPS = 30, 2
 
+# Scores of all columns are computed for as many users at a time as stay below this many entries.
+_ENTRIES = 1 << 21
 
-class BoostedFactorization(Factorized):
+
+class BoostedFactorization(Recommender):
     """Boosting with products of user values and item values: a factorisation learned by rounds.
 
-    The score of a user and an item in each score column is the sum over rounds of a value of the
-    user, times a value of the item, times votes (Kégl and Busa-Fekete 2009a, remark 2). Ratings
-    are ordered, so
-    the columns ask "is the rating above this level?", and the chances of a yes add up to the
+    The score of a user and an item in each score column is the sum over rounds of a user's value
+    times an item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). Ratings are ordered,
+    so the columns ask "is the rating above this level?", and the chances of a yes add up to the
     expected rating. There are two kinds of values:
 
-    - ``values="real"``, the default: Newton's steps on the logistic loss, shrunken, and shared
-      among users who rated the same items, among items rated by the same users, and among those
-      with the same features. Made for low error.
-    - ``values="signs"``: subset indicators, +1 or -1 for every user and item, and AdaBoost.MH as in
-      the paper, with its bound on the training error in ``history_``. Features take part as further
-      terms of products.
+    - ``factors="real"``, the default: Newton steps on the logistic loss, regularised, and shared
+      among users who rated the same items, items rated by the same users, and those with the same
+      features. Made for low error.
+    - ``factors="signs"``: subset indicators, +1 or -1 for every user and item, and AdaBoost.MH as
+      in the paper, with its bound on the training error in ``history_``. Features take part as
+      further terms of products.
 
     Parameters
     ----------
     n_rounds : int, default 500
-        How many rounds there are at most. With real values the first 30 learn what is common to all
-        ratings of a user or of an item, and products come after these.
+        The most rounds. With real factors the first 30 learn offsets of users and items, and
+        products follow.
     target : {"ordered", "one_hot", "binary"}, default "ordered"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
-        `threshold`?". More than 20 different ratings are put into 20 levels or fewer.
-    values : {"real", "signs"}, default "real"
-        What values of users and items are; see above.
+        `threshold`?". More than 20 distinct ratings share at most 20 levels.
+    factors : {"real", "signs"}, default "real"
+        The kind of user values and item values; see above.
     votes : {"real", "discrete"}, default "real"
-        Whether the votes of a product for the score columns have sizes of their own, or only signs.
+        Whether a product's votes for the score columns have sizes, or only signs.
     loss : {"logistic", "exponential"}, default "logistic"
-        The loss to lower; exponential with ``values="signs"`` only.
+        The loss; exponential with ``factors="signs"`` only.
     learning_rate : float or None, default None
-        What every product is multiplied by. None is 0.2 for real values and 0.05 for signs; the
-        paper's is 1. Real values of users alone and of items alone are always multiplied by 0.3.
-    terms : int, default 2
-        How many factors a product has: 1 learns users and items one by one. Past 2 there are
-        products with features, of ``values="signs"`` only.
+        The factor on every product. None is 0.2 for real factors and 0.05 for signs; the paper has
+        1. Real values of users alone and of items alone always have 0.3.
+    n_terms : int, default 2
+        The number of terms of a product; 1 learns users and items separately. More than 2 make
+        products with features, with ``factors="signs"`` only.
     regularization : float or None, default None
-        How much the own part of a real value in a product is shrunken: what is added to the second
-        derivative of the loss by which Newton's step divides. A rating adds at most a quarter to it
-        for each score column. None is 200, times ``shrinkage_`` where that is chosen (see `tuned`).
-        This and what follows up to `tuned` are of no consequence for signs.
+        The L2 penalty on a real value's own part in a product, added to the hessian that the Newton
+        step divides by. A rating adds at most a quarter for each score column. None is 200, times
+        ``regularization_scale_`` if that is tuned. This and the following up to `tuned` have no
+        effect on signs.
     bias_regularization : float or None, default None
-        The same for values of users alone and of items alone; None is 25, times ``shrinkage_``.
+        The same for values of users alone and items alone; None is 25, times
+        ``regularization_scale_``.
     share : bool, default True
-        Whether values are shared among users who rated the same items, and items rated by the same
-        users.
+        Whether users who rated the same items, and items rated by the same users, share parts of
+        their values.
     share_regularization : float or None, default None
-        How much the shared part is shrunken; None is 25, times ``shrinkage_``.
+        The penalty on the shared part; None is 25, times ``regularization_scale_``.
     tuned : bool or "auto", default "auto"
-        Whether to choose ``shrinkage_`` and the number of rounds, up to `n_rounds`, on a tenth of
-        the ratings first, and then to train on all of them. "auto" does so for fewer than 50,000
-        ratings, where what is best differs most, if neither `regularization` nor
-        `validation_fraction` is given.
+        Whether to choose ``regularization_scale_`` and the number of rounds on a tenth of the
+        ratings first, and then train on all. "auto" does so for fewer than 50,000 ratings, where
+        the best choice varies most, if neither `regularization` nor `validation_fraction` is given.
     side_features : bool, default True
-        Whether features of users and items are used where there are any. Users and items without
-        ratings are known by them; for signs, where `columns` leaves out "user" or "item".
-    columns : list of str or None, default None
-        With ``values="signs"``, what rules may look at: "user", "item", and names of features; None
-        for all. A sign for each user fits the training ratings at least as well as any rule on
-        features of users, so that features come in where "user" or "item" is left out: products of
-        users and features of items work for items without ratings.
+        Whether to use features of users and items. Users and items without ratings are known by
+        them; with signs, if `features` leaves out "user" or "item".
+    features : list of str or None, default None
+        With ``factors="signs"``, what rules may test: "user", "item", and names of features; None
+        for all. A sign for each user fits the training ratings at least as well as any rule on user
+        features, so features come in if "user" or "item" is left out: products of users and item
+        features work for items without ratings.
     threshold : float or None, default None
-        With ``target="binary"``, what a rating is above to count as a yes; None is the mean.
+        With ``target="binary"``, ratings above it count as a yes; None is the mean.
     validation_fraction : float or None, default None
-        The share of the ratings to hold out, on which the number of rounds is chosen. The model
-        that is kept has not learned from these.
+        The share of the ratings to hold out for choosing the number of rounds. The model does not
+        learn from them.
     early_stopping_rounds : int or None, default None
-        After how many rounds without a lower validation error to stop; None runs all of them. Signs
-        run all of them in any case, and those after the stop are dropped.
+        Stop after this many rounds without a lower validation error; None runs all. Signs always
+        run all rounds and drop those after the stop.
     random_state : int, Generator, RandomState or None, default None
-        The seed of the values that products start from, and of the ratings held out.
-    n_jobs : int or None, default 1
-        Threads; the model is the same for any number of them.
+        Seed of the values that products start from, and of the ratings held out.
+    n_jobs : int or None, default None
+        Threads; the model is the same for any number.
     verbose : int, default 0
         1 shows progress.
 
@@ -109,16 +132,15 @@ class BoostedFactorization(Factorized):
     user_factors_, item_factors_, votes_ : arrays of shape (users, t), (items, t) and (t, L)
         The factors: the score of column l is the sum over terms of user, item and vote. Rounds
         that repeat each other are one term. With one score column votes are all 1.
-    shrinkage_ : float
-        What the usual strengths of shrinking were multiplied by; 1 where nothing was chosen.
+    regularization_scale_ : float
+        The factor on the usual regularisation; 1 if not tuned.
     levels_ : array
-        What the levels of ratings stand for.
+        The rating of each level.
     n_rounds_ : int
-        The number of rounds that are kept, without the constant.
+        The number of rounds, without the constant.
     history_ : dict of arrays
-        What was recorded in each round: "train_rmse" and "gain", "validation_rmse" where ratings
-        were held out; for signs "edge", "alpha", "energy", "bound", "train_error" and
-        "hamming_loss".
+        The measures of each round: "train_rmse" and "gain", "validation_rmse" if ratings were held
+        out; for signs "edge", "alpha", "energy", "bound", "train_error" and "hamming_loss".
 
     Examples
     --------
@@ -131,44 +153,70 @@ class BoostedFactorization(Factorized):
     True
     """
 
+    stored: ClassVar = {
+        "user_values_": "rounds users",
+        "item_values_": "rounds items",
+        "round_votes_": "rounds columns",
+        "kinds_": "rounds",
+        "indicator_weights_": "rounds indicators",
+        "levels_": "levels",
+        "level_starts_": "starts",
+        "history_": DictOf(Array("steps")),
+        "rules_": DictOf(USER_RULE, int),
+        "n_trained_": Count(),
+    }
+
+    user_values_: Reals
+    item_values_: Reals
+    round_votes_: Reals
+    kinds_: NDArray[np.int8]
+    indicator_weights_: Reals
+    levels_: Reals
+    level_starts_: Reals
+    history_: dict[str, Reals]
+    rules_: dict[int, UserRule]
+    n_trained_: int
+    regularization_scale_: float
+    _folded: RoundFactors | None
+
     def __init__(
         self,
         n_rounds: int = 500,
         *,
         target: str = "ordered",
-        values: str = "real",
+        factors: str = "real",
         votes: str = "real",
         loss: str = "logistic",
         learning_rate: float | None = None,
-        terms: int = 2,
+        n_terms: int = 2,
         regularization: float | None = None,
         bias_regularization: float | None = None,
         share: bool = True,
         share_regularization: float | None = None,
         tuned: bool | str = "auto",
         side_features: bool = True,
-        columns: Sequence[str] | None = None,
+        features: Sequence[str] | None = None,
         threshold: float | None = None,
         validation_fraction: float | None = None,
         early_stopping_rounds: int | None = None,
         random_state: Any = None,
-        n_jobs: int | None = 1,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_rounds = n_rounds
         self.target = target
-        self.values = values
+        self.factors = factors
         self.votes = votes
         self.loss = loss
         self.learning_rate = learning_rate
-        self.terms = terms
+        self.n_terms = n_terms
         self.regularization = regularization
         self.bias_regularization = bias_regularization
         self.share = share
         self.share_regularization = share_regularization
         self.tuned = tuned
         self.side_features = side_features
-        self.columns = columns
+        self.features = features
         self.threshold = threshold
         self.validation_fraction = validation_fraction
         self.early_stopping_rounds = early_stopping_rounds
@@ -176,14 +224,89 @@ class BoostedFactorization(Factorized):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
+    @property
+    def user_factors_(self) -> Reals:
+        """User factors, shape (users, terms)."""
+        return self._factors.users
+
+    @property
+    def item_factors_(self) -> Reals:
+        """Item factors, shape (items, terms)."""
+        return self._factors.items
+
+    @property
+    def votes_(self) -> Reals:
+        """The votes of the terms, shape (terms, columns)."""
+        return self._factors.votes
+
+    @property
+    def n_rounds_(self) -> int:
+        """The number of rounds, without the constant."""
+        self._trained()
+        return max(0, len(self.kinds_) - 1)
+
+    def predict(
+        self, users: Any, items: Any, unknown: str = "raise", output: str = "expected"
+    ) -> Any:
+        """Return the prediction for each pair of a user and an item.
+
+        Parameters
+        ----------
+        users, items, unknown
+            As in every recommender; see :meth:`Recommender.predict`.
+        output : {"expected", "level", "mode", "score"}, default "expected"
+            The expected rating, for the least squared error; the median level, for the least
+            absolute error; the likeliest level, for the fewest wrong levels; or the scores of all
+            columns, shape (pairs, L), NaN for unknown pairs. With ``target="binary"`` the score is
+            one number.
+        """
+        if one_of("output", output, OUTPUTS) == "score":
+            user_places, item_places, known = self._found(users, items, unknown)
+            scores = np.full((len(known), self._levels.n_columns), np.nan)
+            scores[known] = self._factors.pairs(user_places[known], item_places[known])
+            return scores[:, 0] if scores.shape[1] == 1 else scores
+        scorers = {"expected": self._pair_scores, "level": self._medians, "mode": self._modes}
+        return self._predicted(users, items, unknown, scorers[output])
+
+    def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
+        """Yield the expected ratings of the constant alone, and then after each round.
+
+        Parameters
+        ----------
+        users, items, unknown
+            As in :meth:`predict`.
+        """
+        self._found(users, items, unknown)
+        return self._stages(users, items, unknown)
+
+    def explain(self, user: Any, item: Any, n: int = 10) -> PairExplanation:
+        """Return where the expected rating of an item comes from, in points of the rating.
+
+        The parts add up to the prediction: the mean, the offsets of user and item, what it says
+        that the user rated each of its items (how well it rated them is in the offset and in the
+        user's own taste), each feature of the user, and the user's own taste.
+
+        Parameters
+        ----------
+        user, item : id
+            A user and an item that training knows.
+        n : int, default 10
+            How many parts ``str()`` and ``plot()`` show.
+        """
+        integer("n", n, 1)
+        if self.target == "one_hot":
+            raise ValueError("explain needs target='ordered' or 'binary', got 'one_hot'")
+        places = self._found(user, item, "raise")
+        return explanation(self, int(places[0][0]), int(places[1][0]), n)
+
     def _check_parameters(self) -> None:
         integer("n_rounds", self.n_rounds, 1)
         one_of("target", self.target, TARGETS)
         one_of("votes", self.votes, VOTES)
-        real = one_of("values", self.values, VALUES) == "real"
-        integer("terms", self.terms, 1, 2 if real else None)
+        real = one_of("factors", self.factors, FACTORS) == "real"
+        integer("n_terms", self.n_terms, 1, 2 if real else None)
         if one_of("loss", self.loss, LOSSES) == "exponential" and real:
-            raise ValueError("loss='exponential' goes with values='signs' only")
+            raise ValueError("loss='exponential' needs factors='signs'")
         if self.learning_rate is not None:
             positive("learning_rate", self.learning_rate)
         for name in ("regularization", "bias_regularization", "share_regularization"):
@@ -193,9 +316,10 @@ class BoostedFactorization(Factorized):
             flag("tuned", self.tuned)
         flag("share", self.share)
         flag("side_features", self.side_features)
-        if self.columns is not None and (real or isinstance(self.columns, str)):
+        threads("n_jobs", self.n_jobs)
+        if self.features is not None and (real or isinstance(self.features, str)):
             raise ValueError(
-                f"columns must be a list of names, with values='signs', got {self.columns!r}"
+                f"features must be a list of names, with factors='signs', got {self.features!r}"
             )
         threshold: Any = self.threshold
         if threshold is not None and not (isinstance(threshold, Real) and isfinite(threshold)):
@@ -211,21 +335,31 @@ class BoostedFactorization(Factorized):
 
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()
-        self.n_trained_, self.shrinkage_ = ratings.n_users, 1.0
+        self.n_trained_, self.regularization_scale_ = ratings.n_users, 1.0
         self.rules_ = {}
-        held_out = None
+        rest = None
         if self.validation_fraction is not None:
-            ratings, held_out = self._split(ratings, self.validation_fraction, seed)
+            ratings, rest = self._split(ratings, self.validation_fraction, seed)
         levels = levels_of(ratings.values, self.target, self.threshold)
         self.levels_, self.level_starts_ = levels.values, levels.starts
         if levels.n_columns == 0 or len(levels.starts) == 0:
-            # All ratings are the same, and that is what is predicted.
-            self._keep_rounds(Rounds(), ratings, levels)
+            # All ratings are the same: predict that.
+            self._keep_rounds(FactorRounds(), ratings, levels)
             self.history_ = {}
-        elif self.values == "signs":
-            self._fit_signs(ratings, levels, seed, held_out)
-        else:
-            self._fit_real(ratings, levels, seed, held_out)
+            return
+        held_out = None
+        if rest is not None:
+            stop, logistic = self.early_stopping_rounds, self.loss == "logistic"
+            held_out = HeldOut(rest, levels, stop, logistic)
+        fit = self._fit_signs if self.factors == "signs" else self._fit_real
+        rounds = fit(ratings, levels, seed, held_out)
+        if held_out is not None:
+            last = held_out.best_round
+            rounds.truncate(last + 1)
+            self.rules_ = {t: rule for t, rule in self.rules_.items() if t <= last}
+            self.history_["validation_rmse"] = np.array(held_out.errors[1:])
+            self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
+        self._keep_rounds(rounds, ratings, levels)
 
     def _split(self, ratings: Ratings, share: float, seed: int) -> tuple[Ratings, Ratings]:
         try:
@@ -237,38 +371,29 @@ class BoostedFactorization(Factorized):
             ) from error
 
     def _fit_real(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: Ratings | None
-    ) -> None:
-        rounds, settings = Rounds(), self._settings(seed)
-        if self._tunes(ratings):
-            choice = chosen(ratings, levels, settings, lambda by: self._settings(seed, by))
-            self.shrinkage_ = choice.shrinkage
+        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOut | None
+    ) -> FactorRounds:
+        tuned = self.tuned
+        if tuned == "auto":
+            given = self.regularization is not None or self.validation_fraction is not None
+            tuned = not given and len(ratings) < MANY
+        settings = self._settings(seed)
+        if tuned:
+            choice = tune(ratings, levels, lambda scale: self._settings(seed, scale))
+            self.regularization_scale_ = choice.scale
             settings = replace(self._settings(seed), n_rounds=choice.n_rounds)
         with self._progress(settings.n_rounds, "rounds") as step:
-            watch = Watch(levels, held_out, self.early_stopping_rounds, step)
-            train(ratings, levels, settings, watch, rounds)
-        rounds.truncate(watch.best + 1)
-        self._keep_rounds(rounds, ratings, levels)
+            rounds = train(ratings, levels, settings, held_out, step)
         self.history_ = {
             "train_rmse": np.array(rounds.errors[1:]),
             "gain": np.array(rounds.gains[1:]),
         }
-        if held_out is not None:
-            self.history_["validation_rmse"] = np.array(watch.errors[1 : watch.best + 1])
-
-    def _tunes(self, ratings: Ratings) -> bool:
-        """Return whether to choose how strongly to shrink."""
-        if self.tuned != "auto":
-            return bool(self.tuned)
-        given = self.regularization is not None or self.validation_fraction is not None
-        return not given and len(ratings) < MANY
+        return rounds
 
     def _fit_signs(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: Ratings | None
-    ) -> None:
-        from edgewise.recommend.boosted.signs import columns_of, train_signs, validation_errors
-
-        columns = columns_of(ratings, self.columns, self.side_features)
+        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOut | None
+    ) -> FactorRounds:
+        columns = sign_columns(ratings, self.side_features)
         settings = {
             "n_rounds": self.n_rounds,
             "votes": self.votes,
@@ -278,31 +403,29 @@ class BoostedFactorization(Factorized):
             "n_jobs": self.n_jobs,
             "verbose": self.verbose,
         }
-        trained = train_signs(ratings, levels, columns, self.terms, settings)
+        if self.features is not None:
+            columns = columns.some(self.features)
+        trained = train_signs(ratings, levels, columns, self.n_terms, settings)
         rounds, self.history_, self.rules_ = trained.rounds, trained.history, trained.rules
+        values = zip(rounds.user_values, rounds.item_values, rounds.votes, strict=True)
         if held_out is not None:
-            errors = validation_errors(rounds, levels, held_out, self.loss == "logistic")
-            last = best_round(errors, self.early_stopping_rounds)
-            rounds.truncate(last + 1)
-            self.rules_ = {t: rules for t, rules in self.rules_.items() if t <= last}
-            self.history_["validation_rmse"] = errors[1:]
-            self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
-        self._keep_rounds(rounds, ratings, levels)
+            any(held_out.add(*one) for one in values)
+        return rounds
 
-    def _keep_rounds(self, rounds: Rounds, ratings: Ratings, levels: Levels) -> None:
+    def _keep_rounds(self, rounds: FactorRounds, ratings: Ratings, levels: Levels) -> None:
         def stacked(rows: list[Reals], width: int) -> Reals:
             return np.stack(rows) if rows else np.zeros((0, width))
 
         self.user_values_ = stacked(rounds.user_values, ratings.n_users)
         self.item_values_ = stacked(rounds.item_values, ratings.n_items)
         self.round_votes_ = stacked(rounds.votes, levels.n_columns)
-        self.marks_ = stacked(rounds.marks, 0)
+        self.indicator_weights_ = stacked(rounds.indicator_weights, 0)
         self.kinds_ = np.array(rounds.kinds, dtype=np.int8)
-        self._factors_kept = None
+        self._folded = None
 
-    def _settings(self, seed: int = 0, shrinkage: float | None = None) -> Settings:
-        """Return how values are learned; `shrinkage` takes the place of what was chosen."""
-        by = self.shrinkage_ if shrinkage is None else shrinkage
+    def _settings(self, seed: int = 0, scale: float | None = None) -> FactorSettings:
+        """Return how real values are learned, by a scale of regularisation or the tuned one."""
+        by = self.regularization_scale_ if scale is None else scale
         own, alone, shared = (
             by * usual if given is None else float(given)
             for given, usual in (
@@ -311,7 +434,7 @@ class BoostedFactorization(Factorized):
                 (self.share_regularization, _SHARE_REGULARIZATION),
             )
         )
-        return Settings(
+        return FactorSettings(
             n_rounds=self.n_rounds,
             bias_rounds=_BIAS_ROUNDS,
             sweeps=_SWEEPS,
@@ -322,8 +445,136 @@ class BoostedFactorization(Factorized):
             share_regularization=shared,
             share=self.share,
             side_features=self.side_features,
-            products=self.terms > 1,
+            products=self.n_terms > 1,
             real_votes=self.votes == "real",
             seed=seed,
             n_threads=self._threads(),
         )
+
+    # What the base asks for.
+
+    @property
+    def _levels(self) -> Levels:
+        return Levels(self.target, self.levels_, self.level_starts_)
+
+    @property
+    def _factors(self) -> RoundFactors:
+        """The factors of all rounds, folded on first use."""
+        self._trained()
+        folded = getattr(self, "_folded", None)
+        if folded is None:
+            folded = fold(self.user_values_, self.item_values_, self.round_votes_, self.kinds_)
+            if self._levels.n_columns == 1:
+                folded = folded.without_votes()
+            self._folded = folded
+        return folded
+
+    def _stages(self, users: Any, items: Any, unknown: str) -> Iterator[Reals]:
+        user_places, item_places, known = self._found(users, items, unknown)
+        pair = user_places[known], item_places[known]
+        scores = np.zeros((len(pair[0]), self._levels.n_columns))
+        rows = zip(self.user_values_, self.item_values_, self.round_votes_, strict=True)
+        for user_values, item_values, votes in rows:
+            scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
+            rated = self._expected(scores)
+            yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
+
+    def _expected(self, scores: Reals) -> Reals:
+        """Return expected ratings from scores."""
+        if len(self.levels_) < 2:
+            return np.full(scores.shape[:-1], self.levels_[0])
+        return self._levels.expected(scores, self.loss == "logistic")
+
+    def _pair_scores(self, users: Indices, items: Indices) -> Reals:
+        return self._expected(self._factors.pairs(users, items))
+
+    def _medians(self, users: Indices, items: Indices) -> Reals:
+        if len(self.levels_) < 2:
+            return np.full(len(users), self.levels_[0])
+        return self._levels.median(self._factors.pairs(users, items))
+
+    def _modes(self, users: Indices, items: Indices) -> Reals:
+        if len(self.levels_) < 2:
+            return np.full(len(users), self.levels_[0])
+        return self._levels.mode(self._factors.pairs(users, items), self.loss == "logistic")
+
+    def _user_scores(self, users: Indices) -> Reals:
+        found = np.full((len(users), self.n_items_), self.levels_[0])
+        if len(self.levels_) < 2:
+            return found
+        size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
+        for start in range(0, len(users), size):
+            part = slice(start, start + size)
+            found[part] = self._expected(self._factors.table(users[part]))
+        return found
+
+    def _knows_users(self, ratings: Ratings) -> Mask:
+        known = super()._knows_users(ratings)
+        return known | _described(ratings.user_features) if self._by_features("user") else known
+
+    def _knows_items(self, ratings: Ratings) -> Mask:
+        known = super()._knows_items(ratings)
+        return known | _described(ratings.item_features) if self._by_features("item") else known
+
+    def _by_features(self, side: str) -> bool:
+        """Return whether users, or items, without ratings are known by their features."""
+        if self.factors == "real":
+            return self.side_features
+        # Rules that may test users themselves have no need of their features.
+        return self.side_features and self.features is not None and side not in self.features
+
+    def _fold_in(self, ratings: Ratings, users: Indices) -> None:
+        rounds = FactorRounds(
+            item_values=list(self.item_values_),
+            votes=list(self.round_votes_),
+            kinds=self.kinds_.tolist(),
+            indicator_weights=list(self.indicator_weights_),
+        )
+        if self.factors == "signs":
+            logistic = self.loss == "logistic"
+            more = signs_of_new_users(ratings, users, self._levels, rounds, self.rules_, logistic)
+        else:
+            settings, levels = self._settings(), self._levels
+            more = values_of_new_users(ratings, users, levels, settings, rounds, self.n_trained_)
+        self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
+        self._folded = None
+
+    def _item_vectors(self) -> Reals:
+        return self._factors.tastes("items")
+
+    def _user_vectors(self) -> Reals:
+        return self._factors.tastes("users")
+
+    def _restored(self) -> None:
+        super()._restored()
+        if any(len(rows) != self.n_rounds_ for rows in self.history_.values()):
+            raise ValueError("the history does not match the rounds")
+        levels = len(self.levels_)
+        if len(self.level_starts_) != levels - 1 or levels < 1:
+            raise ValueError("the levels do not match each other")
+        if self.round_votes_.shape[1] != self._levels.n_columns:
+            raise ValueError("the votes do not match the levels")
+        if not np.isin(self.kinds_, (USERS, ITEMS, BOTH)).all():
+            raise ValueError("a round is of an unknown kind")
+        if self.n_trained_ > self.n_users_:
+            raise ValueError("the number of users in training does not match the ratings")
+        n_indicators = 0
+        if self.factors == "real" and len(self.kinds_):
+            indicators = user_indicators(self.ratings_, self._settings(), self.n_trained_)
+            n_indicators = 0 if indicators is None else indicators.shape[1]
+        if self.indicator_weights_.shape[1] != n_indicators:
+            raise ValueError("the indicator features do not match the ratings")
+        check_rules(self.rules_, self.ratings_.user_features)
+
+
+def _described(features: Any) -> Any:
+    """Return which rows of a table have a feature that is not missing."""
+    if features is None:
+        return False
+    return np.logical_or.reduce([~_missing(column) for column in features.columns()])
+
+
+def _missing(column: Any) -> Mask:
+    if isinstance(column, CategoricalColumn):
+        return column.codes == column.missing_code
+    return np.isnan(column.reals())

@@ -1,8 +1,8 @@
 """Boosted factorisation with subset indicators: AdaBoost.MH on users, items and features.
 
 The rows are the ratings, and the columns are the user, the item, and the features of both. A rule
-looks at users and at items, so that its output is the product of a sign for each user and a sign
-for each item: the values of a round.
+tests users and items, so its output is the product of a sign for each user and a sign for each
+item: the values of a round.
 """
 
 from dataclasses import dataclass
@@ -13,62 +13,81 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Count, ListOf, Optional, Record, Value
 from edgewise.data import Aligned, ArrayTable, CategoricalColumn
+from edgewise.data.table import ColumnTable
 from edgewise.estimators import AdaBoostMH
 from edgewise.learners import Best, Indicator, Product, Stump
-from edgewise.model import Test
+from edgewise.model import Cut, Subset, Test
 from edgewise.ratings import Ratings
-from edgewise.recommend.boosted.climb import BOTH, ITEMS, USERS, Found
-from edgewise.recommend.boosted.feature_rules import FeatureRule
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.training import Rounds
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, FactorRounds
 
 RECORDED = ("edge", "alpha", "energy", "bound", "train_error", "hamming_loss")
 
+UserRule = list[Cut | Subset]
+"""Tests of user features, columns numbered as in the table of user features; signs multiply."""
+
 
 @dataclass(frozen=True)
-class Columns:
-    """The columns of the rows: for each its name, its side, and the value of every user or item.
+class SignColumns:
+    """The columns of the rows: "user", "item" and features.
 
     Attributes
     ----------
     names : list of str
-        "user", "item", and the names of features.
-    at_users : list of bool
+        The names.
+    of_users : list of bool
         Whether a column belongs to users.
     values : list of float64 arrays
-        A number for every user or item; codes where it is categorical.
+        A number for every user or item; codes if categorical.
+    places : list of int
+        The column of a feature in its own table; -1 for "user" and "item".
     categorical : list of int
         The columns that hold codes.
     """
 
     names: list[str]
-    at_users: list[bool]
+    of_users: list[bool]
     values: list[Reals]
+    places: list[int]
     categorical: list[int]
 
     def of_ratings(self, users: NDArray[Any], items: NDArray[Any]) -> Reals:
         """Return the rows of ratings."""
-        parts = zip(self.at_users, self.values, strict=True)
-        return np.column_stack([v[users] if at_users else v[items] for at_users, v in parts])
+        parts = zip(self.of_users, self.values, strict=True)
+        return np.column_stack([v[users] if of_users else v[items] for of_users, v in parts])
 
     def of_side(self, users: bool) -> Reals:
-        """Return a row for each user, or each item; what belongs to the other side is missing."""
-        size = next(
-            (len(v) for at, v in zip(self.at_users, self.values, strict=True) if at == users), 0
+        """Return a row for each user, or each item; the other side's columns are missing."""
+        parts = list(zip(self.of_users, self.values, strict=True))
+        size = next((len(v) for of_users, v in parts if of_users == users), 0)
+        return np.column_stack(
+            [v if of_users == users else np.full(size, np.nan) for of_users, v in parts]
         )
-        parts = zip(self.at_users, self.values, strict=True)
-        return np.column_stack([v if at == users else np.full(size, np.nan) for at, v in parts])
+
+    def some(self, names: Any) -> "SignColumns":
+        """Return the columns of the given names, or raise."""
+        lost = [name for name in names if name not in self.names]
+        if lost:
+            listed = ", ".join(repr(name) for name in self.names)
+            raise ValueError(f"features must be among {listed}, got {lost[0]!r}")
+        kept = [j for j, name in enumerate(self.names) if name in names]
+        return SignColumns(
+            [self.names[j] for j in kept],
+            [self.of_users[j] for j in kept],
+            [self.values[j] for j in kept],
+            [self.places[j] for j in kept],
+            [place for place, j in enumerate(kept) if j in self.categorical],
+        )
 
 
-def columns_of(ratings: Ratings, names: Any, side_features: bool) -> Columns:
-    """Return the columns that rules may look at; `names` are those wanted, None for all."""
-    columns = Columns(["user", "item"], [True, False], [], [0, 1])
-    columns.values.extend(
-        np.arange(size, dtype=np.float64) for size in (ratings.n_users, ratings.n_items)
-    )
+def sign_columns(ratings: Ratings, side_features: bool) -> SignColumns:
+    """Return all columns that rules may test."""
+    values = [np.arange(n, dtype=np.float64) for n in (ratings.n_users, ratings.n_items)]
+    columns = SignColumns(["user", "item"], [True, False], values, [-1, -1], [0, 1])
     tables = (ratings.user_features, True), (ratings.item_features, False)
-    for table, at_users in tables if side_features else ():
+    for table, of_users in tables if side_features else ():
         for j in range(0 if table is None else table.n_columns):
             assert table is not None
             column = table.column(j)
@@ -80,62 +99,40 @@ def columns_of(ratings: Ratings, names: Any, side_features: bool) -> Columns:
             else:
                 columns.values.append(column.reals())
             columns.names.append(table.name(j))
-            columns.at_users.append(at_users)
-    return columns if names is None else _chosen(columns, names)
-
-
-def _chosen(columns: Columns, names: Any) -> Columns:
-    lost = [name for name in names if name not in columns.names]
-    if lost:
-        listed = ", ".join(repr(name) for name in columns.names)
-        raise ValueError(f"columns must be among {listed}, got {lost[0]!r}")
-    kept = [j for j, name in enumerate(columns.names) if name in names]
-    return Columns(
-        [columns.names[j] for j in kept],
-        [columns.at_users[j] for j in kept],
-        [columns.values[j] for j in kept],
-        [place for place, j in enumerate(kept) if j in columns.categorical],
-    )
+            columns.of_users.append(of_users)
+            columns.places.append(j)
+    return columns
 
 
 @dataclass(frozen=True)
-class Trained:
-    """What AdaBoost.MH has left.
+class SignRounds:
+    """The rounds of AdaBoost.MH.
 
     Attributes
     ----------
-    rounds : Rounds
+    rounds : FactorRounds
         The values and votes of the rounds; the first is the constant 0.
-    rules : dict from int to list of FeatureRule
-        What the signs of users come from in rounds that look at features of users only.
+    rules : dict from int to UserRule
+        The rounds that test features of users but not users themselves, and their tests.
     history : dict of arrays
-        What was recorded.
+        The measures recorded.
     """
 
-    rounds: Rounds
-    rules: dict[int, list[FeatureRule]]
+    rounds: FactorRounds
+    rules: dict[int, UserRule]
     history: dict[str, Reals]
 
 
 def train_signs(
-    ratings: Ratings, levels: Levels, columns: Columns, terms: int, settings: dict[str, Any]
-) -> Trained:
+    ratings: Ratings, levels: Levels, columns: SignColumns, n_terms: int, settings: dict[str, Any]
+) -> SignRounds:
     """Train AdaBoost.MH and return its rounds as values of users and items.
 
-    Parameters
-    ----------
-    ratings, levels : Ratings and Levels
-        What to learn.
-    columns : Columns
-        What rules may look at.
-    terms : int
-        How many factors a product has.
-    settings : dict
-        Further settings of AdaBoostMH.
+    `n_terms` is the number of factors of a product, `settings` are further ones of AdaBoostMH.
     """
     base = Best([Indicator(), Stump(constant=False)])
     model = AdaBoostMH(
-        learner=base if terms == 1 else Product(base, n_terms=terms),
+        learner=base if n_terms == 1 else Product(base, n_terms=n_terms),
         categorical_features=columns.categorical,
         init_weights="uniform",
         **settings,
@@ -145,59 +142,131 @@ def train_signs(
     # One column is a problem of two classes, which has one score.
     model.fit(rows, wanted[:, 0] if wanted.shape[1] == 1 else wanted, ratings.weights)
     if model.stop_reason_ == "interrupted":
-        # A boosted model keeps the rounds it has then; a recommender stays as it was.
+        # A boosted model keeps its rounds then; a recommender stays as it was.
         raise KeyboardInterrupt
     return _unfolded(model, columns, levels.n_columns, ratings)
 
 
-def _unfolded(model: AdaBoostMH, columns: Columns, width: int, ratings: Ratings) -> Trained:
-    rounds = Rounds()
-    sides = {}
-    for at_users in (True, False):
-        rows = columns.of_side(at_users)
-        table = ArrayTable(rows).declare(columns.categorical)
-        sides[at_users] = Aligned(table, model.fitted_.categories)
+def _unfolded(model: AdaBoostMH, columns: SignColumns, width: int, ratings: Ratings) -> SignRounds:
+    """Return the rounds of a model, each rule as signs of users and of items."""
+    categories = model.fitted_.categories
+    sources = {
+        of_users: Aligned(
+            ArrayTable(columns.of_side(of_users)).declare(columns.categorical), categories
+        )
+        for of_users in (True, False)
+    }
     sizes = {True: ratings.n_users, False: ratings.n_items}
-    rules: dict[int, list[FeatureRule]] = {}
-    _add(rounds, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width), ITEMS)
+    rounds, rules = FactorRounds(), {}
+    rounds.add(FactorRound(ITEMS, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width)))
     for t in range(model.n_rounds_):
         rule = model.terms_.rule(t)
         assert isinstance(rule, Test)
         values = {side: np.ones(sizes[side]) for side in (True, False)}
-        seen = {columns.at_users[factor.column] for factor in rule.factors}
         for factor in rule.factors:
-            side = columns.at_users[factor.column]
-            values[side] *= factor.signs(sides[side])
-        kind = BOTH if len(seen) == 2 else USERS if True in seen else ITEMS
-        _add(rounds, values[True], values[False], model.terms_.coefficients[t], kind)
-        free = any(columns.names[factor.column] == "user" for factor in rule.factors)
-        if kind != ITEMS and not free:
+            side = columns.of_users[factor.column]
+            values[side] *= factor.signs(sources[side])
+        of_users = [factor for factor in rule.factors if columns.of_users[factor.column]]
+        kind = BOTH if 0 < len(of_users) < len(rule.factors) else USERS if of_users else ITEMS
+        votes = np.array(model.terms_.coefficients[t], dtype=np.float64)
+        rounds.add(FactorRound(kind, values[True], values[False], votes))
+        if of_users and all(columns.places[factor.column] >= 0 for factor in of_users):
             rules[t + 1] = [
-                FeatureRule.of(factor, columns.names[factor.column], model.fitted_.categories)
-                for factor in rule.factors
-                if columns.at_users[factor.column]
+                _on_features(
+                    factor, columns.places[factor.column], ratings, model.fitted_.categories
+                )
+                for factor in of_users
             ]
     history = {name: model.history_[name][: model.n_rounds_] for name in RECORDED}
-    return Trained(rounds, rules, history)
+    return SignRounds(rounds, rules, history)
 
 
-def _add(rounds: Rounds, users: Reals, items: Reals, votes: Reals, kind: int) -> None:
-    found = Found(kind, users, items, np.array(votes, dtype=np.float64), gain=0.0)
-    rounds.add(found, found.votes, n_marks=0, error=float("nan"))
+def _on_features(
+    factor: Cut | Subset, place: int, ratings: Ratings, categories: dict[int, Any]
+) -> Cut | Subset:
+    """Return a factor on the columns of ratings as one on the table of user features."""
+    if isinstance(factor, Cut):
+        return Cut(place, float(factor.threshold), int(factor.missing))
+    assert ratings.user_features is not None
+    column: Any = ratings.user_features.column(place)
+    values = np.full(len(column.categories) + 1, factor.values[-1])
+    codes = [int(code) for code in categories[factor.column]]
+    values[codes] = factor.values[: len(codes)]
+    return Subset(place, values)
 
 
-def replayed_signs(
+def feature_signs(rule: UserRule, features: ColumnTable | None, users: NDArray[np.intp]) -> Reals:
+    """Return the product of the tests for some users, without features as for missing values."""
+    signs = np.ones(len(users))
+    for factor in rule:
+        column: Any = None if features is None else features.column(factor.column)
+        if isinstance(factor, Subset):
+            last = len(factor.values) - 1
+            # Codes that are new, or stand for missing values, come after those of training.
+            codes = np.full(len(users), last) if column is None else column.codes[users]
+            signs *= factor.values[np.minimum(codes, last)]
+        else:
+            numbers = np.full(len(users), np.nan) if column is None else column.reals()[users]
+            sides = np.where(numbers >= factor.threshold, 1.0, -1.0)
+            signs *= np.where(np.isnan(numbers), factor.missing, sides)
+    return signs
+
+
+def check_rules(rules: dict[int, UserRule], features: ColumnTable | None) -> None:
+    """Raise if rules of a file do not fit the features of users."""
+    for factor in (factor for rule in rules.values() for factor in rule):
+        if features is None or factor.column >= features.n_columns:
+            raise ValueError("a rule tests a user feature that does not exist")
+        categorical = isinstance(features.column(factor.column), CategoricalColumn)
+        if categorical != isinstance(factor, Subset):
+            raise ValueError("a rule tests a user feature of another kind")
+
+
+def _factor(column: int, threshold: float | None, missing: int, values: list[int]) -> Cut | Subset:
+    if not {missing, *values} <= {-1, 0, 1}:
+        raise ValueError("a rule on features is damaged")
+    if threshold is not None:
+        return Cut(column, threshold, missing)
+    return Subset(column, np.array([*values, missing], dtype=np.int8))
+
+
+def _taken(factor: Cut | Subset, name: str) -> Any:
+    if name == "column":
+        return factor.column
+    cut = isinstance(factor, Cut)
+    if name == "threshold":
+        return factor.threshold if isinstance(factor, Cut) else None
+    values = [factor.missing] if isinstance(factor, Cut) else factor.values.tolist()
+    return values[-1] if name == "missing" else [] if cut else values[:-1]
+
+
+USER_RULE = ListOf(
+    Record(
+        {
+            "column": Count(),
+            "threshold": Optional(Value(float)),
+            "missing": Value(int),
+            "values": ListOf(Value(int)),
+        },
+        _factor,
+        _taken,
+    )
+)
+"""How a file holds a user rule."""
+
+
+def signs_of_new_users(
     ratings: Ratings,
     users: NDArray[np.intp],
     levels: Levels,
-    rounds: Rounds,
-    rules: dict[int, list[FeatureRule]],
+    rounds: FactorRounds,
+    rules: dict[int, UserRule],
     logistic: bool,
 ) -> Reals:
     """Return the signs of new users in each round, shape (rounds, users).
 
-    Each is the best for the round's votes and item values on the ratings of the user, or follows
-    from the user's features where the round looks at nothing else of users.
+    Each sign is the best for the round's votes and item values on the user's ratings, or follows
+    from the user's features if the round tests nothing else of users.
     """
     n_old = ratings.n_users - len(users)
     new = np.flatnonzero(ratings.users >= n_old)
@@ -207,14 +276,16 @@ def replayed_signs(
     scores = np.zeros_like(labels)
     signs = np.ones((len(rounds.kinds), len(users)))
     for t, kind in enumerate(rounds.kinds):
-        if kind != ITEMS:
+        votes, item_values = rounds.votes[t], rounds.item_values[t][items]
+        if t in rules:
+            signs[t] = feature_signs(rules[t], ratings.user_features, users)
+        elif kind != ITEMS:
             margins = scores * labels
-            # Of exponential weights only the ratios within a user count: none overflows.
+            # Only the ratios of a user's exponential weights count: none overflows.
             sizes = 1 / (1 + exp(margins)) if logistic else exp(_least(margins, places) - margins)
-            pulls = (sizes * labels * rounds.votes[t]).sum(axis=1) * weights
-            along = np.bincount(places, pulls * rounds.item_values[t][items], len(users))
-            signs[t] = _by_features(rules[t], ratings, users) if t in rules else np.sign(along)
-        scores += (signs[t][places] * rounds.item_values[t][items])[:, None] * rounds.votes[t]
+            gradients = (sizes * labels * votes).sum(axis=1) * weights
+            signs[t] = np.sign(np.bincount(places, gradients * item_values, len(users)))
+        scores += (signs[t][places] * item_values)[:, None] * votes
     return signs
 
 
@@ -223,23 +294,3 @@ def _least(margins: Reals, places: NDArray[np.integer]) -> Reals:
     least = np.full(int(places.max(initial=-1)) + 1, np.inf)
     np.minimum.at(least, places, margins.min(axis=1))
     return least[places][:, None]
-
-
-def _by_features(rules: list[FeatureRule], ratings: Ratings, users: NDArray[np.intp]) -> Reals:
-    signs = np.ones(len(users))
-    for rule in rules:
-        signs *= rule.signs(ratings.user_features, users)
-    return signs
-
-
-def validation_errors(rounds: Rounds, levels: Levels, held_out: Ratings, logistic: bool) -> Reals:
-    """Return the root mean squared error on ratings held out, after each round."""
-    scores = np.zeros((len(held_out), levels.n_columns))
-    errors = []
-    rows = zip(rounds.user_values, rounds.item_values, rounds.votes, strict=True)
-    for user_values, item_values, votes in rows:
-        products = user_values[held_out.users] * item_values[held_out.items]
-        scores += products[:, None] * votes
-        wrong = levels.expected(scores, logistic) - held_out.values
-        errors.append(float(np.sqrt((wrong * wrong).mean())))
-    return np.array(errors)

@@ -1,48 +1,73 @@
-"""The rounds of boosted factorisation with real values."""
+"""The rounds of boosted factorisation with real values: training, tuning, and new users."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from edgewise.boosting.callbacks import BestRound
 from edgewise.common.dtypes import Reals
+from edgewise.common.progress import Step
+from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
-from edgewise.recommend.boosted.climb import BOTH, ITEMS, Found, pair, single
+from edgewise.recommend.boosted.gradients import ScoredRatings
+from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.passes import Passes
-from edgewise.recommend.boosted.sides import Side, marks_of
+from edgewise.recommend.boosted.products import (
+    ValueStep,
+    along,
+    best_product,
+    best_single,
+    newton_step,
+)
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound, FactorRounds
 
-# Values of users alone and of items alone are looked at in the first rounds, in which nothing else
-# is, and from then on in every so many: there is little left for them to learn.
+# Values of users alone and of items alone are tried in the first rounds, and from then on in every
+# fourth: little is left for them to learn.
 _SINGLES_EVERY = 4
 
-# Where a product would lower the loss by less than this share of the ratings' weight there is
-# nothing left to learn.
+# A product with a gain below this share of the ratings' weight has nothing left to learn.
 _LEAST_GAIN = 1e-9
 
-# What the ratings on one side of a column weigh at least, of a mean of 1.
+# The least weight of the ratings on one side of a column, where the mean weight is 1.
 _LEAST_MASS = 1e-6
+
+# With fewer ratings than this there are too few to hold out: then regularise by the least scale.
+_FEWEST, _LEAST_SCALE = 30, 1 / 64
+
+_HELD_OUT = 0.1
+
+# Factors on the usual regularisation. What suits many ratings leaves nothing to learn from few, and
+# then neighbouring factors look the same: try all. Many ratings cost more, and differ less.
+_SCALES_OF_FEW = (4.0, 1.0, 1 / 4, 1 / 16, 1 / 64, 1 / 256, 1 / 1024)
+_SCALES_OF_MANY = (4.0, 1.0, 1 / 4)
+MANY = 50_000
+"""With fewer ratings than this, the best regularisation differs most from one set to another."""
+
+# Products follow after the rounds of users alone and items alone, which must not end the search.
+_TUNING_PATIENCE = 60
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How values are learned.
+class FactorSettings:
+    """How real values are learned.
 
     Attributes
     ----------
     n_rounds, bias_rounds, sweeps : int
-        Rounds in all, the first of them without products, and turns within a round.
+        All rounds, the first of them without products, and turns within a round.
     learning_rate, bias_learning_rate : float
-        What products, and values of one side alone, are multiplied by.
+        The factor on products, and on values of one side alone.
     regularization, bias_regularization, share_regularization : float
-        How much the values of products, of one side alone, and weights of marks are shrunken.
+        The regularisation of values in products, of one side alone, and of indicator weights.
     share, side_features : bool
-        Whether ratings, and features, are marks.
+        Whether ratings, and features, are indicator features.
     products, real_votes : bool
         Whether there are products at all, and whether votes have sizes.
     seed, n_threads : int
-        The seed of the values that products start from, and how many threads there are.
+        The seed of the values that products start from, and the number of threads.
     """
 
     n_rounds: int
@@ -61,146 +86,223 @@ class Settings:
     n_threads: int
 
 
-@dataclass
-class Rounds:
-    """What training leaves behind, a row for each round.
+class HeldOut:
+    """The error on ratings held out, after each round.
 
-    The first round is the constant: the scores that fit best without users and items.
+    Attributes
+    ----------
+    errors : list of float
+        The root mean squared error after each round; the constant comes first.
     """
 
-    user_values: list[Reals] = field(default_factory=list)
-    item_values: list[Reals] = field(default_factory=list)
-    votes: list[Reals] = field(default_factory=list)
-    kinds: list[int] = field(default_factory=list)
-    marks: list[Reals] = field(default_factory=list)
-    gains: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
+    def __init__(
+        self,
+        ratings: Ratings,
+        levels: Levels,
+        early_stopping_rounds: int | None,
+        logistic: bool = True,
+    ) -> None:
+        self.ratings, self.levels, self.logistic = ratings, levels, logistic
+        self.errors: list[float] = []
+        self._best = BestRound(early_stopping_rounds)
+        self._scores = np.zeros((len(ratings), levels.n_columns))
 
-    def add(self, found: Found, votes: Reals, n_marks: int, error: float) -> None:
-        """Add a round."""
-        self.user_values.append(found.user_values)
-        self.item_values.append(found.item_values)
-        self.votes.append(votes)
-        self.kinds.append(found.kind)
-        self.marks.append(np.zeros(n_marks) if found.marks is None else found.marks)
-        self.gains.append(found.gain)
-        self.errors.append(error)
+    def add(self, user_values: Reals, item_values: Reals, votes: Reals) -> bool:
+        """Add a round; return whether to stop."""
+        products = user_values[self.ratings.users] * item_values[self.ratings.items]
+        self._scores += products[:, None] * votes
+        wrong = self.levels.expected(self._scores, self.logistic) - self.ratings.values
+        self.errors.append(float(np.sqrt((wrong * wrong).mean())))
+        return self._best.update(self.errors[-1])
 
-    def truncate(self, n_rounds: int) -> None:
-        """Keep the first rounds only."""
-        for rows in vars(self).values():
-            del rows[n_rounds:]
+    @property
+    def best_round(self) -> int:
+        """The round with the least error; the constant is 0."""
+        return max(0, self._best.best - 1)
 
 
-Onlooker = Callable[[Found, Reals, float], bool]
-
-
-def user_marks(ratings: Ratings, settings: Settings, n_trained: int) -> Any:
-    """Return the marks of all users; None if they have none."""
+def user_indicators(ratings: Ratings, settings: FactorSettings, n_trained: int) -> Any:
+    """Return the indicator features of all users; None if they have none."""
     features = ratings.user_features if settings.side_features else None
-    return marks_of(ratings.by_user, ratings.n_items, features, settings.share, n_trained)
+    return indicators_of(ratings.by_user, ratings.n_items, features, settings.share, n_trained)
 
 
 def train(
-    ratings: Ratings, levels: Levels, settings: Settings, watch: Onlooker, rounds: Rounds
-) -> None:
-    """Add rounds until there are enough, nothing is left to learn, or `watch` says so.
-
-    `watch` is called after each round with what was found, its votes and the root of the mean
-    squared error on the training ratings.
-    """
+    ratings: Ratings,
+    levels: Levels,
+    settings: FactorSettings,
+    held_out: HeldOut | None = None,
+    step: Step = lambda *_: None,
+) -> FactorRounds:
+    """Return the rounds; `step` is called after each with the training error."""
     weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
-    passes = Passes(
-        ratings.users, ratings.items, ratings.values, weights / weights.mean(), levels,
-        (ratings.n_users, ratings.n_items), settings.n_rounds, settings.n_threads,
-    )  # fmt: skip
-    try:
-        _run(ratings, passes, settings, watch, rounds)
-    finally:
-        passes.close()
+    rounds = FactorRounds()
+    with Threads(settings.n_threads) as threads:
+        scored = ScoredRatings(
+            ratings.users, ratings.items, ratings.values, weights / weights.mean(), levels,
+            (ratings.n_users, ratings.n_items), settings.n_rounds, threads,
+        )  # fmt: skip
+        search = _RoundSearch(ratings, scored, settings)
+        for t in range(settings.n_rounds + 1):
+            found = search.find(t) if t else search.constant()
+            if found is None:
+                break
+            scored.advance(found.user_values, found.item_values, found.votes)
+            error = float(np.sqrt(scored.squared_error / search.total))
+            rounds.add(found, search.n_indicators, error)
+            if t:
+                step(error)
+            if held_out is not None and held_out.add(*found[1:4]):
+                break
+    return rounds
 
 
-def _run(
-    ratings: Ratings, passes: Passes, settings: Settings, watch: Onlooker, rounds: Rounds
-) -> None:
-    sides = _Sides(ratings, passes.weights, settings)
-    found = _constant(passes)
-    votes = found.votes
-    n_marks = 0 if sides.users.marks is None else sides.users.marks.shape[1]
-    total = float(passes.weights.sum())
-    least = _LEAST_GAIN * total
-    for t in range(settings.n_rounds + 1):
-        if t > 0:
-            found = _find(passes, sides, settings, t, least)
-            if found.gain < least:
-                return
-            product = found.kind == BOTH
-            votes = found.votes * (
-                settings.learning_rate if product else settings.bias_learning_rate
-            )
-        passes.advance(found.user_values, found.item_values, votes)
-        error = float(np.sqrt(passes.squared_error / total))
-        rounds.add(found, votes, n_marks, error)
-        if watch(found, votes, error):
-            return
+class _RoundSearch:
+    """Finds the product, or the values of one side, with the largest gain in each round."""
 
-
-class _Sides:
-    """Users and items, alone and in products."""
-
-    def __init__(self, ratings: Ratings, weights: Reals, settings: Settings) -> None:
-        user_counts: Any = np.bincount(ratings.users, weights, minlength=ratings.n_users)
-        item_counts: Any = np.bincount(ratings.items, weights, minlength=ratings.n_items)
-        alone, shared = settings.bias_regularization, settings.share_regularization
-        self.single_users = Side(user_counts, None, alone, shared)
-        self.single_items = Side(item_counts, None, alone, shared)
+    def __init__(self, ratings: Ratings, scored: ScoredRatings, settings: FactorSettings) -> None:
+        self.scored, self.settings = scored, settings
+        self.total = float(scored.weights.sum())
+        self.least = _LEAST_GAIN * self.total
+        users: Any = np.bincount(ratings.users, scored.weights, minlength=ratings.n_users)
+        items: Any = np.bincount(ratings.items, scored.weights, minlength=ratings.n_items)
         features = ratings.item_features if settings.side_features else None
-        of_users = user_marks(ratings, settings, ratings.n_users)
-        of_items = marks_of(
+        of_users = user_indicators(ratings, settings, ratings.n_users)
+        of_items = indicators_of(
             ratings.by_item, ratings.n_users, features, settings.share, ratings.n_items
         )
-        self.users = Side(user_counts, of_users, settings.regularization, shared)
-        self.items = Side(item_counts, of_items, settings.regularization, shared)
+        self.n_indicators = 0 if of_users is None else of_users.shape[1]
+        alone, shared = settings.bias_regularization, settings.share_regularization
+        self.single_users = ValueStep(users, None, alone, shared)
+        self.single_items = ValueStep(items, None, alone, shared)
+        self.users = ValueStep(users, of_users, settings.regularization, shared)
+        self.items = ValueStep(items, of_items, settings.regularization, shared)
 
+    def constant(self) -> FactorRound:
+        """Return the scores that fit best without users and items: the log odds of each column."""
+        scored = self.scored
+        yes, no = (
+            np.array([scored.weights[side].sum() for side in sides])
+            for sides in (scored.labels.T > 0, scored.labels.T < 0)
+        )
+        # Weights of very different sizes leave one side next to nothing.
+        odds = np.log(np.maximum(yes, _LEAST_MASS)) - np.log(np.maximum(no, _LEAST_MASS))
+        return FactorRound(ITEMS, np.ones(scored.sizes[0]), np.ones(scored.sizes[1]), odds)
 
-def _constant(passes: Passes) -> Found:
-    """Return the scores that fit best without users and items: the log odds of each column."""
-    yes, no = (
-        np.array([passes.weights[side].sum() for side in sides])
-        for sides in (passes.labels.T > 0, passes.labels.T < 0)
-    )
-    # Weights of very different sizes leave one side next to nothing.
-    odds = np.log(np.maximum(yes, _LEAST_MASS)) - np.log(np.maximum(no, _LEAST_MASS))
-    ones = np.ones(passes.sizes[0]), np.ones(passes.sizes[1])
-    return Found(ITEMS, *ones, odds, 0.0)
+    def find(self, t: int) -> FactorRound | None:
+        """Return the values and votes of round `t`, or None if nothing is left to learn."""
+        found = self._best(t)
+        if found.gain < self.least:
+            return None
+        product = found.kind == BOTH
+        rate = self.settings.learning_rate if product else self.settings.bias_learning_rate
+        return found._replace(votes=found.votes * rate)
 
+    def _best(self, t: int) -> FactorRound:
+        if not self.settings.products:
+            return _largest_gain(self._singles(t))
+        if t > self.settings.bias_rounds and t % _SINGLES_EVERY == 0:
+            return _largest_gain([*self._singles(t), *self._products(t)])
+        tried, rest = self._products, self._singles
+        if t <= self.settings.bias_rounds:
+            tried, rest = rest, tried
+        found = _largest_gain(tried(t))
+        # Where users and items have no offsets there may still be tastes, and the other way round.
+        return found if found.gain >= self.least else _largest_gain([found, *rest(t)])
 
-def _find(passes: Passes, sides: _Sides, settings: Settings, t: int, least: float) -> Found:
-    """Return the product, or the values of one side, along which the loss falls most."""
-    real_votes = settings.real_votes
-
-    def singles() -> list[Found]:
+    def _singles(self, t: int) -> list[FactorRound]:
+        real = self.settings.real_votes
         return [
-            single(passes, "users", sides.single_users, real_votes),
-            single(passes, "items", sides.single_items, real_votes),
+            best_single(self.scored, "users", self.single_users, real),
+            best_single(self.scored, "items", self.single_items, real),
         ]
 
-    def products() -> list[Found]:
-        start = np.random.default_rng([settings.seed, t]).standard_normal(passes.sizes[0])
-        return [pair(passes, sides.users, sides.items, start, settings.sweeps, real_votes)]
-
-    if not settings.products:
-        return _best(singles())
-    if t <= settings.bias_rounds:
-        looked_at, left = singles(), products
-    elif t % _SINGLES_EVERY == 0:
-        return _best([*singles(), *products()])
-    else:
-        looked_at, left = products(), singles
-    # Where users and items have no offsets there may still be tastes, and the other way round.
-    found = _best(looked_at)
-    return found if found.gain >= least else _best([found, *left()])
+    def _products(self, t: int) -> list[FactorRound]:
+        settings = self.settings
+        start = np.random.default_rng([settings.seed, t]).standard_normal(self.scored.sizes[0])
+        sides = self.users, self.items
+        return [best_product(self.scored, *sides, start, settings.sweeps, settings.real_votes)]
 
 
-def _best(found: list[Found]) -> Found:
+def _largest_gain(found: list[FactorRound]) -> FactorRound:
     return max(found, key=lambda one: one.gain)
+
+
+class TunedChoice(NamedTuple):
+    """The factor on the usual regularisation, the number of rounds, and their validation error."""
+
+    scale: float
+    n_rounds: int
+    error: float
+
+
+def tune(
+    ratings: Ratings, levels: Levels, scaled: Callable[[float], FactorSettings]
+) -> TunedChoice:
+    """Return the choice with the least error on a tenth of the ratings held out.
+
+    `scaled` returns the settings for a factor on the usual regularisation.
+    """
+    settings = scaled(1.0)
+    if len(ratings) < _FEWEST:
+        return TunedChoice(_LEAST_SCALE, settings.n_rounds, float("nan"))
+    kept, rest = ratings.split(_HELD_OUT, random_state=settings.seed)
+
+    def tried(scale: float) -> TunedChoice:
+        held_out = HeldOut(rest, levels, _TUNING_PATIENCE)
+        train(kept, levels, replace(scaled(scale), n_threads=1), held_out)
+        return TunedChoice(scale, max(1, held_out.best_round), min(held_out.errors))
+
+    scales = _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY
+    return min((tried(scale) for scale in scales), key=lambda choice: choice.error)
+
+
+def values_of_new_users(
+    ratings: Ratings,
+    users: NDArray[np.intp],
+    levels: Levels,
+    settings: FactorSettings,
+    rounds: FactorRounds,
+    n_trained: int,
+) -> Reals:
+    """Return the values of new users in each round, shape (rounds, users).
+
+    Item values and votes stay. In each round a new user's value follows from its scores so far, as
+    in training: the ratings of an old user, given again under a new name, get the same values.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        All ratings; those of new users come last.
+    users : intp array
+        The indices of the new users.
+    levels, settings, rounds
+        As in training.
+    n_trained : int
+        The number of users in training: later ones change nothing for others.
+    """
+    n_old = ratings.n_users - len(users)
+    new = np.flatnonzero(ratings.users >= n_old)
+    weights = np.ones(len(new))
+    if ratings.weights is not None:
+        weights = ratings.weights[new] / ratings.weights[ratings.users < n_trained].mean()
+    scored = ScoredRatings(
+        (ratings.users[new] - n_old).astype(np.int32), ratings.items[new], ratings.values[new],
+        weights, levels, (len(users), ratings.n_items), len(rounds.kinds), Threads(1),
+    )  # fmt: skip
+    indicators = user_indicators(ratings, settings, n_trained)
+    own = None if indicators is None else indicators[users]
+    values = np.ones((len(rounds.kinds), len(users)))
+    for t, kind in enumerate(rounds.kinds):
+        item_values, votes = rounds.item_values[t], rounds.votes[t]
+        if kind != ITEMS:
+            product = kind == BOTH
+            rate = settings.learning_rate if product else settings.bias_learning_rate
+            strength = settings.regularization if product else settings.bias_regularization
+            sums = along(*scored.sums("users", item_values), votes / rate)
+            prior = None
+            if product and own is not None:
+                prior = own @ rounds.indicator_weights[t]
+            values[t] = newton_step(*sums, strength, prior)
+        scored.advance(values[t], item_values, votes)
+    return values

@@ -1,12 +1,12 @@
-"""The passes over all ratings that a round makes, compiled by Numba.
+"""The passes of boosted factorisation over the ratings from start to stop.
 
-Each works on the ratings from start to stop; `twins` has the same in NumPy, to the same last bit.
+Its reference has the same functions in NumPy and gives the same bits.
 """
 
 import numpy as np
 from numba import njit
 
-from edgewise.recommend.boosted.tangent import (
+from edgewise.backend.reference.factorization_boosting import (
     A1,
     A3,
     A5,
@@ -22,25 +22,25 @@ from edgewise.recommend.boosted.tangent import (
     LEAST_CHANCE,
 )
 
-# So many entries at a time, in buffers that stay in the nearest cache.
+# Entries at a time, in buffers that stay in the nearest cache.
 _TILE = 1024
 
-# With NumPy's ways of division there is no test for 0, and loops take several entries at once.
+# NumPy's error model has no test for division by 0, so that loops take several entries at once.
 _kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True, error_model="numpy")
 
 
 @_kernel
 def advance(  # type: ignore[no-untyped-def]
     start, stop, users, items, user_values, item_values, move, labels, gaps, low, one_hot, values,
-    weights, weighted, scores, pulls, curves, sums,
+    weights, weighted, scores, gradients, hessians, sums,
 ):  # fmt: skip
-    """Move the scores along a product, and compute from them what the next round needs.
+    """Move the scores along a product; compute the gradient and hessian of the loss there.
 
     IN users, items, user_values, item_values and move (scores change by U Z times it), labels
     (n, L), gaps and low (the expected rating is low plus the gaps times the chances), one_hot
-    (whether chances are made to add up to 1 first), values (the ratings), weights and weighted
-    (whether some weight is not 1). OUT scores, pulls (minus the gradient of the logistic loss),
-    curves (its second derivative), and sums (of the squared errors of the expected ratings).
+    (whether to divide chances by their sum first), values (the ratings), weights and weighted
+    (whether some weight is not 1). OUT scores, gradients (negative ones of the logistic loss),
+    hessians, and sums (of the squared errors of the expected ratings).
     """
     width = scores.shape[1]
     size = max(1, _TILE // width)
@@ -54,9 +54,9 @@ def advance(  # type: ignore[no-untyped-def]
             for k in range(width):
                 scores[i, k] += product * move[k]
         f, y = scores[at:end].reshape(-1), labels[at:end].reshape(-1)
-        pull, curve = pulls[at:end].reshape(-1), curves[at:end].reshape(-1)
+        gradient, hessian = gradients[at:end].reshape(-1), hessians[at:end].reshape(-1)
         for j in range((end - at) * width):
-            # The hyperbolic tangent of half the margin: `tangent.tanh`, operation by operation.
+            # `tanh` of half the margin, operation by operation as in the reference.
             x = np.float32(f[j]) * y[j] * half
             x = x if x > -FARTHEST else -FARTHEST
             x = x if x < FARTHEST else FARTHEST
@@ -65,15 +65,15 @@ def advance(  # type: ignore[no-untyped-def]
             t = p / (((B6 * q + B4) * q + B2) * q + B0)
             wrong = half * (one - t)
             chances[j] = half + y[j] * (half - wrong)
-            pull[j] = y[j] * wrong
-            curve[j] = half * (half * (one - t * t))
+            gradient[j] = y[j] * wrong
+            hessian[j] = half * (half * (one - t * t))
         for i in range(at, end):
             expected, weight = low, weights[i]
             for k in range(width):
                 expected += gaps[k] * np.float64(chances[(i - at) * width + k])
                 if weighted:
-                    pulls[i, k] = np.float32(weight * np.float64(pulls[i, k]))
-                    curves[i, k] = np.float32(weight * np.float64(curves[i, k]))
+                    gradients[i, k] = np.float32(weight * np.float64(gradients[i, k]))
+                    hessians[i, k] = np.float32(weight * np.float64(hessians[i, k]))
             if one_hot:
                 total = 0.0
                 for k in range(width):
@@ -85,40 +85,40 @@ def advance(  # type: ignore[no-untyped-def]
 
 @_kernel
 def gather(  # type: ignore[no-untyped-def]
-    start, stop, ones, others, other_values, pulls, curves, pull_sums, curve_sums
+    start, stop, ones, others, other_values, gradients, hessians, gradient_sums, hessian_sums
 ):
-    """Sum the pulls and curves of each row, times the values at the other side.
+    """Add up the gradients and hessians of each row, times the values of the other side.
 
-    IN ones (the row of each rating), others, other_values, pulls, curves. OUT pull_sums and
-    curve_sums (rows, L), which are added to.
+    IN ones (the row of each rating), others, other_values, gradients, hessians. OUT gradient_sums
+    and hessian_sums (rows, L), which are added to.
     """
-    width = pulls.shape[1]
+    width = gradients.shape[1]
     if width == 4:
         # Five levels, the commonest case, written out: all loads before all stores, so that the
         # compiler can take four columns at once.
         for i in range(start, stop):
             x = other_values[others[i]]
             square, row = x * x, ones[i]
-            p0 = pull_sums[row, 0] + np.float64(pulls[i, 0]) * x
-            p1 = pull_sums[row, 1] + np.float64(pulls[i, 1]) * x
-            p2 = pull_sums[row, 2] + np.float64(pulls[i, 2]) * x
-            p3 = pull_sums[row, 3] + np.float64(pulls[i, 3]) * x
-            c0 = curve_sums[row, 0] + np.float64(curves[i, 0]) * square
-            c1 = curve_sums[row, 1] + np.float64(curves[i, 1]) * square
-            c2 = curve_sums[row, 2] + np.float64(curves[i, 2]) * square
-            c3 = curve_sums[row, 3] + np.float64(curves[i, 3]) * square
-            pull_sums[row, 0] = p0
-            pull_sums[row, 1] = p1
-            pull_sums[row, 2] = p2
-            pull_sums[row, 3] = p3
-            curve_sums[row, 0] = c0
-            curve_sums[row, 1] = c1
-            curve_sums[row, 2] = c2
-            curve_sums[row, 3] = c3
+            p0 = gradient_sums[row, 0] + np.float64(gradients[i, 0]) * x
+            p1 = gradient_sums[row, 1] + np.float64(gradients[i, 1]) * x
+            p2 = gradient_sums[row, 2] + np.float64(gradients[i, 2]) * x
+            p3 = gradient_sums[row, 3] + np.float64(gradients[i, 3]) * x
+            c0 = hessian_sums[row, 0] + np.float64(hessians[i, 0]) * square
+            c1 = hessian_sums[row, 1] + np.float64(hessians[i, 1]) * square
+            c2 = hessian_sums[row, 2] + np.float64(hessians[i, 2]) * square
+            c3 = hessian_sums[row, 3] + np.float64(hessians[i, 3]) * square
+            gradient_sums[row, 0] = p0
+            gradient_sums[row, 1] = p1
+            gradient_sums[row, 2] = p2
+            gradient_sums[row, 3] = p3
+            hessian_sums[row, 0] = c0
+            hessian_sums[row, 1] = c1
+            hessian_sums[row, 2] = c2
+            hessian_sums[row, 3] = c3
         return
     for i in range(start, stop):
         x = other_values[others[i]]
         square, row = x * x, ones[i]
         for k in range(width):
-            pull_sums[row, k] += np.float64(pulls[i, k]) * x
-            curve_sums[row, k] += np.float64(curves[i, k]) * square
+            gradient_sums[row, k] += np.float64(gradients[i, k]) * x
+            hessian_sums[row, k] += np.float64(hessians[i, k]) * square

@@ -1,0 +1,187 @@
+"""The rounds of a boosted factorisation, and the few factors that they come down to."""
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import Reals
+
+USERS, ITEMS, BOTH = 0, 1, 2
+"""The kinds of rounds: values of users alone, of items alone, or a product of both."""
+
+# Pairs are scored this many at a time, which bounds the memory.
+_PAIRS = 2048
+
+
+class FactorRound(NamedTuple):
+    """The product of a round.
+
+    Attributes
+    ----------
+    kind : int
+        USERS, ITEMS or BOTH.
+    user_values, item_values : float64 arrays
+        U and Z; all 1 for a side without a part in it.
+    votes : float64 array of shape (L,)
+        v, whose square is 1 on average.
+    gain : float
+        About twice the decrease of the loss along it at full length.
+    indicator_weights : float64 array or None
+        The weights of the users' indicator features behind U.
+    """
+
+    kind: int
+    user_values: Reals
+    item_values: Reals
+    votes: Reals
+    gain: float = 0.0
+    indicator_weights: Reals | None = None
+
+
+@dataclass
+class FactorRounds:
+    """All rounds in lists; the first is the constant that fits best without users and items."""
+
+    user_values: list[Reals] = field(default_factory=list)
+    item_values: list[Reals] = field(default_factory=list)
+    votes: list[Reals] = field(default_factory=list)
+    kinds: list[int] = field(default_factory=list)
+    indicator_weights: list[Reals] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
+    errors: list[float] = field(default_factory=list)
+
+    def add(self, found: FactorRound, n_indicators: int = 0, error: float = np.nan) -> None:
+        """Add a round."""
+        weights = found.indicator_weights
+        self.user_values.append(found.user_values)
+        self.item_values.append(found.item_values)
+        self.votes.append(found.votes)
+        self.kinds.append(found.kind)
+        self.indicator_weights.append(np.zeros(n_indicators) if weights is None else weights)
+        self.gains.append(found.gain)
+        self.errors.append(error)
+
+    def truncate(self, n: int) -> None:
+        """Keep the first rounds only, the constant among them."""
+        for rows in vars(self).values():
+            del rows[n:]
+
+
+@dataclass(frozen=True, eq=False)
+class RoundFactors:
+    """User factors, item factors and votes: a score is the sum over terms of their product.
+
+    Attributes
+    ----------
+    users, items : float64 arrays of shape (users, terms) and (items, terms)
+        The factors.
+    votes : float64 array of shape (terms, L)
+        The votes of the terms for each score column.
+    n_single : int
+        The number of terms, the first ones, of users alone or items alone.
+    """
+
+    users: Reals
+    items: Reals
+    votes: Reals
+    n_single: int = 0
+
+    def pairs(self, users: NDArray[np.intp], items: NDArray[np.intp]) -> Reals:
+        """Return the scores of pairs, shape (pairs, L)."""
+        scores = np.empty((len(users), self.votes.shape[1]))
+        for start in range(0, len(users), _PAIRS):
+            part = slice(start, start + _PAIRS)
+            products = self.users[users[part]] * self.items[items[part]]
+            scores[part] = np.einsum("pt,tl->pl", products, self.votes)
+        return scores
+
+    def table(self, users: NDArray[np.intp]) -> Reals:
+        """Return the scores of all items for some users, shape (users, items, L)."""
+        values = self.users[users]
+        columns = [(values * votes) @ self.items.T for votes in self.votes.T]
+        return np.stack(columns, axis=-1)
+
+    def without_votes(self) -> "RoundFactors":
+        """Return factors of one score column whose votes are all 1, sizes shared evenly."""
+        votes = self.votes[:, 0]
+        size = np.sqrt(np.abs(votes))
+        signed = np.where(votes < 0, -size, size)
+        ones = np.ones((len(votes), 1))
+        return RoundFactors(self.users * signed, self.items * size, ones, self.n_single)
+
+    def tastes(self, side: str) -> Reals:
+        """Return vectors of users, or items, without their offsets, which are no taste.
+
+        A term counts as much as it moves scores. Without products the offsets are all there is.
+        """
+        values, others = (self.users, self.items) if side == "users" else (self.items, self.users)
+        size = np.sqrt((self.votes**2).sum(axis=1) * (others**2).mean(axis=0))
+        first = self.n_single if self.n_single < len(size) else 0
+        return (values * size)[:, first:]
+
+
+def fold(
+    user_values: Reals, item_values: Reals, votes: Reals, kinds: NDArray[np.int8]
+) -> RoundFactors:
+    """Return the factors of all rounds, merging rounds that repeat each other.
+
+    All rounds of users alone come down to one term for each score column, and so do those of items
+    alone. Products that are equal but for their sign share their votes.
+    """
+    width = votes.shape[1]
+    parts = []
+    for kind, values in ((USERS, user_values), (ITEMS, item_values)):
+        at = np.flatnonzero(kinds == kind)
+        if len(at):
+            added = np.zeros((values.shape[1], width))
+            for t in at:
+                # Round by round: the sums of old users stay the same when new ones join.
+                added += values[t][:, None] * votes[t]
+            ones = np.ones(((item_values if kind == USERS else user_values).shape[1], width))
+            pair = (added, ones) if kind == USERS else (ones, added)
+            parts.append((*pair, np.eye(width)))
+    n_single = width * len(parts)
+    at = np.flatnonzero(kinds == BOTH)
+    if len(at):
+        parts.append(_merged(user_values[at], item_values[at], votes[at]))
+    if not parts:
+        n_users, n_items = user_values.shape[1], item_values.shape[1]
+        return RoundFactors(np.zeros((n_users, 0)), np.zeros((n_items, 0)), np.zeros((0, width)))
+    users, items, ends = zip(*parts, strict=True)
+    return RoundFactors(
+        np.concatenate(users, axis=1),
+        np.concatenate(items, axis=1),
+        np.ascontiguousarray(np.concatenate(ends)),
+        n_single,
+    )
+
+
+def _merged(users: Reals, items: Reals, votes: Reals) -> tuple[Reals, Reals, Reals]:
+    """Return the products in columns, equal ones once with their votes added up."""
+    places: dict[bytes, int] = {}
+    first: list[int] = []
+    added: list[Reals] = []
+    for t, vote in enumerate(votes):
+        signs = _sign(users[t]), _sign(items[t])
+        # Keep a digest: the values of many rounds would fill the memory. Adding 0 makes -0 and 0
+        # the same.
+        content = sha256(users[t] * signs[0] + 0.0)
+        content.update(items[t] * signs[1] + 0.0)
+        place = places.setdefault(content.digest(), len(first))
+        if place == len(first):
+            first.append(t)
+            added.append(vote.copy())
+        else:
+            same = signs[0] * signs[1] * _sign(users[first[place]]) * _sign(items[first[place]])
+            added[place] += same * vote
+    kept = np.array(first)
+    return users[kept].T, items[kept].T, np.array(added)
+
+
+def _sign(values: Reals) -> float:
+    """Return the sign of the first value that is not 0."""
+    present = values[values != 0]
+    return -1.0 if len(present) and present[0] < 0 else 1.0

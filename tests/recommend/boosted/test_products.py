@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from tests.recommend.boosted.conftest import drawn
+from tests.recommend.boosted.test_gradients import made
+
+from edgewise.recommend.boosted.indicators import (
+    feature_indicators,
+    indicator_names,
+    indicators_of,
+    row_scaled,
+)
+from edgewise.recommend.boosted.products import (
+    ValueStep,
+    along,
+    best_product,
+    best_single,
+    best_votes,
+)
+
+
+def started(ratings):
+    scored = made(ratings)
+    scored.advance(np.ones(ratings.n_users), np.ones(ratings.n_items), np.array([2.0, 1, -1, -2]))
+    return scored
+
+
+def counts(ratings, side):
+    ones, n = (
+        (ratings.users, ratings.n_users) if side == "users" else (ratings.items, ratings.n_items)
+    )
+    return np.bincount(ones, minlength=n).astype(float)
+
+
+def model_change(scored, users, items, votes):
+    """The change of the loss along a product, to the second order."""
+    h = (users[scored.users] * items[scored.items])[:, None] * votes
+    return float((-scored.gradients * h + scored.hessians * h * h / 2).sum())
+
+
+def test_values_of_users_alone_are_the_best_for_their_votes(ratings):
+    scored = started(ratings)
+    found = best_single(scored, "users", ValueStep(counts(ratings, "users"), None, 3.0, 1.0), True)
+    ones = np.ones(ratings.n_items)
+
+    def penalised(values):
+        return model_change(scored, values, ones, found.votes) + 1.5 * (values**2).sum()
+
+    best = penalised(found.user_values)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert penalised(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
+
+
+def test_values_of_users_in_a_product_are_the_best_for_its_items_and_votes(ratings):
+    scored = started(ratings)
+    sides = [ValueStep(counts(ratings, side), None, 5.0, 1.0) for side in ("users", "items")]
+    start = np.random.default_rng(1).normal(size=ratings.n_users)
+    found = best_product(scored, *sides, start, 2, True)
+
+    def penalised(values):
+        change = model_change(scored, values, found.item_values, found.votes)
+        return change + 2.5 * (values**2).sum()
+
+    best = penalised(found.user_values)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        assert penalised(found.user_values + 1e-3 * rng.normal(size=ratings.n_users)) > best
+    assert found.gain == pytest.approx(-2 * best)
+
+
+def test_a_product_finds_the_two_tastes():
+    ratings = drawn(60, 40, 0.6)
+    scored = started(ratings)
+    sides = [ValueStep(counts(ratings, side), None, 5.0, 1.0) for side in ("users", "items")]
+    found = best_product(scored, *sides, np.random.default_rng(1).normal(size=60), 3, True)
+    clean = np.random.default_rng(0)
+    clean.random((60, 40))
+    taste, kind = clean.choice([-1, 1], 60), clean.choice([-1, 1], 40)
+    product = np.sign(np.outer(found.user_values, found.item_values)) * np.sign(found.votes.sum())
+    assert (product == np.outer(taste, kind)).mean() > 0.95
+
+
+def test_discrete_votes_have_one_size():
+    gradients, hessians = np.array([[1.0, -2.0], [3.0, 0.5]]), np.ones((2, 2))
+    assert best_votes(gradients, hessians, np.ones(2), np.ones(2), real_votes=False).tolist() == [
+        1,
+        -1,
+    ]
+    real = best_votes(gradients, hessians, np.ones(2), np.ones(2), real_votes=True)
+    assert (real**2).mean() == pytest.approx(1)
+
+
+def test_gradients_and_hessians_along_votes():
+    gradients, hessians = np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]])
+    assert [part.tolist() for part in along(gradients, hessians, np.array([2.0, -1.0]))] == [
+        [0],
+        [16],
+    ]
+
+
+def test_shared_values_are_sums_over_indicators():
+    indicators = row_scaled(
+        sparse.csr_array(np.array([[1.0, 1, 0], [1, 0, 0], [0, 1, 1], [0, 0, 0]]))
+    )
+    side = ValueStep(np.ones(4), indicators, 1e12, 1.0)
+    gradients, hessians = np.array([2.0, 1.0, -3.0, 0.0]), np.array([1.0, 2.0, 1.0, 0.0])
+    values, weights = side.values(gradients, hessians)
+    # Own parts are shrunken away: what is left comes from the indicators alone.
+    assert values == pytest.approx(indicators @ weights, abs=1e-9)
+    assert values[3] == 0
+    # The length along the indicators is the best there is.
+    slope = (gradients * values).sum() - (hessians * values * values).sum()
+    assert slope == pytest.approx(0, abs=1e-9)
+
+
+def test_indicators_are_ratings_and_features():
+    ratings = drawn(6, 5, 0.5, features=True)
+    indicators = indicators_of(ratings.by_user, 5, ratings.user_features, True, 6)
+    sizes = np.diff(indicators.indptr)
+    assert indicators.data == pytest.approx(np.repeat(1 / np.sqrt(sizes), sizes))
+    rated = (indicators.toarray()[:, :5] > 0).astype(float)
+    assert np.array_equal(rated, (ratings.csr().toarray() > 0).astype(float))
+    flags = feature_indicators(ratings.user_features, 6).toarray()
+    # A yes or no is one indicator; a number is cut into parts, of which each row has one.
+    assert set(flags[:, 0]) <= {0.0, 1.0}
+    assert (flags[:, 1:].sum(axis=1) == 1).all()
+    assert indicators_of(ratings.by_user, 5, None, False, 6) is None
+
+
+def test_indicators_of_features_have_names():
+    features = drawn(6, 5, 0.5, features=True).user_features
+    names = indicator_names(features, 6)
+    assert len(names) == feature_indicators(features, 6).shape[1]
+    assert names[0] == features.name(0)
+    assert names[1].startswith(f"{features.name(1)} < ")
