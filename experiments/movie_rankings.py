@@ -120,23 +120,23 @@ METHODS: dict[str, Method] = {
     "random": lambda train, viewers, test: np.zeros(len(test)),
 }
 
-SETTINGS = ("start", "pair_weight", "q_def", "max_features", "learning_rate")
+SETTINGS = ("init", "pair_weight", "missing", "max_features", "learning_rate")
 
 CHOICES: dict[str, Method] = {
     ", ".join(str(value) for value in values): boosted(**dict(zip(SETTINGS, values, strict=True)))
     for values in (
-        ("zero", "equal", None, 1.0, 1.0),
-        ("zero", "equal", None, 1.0, 0.2),
-        ("zero", "equal", None, 0.1, 0.2),
-        ("mean", "equal", None, 1.0, 0.03),
-        ("mean", "difference", None, 1.0, 0.03),
-        ("mean", "difference", None, 1.0, 0.01),
-        ("mean", "difference", None, 0.1, 0.1),
-        ("mean", "difference", None, 0.1, 0.05),
-        ("mean", "difference", None, 0.1, 0.03),
-        ("mean", "difference", 0.5, 0.1, 0.05),
-        ("mean", "equal", None, 0.1, 0.05),
-        ("mean", "difference", None, 0.05, 0.05),
+        ("zero", "equal", "learn", 1.0, 1.0),
+        ("zero", "equal", "learn", 1.0, 0.2),
+        ("zero", "equal", "learn", 0.1, 0.2),
+        ("mean", "equal", "learn", 1.0, 0.03),
+        ("mean", "difference", "learn", 1.0, 0.03),
+        ("mean", "difference", "learn", 1.0, 0.01),
+        ("mean", "difference", "learn", 0.1, 0.1),
+        ("mean", "difference", "learn", 0.1, 0.05),
+        ("mean", "difference", "learn", 0.1, 0.03),
+        ("mean", "difference", "abstain", 0.1, 0.05),
+        ("mean", "equal", "learn", 0.1, 0.05),
+        ("mean", "difference", "learn", 0.05, 0.05),
     )
 }
 

@@ -100,7 +100,7 @@ class TestCurveOfARanker:
         explanation = ranker.explain()
         assert not curve_plot(explanation[0], explanation.classes).axes[0].texts
 
-    def test_an_unranked_document_has_a_score_where_q_def_gives_one(self, documents):
+    def test_an_unranked_document_has_a_score_where_missing_values_have_a_side(self, documents):
         X, y, qid = documents()
         explanation = RankBoost(n_rounds=5, missing="low").fit(X, y, qid).explain()
         axes = curve_plot(explanation[0], explanation.classes).axes[0]

@@ -140,7 +140,7 @@ class TestImplicitFactorization(RecommenderTests):
 
 class TestRankBoostRecommender(RecommenderTests):
     def make(self):
-        return recommend.RankBoostRecommender(10, learning_rate=0.5, q_def=1, random_state=0)
+        return recommend.RankBoostRecommender(10, learning_rate=0.5, missing="high", random_state=0)
 
 
 class TestBlend(RecommenderTests):

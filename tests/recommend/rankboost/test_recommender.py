@@ -125,7 +125,7 @@ def test_missing_ratings_go_with_the_better_side():
     assert model.rules("ann")[0].text.endswith(
         "where (user bob rated it >= 3.5 or did not rate it)"
     )
-    low = RankBoostRecommender(1, viewers=["bob"], q_def=0, **THESIS).fit(ratings)
+    low = RankBoostRecommender(1, viewers=["bob"], missing="low", **THESIS).fit(ratings)
     assert low.rules("ann")[0].text.endswith("where (user bob rated it >= 3.5)")
     assert low.predict("ann", "c") == low.predict("ann", "d") == 0.0
 
@@ -135,7 +135,7 @@ def test_rules_may_abstain_on_missing_ratings():
         "ann": {"a": 5, "b": 4, "c": 4, "d": 1},
         "bob": {"a": 5, "b": 5, "d": 2, "e": 1},
     })  # fmt: skip
-    model = RankBoostRecommender(1, viewers=["bob"], q_def=0.5, **THESIS).fit(ratings)
+    model = RankBoostRecommender(1, viewers=["bob"], missing="abstain", **THESIS).fit(ratings)
     assert model.rules("ann")[0].text.endswith("(user bob rated it >= 3.5; half where unrated)")
     high, half, low = model.predict("ann", ["a", "c", "d"])
     assert low == 0.0
@@ -189,8 +189,8 @@ def test_rules_are_the_strongest_first():
     assert next(rule for rule in everything if "mean rating of others" in rule.text).round == 0
 
 
-@pytest.mark.parametrize("q_def", [None, 0, 0.5, 1])
-def test_item_features_vote(q_def):
+@pytest.mark.parametrize("missing", ["learn", "low", "abstain", "high"])
+def test_item_features_vote(missing):
     rng = np.random.default_rng(0)
     genres = np.array(["crime", "drama", "farce"])[rng.integers(3, size=40)]
     features = pd.DataFrame({"item": range(40), "genre": genres, "year": rng.integers(60, 99, 40)})
@@ -200,7 +200,7 @@ def test_item_features_vote(q_def):
     items = np.concatenate([np.arange(30), *[np.arange(40)] * 3])
     values = np.concatenate([taste[:30], *noise])
     ratings = Ratings.from_arrays(users, items, values, item_features=features)
-    model = RankBoostRecommender(5, q_def=q_def, **THESIS).fit(ratings)
+    model = RankBoostRecommender(5, missing=missing, **THESIS).fit(ratings)
     assert "genre = farce" in model.rules("fan")[0].text
     best = set(model.recommend("fan", n=10).ids.tolist())
     farces = {int(item) for item in np.flatnonzero(genres[30:] == "farce") + 30}
@@ -328,8 +328,8 @@ def test_progress_is_shown_by_users(capsys):
         ({"max_features": 0.0}, ValueError, "max_features must be"),
         ({"init": "best"}, ValueError, "init must be one of 'mean', 'zero', got 'best'"),
         ({"monotonic_cst": "up"}, ValueError, "monotonic_cst must be one of"),
-        ({"q_def": 2}, ValueError, "q_def must be None, 0, 0.5 or 1, got 2"),
-        ({"q_def": True}, ValueError, "q_def must be None, 0, 0.5 or 1"),
+        ({"missing": 2}, ValueError, "missing must be one of"),
+        ({"missing": "middle"}, ValueError, "missing must be one of"),
         ({"pair_weight": "root"}, ValueError, "pair_weight must be one of"),
         ({"viewers": 0}, ValueError, "viewers must be"),
         ({"viewers": "ann"}, TypeError, "viewers must be"),

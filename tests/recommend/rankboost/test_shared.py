@@ -15,7 +15,9 @@ class TestRankBoostRecommender(RecommenderTests):
 
 class TestFromZero(RecommenderTests):
     def make(self):
-        return RankBoostRecommender(5, init="zero", learning_rate=1.0, q_def=0.5, random_state=0)
+        return RankBoostRecommender(
+            5, init="zero", learning_rate=1.0, missing="abstain", random_state=0
+        )
 
 
 class TestWithItemFeatures(RecommenderTests):
@@ -23,4 +25,6 @@ class TestWithItemFeatures(RecommenderTests):
     knows_cold_items = True
 
     def make(self):
-        return RankBoostRecommender(n_rounds=30, learning_rate=0.1, q_def=0.5, random_state=0)
+        return RankBoostRecommender(
+            n_rounds=30, learning_rate=0.1, missing="abstain", random_state=0
+        )

@@ -40,7 +40,7 @@ def trained(train, ratings, user, how, pair_weight="equal", start=None):
     """Return the rules of a user's rounds, as found and as terms, and the matrix."""
     problem, matrix = problem_of(ratings, user, pair_weight, start)
     cuts = train(problem, how)
-    return cuts, merged_terms(cuts, problem.matrix, matrix, how.q_def), matrix
+    return cuts, merged_terms(cuts, problem.matrix, matrix, how.missing), matrix
 
 
 def estimator(ratings, user, how, pair_weight):
@@ -49,11 +49,11 @@ def estimator(ratings, user, how, pair_weight):
     grades = table[:, user].copy()
     table[:, user] = np.nan
     mine = np.flatnonzero(~np.isnan(grades))
-    abstains = how.q_def == 0.5
+    abstains = how.missing == "abstain"
     model = RankBoost(
         Stump(constant=False, missing="abstain") if abstains else "stump",
         n_rounds=how.n_rounds, learning_rate=how.learning_rate, monotonic_cst=how.monotonic_cst,
-        missing={0: "low", 1: "high"}.get(how.q_def, "learn"),
+        missing="learn" if abstains else how.missing,
         pair_weight=pair_weight, query_weight="pairs",
     )  # fmt: skip
     return model.fit(table[mine], grades[mine]), table
@@ -61,10 +61,10 @@ def estimator(ratings, user, how, pair_weight):
 
 @pytest.mark.parametrize("train", TRAINERS.values(), ids=TRAINERS)
 @pytest.mark.parametrize("monotonic_cst", ["increasing", "learn", "none"])
-@pytest.mark.parametrize("q_def", [None, 0, 0.5, 1])
+@pytest.mark.parametrize("missing", ["learn", "low", "abstain", "high"])
 @pytest.mark.parametrize(("rate", "pair_weight"), [(1.0, "equal"), (0.3, "difference")])
-def test_they_are_those_of_rank_boost(train, monotonic_cst, q_def, rate, pair_weight):
-    how = RankerSettings(25, rate, monotonic_cst, q_def)
+def test_they_are_those_of_rank_boost(train, monotonic_cst, missing, rate, pair_weight):
+    how = RankerSettings(25, rate, monotonic_cst, missing)
     for seed in range(3):
         ratings = world(seed)
         for user in (0, 5):
@@ -86,7 +86,7 @@ def test_they_are_those_of_rank_boost(train, monotonic_cst, q_def, rate, pair_we
     levels=st.integers(2, 12),
     seen=st.floats(0.2, 1.0),
     monotonic_cst=st.sampled_from(["increasing", "learn", "none"]),
-    q_def=st.sampled_from([None, 0, 0.5, 1]),
+    missing=st.sampled_from(["learn", "low", "abstain", "high"]),
     rate=st.floats(0.05, 1.0),
     pair_weight=st.sampled_from(["equal", "difference"]),
     begins=st.booleans(),
@@ -96,8 +96,8 @@ def test_they_are_those_of_rank_boost(train, monotonic_cst, q_def, rate, pair_we
 )
 @settings(max_examples=60, deadline=None)
 def test_the_kernel_and_the_engine_agree_to_the_last_bit(
-    seed, n_users, n_items, levels, seen, monotonic_cst, q_def, rate, pair_weight, begins, weighted,
-    described, share,
+    seed, n_users, n_items, levels, seen, monotonic_cst, missing, rate, pair_weight, begins,
+    weighted, described, share,
 ):  # fmt: skip
     ratings = world(seed, n_users, n_items, levels, seen)
     rng = np.random.default_rng(seed)
@@ -114,7 +114,7 @@ def test_the_kernel_and_the_engine_agree_to_the_last_bit(
     user = seed % ratings.n_users
     if not UserRatings.of(ratings, user).has_pairs:
         return
-    how = RankerSettings(15, rate, monotonic_cst, q_def, share, seed)
+    how = RankerSettings(15, rate, monotonic_cst, missing, share, seed)
     ours, theirs = (
         trained(train, ratings, user, how, pair_weight, start)[0] for train in TRAINERS.values()
     )
@@ -125,7 +125,7 @@ def test_the_kernel_and_the_engine_agree_to_the_last_bit(
 @pytest.mark.parametrize("train", TRAINERS.values(), ids=TRAINERS)
 def test_rounds_look_at_what_is_drawn(train):
     ratings = world(4, n_users=60)
-    how = RankerSettings(40, 0.1, "increasing", None, 0.2, 7)
+    how = RankerSettings(40, 0.1, "increasing", "learn", 0.2, 7)
     part = problem_of(ratings, 0)[0].matrix
     looked = drawn_columns(part.columns, how)
     assert looked.shape == (40, len(part.columns))
@@ -140,7 +140,7 @@ def test_rounds_look_at_what_is_drawn(train):
 def test_about_ten_columns_are_drawn_at_least():
     ratings = world(4, n_users=60)
     part = problem_of(ratings, 0)[0].matrix
-    how = RankerSettings(400, 0.1, "increasing", None, 0.001, 7)
+    how = RankerSettings(400, 0.1, "increasing", "learn", 0.001, 7)
     assert drawn_columns(part.columns, how).sum(axis=1).mean() == pytest.approx(10, abs=0.6)
     assert drawn_columns(part.columns[:8], how).all()
 
@@ -150,7 +150,7 @@ def test_weights_are_those_of_the_pairs(train):
     ratings = world(7)
     weights = np.random.default_rng(0).exponential(size=len(ratings))
     ratings = Ratings.from_arrays(ratings.users, ratings.items, ratings.values, weights=weights)
-    how = RankerSettings(20, 0.5, "increasing", None)
+    how = RankerSettings(20, 0.5, "increasing", "learn")
     cuts, _, _ = trained(train, ratings, 0, how)
     table, mine = dense(ratings), ratings.by_user.span(0)
     items = ratings.by_user.others[mine]
@@ -171,13 +171,14 @@ def test_scores_to_begin_with_leave_less_to_learn(train):
     start = np.zeros(ratings.n_items)
     span = ratings.by_user.span(0)
     start[ratings.by_user.others[span]] = 2000.0 * ratings.by_user.values[span]
-    cuts, _, _ = trained(train, ratings, 0, RankerSettings(5, 1.0, "increasing", None), start=start)
+    how = RankerSettings(5, 1.0, "increasing", "learn")
+    cuts, _, _ = trained(train, ratings, 0, how, start=start)
     assert len(cuts.steps) == 0
 
 
 @pytest.mark.parametrize("train", TRAINERS.values(), ids=TRAINERS)
 def test_a_matrix_that_tells_nothing_apart(train):
     ratings = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8], [5, 3, 4, 4])
-    cuts, terms, matrix = trained(train, ratings, 0, RankerSettings(5, 1.0, "increasing", None))
+    cuts, terms, matrix = trained(train, ratings, 0, RankerSettings(5, 1.0, "increasing", "learn"))
     assert len(cuts.steps) == 0
     np.testing.assert_array_equal(item_scores(terms, matrix), [0.0, 0.0])

@@ -72,9 +72,10 @@ class RankBoostRecommender(Recommender):
         Whether a viewer's higher rating may lower the score: never (WeakLearn.3.cum of the thesis);
         only if the viewer's first rule says so; or freely. Item features learn their direction,
         unless it is "none".
-    q_def : {None, 0, 0.5, 1}, default None
-        A rule's output for items the viewer did not rate: 0 or 1, whichever is better (None); or
-        always 0, 1, or 1/2, which abstains. Item features learn theirs.
+    missing : {"learn", "low", "high", "abstain"}, default "learn"
+        A rule's output for items the viewer did not rate, the q_def of Iyer 1999: 0 or 1, whichever
+        is better; always 0 ("low") or 1 ("high"); or 1/2, which abstains. Item features learn
+        theirs.
     pair_weight : {"equal", "difference"}, default "difference"
         The weight of a pair of items: 1, or the difference of the user's ratings.
     random_state : int, RandomState or None, default None
@@ -146,7 +147,7 @@ class RankBoostRecommender(Recommender):
         viewers: Any = None,
         side_features: bool = True,
         monotonic_cst: str = "increasing",
-        q_def: float | None = None,
+        missing: str = "learn",
         pair_weight: str = "difference",
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -159,7 +160,7 @@ class RankBoostRecommender(Recommender):
         self.viewers = viewers
         self.side_features = side_features
         self.monotonic_cst = monotonic_cst
-        self.q_def = q_def
+        self.missing = missing
         self.pair_weight = pair_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -264,8 +265,7 @@ class RankBoostRecommender(Recommender):
         one_of("init", self.init, INITS)
         one_of("monotonic_cst", self.monotonic_cst, MONOTONIC)
         one_of("pair_weight", self.pair_weight, PAIR_WEIGHTS)
-        if isinstance(self.q_def, (bool, list)) or self.q_def not in MISSING_SIDES:
-            raise ValueError(f"q_def must be None, 0, 0.5 or 1, got {self.q_def!r}")
+        one_of("missing", self.missing, MISSING_SIDES)
         check_viewers(self.viewers)
         flag("side_features", self.side_features)
         threads("n_jobs", self.n_jobs)
@@ -395,9 +395,9 @@ class RankBoostRecommender(Recommender):
             return NO_TERMS
         matrix = self._matrix
         settings = RankerSettings(
-            self.n_rounds, self.learning_rate, self.monotonic_cst, self.q_def, self.max_features,
+            self.n_rounds, self.learning_rate, self.monotonic_cst, self.missing, self.max_features,
             self.seed_,
         )  # fmt: skip
         own, begin = matrix.column_of(user), self._begin(user, None)
         problem = user_problem(matrix, rated, begin, own, self.pair_weight)
-        return merged_terms(train(problem, settings), problem.matrix, matrix, self.q_def)
+        return merged_terms(train(problem, settings), problem.matrix, matrix, self.missing)

@@ -9,15 +9,13 @@ from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Record
 from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix
-from edgewise.recommend.rankboost.training import Cuts
+from edgewise.recommend.rankboost.training import MISSING_SIDES, Cuts
 
 NO_TERMS = StumpTerms.empty(1, 1)
 """The rules of a user without pairs."""
 
 
-def merged_terms(
-    cuts: Cuts, part: UserMatrix, matrix: ItemMatrix, q_def: float | None
-) -> StumpTerms:
+def merged_terms(cuts: Cuts, part: UserMatrix, matrix: ItemMatrix, missing: str) -> StumpTerms:
     """Return each rule once, in the order of discovery, with the total of its steps."""
     bins = part.first_bins[cuts.columns] + cuts.firsts
     _, found, place = np.unique(2 * bins + (cuts.sides < 1), return_index=True, return_inverse=True)
@@ -27,9 +25,10 @@ def merged_terms(
     at, bins = found[order], bins[found[order]]
     local = cuts.columns[at]
     columns = part.columns[local]
-    # A column without gaps in training abstains on missing values, unless q_def says otherwise.
-    told = np.where(columns < matrix.n_voters, 0.5 if q_def is None else q_def, 0.5)
-    missing = np.where(part.gaps[local], cuts.sides[at], np.rint(2 * told - 1))
+    # A column without gaps in training abstains on missing values, unless the user chose a side.
+    side = 0 if missing == "learn" else MISSING_SIDES[missing]
+    without_gaps = np.where(columns < matrix.n_voters, side, 0)
+    sides = np.where(part.gaps[local], cuts.sides[at], without_gaps)
     thresholds = np.full(len(columns), -np.inf)
     for values, mine in matrix.by_values(columns):
         mine = mine[cuts.firsts[at[mine]] > 0]
@@ -38,7 +37,7 @@ def merged_terms(
     return StumpTerms(
         columns.astype(np.int32)[:, None],
         thresholds[:, None],
-        missing.astype(np.int8)[:, None],
+        sides.astype(np.int8)[:, None],
         np.abs(steps[order]) / 2,
         np.sign(steps[order])[:, None],
     )

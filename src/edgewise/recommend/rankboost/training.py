@@ -28,10 +28,10 @@ from edgewise.ratings import Ratings
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, user_matrix
 from edgewise.search import Search
 
-MISSING_SIDES = {None: LEARN, 0: -1, 0.5: 0, 1: 1}
-"""The side of missing values, by q_def."""
+MISSING_SIDES = {"learn": LEARN, "low": -1, "abstain": 0, "high": 1}
+"""The side of missing values, by its name in stumps."""
 
-_STUMPS = {LEARN: "learn", -1: "low", 0: "abstain", 1: "high"}
+_STUMPS = {side: name for name, side in MISSING_SIDES.items()}
 
 # A round looks at this many columns at least, on average; draws repeat after this many rounds.
 _LEAST_DRAWN = 10
@@ -54,7 +54,7 @@ class RankerSettings(NamedTuple):
     n_rounds: int
     learning_rate: float
     monotonic_cst: str
-    q_def: float | None
+    missing: str
     max_features: float = 1.0
     seed: int = 0
 
@@ -129,10 +129,10 @@ class UserProblem(NamedTuple):
         rises = (self.matrix.columns < self.n_voters) & (monotonic_cst == "increasing")
         return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
 
-    def missing_sides(self, q_def: float | None) -> Signs:
+    def missing_sides(self, missing: str) -> Signs:
         """Return the side of missing values in each column; item features always learn theirs."""
         voter = self.matrix.columns < self.n_voters
-        return np.where(voter, MISSING_SIDES[q_def], LEARN).astype(np.int8)
+        return np.where(voter, MISSING_SIDES[missing], LEARN).astype(np.int8)
 
 
 def user_problem(
@@ -190,7 +190,7 @@ def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
         matrix.starts, matrix.bins, matrix.first_bins, matrix.gaps, layout.group_starts,
         layout.query_groups, layout.steps, layout.by_difference, layout.weights,
         GradedLists(layout).query_weights, problem.start,
-        *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.q_def),
+        *problem.directions(settings.monotonic_cst), problem.missing_sides(settings.missing),
         float(settings.learning_rate), (LEAST_ENERGY, SMOOTHING, WIDEST),
         drawn_columns(matrix.columns, settings), columns, firsts, sides, steps,
     )  # fmt: skip
@@ -213,7 +213,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     objective = Ranking(
         backend, pairs, RankSettings(learning_rate=rate), cumulative, start=problem.start
     )
-    drawn, sides = drawn_columns(matrix.columns, settings), problem.missing_sides(settings.q_def)
+    drawn, sides = drawn_columns(matrix.columns, settings), problem.missing_sides(settings.missing)
     learner = _learner(table, drawn, sides)
     everything = _learner(table, np.ones((1, len(sides)), dtype=bool), sides)
     terms = TermList(Terms.empty(1, n_cuts=1))
