@@ -1,4 +1,4 @@
-"""``edgewise recommend`` on small files."""
+"""``edgewise recommend`` on small files: lists, tests, names of items, and one-line errors."""
 
 import csv
 import gzip
@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import edgewise
-from edgewise import Ratings, recommend
+from edgewise import AdaBoostMH, Ratings, recommend
+from edgewise.cli import main
 from edgewise.cli.ratings import ALGORITHMS, build
 from edgewise.ratings.splits import WAYS
 from edgewise.recommend.evaluation import evaluate
@@ -366,3 +367,172 @@ class TestTests:
         model = recommend.BiasBaseline().fit(Ratings.from_file("train.csv"))
         out = success(argv, capsys)
         assert out.splitlines()[-1].strip() == f"{abs(model.predict('7', '2') - 4):.4f}"
+
+
+class TestNames:
+    @pytest.fixture(autouse=True)
+    def names(self, folder):
+        rows = [(item, f"Film No. {item}") for item in range(1, 15)]
+        pd.DataFrame(rows, columns=["item", "name"]).to_csv("names.csv", index=False)
+        pd.DataFrame(rows, columns=["movieId", "title"]).to_parquet("names.parquet")
+        text = "".join(f'{item}|Été {item} "x|1995|0|0\n' for item, _ in rows)
+        (folder / "u.item").write_bytes(text.encode("latin-1"))
+        text = "".join(f"{item},Film {item},War|Drama\n" for item, _ in rows)
+        (folder / "genres.csv").write_text(text)
+
+    @pytest.mark.parametrize(
+        ("argv", "name"),
+        [
+            ("names.csv", "Film No. 3"),
+            ("u.item --names-columns item,name", 'Été 3 "x'),
+            ("genres.csv --names-columns item,name", "Film 3"),
+        ],
+    )
+    def test_stand_beside_ids(self, argv, name, folder, success, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--similar-to", "3", "--item-names", *argv.split()]
+        out = success([*argv, "-n", 99], capsys)
+        assert f"similar to 3 ({name})\n" in out
+        other = name.replace("3", "5")
+        assert any(line[2:].split()[1:2] == ["5"] and other in line for line in out.splitlines())
+
+    def test_columns_can_be_named(self, folder, success, capsys):
+        frame().rename(columns={"item": "movieId"}).to_csv("m.csv", index=False)
+        argv = ["recommend", "m.csv", *BIAS, "--item-column", "movieId", "--similar-to", 3]
+        argv += ["--item-names", "names.parquet", "--name-column", "title", "-n", 1]
+        assert "similar to 3 (Film No. 3)\n" in success(argv, capsys)
+
+    def test_are_written_too(self, folder, success, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--output", "o.csv", "--item-names", "names.csv"]
+        success(argv, capsys)
+        table = pd.read_csv("o.csv", keep_default_na=False)
+        expected = [f"Film No. {item}" if item < 15 else "" for item in table["item"]]
+        assert table["name"].tolist() == expected
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("names.csv --name-column title", "--name-column 'title' must be one of the columns"),
+            ("u.item", "--item-column 'item' must be one of the columns of --item-names u.item"),
+            ("words.csv --name-column user", "--item-names words.csv names none of the items"),
+            ("none.csv", "File 'none.csv' does not exist"),
+            ("r.csv", "r.csv is given as RATINGS and --item-names"),
+        ],
+    )
+    def test_that_cannot_be_read_are_one_line(self, words, told, failure, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--user", "101", "--item-names", *words.split()]
+        assert told in failure(argv, capsys)
+
+    def test_cannot_steer_the_terminal(self, folder, success, capsys):
+        (folder / "odd.csv").write_text("item,name\n3,\x1b[31mred\n")
+        argv = ["recommend", "r.csv", *BIAS, "--similar-to", 3, "--item-names", "odd.csv"]
+        out = success(argv, capsys)
+        assert "similar to 3 (?[31mred)\n" in out
+        assert "\x1b" not in out
+
+
+class TestErrors:
+    @pytest.fixture(autouse=True)
+    def files(self, folder):
+        """Files that don't fit; no failure may change any, or leave another."""
+        AdaBoostMH(n_rounds=1).fit([[0.0], [1.0]], [0, 1]).save("classes.edgewise")
+        recommend.BiasBaseline().fit(Ratings.from_frame(frame())).save("m.edgewise")
+        (folder / "bare.csv").write_text("user,item\n1,2\n")
+        (folder / "short.csv").write_text("user,item,rating\n1,2\n")
+        (folder / "noise.edgewise").write_text("no model")
+        (folder / "inside").mkdir()
+        frame().to_parquet("r.parquet")
+        before = contents(folder)
+        yield
+        assert contents(folder) == before
+
+    @pytest.mark.parametrize(
+        ("words", "told"),
+        [
+            ("r.csv", "nothing to do: add --user to list items"),
+            ("none.csv --user 1", "File 'none.csv' does not exist"),
+            ("inside --user 1", "File 'inside' is a directory"),
+            ("r.csv --user x", "--user: the users of r.csv are integers, got 'x'"),
+            ("r.csv --user 1" + "0" * 30, "0' is not among the users of r.csv"),
+            ("r.csv --user 7", "--user: '7' is not among the users of r.csv"),
+            ("words.csv --user 101", "--user: '101' is not among the users of words.csv"),
+            ("r.csv --similar-to x", "--similar-to: the items of r.csv are integers, got 'x'"),
+            ("r.csv --similar-to 77", "--similar-to: '77' is not among the items of r.csv"),
+            ("r.csv --new-user 3", "must be item=rating,..., got '3' without"),
+            ("r.csv --new-user 3:5", "must be item=rating,..., got '3:5' without"),
+            ("r.csv --new-user 3=9", "--new-user: ratings are from 1 to 5, got 9"),
+            ("r.csv --new-user 3=good", "--new-user must be item=rating,..."),
+            ("r.csv --new-user 3=nan", "got '3=nan' in '3=nan'"),
+            ("r.csv --new-user =5", "got '=5' in '=5'"),
+            ("r.csv --new-user 3=5,3=4", "--new-user '3=5,3=4' rates an item twice"),
+            ("r.csv --new-user 3=5,03=4", "--new-user '3=5,03=4' rates an item twice"),
+            ("r.csv --new-user 77=5", "--new-user: '77' is not among the items of r.csv"),
+            ('r.csv --new-user "3=5', "has unmatched quotes"),
+            ("r.csv --output o.txt", "'-o': must end in .csv or .csv.gz or .parquet, got 'o.txt'"),
+            ("r.csv --output r.csv", "r.csv is given as RATINGS and --output"),
+            ("r.csv --output none/o.csv", "'-o': the folder of 'none/o.csv' does not exist"),
+            ("r.csv --output o.edgewise", "'-o': must end in .csv"),
+            ("r.csv --model m.txt", "'--model': must end in .edgewise, got 'm.txt'"),
+            ("r.csv --user 101 --by user", "--by needs --hold-out"),
+            ("r.csv --user 101 --metrics rmse", "--metrics needs --test or --hold-out"),
+            ("r.csv --user 101 --relevant 4", "--relevant needs --test or --hold-out"),
+            ("r.csv --test words.csv --hold-out 0.2", "--test and --hold-out are two ways"),
+            ("r.csv --hold-out 0.2 --metrics rmsd", "--metrics: metrics must be among rmse"),
+            ("r.csv --hold-out 0.2 --by time", "--by time needs the times of ratings"),
+            ("r.csv --hold-out 0.0001", "--hold-out: test=0.0001 leaves none"),
+            ("r.csv --test words.csv", "--test words.csv: users must be integers"),
+            ("r.csv --test r.csv", "r.csv is given as RATINGS and --test"),
+            ("r.csv --user 101 --name-column x", "--name-column needs --item-names"),
+            ("r.csv --user 101 --names-columns x,y", "--names-columns needs --item-names"),
+            ("bare.csv --user 1", "bare.csv: --rating-column 'rating' must be one of the columns"),
+            ("bare.csv --user 1", "; use --columns if the file has no header, or --implicit if"),
+            ("r.csv --user 1 --user-column u", "--user-column 'u' must be one of the columns"),
+            ("short.csv --user 1", "short.csv has 2 columns in row 1, not 3"),
+            ("r.csv --user 1 --columns user,item,rating", "must hold numbers"),
+            ("r.csv --user 1 --columns a,b", "--user-column 'user' must be one of --columns a,b"),
+            ("r.csv --user 1 --columns user,item,", "--columns must be comma-separated names"),
+            ("r.csv --user 1 --columns user,user", "--columns must be different names"),
+            ("r.csv --user 1 --implicit --rating-column x", "--implicit means no ratings, but"),
+            ("r.parquet --user 1 --columns user,item", "--columns is for text files; r.parquet"),
+            ("m.edgewise --user 7", "--user: '7' is not among the users of m.edgewise"),
+            (
+                "m.edgewise --user 101 --algorithm bias",
+                "--algorithm: m.edgewise is trained",
+            ),
+            ("m.edgewise --user 101 --set k=3", "--set: m.edgewise is trained already"),
+            ("m.edgewise --user 101 --seed 0", "--seed: m.edgewise is trained already"),
+            ("m.edgewise --hold-out 0.2", "--hold-out: m.edgewise is trained already"),
+            ("m.edgewise --model n.edgewise", "--model: m.edgewise is trained already"),
+            ("m.edgewise --user 101 --columns user,item", "--columns describes a file of ratings"),
+            ("m.edgewise --user 101 --implicit", "--implicit describes a file of ratings"),
+            ("m.edgewise", "nothing to do"),
+            ("classes.edgewise --user 1", "holds AdaBoostMH, which does not recommend"),
+            ("noise.edgewise --user 1", "noise.edgewise is not a readable edgewise model"),
+        ],
+    )
+    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
+        trained = [] if ".edgewise --" in words or words.endswith(".edgewise") else BIAS
+        assert told in failure(["recommend", *words.split(), *trained], capsys)
+
+    @pytest.mark.parametrize(
+        "words", ["--algorithm best", "-n 0", "--hold-out 1", "--hold-out x", "--relevant x"]
+    )
+    def test_wrong_values_are_one_line(self, words, failure, capsys):
+        told = failure(["recommend", "r.csv", *words.split()], capsys)
+        assert f"Invalid value for '{words.split()[0]}'" in told
+
+    def test_ids_are_looked_at_before_training(self, failure, capsys, monkeypatch):
+        def never(*args):
+            raise AssertionError
+
+        monkeypatch.setattr(recommend.BiasBaseline, "fit", never)
+        for words in ("--user 7", "--similar-to 77", "--new-user 3=9", "--test words.csv"):
+            failure(["recommend", "r.csv", *BIAS, *words.split()], capsys)
+
+    def test_ctrl_c_exits_with_130_and_writes_nothing(self, capsys, monkeypatch):
+        def interrupt(*args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(recommend.BiasBaseline, "_fit", interrupt)
+        argv = ["recommend", "r.csv", *BIAS, "--output", "o.csv", "--model", "n.edgewise"]
+        assert main(argv) == 130
+        assert capsys.readouterr() == ("", "")

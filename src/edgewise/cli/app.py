@@ -95,7 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         edgewise.main(prog_name="edgewise")
     args = list(sys.argv[1:] if argv is None else argv)
     if not args:
-        click.echo(edgewise.get_help(click.Context(edgewise, info_name="edgewise")), err=True)
+        context = edgewise.make_context("edgewise", [], resilient_parsing=True)
+        click.echo(context.get_help(), err=True)
         return _FAILED
     try:
         with _warnings_shown():
