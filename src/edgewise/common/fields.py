@@ -41,7 +41,7 @@ class Array(Field):
     shape : str
         A word for each axis, such as "users k": the same word is the same length in all arrays of
         an object. A number is that length, and ``*`` any length.
-    dtype : data type, default None
+    dtype : data type or tuple of them, default None
         The exact type; None for any numbers.
     finite : bool, default True
         Whether real numbers must be finite.
@@ -69,25 +69,24 @@ class Array(Field):
         least: int = 0,
     ) -> None:
         self.shape = shape
-        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
         self.finite = finite
         self.below = below
         self.least = least
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Set the array aside."""
         array = np.asarray(value)
         if array.dtype.kind not in NUMBER_KINDS:
             raise TypeError(f"{name} is an array of {array.dtype}, which no model file can hold")
         arrays[name] = array
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
-        """Return the array, or raise if its type, shape or values are wrong."""
         array, words = arrays[name], self.shape.split()
         if saved is not None:
             raise TypeError(f"{name} must be an array, got {saved!r}")
-        if self.dtype is not None and array.dtype != self.dtype:
-            raise ValueError(f"the array {name} must be of type {self.dtype}, got {array.dtype}")
+        if self.dtypes != (None,) and array.dtype not in self.dtypes:
+            listed = " or ".join(str(np.dtype(dtype)) for dtype in self.dtypes)
+            raise ValueError(f"the array {name} must be of type {listed}, got {array.dtype}")
         if array.ndim != len(words) or any(
             not _fits(word, length, sizes) for word, length in zip(words, array.shape, strict=True)
         ):
@@ -113,7 +112,6 @@ class Sparse(Field):
     """A sparse matrix, as the three arrays of its rows."""
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Set the three arrays aside and return the shape."""
         from scipy import sparse
 
         matrix = sparse.csr_array(value)
@@ -122,7 +120,6 @@ class Sparse(Field):
         return list(matrix.shape)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return the matrix, or raise if its entries lie outside."""
         from scipy import sparse
 
         parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
@@ -139,25 +136,23 @@ class Value(Field):
     ----------
     kind : type
         str, int, float or bool.
-    check : function, default None
+    check : function, optional
         Takes the value and returns it, or raises.
     """
 
-    def __init__(self, kind: type, check: Callable[[Any], Any] | None = None) -> None:
+    def __init__(self, kind: type, check: Callable[[Any], Any] = lambda value: value) -> None:
         self.kind = kind
         self.check = check
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return the value as a Python object."""
         return self.kind(value)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return the value, or raise if it is of another type."""
         if self.kind is float and type(saved) is int:
             saved = float(saved)
         if type(saved) is not self.kind:
             raise TypeError(f"{name} must be of type {self.kind.__name__}, got {saved!r}")
-        return saved if self.check is None else self.check(saved)
+        return self.check(saved)
 
 
 class Count(Value):
@@ -181,10 +176,18 @@ def finite(value: float) -> float:
 
 
 class Plain(Field):
-    """A string, number, flag or None, or lists of them."""
+    """A string, number, flag or None, or lists of them.
+
+    Parameters
+    ----------
+    check : function, optional
+        Takes the value and returns it, or raises.
+    """
+
+    def __init__(self, check: Callable[[Any], Any] = lambda value: value) -> None:
+        self.check = check
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return the value as JSON, or raise."""
         value = value.item() if isinstance(value, np.generic) else value
         if value is None or isinstance(value, (str, int, float, bool)):
             return value
@@ -193,8 +196,7 @@ class Plain(Field):
         raise TypeError(f"{name} is a {type(value).__name__}, which a model file cannot hold")
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return the value, or raise if it is a dict."""
-        return self.pack(saved, name, arrays)
+        return self.check(self.pack(saved, name, arrays))
 
 
 class Optional(Field):
@@ -204,11 +206,9 @@ class Optional(Field):
         self.field = field
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return null, or the value in a list."""
         return None if value is None else [self.field.pack(value, name, arrays)]
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return None or the value."""
         if saved is None:
             return None
         (inner,) = saved
@@ -222,11 +222,9 @@ class ListOf(Field):
         self.field = field
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return a list."""
         return [self.field.pack(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> list[Any]:
-        """Return a list."""
         if not isinstance(saved, list):
             raise TypeError(f"{name} must be a list, got {saved!r}")
         return [
@@ -243,13 +241,11 @@ class DictOf(Field):
         self.key = key
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return a dict."""
         return {
             str(key): self.field.pack(one, f"{name}.{key}", arrays) for key, one in value.items()
         }
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> dict[Any, Any]:
-        """Return a dict."""
         if not isinstance(saved, dict):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
         if self.key is int and not all(key.isdecimal() and key.isascii() for key in saved):
@@ -284,14 +280,12 @@ class Record(Field):
         self.take = take
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return a dict."""
         return {
             key: field.pack(self.take(value, key), f"{name}.{key}", arrays)
             for key, field in self.fields.items()
         }
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return the object, or raise if a field is missing or wrong."""
         if not isinstance(saved, dict):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
         return self.make(
@@ -321,9 +315,7 @@ class Converted(Field):
         self.back = back
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        """Return the other form."""
         return self.field.pack(self.there(value), name, arrays)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        """Return the value."""
         return self.back(self.field.unpack(saved, name, arrays, sizes))

@@ -20,6 +20,7 @@ from edgewise.common.fields import (
     Json,
     ListOf,
     Optional,
+    Plain,
     Record,
     Sizes,
     Value,
@@ -226,31 +227,19 @@ def _history_field(quantities: tuple[str, ...]) -> Field:
     return Converted(record, lambda h: {"quantities": list(h.fields), "rounds": h.to_array()}, back)
 
 
-class _CategoryValues(Field):
-    """The values of a categorical column: strings and numbers."""
-
-    def pack(self, value: tuple[object, ...], name: str, arrays: Arrays) -> Json:
-        return list(value)
-
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
-        if not isinstance(saved, list) or not all(isinstance(v, (str, float)) for v in saved):
-            raise ValueError(f"{name} must be strings or numbers")
-        return tuple(saved)
+def _category(value: object) -> object:
+    if not isinstance(value, (str, float)):
+        raise TypeError(f"a category must be a string or a number, got {value!r}")
+    return value
 
 
-class _StateArray(Array):
-    """An array of a search's state: whole numbers as int64, others as float64."""
-
-    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        array = np.atleast_1d(np.asarray(value))
-        dtype = np.float64 if array.dtype.kind == "f" else np.int64
-        return super().pack(array.astype(dtype), name, arrays)
-
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
-        array = super().unpack(saved, name, arrays, sizes)
-        if array.dtype not in (np.float64, np.int64):
-            raise ValueError(f"the array {name} must be of type float64 or int64")
-        return array
+def _as_numbers(state: dict[str, Any]) -> dict[str, NDArray]:
+    """Return whole numbers as int64, others as float64."""
+    arrays = {name: np.atleast_1d(np.asarray(values)) for name, values in state.items()}
+    return {
+        name: array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+        for name, array in arrays.items()
+    }
 
 
 def _learner_from(saved: Any) -> Learner | None:
@@ -268,14 +257,18 @@ _FIELDS: dict[str, Field] = {
     "n_features": Count(),
     "feature_names": Optional(Converted(ListOf(Value(str)), list, tuple)),
     "categorical": Converted(ListOf(Count()), list, tuple),
-    "categories": DictOf(_CategoryValues(), int),
+    "categories": DictOf(Converted(ListOf(Plain(_category)), list, tuple), int),
     "filters": Optional(
         Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)
     ),
     "best_iteration": Count(),
     "stop_reason": Value(str),
     "seed": Count(),
-    "search_states": Converted(ListOf(DictOf(_StateArray("*"))), list, tuple),
+    "search_states": Converted(
+        ListOf(DictOf(Array("*", (np.float64, np.int64)))),
+        lambda states: [_as_numbers(state) for state in states],
+        tuple,
+    ),
 }
 
 

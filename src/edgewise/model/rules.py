@@ -117,35 +117,28 @@ class Test(Rule):
         """The cuts and subsets whose product this is; none for the constant."""
 
     def outputs(self, source: Source) -> Signs:
-        """Return phi of every row, shape (1, n)."""
         return self.signs(source)[None]
 
     @property
     def columns(self) -> list[int]:
-        """The columns that the rule tests, one entry for each test."""
         return [factor.column for factor in self.factors]
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """The factors."""
         return tuple(factor.factor_key for factor in self.factors)
 
     def pack(self, packer: "Packer") -> None:
-        """Write one node whose test is the product of the factors."""
         packer.node(self.factors)
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Test":
-        """Return the test of the term's node."""
         return terms.test(terms.only_node(t))
 
     def check(self, n_columns: int, categories: Categories) -> None:
-        """Check every factor."""
         for factor in self.factors:
             factor.check_factor(n_columns, categories)
 
     def words(self, wording: "Wording") -> str:
-        """Return the factors, each in brackets."""
         return " * ".join(factor.factor_words(wording) for factor in self.factors) or "(always)"
 
 
@@ -170,12 +163,10 @@ class Cut(Test):
     missing: int
 
     def signs(self, source: Source) -> Signs:
-        """Return phi of every row, shape (n,)."""
         return source.threshold_signs(self.column, self.threshold, self.missing)
 
     @property
     def factors(self) -> "tuple[Cut | Subset, ...]":
-        """The cut itself; nothing for the constant."""
         return () if self.column == CONSTANT else (self,)
 
     @property
@@ -222,12 +213,10 @@ class Subset(Test):
     values: Signs
 
     def signs(self, source: Source) -> Signs:
-        """Return phi of every row, shape (n,)."""
         return source.subset_values(self.column, self.values)
 
     @property
     def factors(self) -> "tuple[Cut | Subset, ...]":
-        """The subset itself."""
         return (self,)
 
     @property
@@ -258,7 +247,6 @@ class ProductRule(Test):
     terms: "tuple[Cut | Subset, ...]"
 
     def signs(self, source: Source) -> Signs:
-        """Return phi of every row, shape (n,)."""
         signs = np.ones(source.n_rows, dtype=np.int8)
         for term in self.terms:
             signs *= term.signs(source)
@@ -266,7 +254,6 @@ class ProductRule(Test):
 
     @property
     def factors(self) -> "tuple[Cut | Subset, ...]":
-        """The terms."""
         return self.terms
 
 
@@ -299,7 +286,6 @@ class TreeRule(Rule):
     leaves: Signs | Reals
 
     def outputs(self, source: Source) -> Signs | Reals:
-        """Return the outputs of every row, shape (K, n)."""
         return by_leaf(self.leaves, self.leaf_of(source))
 
     def leaf_of(self, source: Source) -> NDArray[np.intp]:
@@ -313,21 +299,17 @@ class TreeRule(Rule):
 
     @property
     def columns(self) -> list[int]:
-        """The columns that the tree tests, one entry for each test."""
         return [j for node in self.nodes for j in node.test.columns]
 
     @property
     def is_real(self) -> bool:
-        """Whether the leaves are real numbers."""
         return self.leaves.dtype != np.int8
 
     @property
     def largest_output(self) -> float:
-        """The largest absolute leaf."""
         return float(np.abs(self.leaves).max())
 
     def pack(self, packer: "Packer") -> None:
-        """Write the nodes, and the leaves after all others."""
         node_base, leaf_base = packer.n_nodes, packer.n_leaves
         for node in self.nodes:
             ends = (node.low, node.high, node.rest)
@@ -339,7 +321,6 @@ class TreeRule(Rule):
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "TreeRule":
-        """Return the tree of the term's nodes, numbered from 0, and of its leaves."""
         places = terms.nodes(t)
         children = [(terms.low[p], terms.high[p], terms.rest[p]) for p in places]
         ends = [-1 - int(child) for group in children for child in group if child < 0]
@@ -352,16 +333,13 @@ class TreeRule(Rule):
         return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
 
     def check(self, n_columns: int, categories: Categories) -> None:
-        """Check the tests of all nodes; `Terms` has checked where they lead."""
         for node in self.nodes:
             node.test.check(n_columns, categories)
 
     def words(self, wording: "Wording") -> str:
-        """Return the tests of all nodes."""
         return " ".join(node.test.words(wording) for node in self.nodes)
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
-        """Return the size of a term and its branches, one a line."""
         size, head = wording.tree_head(self.leaves, moves)
         return size, f"{head}\n{self._branches(wording, moves, 0, 1)}"
 
@@ -390,49 +368,40 @@ class PerScore(Rule):
     scored_compiled = False
 
     def outputs(self, source: Source) -> Signs:
-        """Return the cuts of every row, shape (K, n)."""
         return np.stack([cut.signs(source) for cut in self.cuts])
 
     @property
     def columns(self) -> list[int]:
-        """The column of each cut."""
         return [cut.column for cut in self.cuts]
 
     @property
     def kind(self) -> type[Rule]:
-        """A single cut is just a test."""
         return Test if len(self.cuts) == 1 else PerScore
 
     def credit(self, decrease: float, votes: Reals) -> Iterable[tuple[int, float]]:
-        """Divide a decrease of the loss among the columns in proportion to the votes."""
         sizes = np.abs(votes)
         shares = decrease * sizes / max(sizes.sum(), 1e-300)
         return [(j, share) for j, share in zip(self.columns, shares, strict=True) if j >= 0]
 
     def pack(self, packer: "Packer") -> None:
-        """Write a node for each cut."""
         for cut in self.cuts:
             packer.node(cut.factors)
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "PerScore":
-        """Return the cut of each node."""
         cuts = tuple(terms.test(p) for p in terms.nodes(t))
         if len(cuts) != terms.n_scores or not all(isinstance(cut, Cut) for cut in cuts):
             raise ValueError("a term does not have one cut for each score column")
         return cls(cuts)  # type: ignore[arg-type]
 
     def check(self, n_columns: int, categories: Categories) -> None:
-        """Check every cut."""
         for cut in self.cuts:
             cut.check(n_columns, categories)
 
     def words(self, wording: "Wording") -> str:
-        """Return all cuts."""
         return " ".join(cut.words(wording) for cut in self.cuts)
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
-        """Return the size of a term and one line for each score column."""
         names = wording.classes[-len(moves) :]
         text = "\n".join(
             f"{move:+.2f} * {cut.words(wording)} -> votes for {name}"
@@ -461,21 +430,17 @@ class Scores(Rule):
     is_real = True
 
     def outputs(self, source: Source) -> Reals:
-        """Return the numbers of every row, shape (1, n)."""
         return source.subset_values(self.column, self.values)[None]
 
     @property
     def columns(self) -> list[int]:
-        """The column."""
         return [self.column]
 
     @property
     def largest_output(self) -> float:
-        """The largest absolute number."""
         return float(np.abs(self.values).max())
 
     def pack(self, packer: "Packer") -> None:
-        """Write one node with one factor."""
         packer.node((self,))
 
     def pack_factor(self, packer: "Packer") -> None:
@@ -484,17 +449,14 @@ class Scores(Rule):
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Scores":
-        """Return the column and the numbers of the only factor."""
         f = terms.only_factor(t)
         return cls(int(terms.columns[f]), terms.values_of(f).astype(np.float64))
 
     def check(self, n_columns: int, categories: Categories) -> None:
-        """Raise unless there is a number for each value of its column."""
         _check_column(self.column, n_columns, categories, categorical=True)
         _check_size(self.values, categories[self.column])
 
     def words(self, wording: "Wording") -> str:
-        """Return the largest numbers with their values."""
         return wording.scores(self.column, self.values)
 
 
@@ -517,22 +479,18 @@ class Linear(Rule):
     is_real = True
 
     def outputs(self, source: Source) -> Reals:
-        """Return the column's values, shape (1, n)."""
         values = source.numbers(self.column)
         return np.where(np.isnan(values), self.fill, values)[None]
 
     @property
     def columns(self) -> list[int]:
-        """The column."""
         return [self.column]
 
     @property
     def key(self) -> tuple[object, ...] | None:
-        """Column and fill."""
         return (self.column, self.fill)
 
     def pack(self, packer: "Packer") -> None:
-        """Write one node with one factor."""
         packer.node((self,))
 
     def pack_factor(self, packer: "Packer") -> None:
@@ -541,20 +499,17 @@ class Linear(Rule):
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Linear":
-        """Return the column and the threshold of the only factor."""
         f = terms.only_factor(t)
         if len(terms.values_of(f)):
             raise ValueError("a term takes a categorical column as numbers")
         return cls(int(terms.columns[f]), float(terms.thresholds[f]))
 
     def check(self, n_columns: int, categories: Categories) -> None:
-        """Raise unless it takes a numeric column, with a finite fill."""
         _check_column(self.column, n_columns, categories, categorical=False)
         if not np.isfinite(self.fill):
             raise ValueError("the fill of a term must be finite")
 
     def words(self, wording: "Wording") -> str:
-        """Return the column and its fill."""
         return f"({wording.name(self.column)}, {self.fill:.6g} where missing)"
 
 

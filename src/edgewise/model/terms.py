@@ -354,8 +354,6 @@ class Terms:
         _check_bounds(self.firsts, len(self.low))
         _check_bounds(self.starts, len(self.columns))
         _check_bounds(self.value_starts, len(self.values))
-        if self.values.dtype not in (np.int8, np.float64):
-            raise ValueError("the array of values has the wrong type")
         if self.leaves.shape[1] not in (1, self.n_scores) or len(self.leaves) < len(SIDES):
             raise ValueError("the leaves have the wrong shape")
         if not (self.leaves[: len(SIDES)] == SIDES).all() or (np.diff(self.firsts) < 1).any():
@@ -439,7 +437,7 @@ TERMS = Record(
         "thresholds": Array("factors", np.float64, finite=False),
         "missing": Array("factors", np.int8),
         "value_starts": Array("*", np.int64),
-        "values": Array("*"),
+        "values": Array("*", (np.int8, np.float64)),
         "leaves": Array("* *", np.float64),
         "n_cuts": Count(),
     },
