@@ -237,6 +237,12 @@ def test_documents_that_are_not_returned_stand_infinitely_far_down(name, seed):
     np.testing.assert_allclose(found, expected, atol=1e-3)
 
 
+def test_returned_must_have_a_flag_for_each_row():
+    for wrong in ([True], [1, 0], [[True, False]]):
+        with pytest.raises(ValueError, match="returned must have True or False for each of 2 rows"):
+            Lists([0, 1], returned=wrong)
+
+
 def test_the_rank_of_a_document_that_is_not_returned_is_the_most():
     lists = Lists([0, 1], returned=np.array([True, False]))
     assert metrics.average_rank(lists, [1.0, 0.0], most=31) == 31

@@ -113,7 +113,7 @@ class Report:
         if not np.isin(run.queries, self.qrels.queries).any():
             raise click.ClickException(f"{name} has none of the judged queries")
         with one_line_errors(self.path):
-            found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain)  # type: ignore[arg-type]
+            found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain)
         if found.n_unjudged:
             queries = counted(found.n_unjudged, "queries")
             logger.warning("%s: ignored %s without judgements", name, queries)

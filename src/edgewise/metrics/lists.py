@@ -76,6 +76,10 @@ class Lists:
         if not np.isfinite(self.grades).all():
             raise ValueError("y must hold finite numbers, got NaN or infinity")
         self.queries, self.row_query = _coded(qid, self.n_rows)
+        if returned is not None:
+            returned = np.asarray(returned)
+            if returned.dtype != bool or returned.shape != (self.n_rows,):
+                raise ValueError(f"returned must have True or False for each of {self.n_rows} rows")
         self.returned = returned
         self.n_queries = len(self.queries)
         self.sizes: Exacts = np.bincount(self.row_query, minlength=self.n_queries)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import one_of
 from edgewise.common.dtypes import Reals
+from edgewise.metrics.gain import GAINS
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metric
 
@@ -52,7 +53,7 @@ def evaluate_run(
     run: "Run",
     metrics: Sequence[str] = ("map", "ndcg@10"),
     *,
-    gain: Literal["exponential", "linear"] = "exponential",
+    gain: str = "exponential",
 ) -> RunEvaluation:
     """Evaluate a run against judgements, as ``trec_eval -c`` does.
 
@@ -99,7 +100,7 @@ def evaluate_run(
     {'map': 0.25, 'recall@2': 0.5}
     """
     chosen = run_metrics(metrics)
-    one_of("gain", gain, ("exponential", "linear"))
+    one_of("gain", gain, GAINS)
     queries = np.unique(qrels.queries)
     known = np.isin(run.queries, queries)
     if not known.any():
