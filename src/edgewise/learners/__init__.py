@@ -15,7 +15,6 @@ from edgewise.learners.stump import Stump
 from edgewise.learners.tree import Tree
 
 __all__ = [
-    "LEARNERS",
     "NAMED_LEARNERS",
     "Best",
     "ColumnLearner",
@@ -35,18 +34,6 @@ __all__ = [
     "learner_named",
     "preset_for",
 ]
-
-LEARNERS: dict[str, type[Learner]] = {
-    "stump": Stump,
-    "selector": Selector,
-    "indicator": Indicator,
-    "product": Product,
-    "tree": Tree,
-    "haar": Haar,
-    "feature": Feature,
-    "best": Best,
-}
-"""Every learner by the name it has in files."""
 
 # Subsets of values with fewer rows than this fit the noise, where there are rows enough for others.
 _RARE, _MANY_ROWS = 100, 10_000
