@@ -82,7 +82,7 @@ class TestReplacing:
         assert names_in(tmp_path) == []
 
     def test_a_folder_is_not_replaced(self, tmp_path):
-        with pytest.raises(ValueError, match="path must be that of a file"), replacing(tmp_path):
+        with pytest.raises(ValueError, match="path must be a file"), replacing(tmp_path):
             pass
 
     def test_a_link_is_written_through(self, tmp_path):

@@ -111,7 +111,7 @@ def test_classes_of_your_own_cannot_be_saved(ratings, tmp_path):
 
 
 def test_a_path_that_is_a_folder(ratings, tmp_path):
-    with pytest.raises(ValueError, match="path must be that of a file"):
+    with pytest.raises(ValueError, match="path must be a file"):
         OneFactor().fit(ratings).save(tmp_path)
 
 

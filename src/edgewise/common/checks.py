@@ -1,4 +1,4 @@
-"""Checks of plain arguments: each error names the argument, what came and what would be right."""
+"""Checks of arguments: errors name the argument, what is allowed and what it was."""
 
 import math
 from collections.abc import Collection, Sequence

@@ -1,6 +1,6 @@
-"""Files that may be gzipped: told apart by their first bytes when read, by their name when written.
+"""Read plain or gzipped files, and replace files atomically.
 
-What is written appears under its name only when it is complete.
+A file is gzipped if its first bytes say so when it is read, or its name when it is written.
 """
 
 import codecs
@@ -20,23 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 PathLike = str | os.PathLike[str]
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
-# The default of 9 takes several times as long for a few per cent.
+# The default, 9, takes several times as long to save a few per cent.
 _LEVEL: Final = 4
-# Lines are taken in batches of about this many bytes, so that a large file needs little more
-# memory than what is made of it.
+# Lines are read in batches of about this many bytes: a large file needs little more memory than
+# the arrays made from it.
 _BATCH: Final = 1 << 22
 
 
 @contextmanager
 def reading(path: PathLike) -> Iterator[BinaryIO]:
-    r"""Open a plain or gzipped file to read its content.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be opened.
-    ValueError
-        If it is gzipped but damaged or cut short.
+    r"""Open a plain or gzipped file to read; raise ValueError if it is damaged or cut short.
 
     Examples
     --------
@@ -54,7 +47,7 @@ def reading(path: PathLike) -> Iterator[BinaryIO]:
             yield raw
             return
         try:
-            # Lines of a buffered reader come several times faster than those of GzipFile.
+            # A buffered reader yields lines several times faster than GzipFile.
             with io.BufferedReader(gzip.GzipFile(fileobj=raw)) as stream:
                 yield stream
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -62,9 +55,7 @@ def reading(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def batches(path: PathLike) -> Iterator[tuple[int, list[bytes]]]:
-    r"""Yield the lines of a plain or gzipped file in batches, with the number of the first line.
-
-    Raises as :func:`reading` does.
+    r"""Yield the lines of a plain or gzipped text file in batches, with their first line number.
 
     Examples
     --------
@@ -93,14 +84,9 @@ def in_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file to write; it gets its name, in place of any older one, when all went well.
+    """Open a file to write; it replaces the old one only when it is complete.
 
     A name that ends in ``.gz`` makes it gzipped; the same content gives the same bytes.
-
-    Raises
-    ------
-    ValueError
-        If `path` is that of a folder.
 
     Examples
     --------
@@ -111,10 +97,10 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     >>> gzip.decompress(path.read_bytes())
     b'kept'
     """
-    # Through a link to the file itself: a rename would replace the link.
+    # Follow a link: a rename would replace the link itself.
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
-        raise ValueError(f"path must be that of a file, got {str(path)!r}")
+        raise ValueError(f"path must be a file, got {str(path)!r}")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as stream:
@@ -136,7 +122,7 @@ def words(
     empty: bool = False,
     without: str = "",
 ) -> NDArray[np.str_]:
-    """Return identifiers as text, or raise if one cannot stand between spaces in a line of a file.
+    """Return ids as text, or raise if one has white space, which separates words of a line.
 
     Examples
     --------
@@ -156,8 +142,8 @@ def words(
         raise TypeError(f"{name} must hold text or numbers, got bytes")
     found = [str(value) for value in given.tolist()]
     for word in set(found):
-        plain = word.split() == [word] and not any(sign in word for sign in f"\0{without}")
-        if not plain and not (empty and word == ""):
+        clean = word.split() == [word] and not any(sign in word for sign in f"\0{without}")
+        if not clean and not (empty and word == ""):
             signs = f" or {without!r}" if without else ""
             raise ValueError(f"{name} must be words without white space{signs}, got {word!r}")
     return np.array(found, dtype=np.str_)

@@ -175,12 +175,12 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
     TypeError: users must be all integers or all strings, got int and str
     """
     if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
-        # A series of pandas, polars or narwhals: NumPy would make objects or bytes of its strings.
+        # From a series, NumPy would make objects or bytes of strings.
         plain = ids.to_numpy() if _is_whole(ids) else np.array(ids.to_list(), dtype=object)
     else:
         plain = np.asarray(ids)
         if not isinstance(ids, np.ndarray) and (plain.dtype.kind not in "iu" or plain.ndim == 1):
-            # A list of mixed kinds would become one of strings or of floats.
+            # NumPy would turn a list of mixed types into strings or floats.
             plain = np.array(ids, dtype=object)
     array = np.atleast_1d(plain)
     if array.ndim != 1:

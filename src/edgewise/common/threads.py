@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 P = TypeVar("P")
 
-# Fewer rows than this are not worth a thread of their own.
+# With fewer rows, starting a thread costs more than it saves.
 ROWS_PER_THREAD = 4096
 
 

@@ -108,7 +108,7 @@ def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
     Kantor's summation operator (Iyer 1999 section 2.5). Where lists are left out (``"ignore"``, or
     a list that returns nothing), it is the mean of the ranks that count times the number of lists:
-    a plain sum would put a document first for being on few lists.
+    otherwise a document on few lists would come first.
 
     Parameters
     ----------

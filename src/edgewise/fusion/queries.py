@@ -20,7 +20,7 @@ class Queries:
     codes : ndarray of shape (n_rows,)
         Index into `ids` for each row.
     order : ndarray of shape (n_rows,)
-        The rows of the first query, then those of the second, and so on.
+        The rows, query by query.
     starts : ndarray of shape (n_queries,)
         Where each query begins in `order`.
     """

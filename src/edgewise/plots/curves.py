@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import BESIDE, COLOURS, GREY, PALE, empty_figure, finished, plain, tidy
+from edgewise.plots.drawing import (
+    BESIDE,
+    COLOURS,
+    GREY,
+    PALE,
+    empty_figure,
+    escaped,
+    finished,
+    tidy,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +83,7 @@ def curve_plot(
     axes.set_xlim(edges[0], edges[-1])
     if curve.missing.any():
         _draw_missing(axes, curve.missing, groups, edges)
-    axes.set_xlabel(plain(curve.name))
+    axes.set_xlabel(escaped(curve.name))
     axes.set_ylabel("added to the score")
     tidy(axes)
     if len(classes) > 1:
@@ -113,10 +122,10 @@ def contribution_plot(
     colours = [COLOURS[part.amount < 0] for part in parts]
     axes.barh(places, [part.amount for part in parts], color=colours, height=0.7)
     axes.axvline(0.0, color=GREY, linewidth=0.8)
-    axes.set_yticks(places, [plain(part.name) for part in parts])
+    axes.set_yticks(places, [escaped(part.name) for part in parts])
     axes.invert_yaxis()
     axes.set_xlabel(explanation.unit)
-    axes.set_title(plain(explanation.title), loc="left", fontsize=10)
+    axes.set_title(escaped(explanation.title), loc="left", fontsize=10)
     tidy(axes)
     return finished(figure, path)
 
@@ -124,13 +133,13 @@ def contribution_plot(
 def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:
     n_scores = curve.scores.shape[1]
     if n_scores == 1 and len(classes) == 2:
-        return [f"above 0: {plain(classes[1])}\nbelow 0: {plain(classes[0])}"]
+        return [f"above 0: {escaped(classes[1])}\nbelow 0: {escaped(classes[0])}"]
     if len(classes) != n_scores:
         raise ValueError(
             f"classes must have {n_scores} entries, one for each score of the curve, "
             f"got {len(classes)}"
         )
-    return [plain(name) for name in classes]
+    return [escaped(name) for name in classes]
 
 
 def _steps(curve: "Curve") -> tuple[Reals, Reals]:

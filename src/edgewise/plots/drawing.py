@@ -77,7 +77,7 @@ def tidy(axes: "Axes") -> None:
     axes.yaxis.label.set_color(INK)
 
 
-def plain(name: Any) -> str:
+def escaped(name: Any) -> str:
     """Escape a name: no formula, and no leading underscore, which would hide it in a legend."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import BLUE, GREY, INK, PALE, empty_figure, finished, plain
+from edgewise.plots.drawing import BLUE, GREY, INK, PALE, empty_figure, escaped, finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -241,4 +241,4 @@ def _overlaps(box: Reals, others: Reals) -> bool:
 def _short(name: Any) -> str:
     """Return a name that is not too long."""
     word = str(name)
-    return plain(word if len(word) <= _LONGEST else word[: _LONGEST - 1].rstrip() + "…")
+    return escaped(word if len(word) <= _LONGEST else word[: _LONGEST - 1].rstrip() + "…")
