@@ -18,8 +18,13 @@ from edgewise.recommend import (
     UserKNN,
 )
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.blend.evidence import Evidence, against_others, set_aside, streamed
-from edgewise.recommend.blend.learning import LEARNERS, Settings
+from edgewise.recommend.blend_weights import (
+    METHODS,
+    Evidence,
+    set_aside,
+    shuffled_pairs,
+    with_negatives,
+)
 
 from .common import RecommenderTests
 
@@ -180,11 +185,11 @@ def test_rankboost_orders_by_the_model_that_is_right():
 
 def test_where_rankboost_finds_no_edge_weights_are_equal_and_nothing_is_logged(caplog):
     users, items = np.divmod(np.arange(40), 10)
-    pairs = streamed(Ratings.from_arrays(users, items, items + 1.0), seed=0)
+    pairs = shuffled_pairs(Ratings.from_arrays(users, items, items + 1.0), seed=0)
     # Right for two of the users, and just as wrong for the two others.
     says = np.where(pairs.users % 2 == 0, 1.0, -1.0) * pairs.items
     evidence = Evidence(pairs, np.column_stack([says, says]), np.arange(1.0, 11.0), seed=0)
-    learned = LEARNERS["rankboost"](evidence, Settings("auto", n_rounds=5))
+    learned = METHODS["rankboost"](evidence, "auto", 5)
     assert learned.weights[0] == learned.weights[1] > 0
     assert learned.loss is None
     assert not caplog.records
@@ -204,8 +209,8 @@ def test_rankboost_learns_from_choices_alone():
 
 def test_choices_are_set_against_what_was_not_chosen():
     ratings = Ratings.from_arrays([1, 1, 1, 2, 2, 3], [1, 2, 3, 1, 2, 3])
-    pairs = streamed(ratings, 0)
-    both = against_others(pairs, ratings, 0)
+    pairs = shuffled_pairs(ratings, 0)
+    both = with_negatives(pairs, ratings, 0)
     others = both.values == 0
     taken = set(zip(ratings.users.tolist(), ratings.items.tolist(), strict=True))
     assert others.sum() == 3  # the first user chose everything
@@ -231,7 +236,7 @@ def test_all_models_are_fitted_on_everything():
 def test_parameters_of_the_models_are_reached():
     blend = Blend([("mf", MatrixFactorization()), ("knn", ItemKNN())])
     assert "mf__n_factors" in blend.get_params()
-    blend.set_params(mf__n_factors=3, weights="uniform")
+    blend.set_params(mf__n_factors=3, method="uniform")
     assert blend.models[0][1].n_factors == 3
     twin = clone(blend)
     assert twin.get_params()["mf__n_factors"] == 3
@@ -285,9 +290,9 @@ def test_a_model_of_your_own_is_not_saved(tmp_path):
         ({"models": [("a__b", ItemKNN())]}, "without '__'"),
         ({"models": [("beta", ItemKNN())]}, "no parameters of the blend"),
         ({"models": [("a", 3)]}, "models must be recommenders, got int"),
-        ({"models": [("a", Popularity())]}, "weights='rankboost' takes such models"),
+        ({"models": [("a", Popularity())]}, "method='rankboost' takes such models"),
         ({"models": [("a", ItemKNN(n_neighbors=0))]}, "n_neighbors must be"),
-        ({"weights": "votes"}, "weights must be one of 'hedge'"),
+        ({"method": "votes"}, "method must be one of 'hedge'"),
         ({"validation_fraction": 1.0}, "validation_fraction must be"),
         ({"beta": 1.0}, "beta must be"),
         ({"beta": "high"}, "beta must be"),

@@ -1,5 +1,6 @@
 """A blend of recommenders."""
 
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,55 +9,68 @@ from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import ListOf
+from edgewise.common.fields import Arrays, Field, Json, ListOf, Sizes
+from edgewise.model.file import packed, unpacked
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Recommender
-from edgewise.recommend.blend.evidence import (
+from edgewise.recommend.blend_weights import (
+    METHODS,
+    BlendWeights,
     Evidence,
-    against_others,
     set_aside,
-    streamed,
+    shuffled_pairs,
+    with_negatives,
 )
-from edgewise.recommend.blend.learning import LEARNERS, Learned, Settings
-from edgewise.recommend.blend.parts import PART, pair_scores, user_scores, with_users
+
+
+class _PartField(Field):
+    """A fitted model without the ratings that all models of a blend share."""
+
+    def pack(self, value: Recommender, name: str, arrays: Arrays) -> Json:
+        return packed(value, f"{name}.", arrays, leave_out=("ratings_",))
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        known = {word: sizes[word] for word in ("users", "items", "ratings")}
+        model = unpacked(saved, f"{name}.", arrays, known, leave_out=("ratings_",))
+        if not isinstance(model, Recommender):
+            raise TypeError(f"{name} must be a recommender")
+        return model
 
 
 class Blend(Recommender, _BaseComposition):
-    """Several recommenders as one, with weights learned on ratings that are set aside.
+    """A weighted mean of several recommenders, with weights learned on ratings set aside.
 
-    A share of each user's ratings is set aside, the models are fitted on the rest, and weights are
-    learned from what they say of the ratings set aside; then all models are fitted anew on all
-    ratings. The blend predicts the mean of their predictions under the weights, where a model that
-    does not know a user or an item says the mean.
+    The models are fitted without a share of each user's ratings, the weights are learned from their
+    predictions of that share, and then all models are fitted again on all ratings. A model that
+    does not know a user or an item contributes the mean.
 
     Parameters
     ----------
     models : list of (str, Recommender)
-        Names and models; they are copied. Their parameters can be reached as "name__parameter".
-    weights : str, default "hedge"
-        How weights are learned:
+        Names and models; they are copied. Their parameters are reached as "name__parameter".
+    method : str, default "hedge"
+        How to learn the weights:
 
-        - "hedge": by :class:`edgewise.online.Hedge`, where the ratings set aside come one after
-          the other and the loss of a model is |prediction - rating| / (high - low);
-        - "majority": by :class:`edgewise.online.WeightedMajority`, where each model votes for the
-          level nearest to its prediction;
+        - "hedge": by :class:`edgewise.online.Hedge`; the ratings set aside come one after the
+          other, and the loss of a model is |prediction - rating| / (high - low);
+        - "majority": by :class:`edgewise.online.WeightedMajority`; each model votes for the level
+          nearest to its prediction;
         - "rankboost": by RankBoost with the models' scores as ranking features and users as
-          queries. It also takes models that predict scores, and predicts scores itself. Where all
-          ratings are the same, what users chose is set against as many items that they did not;
+          queries. It also takes models that predict scores, and predicts scores itself. Implicit
+          feedback is set against as many items that its users did not rate;
         - "least_squares": the weights, of any sign, with the least squared error;
-        - "uniform": equal ones; nothing is set aside.
+        - "uniform": equal weights; nothing is set aside.
     validation_fraction : float, default 0.1
         The share of each user's ratings to set aside.
     beta : float or "auto", default "auto"
-        What a weight is multiplied by for a loss of 1 ("hedge") or for being wrong together with
-        the majority ("majority"), above 0 and below 1; "auto" suits the number of ratings set
-        aside.
+        The factor on a weight for a loss of 1 ("hedge"), or for a mistake of the majority
+        ("majority"), above 0 and below 1; "auto" suits the number of ratings set aside.
     n_rounds : int, default 50
         Rounds of RankBoost.
     random_state : int, Generator, RandomState or None, default None
-        What is set aside, and in which order it comes.
+        Seed of the ratings set aside and of their order.
     verbose : int, default 0
-        1 shows a progress bar.
+        1 shows a progress line.
 
     Attributes
     ----------
@@ -65,18 +79,18 @@ class Blend(Recommender, _BaseComposition):
     names_ : list of str
         Their names.
     weights_ : array of shape (models,)
-        Their weights; they sum to 1 but for "rankboost" and "least_squares". Equal ones where there
-        is nothing to set aside.
+        Their weights; they sum to 1 except with "rankboost" and "least_squares". Equal if there is
+        nothing to set aside.
     loss_ : float or None
-        What was lost while weights were learned: the total loss of Hedge's mixture, the mistakes of
-        the majority, or RankBoost's ranking loss.
+        The loss while learning: the total loss of Hedge's mixture, the mistakes of the majority, or
+        RankBoost's ranking loss.
     bound_ : float or None
-        What theory allows it to be: the loss bound of Hedge, the mistake bound of weighted
-        majority, or the product of RankBoost's normalisers.
+        Its bound: the loss bound of Hedge, the mistake bound of weighted majority, or the product
+        of RankBoost's normalisers.
     losses_ : array of shape (models,) or None
-        The total losses, or the mistakes, of each model.
+        The total loss, or the mistakes, of each model.
     n_validation_ : int
-        How many ratings weights were learned from.
+        The number of ratings that the weights were learned from.
 
     Examples
     --------
@@ -91,7 +105,7 @@ class Blend(Recommender, _BaseComposition):
     ('knn', ItemKNN(n_neighbors=3))
     """
 
-    stored: ClassVar = {"weights_": "models", "losses_": "models", "models_": ListOf(PART)}
+    stored: ClassVar = {"weights_": "models", "losses_": "models", "models_": ListOf(_PartField())}
 
     models_: list[Recommender]
     names_: list[str]
@@ -104,7 +118,7 @@ class Blend(Recommender, _BaseComposition):
     def __init__(
         self,
         models: Any,
-        weights: str = "hedge",
+        method: str = "hedge",
         *,
         validation_fraction: float = 0.1,
         beta: float | str = "auto",
@@ -113,7 +127,7 @@ class Blend(Recommender, _BaseComposition):
         verbose: int = 0,
     ) -> None:
         self.models = models
-        self.weights = weights
+        self.method = method
         self.validation_fraction = validation_fraction
         self.beta = beta
         self.n_rounds = n_rounds
@@ -122,8 +136,8 @@ class Blend(Recommender, _BaseComposition):
 
     @property
     def predicts(self) -> str:  # type: ignore[override]
-        """Whether scores are on the scale of the ratings: not those of RankBoost."""
-        return "score" if self.weights == "rankboost" else "rating"
+        """Whether scores are on the scale of the ratings: RankBoost's are not."""
+        return "score" if self.method == "rankboost" else "rating"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also the models by name and their parameters."""
@@ -136,7 +150,7 @@ class Blend(Recommender, _BaseComposition):
         return self
 
     def _check_parameters(self) -> None:
-        one_of("weights", self.weights, LEARNERS)
+        one_of("method", self.method, METHODS)
         positive("validation_fraction", self.validation_fraction, below=1.0)
         integer("n_rounds", self.n_rounds, 1)
         if self.beta != "auto":
@@ -159,8 +173,8 @@ class Blend(Recommender, _BaseComposition):
                 raise TypeError(f"models must be recommenders, got {type(model).__name__}")
             if self.predicts == "rating" and model.predicts != "rating":
                 raise ValueError(
-                    f"models must predict ratings for weights={self.weights!r}, but {name!r} "
-                    "predicts scores: weights='rankboost' takes such models"
+                    f"models must predict ratings for method={self.method!r}, but {name!r} "
+                    "predicts scores: method='rankboost' takes such models"
                 )
             model._check_parameters()
         names = [name for name, _ in self.models]
@@ -170,7 +184,7 @@ class Blend(Recommender, _BaseComposition):
     def _fit(self, ratings: Ratings) -> None:
         if self.models is None:
             raise TypeError("models must be a list of (name, recommender), got None")
-        learns = self.weights != "uniform"
+        learns = self.method != "uniform"
         with self._progress(len(self.models) * (1 + learns), "fits") as step:
 
             def fitted(part: Ratings) -> list[Recommender]:
@@ -188,24 +202,26 @@ class Blend(Recommender, _BaseComposition):
         self.known_users_ = np.logical_or.reduce([one.known_users_ for one in self.models_])
         self.known_items_ = np.logical_or.reduce([one.known_items_ for one in self.models_])
 
-    def _learned(self, ratings: Ratings, fitted: Any) -> Learned:
-        """Return the weights that ratings set aside speak for."""
+    def _learned(self, ratings: Ratings, fitted: Any) -> BlendWeights:
+        """Return the weights learned from ratings set aside."""
         seed = self._seed()
-        learn, settings = LEARNERS[self.weights], Settings(self.beta, int(self.n_rounds))
         rest, aside = set_aside(ratings, float(self.validation_fraction), seed)
-        pairs = streamed(aside, seed)
-        self.n_validation_ = len(pairs) if self.weights != "uniform" else 0
+        pairs = shuffled_pairs(aside, seed)
+        self.n_validation_ = len(pairs) if self.method != "uniform" else 0
         if not self.n_validation_:
-            nothing = streamed(aside.take(np.zeros(len(aside), dtype=bool)), seed)
-            said = np.zeros((0, len(self.models)))
-            return learn(Evidence(nothing, said, ratings.levels, seed), settings)
-        if self.predicts == "score" and ratings.low == ratings.high:
-            pairs = against_others(pairs, ratings, seed)
-        models = fitted(rest)
-        said = np.column_stack(
-            [pair_scores(one, pairs.users, pairs.items, self._on_scale) for one in models]
-        )
-        return learn(Evidence(pairs, said, ratings.levels, seed), settings)
+            pairs = shuffled_pairs(aside.take(np.zeros(len(aside), dtype=bool)), seed)
+            predictions = np.zeros((0, len(self.models)))
+        else:
+            if self.predicts == "score" and ratings.low == ratings.high:
+                pairs = with_negatives(pairs, ratings, seed)
+            predictions = np.column_stack(
+                [
+                    _pair_scores(one, pairs.users, pairs.items, self._on_scale)
+                    for one in fitted(rest)
+                ]
+            )
+        evidence = Evidence(pairs, predictions, ratings.levels, seed)
+        return METHODS[self.method](evidence, self.beta, int(self.n_rounds))
 
     @property
     def _on_scale(self) -> bool:
@@ -214,25 +230,25 @@ class Blend(Recommender, _BaseComposition):
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         scores = np.zeros(len(users))
         for weight, model in zip(self.weights_, self.models_, strict=True):
-            scores += weight * pair_scores(model, users, items, self._on_scale)
+            scores += weight * _pair_scores(model, users, items, self._on_scale)
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = np.zeros((len(users), self.n_items_))
         for weight, model in zip(self.weights_, self.models_, strict=True):
-            scores += weight * user_scores(model, users, self._on_scale)
+            scores += weight * _user_scores(model, users, self._on_scale)
         return scores
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        self.models_ = [with_users(one, ratings, users) for one in self.models_]
+        self.models_ = [_with_users(one, ratings, users) for one in self.models_]
 
     def _similarities(self, side: str, places: Indices) -> Reals:
-        """Return the mean of the models' similarities, by the sizes of the weights."""
+        """Return the models' similarities, averaged by the sizes of the weights."""
         size = self.n_items_ if side == "items" else self.n_users_
         sizes = np.abs(self.weights_)
         shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1.0 / len(sizes))
         total = np.zeros((len(places), size))
-        told = np.zeros(total.shape, dtype=bool)
+        found_any = np.zeros(total.shape, dtype=bool)
         for share, model in zip(shares, self.models_, strict=True):
             known = model.known_items_ if side == "items" else model.known_users_
             mine = known[places]
@@ -240,8 +256,8 @@ class Blend(Recommender, _BaseComposition):
                 found = np.where(known, model._similarities(side, places[mine]), -np.inf)
                 there = found > -np.inf
                 total[mine] += share * np.where(there, found, 0.0)
-                told[mine] |= there
-        return np.where(told, total, -np.inf)
+                found_any[mine] |= there
+        return np.where(found_any, total, -np.inf)
 
     def _restored(self) -> None:
         super()._restored()
@@ -251,3 +267,42 @@ class Blend(Recommender, _BaseComposition):
             model.ratings_ = self.ratings_
             model._restored()
         self._check_models()
+
+
+def _pair_scores(part: Recommender, users: Indices, items: Indices, on_scale: bool) -> Reals:
+    """Return a model's scores of pairs, means if it does not know the user or the item."""
+    known = part._known(users, items)
+    scores = np.zeros(len(users))
+    if known.any():
+        scores[known] = part._pair_scores(users[known], items[known])
+    if on_scale:
+        np.clip(scores, part.low_, part.high_, out=scores)
+    if not known.all():
+        scores[~known] = part._means(users[~known], items[~known])
+    return scores
+
+
+def _user_scores(part: Recommender, users: Indices, on_scale: bool) -> Reals:
+    """Return a model's scores of all items for some users, as `_pair_scores` does."""
+    scores = np.zeros((len(users), part.n_items_))
+    known = part.known_users_[users]
+    if known.any():
+        scores[known] = part._user_scores(users[known])
+    if on_scale:
+        np.clip(scores, part.low_, part.high_, out=scores)
+    if not (known.all() and part.known_items_.all()):
+        row, item = np.nonzero(~(known[:, None] & part.known_items_))
+        scores[row, item] = part._means(users[row], item)
+    return scores
+
+
+def _with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommender:
+    """Return a model that also knows new users who rated items that it knows."""
+    known = part.known_items_[ratings.items] | (ratings.users < users[0])
+    usable = ratings if known.all() else ratings.take(known)
+    more = copy(part)
+    more.ratings_ = ratings
+    new = usable.by_user.sizes[users] > 0
+    more.known_users_ = np.concatenate([part.known_users_, new])
+    more._fold_in(usable, users)
+    return more
