@@ -5,10 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import closing
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,16 +64,14 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Fitted)
 
 
-@dataclass(frozen=True)
-class HeldOut:
+class HeldOut(NamedTuple):
     """Validation rows: features, and targets as the problem's metric takes them."""
 
     table: Table
     targets: Any
 
 
-@dataclass(frozen=True)
-class Plan(Generic[S]):
+class Plan(NamedTuple, Generic[S]):
     """The learner to train with, and the settings of the objective."""
 
     learner: Learner
@@ -81,42 +79,18 @@ class Plan(Generic[S]):
 
 
 class TrainingProblem(ABC, Generic[S, F]):
-    """What classification and ranking differ in: targets and objective, metric, named learners.
-
-    Attributes
-    ----------
-    table : Table
-        The training rows.
-    learner : Learner or str
-        The user's learner, or the name of one.
-    n_scores : int
-        K, the number of score columns.
-    fields : tuple of str
-        What the history records.
-    max_bins : int
-        The most bins of a column.
-    least_share : float
-        The least share of the weight on each side of a threshold.
-    looks_at_all_rows : bool
-        Whether every round searches all rows.
-    layout : Layout or None
-        The order of graded documents.
-    by_energy : bool
-        Whether rules are compared by the exact energy of rankings.
-    factorized : bool
-        Whether all score columns share a rule.
-    """
+    """What classification and ranking differ in: targets and objective, metric, named learners."""
 
     table: Table
-    learner: Learner | str
+    learner: Learner | str  # the user's, or the name of one
     n_scores: int
-    fields: tuple[str, ...]
+    fields: tuple[str, ...]  # what the history records
     max_bins: int
-    least_share: float = 0.0
-    looks_at_all_rows: bool
-    layout: Layout | None = None
-    by_energy: bool = False
-    factorized: bool = True
+    least_share: float = 0.0  # of the weight, on each side of a threshold
+    looks_at_all_rows: bool  # in every round
+    layout: Layout | None = None  # of graded documents
+    by_energy: bool = False  # whether rankings are compared by their exact energy
+    factorized: bool = True  # whether all score columns share a rule
 
     @abstractmethod
     def split(self, fraction: float, seed: int) -> tuple[Self, HeldOut]:
@@ -182,18 +156,7 @@ def fit(
 ) -> F:
     """Train a model and return what training leaves.
 
-    Parameters
-    ----------
-    model : AdaBoostMH or RankBoost
-        The estimator, whose parameters are checked.
-    X : array, sparse matrix, data frame, Chunks or BinnedTable
-        The training rows.
-    read : function
-        Reads the targets of a table: what is to be learned.
-    eval_set : tuple or None
-        Validation rows, as the user gave them.
-    owner : BoostedModel or None
-        The estimator that checkpoints save; None is `model`.
+    `read` makes a problem of the table; checkpoints save `owner`, or the model itself.
     """
     started = time.perf_counter()
     before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
@@ -225,15 +188,17 @@ def fit(
 
 def _read_columns(model: "Model", X: Any, before: Fitted | None) -> tuple[Table, dict[str, Any]]:
     """Return X as a table, and the number, names and declared categories of its columns."""
+    declared = model.categorical_features
     if isinstance(X, BinnedTable):
         assert X.aligned is not None
         X = X.aligned.table
+        declared = sorted(X.categorical) if declared is None else declared
     if before is not None:
         table = model._table(X)
         n_features, names, categorical = before.n_features, before.feature_names, before.categorical
     else:
         table = as_table(X, model.handle_infinite)
-        categorical = tuple(_categorical_columns(model.categorical_features, table))
+        categorical = tuple(_categorical_columns(declared, table))
         table.declare(categorical)
         n_features = table.n_columns
         names = None if table.names is None else tuple(table.names)
@@ -347,23 +312,17 @@ def _monitor(
 
 
 def _first(problem: TrainingProblem[S, F], plan: Plan[S], columns: dict[str, Any]) -> F:
-    """Return the model of no rounds."""
+    """Return the model of no rounds; the cuts of stumps will collapse to tables."""
+    n_cuts = int(plan.learner.makes_cuts) if problem.factorized else problem.n_scores
     return problem.fitted(
         plan,
-        terms=_no_terms(plan.learner, problem.factorized, problem.n_scores),
+        terms=Terms.empty(problem.n_scores, n_cuts),
         history=History(problem.fields),
         learner=plan.learner,
         best_iteration=0,
         stop_reason="n_rounds",
         **columns,
     )
-
-
-def _no_terms(learner: Learner, factorized: bool, n_scores: int) -> Terms:
-    """Return no terms; the cuts of stumps will collapse to tables."""
-    if learner.makes_cuts or not factorized:
-        return Terms.empty(n_scores, n_cuts=1 if factorized else n_scores)
-    return Terms.empty(n_scores)
 
 
 def _go_on(model: "Model", start: F, before: Fitted) -> F:

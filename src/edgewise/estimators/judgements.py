@@ -28,27 +28,13 @@ logger = logging.getLogger("edgewise")
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Documents with grades, of queries that have at least two grades.
-
-    Attributes
-    ----------
-    table : Table
-        Their features.
-    grades : float64 array of shape (n,)
-        Their grades.
-    query : int64 array of shape (n,)
-        The number of each one's query.
-    weights : float64 array of shape (n,) or None
-        Their own weights, all positive.
-    query_factors : float64 array of shape (queries,)
-        The weights of the queries.
-    """
+    """Documents with grades, of queries that have at least two grades."""
 
     table: Table
     grades: Reals
-    query: Exacts
-    weights: Reals | None
-    query_factors: Reals
+    query: Exacts  # the number of each document's query
+    weights: Reals | None  # of the documents, all positive
+    query_factors: Reals  # the weights of the queries
 
     def take(self, rows: NDArray[np.intp]) -> "JudgedRows":
         """Return some of the rows."""

@@ -97,24 +97,12 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Training rows with their targets.
-
-    Attributes
-    ----------
-    table : Table
-        Their features.
-    labels : Labels
-        Their targets.
-    weights : float64 array or None
-        Their weights, all positive.
-    init_weights : str or float64 array of shape (n, K)
-        The initial weights that the user chose.
-    """
+    """Training rows with their targets."""
 
     table: Table
     labels: Labels
-    weights: Reals | None
-    init_weights: Any
+    weights: Reals | None  # all positive
+    init_weights: Any  # a name, or a matrix of shape (n, K)
 
     def take(self, rows: NDArray[np.intp]) -> "LabelledRows":
         """Return some of the rows."""
