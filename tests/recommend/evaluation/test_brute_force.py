@@ -89,6 +89,32 @@ def test_with_ties_against_the_metrics_on_whole_lists(seed, n_values, k):
         assert found[name] == pytest.approx(value, rel=1e-10), name
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n_values", [0, 3])
+def test_whole_lists_give_what_positions_give(seed, n_values, monkeypatch):
+    train, test = split(seed)
+    # Some items have no rating in training: they are on no list.
+    train = train.take(~np.isin(train.items, [3, 4, 5]))
+    model = Drawn(seed, n_values).fit(train)
+    names = ["ndcg@4", "precision@4", "recall@4", "map"]
+    by_position = evaluate(model, test, names)
+    monkeypatch.setattr(catalogue, "_BY_POSITION", ())
+    whole = evaluate(model, test, names)
+    for name in names:
+        assert whole[name] == pytest.approx(by_position[name], rel=1e-12), name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_metric_of_the_registry_can_be_named(seed):
+    train, test = split(seed)
+    model = Drawn(seed).fit(train)
+    found = evaluate(model, test, "mrr")["mrr"]
+    first = [
+        1 + (scores > scores[good].max()).sum() for _, good, scores in lists_of(model, train, test)
+    ]
+    assert found == pytest.approx(np.mean(1 / np.array(first)), rel=1e-12)
+
+
 def test_items_without_a_score_stand_below_all_others():
     train, test = split(3)
     rare = np.isin(train.items, [3, 4, 5])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewise.common.checks import integer
+from edgewise.metrics import RANKING_METRICS
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,11 @@ METRICS: dict[str, MetricKind] = {
     "catalogue_coverage": MetricKind("lists", cut=True),
     "novelty": MetricKind("lists", cut=True),
     "diversity": MetricKind("lists", cut=True),
+}
+METRICS |= {
+    name: MetricKind("lists", metric.larger_is_better, cut=metric.cutoff != "none")
+    for name, metric in RANKING_METRICS.items()
+    if metric.for_runs and name not in METRICS
 }
 """All metrics by name; names with a cut-off may end in "@k"."""
 
