@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import click
 import numpy as np
@@ -26,6 +27,8 @@ _METRICS = "map,ndcg@10,mrr,precision@10,recall@100"
 # Means that are equal in exact arithmetic differ by rounding.
 _ROUNDING = 1e-12
 
+Gain = Literal["exponential", "linear"]
+
 logger = logging.getLogger("edgewise")
 
 option = heading("Options")
@@ -48,7 +51,7 @@ option = heading("Options")
     help="Gain of grade g in ndcg: 2^g - 1, or g.",
 )
 @seed(option)
-def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: str, random_state: int) -> None:
+def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_state: int) -> None:
     """Evaluate TREC runs against judgements; * marks the best value of a column.
 
     Metrics are map, mrr, ndcg, ndcg@k, precision@k and recall@k, counted as
@@ -99,7 +102,7 @@ def stem(path: str) -> str:
 class Report:
     """The values of runs by some metrics, against the judgements of a file."""
 
-    def __init__(self, path: str, metrics: str, gain: str = "exponential") -> None:
+    def __init__(self, path: str, metrics: str, gain: Gain = "exponential") -> None:
         self.path, self.gain = path, gain
         with one_line_errors("--metrics"):
             names = [name.strip().lower() for name in metrics.split(",")]
