@@ -1,4 +1,4 @@
-"""What is measured of two classes in every round."""
+"""Per-round metrics of binary classifiers."""
 
 from collections.abc import Callable
 
@@ -10,8 +10,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.metrics import roc_auc
 from edgewise.objective import Hamming, Objective
 
-# A sort of so many training rows takes less than a millisecond; one that carries weights along
-# takes four times as long.
+# Sorting this many training rows takes less than a millisecond; with weights, four times as long.
 _MOST_SORTED = 1 << 16
 _MOST_WEIGHTED = _MOST_SORTED // 4
 
@@ -19,11 +18,10 @@ _MOST_WEIGHTED = _MOST_SORTED // 4
 def binary_measures(
     objective: Objective, monitor: Monitor | None
 ) -> Callable[[], dict[str, float]]:
-    """Return a function that measures how two classes are told apart, to be called every round.
+    """Return a function that gives `roc_auc` and `balanced_accuracy` of the current scores.
 
-    It returns `roc_auc` and `balanced_accuracy` as the history records them: of the validation
-    rows where there are any, else of the training rows. The area is left out where it would take
-    long, and both where there are not two classes among the rows.
+    They are of the validation rows where there are any, else of the training rows. The area is
+    left out where it would take long, and both where the rows are not of two classes.
     """
     if not isinstance(objective, Hamming) or objective.state.n_scores != 1:
         return dict

@@ -12,7 +12,7 @@ from edgewise.boosting.history import History
 from edgewise.common.checks import integer, positive
 from edgewise.common.progress import ProgressLine
 
-# What a progress bar shows of a round, where it was recorded.
+# The quantities of a round that a progress bar shows, where they were recorded.
 _SHOWN = {
     "ranking_loss": "misordered {:.4f}",
     "train_error": "error {:.4f}",

@@ -11,7 +11,7 @@ def lazy_names(package: str) -> tuple[list[str], Callable[[str], Any], Callable[
     """Return ``__all__``, ``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
     Its names are the imports of its stub, ``__init__.pyi``, which type checkers and editors read
-    too: the one list of what is public.
+    too: the one list of public names.
     """
     stub = get_data(package, "__init__.pyi")
     assert stub is not None

@@ -29,7 +29,7 @@ class ProgressLine:
     total : int
         The number of steps.
     unit : str
-        What a step is, in the plural.
+        The name of the steps, in the plural.
     done : int, default 0
         The steps that are done already.
     seconds : float, default 0.0

@@ -120,7 +120,7 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
     stop_reason_ : str
         Why training ended.
     learner_, votes_, loss_, learning_rate_ :
-        What "auto" and None came to.
+        The settings that "auto" and None resolved to.
     terms_ : Terms
         The terms, packed into arrays.
     feature_importances_ : array of shape (n_features,)

@@ -1,4 +1,4 @@
-"""What every trained model can do: explain itself, list its rules, and be saved."""
+"""The base of all boosted estimators: explanations, rules in words, files."""
 
 import os
 from copy import copy
@@ -77,7 +77,7 @@ class BoostedModel(Storable):
         return self._fitted.predictor.importances(self._fitted.decreases)
 
     def explain(self) -> ModelExplanation:
-        """Return what the model has learned: curves of single columns, and groups of columns."""
+        """Return the model as curves of single columns and groups of interacting columns."""
         check_is_fitted(self)
         fitted = self._fitted
         return explain(fitted.predictor, fitted.decreases, fitted.feature_name, self._score_names())
@@ -130,7 +130,7 @@ class BoostedModel(Storable):
         return model
 
     def _score_names(self) -> list[object]:
-        """Return what each score column stands for."""
+        """Return the names of the score columns."""
         raise NotImplementedError
 
     def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
@@ -139,7 +139,7 @@ class BoostedModel(Storable):
         return [(t, self.terms_.rule(t), moves[t]) for t in range(len(moves))]
 
     def _wording(self) -> type[Wording]:
-        """Return what puts rules into words."""
+        """Return the class that puts rules into words."""
         return Wording
 
     def _scores(self, X: Any) -> Reals:

@@ -1,4 +1,4 @@
-"""What AdaBoostMH makes of classes and labels: weights, objective, metric and probabilities."""
+"""Classification problems: parameters, objective, validation metric and probabilities."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -183,7 +183,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         )
 
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[Settings]) -> Monitor:
-        """Return what measures the validation rows.
+        """Return the monitor of the validation rows.
 
         A callable metric gets targets as the user gave them, and scores as ``decision_function``
         returns them.

@@ -1,4 +1,4 @@
-"""What training leaves: the source of prediction, files, warm starts and checkpoints."""
+"""The record of a trained model, which prediction, files, warm starts and checkpoints read."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,7 +65,7 @@ class Fitted:
     seed : int
         The seed of all random draws.
     search_states : tuple of dicts of arrays
-        What the search of each simple learner has learned.
+        The memory of each simple learner's search.
     unsaved : tuple of str
         Settings that the model's file could not hold.
     """
@@ -178,7 +178,7 @@ class FittedRanker(Fitted):
 
     @cached_property
     def score_offsets(self) -> Reals:
-        """What turns sums of rules that say -1 or +1 into 0 or 1, after each number of rounds."""
+        """The offset, after each number of rounds, from rules of -1 and +1 to rules of 0 and 1."""
         moves = self.terms.coefficients[:, 0]
         return np.concatenate(([0.0], np.cumsum(np.where(self.terms.real, 0.0, moves))))
 

@@ -79,7 +79,7 @@ class Plan(NamedTuple, Generic[S]):
 
 
 class TrainingProblem(ABC, Generic[S, F]):
-    """What classification and ranking differ in: targets and objective, metric, named learners."""
+    """The differences of classification and ranking: targets, objective, metric, learners."""
 
     table: Table
     learner: Learner | str  # the user's, or the name of one
@@ -114,11 +114,11 @@ class TrainingProblem(ABC, Generic[S, F]):
 
     @abstractmethod
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[S]) -> Monitor:
-        """Return what measures the validation rows."""
+        """Return the monitor of the validation rows."""
 
     @abstractmethod
     def fitted(self, plan: Plan[S], **common: Any) -> F:
-        """Return the record of a model, given what models of all problems record."""
+        """Return the record of a model, given the fields that all models share."""
 
 
 def check_training(model: "Model", eval_set: Any) -> None:
@@ -154,7 +154,7 @@ def fit(
     eval_set: Any = None,
     owner: "BoostedModel | None" = None,
 ) -> F:
-    """Train a model and return what training leaves.
+    """Train a model and return its record.
 
     `read` makes a problem of the table; checkpoints save `owner`, or the model itself.
     """
@@ -203,7 +203,7 @@ def _read_columns(model: "Model", X: Any, before: Fitted | None) -> tuple[Table,
         n_features = table.n_columns
         names = None if table.names is None else tuple(table.names)
         if not isinstance(X, Table):
-            # What scikit-learn takes for names of columns: strings only.
+            # scikit-learn knows names only where all of them are strings.
             seen = BaseEstimator()
             validate_data(seen, X, reset=True, skip_check_array=True)
             names = getattr(seen, "feature_names_in_", None)
@@ -242,7 +242,7 @@ def _draw_seed(random_state: Any) -> int:
 def _hold_out(
     model: "Model", problem: TrainingProblem[S, F], eval_set: Any, seed: int
 ) -> tuple[TrainingProblem[S, F], HeldOut | None]:
-    """Return what to train on and what to validate on."""
+    """Return the problem of the training rows, and the validation rows."""
     if eval_set is not None:
         return problem, problem.read_held_out(eval_set)
     if model.validation_fraction is not None:
@@ -275,7 +275,7 @@ def _filters(learner: Learner | str) -> Filters | None:
 def _binned(
     X: Any, table: Table, problem: TrainingProblem[Any, Any], filters: Filters | None, n_jobs: int
 ) -> BinnedTable:
-    """Return the training rows as bins: those that the user gave, where they fit."""
+    """Return the binned training rows; the user's own bins where no row is left out."""
     if isinstance(X, BinnedTable) and problem.table is table and filters is None:
         return X
     return fit_encode(
@@ -326,7 +326,7 @@ def _first(problem: TrainingProblem[S, F], plan: Plan[S], columns: dict[str, Any
 
 
 def _go_on(model: "Model", start: F, before: Fitted) -> F:
-    """Return the model to go on from: the last fit's, where its rounds can be followed."""
+    """Return the model of the last fit, if more rounds can follow."""
     _check_unsaved(model, before)
     start.check_follows(before)
     n_rounds = len(before.terms)
@@ -352,7 +352,7 @@ def _check_unsaved(model: "Model", before: Fitted) -> None:
 
 
 def _ready(learner: Learner, table: BinnedTable, search: Search, start: Fitted) -> Learner:
-    """Return the learner, ready for a run, with what its searches have learned before."""
+    """Return the learner, ready for a run, its searches as the last fit left them."""
     ready = learner.ready(table, search, start.seed)
     if search.learns and any(start.search_states):
         parts = list(ready.column_learners())
@@ -378,7 +378,7 @@ def _with_all_columns(learner: Learner, table: BinnedTable, seed: int) -> Callab
 
 
 class _SearchStates(Callback):
-    """Keeps the states of searches of the best round so far, from which training may go on."""
+    """Keeps the states of searches after the best round so far, where training may resume."""
 
     def __init__(self, learner: Learner, n_rounds: int) -> None:
         self._parts = list(learner.column_learners())
@@ -406,7 +406,7 @@ class _SearchStates(Callback):
 
 
 def _train(model: "Model", task: Task, start: F, started: float, owner: "BoostedModel") -> F:
-    """Run the loop and return what it leaves, whatever ended it."""
+    """Run the loop and return the record of the model, whatever ended it."""
     terms, history = TermList(start.terms), start.history
     states = _SearchStates(task.learner, len(terms))
     larger = task.monitor is not None and task.monitor.larger_is_better

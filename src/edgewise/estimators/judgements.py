@@ -92,7 +92,7 @@ def graded_layout(
     pair_weight: str = "equal",
     weights: Reals | None = None,
 ) -> Layout:
-    """Return graded documents, which may be some of the rows of a table, in order.
+    """Return graded documents, any rows of a table, in the order of query and grade.
 
     Parameters
     ----------
@@ -101,9 +101,9 @@ def graded_layout(
     grades, query : arrays of shape (m,)
         Their grades, and the numbers of their queries, from 0 on without gaps.
     pair_weight : {"equal", "difference"}
-        What a pair counts: 1, or the difference of its grades.
+        The weight of a pair: 1, or the difference of its grades.
     weights : float64 array of shape (m,) or None
-        The documents' own weights, which multiply those of their pairs.
+        Weights of the documents, which multiply the weights of their pairs.
     """
     # Only differences count, up to a common factor.
     grades = _scaled(grades)
@@ -258,7 +258,7 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
     sums, sizes = np.zeros(len(keys)), np.zeros(len(keys))
     np.add.at(sums, place[order], signed)
     np.add.at(sizes, place[order], np.abs(signed))
-    # What is left of weights that cancel but for rounding is no preference.
+    # Weights that cancel but for rounding express no preference.
     kept = np.flatnonzero(np.abs(sums) > 1e-12 * sizes)
     if len(kept) == 0:
         raise ValueError("pairs: the weights of all pairs cancel, there is nothing to learn from")

@@ -24,7 +24,7 @@ from edgewise.model import RankWording, Rule, Wording
 
 
 class Ranker(BoostedModel):
-    """What trained rankers share: ranks, metrics and wording."""
+    """The base of rankers: ranks, metrics and rules in words."""
 
     stored: ClassVar = {"fitted_": RANKER}
 
@@ -95,7 +95,7 @@ class RankBoost(Ranker):
         name; columns without a name there learn their direction. It binds rules that are
         thresholds; other rules, and whether a value is missing, are free.
     missing : {"learn", "low", "high"}, default "learn"
-        What a rule outputs for a document that its column does not rank (a missing value):
+        The output of a rule for a document that its column does not rank (a missing value):
         whichever is better, or always 0 ("low") or 1 ("high"), the q_def of Iyer 1999. For learners
         given by name; with "feature", the least or the largest value of the column.
     pair_weight : {"equal", "difference"}, default "difference"
@@ -245,7 +245,7 @@ class RankBoost(Ranker):
         eval_set: Any,
         owner: BoostedModel | None = None,
     ) -> FittedRanker:
-        """Return what training on graded documents leaves; checkpoints save `owner`."""
+        """Train on graded documents and return the record; checkpoints save `owner`."""
         learner = read_parameters(self, eval_set)
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")

@@ -44,7 +44,7 @@ class RankFusion(Ranker):
         positive cumulative weights of Iyer 1999; "learn": in the direction that the list's first
         rule decides; "none": freely. Or +1, -1 or 0 for each list, or by name.
     missing : {"learn", "low", "high"}, default "learn"
-        What a rule outputs for a document that its list does not return: whichever is better, or
+        The output of a rule for a document that its list does not return: whichever is better, or
         always 0 ("low", as if below all that it returns) or 1 ("high").
     criterion, step, pair_weight, query_weight, validation_fraction, early_stopping_rounds :
         As in `RankBoost`.
@@ -195,7 +195,7 @@ class RankFusion(Ranker):
 
     @property
     def fitted_(self) -> FittedRanker:
-        """What training leaves."""
+        """The record of the trained ranker."""
         return self.ranker_.fitted_
 
     @fitted_.setter

@@ -1,4 +1,4 @@
-"""What RankBoost makes of grades and pairs: learner, objective, constraints and metric."""
+"""Ranking problems: parameters, learner, objective, monotonic columns and validation metric."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -158,7 +158,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         return Ranking(backend, pairs, plan.settings, cumulative, plan.learner.needs_mass)
 
     def _cumulative(self, learner: Learner, table: BinnedTable) -> Cumulative | None:
-        """Return what keeps the contributions of columns monotonic, or None."""
+        """Return the constraints that keep contributions of columns monotonic, or None."""
         given = self.model.monotonic_cst
         directions, learn = _directions(given, table)
         if not learn.any() and not directions.any():
@@ -178,7 +178,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         return FittedRanker(has_queries=self.has_queries, **common)
 
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[RankSettings]) -> Monitor:
-        """Return what measures the validation documents."""
+        """Return the monitor of the validation documents."""
         eval_metric, lists = self.model.eval_metric, held_out.targets
         if not callable(eval_metric):
             grades = lists.grades

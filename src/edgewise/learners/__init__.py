@@ -40,7 +40,7 @@ _RARE, _MANY_ROWS = 100, 10_000
 
 
 class Goal(NamedTuple):
-    """What a named learner is for.
+    """The problem that a named learner is for.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def auto_leaves(n_scores: int) -> int:
 
 
 def _auto(base: Learner, goal: Goal) -> Preset:
-    """Return what measured best over many data sets (docs/learners.md)."""
+    """Return the settings that measured best over many data sets (docs/learners.md)."""
     criterion = "gain" if goal.apart else "edge"
     tree = Tree(base, auto_leaves(goal.n_scores), "free", criterion)
     return Preset(tree, "real", "logistic", 0.1 if goal.multilabel else 0.2)
@@ -102,11 +102,11 @@ NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
     "tree": lambda base, _: Preset(Tree(base, max_leaf_nodes=8)),
     "feature": lambda _, goal: Preset(Feature(goal.missing)),
 }
-"""What the names of learners mean, given the learner of one-column rules for the table."""
+"""The meaning of each name, given the learner of one-column rules for the table."""
 
 
 def preset_for(name: str, table: BinnedTable | None = None, goal: Goal = _ANY) -> Preset:
-    """Return what a name means for a table; without one, for columns of all kinds."""
+    """Return the meaning of a name for a table; without one, for columns of all kinds."""
     # Weights of documents sum to 0, so that a constant alone can rank nothing.
     constant = not (goal.ranking and name == "stump")
     return NAMED_LEARNERS[name](_one_column(table, goal, constant), goal)

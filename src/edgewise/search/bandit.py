@@ -12,7 +12,7 @@ from edgewise.search.base import Search
 from edgewise.search.rewards import REWARDS
 
 Memory = dict[str, NDArray[Any]]
-"""What a search has learned, as arrays by their names."""
+"""The memory of a search: arrays by name."""
 
 
 class Bandit(Search):
