@@ -82,7 +82,7 @@ class ThompsonSampling(Bandit):
             )
 
     def _nothing(self, n_arms: int) -> Memory:
-        # noise: the sum of squared distances of rewards from their columns' averages, and its count.
+        # noise: summed squares of the rewards' distances from their column's average, and a count.
         return {"counts": np.zeros(n_arms), "sums": np.zeros(n_arms), "noise": np.zeros(2)}
 
     def _choose(self, n: int) -> Columns:
