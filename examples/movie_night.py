@@ -145,7 +145,7 @@ def reasons(model: BoostedFactorization, user: int, item: int, titles: Titles) -
 
 def neighbours(model: ItemKNN, user: int, item: int, titles: Titles) -> Iterator[str]:
     """Yield the rated items most similar to an item."""
-    for part in model.explain(user, item).parts:
+    for part in model.explain(user, item).contributions:
         if part.name != "baseline":
             yield f"  {part.amount:+.2f}  {titles[int(part.name)]} ({part.detail})"
 

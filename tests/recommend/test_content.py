@@ -129,12 +129,12 @@ def test_similar_items_have_similar_features():
 def test_contributions_add_up():
     model = ContentRecommender(regularization=2.0).fit(example())
     why = model.explain("ann", "Clue", n=10)
-    names = {part.name for part in why.parts}
+    names = {part.name for part in why.contributions}
     assert names == {"average item", "year", "kind=comedy", "kind=crime"}
-    sizes = [abs(part.amount) for part in why.parts]
+    sizes = [abs(part.amount) for part in why.contributions]
     assert sizes == sorted(sizes, reverse=True)
     assert why.score == model._pair_scores(np.array([0]), np.array([0]))[0]
-    assert why.score == pytest.approx(sum(part.amount for part in why.parts))
+    assert why.score == pytest.approx(sum(part.amount for part in why.contributions))
 
 
 @pytest.mark.parametrize(

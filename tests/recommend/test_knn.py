@@ -189,15 +189,15 @@ class TestExplanations:
         why = model.explain("a", "r")
         # s counts 4/5 and p 1/5, each with a's deviation from the mean.
         shares = {"baseline": MEAN, "s": 4 / 5 * (1 - MEAN), "p": 1 / 5 * (5 - MEAN)}
-        assert {part.name: part.amount for part in why.parts} == pytest.approx(shares)
-        details = {part.name: part.detail for part in why.parts}
+        assert {part.name: part.amount for part in why.contributions} == pytest.approx(shares)
+        details = {part.name: part.detail for part in why.contributions}
         assert details["s"] == f"similarity {4 / sqrt(43):.2f}, rated 1"
         assert details["p"] == f"similarity {1 / sqrt(43):.2f}, rated 5"
         assert len(str(model.explain("a", "r", n=1)).split("\n")) == 3
 
     def test_users_who_rated_the_item(self):
         model = UserKNN(3, similarity="cosine").fit(example())
-        names = {part.name for part in model.explain("b", "q").parts}
+        names = {part.name for part in model.explain("b", "q").contributions}
         assert names == {"a", "c", "baseline"}
 
     @pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
@@ -214,8 +214,8 @@ class TestExplanations:
                 for ids, one in zip((ratings.user_ids, ratings.item_ids), pair, strict=True)
             ]
             assert why.score == model._pair_scores(*places)[0]
-            assert sum(part.amount for part in why.parts) == pytest.approx(why.score)
-            sizes = [abs(part.amount) for part in why.parts]
+            assert sum(part.amount for part in why.contributions) == pytest.approx(why.score)
+            sizes = [abs(part.amount) for part in why.contributions]
             assert sizes == sorted(sizes, reverse=True)
 
     def test_unknown_ids(self):

@@ -47,7 +47,15 @@ class Contribution:
 
 
 class Explanation(ABC):
-    """Contributions, the largest first, that print, plot and become a frame in one way."""
+    """Contributions, the largest first, that print, plot and become a frame in one way.
+
+    Attributes
+    ----------
+    contributions : sequence of Contribution
+        All contributions, the largest first.
+    """
+
+    contributions: Sequence[Contribution]
 
     unit: ClassVar[str] = "contribution"
     """What the amounts are."""
@@ -60,15 +68,6 @@ class Explanation(ABC):
     @abstractmethod
     def title(self) -> str:
         """What is explained, in one line."""
-
-    @abstractmethod
-    def _parts(self) -> Sequence[Contribution]:
-        """Return all contributions, the largest first."""
-
-    @property
-    def contributions(self) -> list[Contribution]:
-        """All contributions, the largest first."""
-        return list(self._parts())
 
     def __str__(self) -> str:
         parts = self.contributions
@@ -110,7 +109,7 @@ class PairExplanation(Explanation):
         The pair.
     score : float
         The score, or the predicted rating.
-    parts : tuple of Contribution
+    contributions : tuple of Contribution
         What adds to the score, the largest first.
     shown : int, default 10
         How many of them ``str`` and ``plot`` show.
@@ -127,11 +126,8 @@ class PairExplanation(Explanation):
     user: Any
     item: Any
     score: float
-    parts: tuple[Contribution, ...]
+    contributions: tuple[Contribution, ...]
     shown: int = 10
-
-    def _parts(self) -> Sequence[Contribution]:
-        return self.parts
 
     @property
     def title(self) -> str:
@@ -275,7 +271,9 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         classes = "" if self._ranks else f", {len(self.classes)} classes"
         return f"Explanation: {counted(used, 'columns')} in use{classes}"
 
-    def _parts(self) -> list[Contribution]:
+    @property
+    def contributions(self) -> list[Contribution]:  # type: ignore[override]
+        """The curves and groups, the most important first."""
         curves = [
             Contribution(curve.name, curve.importance, self._described(curve)) for curve in self
         ]
