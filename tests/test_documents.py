@@ -2,9 +2,15 @@
 
 import doctest
 import re
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+
+from edgewise import AdaBoostMH, RankBoost
 
 ROOT = Path(__file__).parent.parent
 PRINT = re.compile(r"^print\(.*\) +# (.*)$", re.MULTILINE)
@@ -68,6 +74,32 @@ def test_links_and_paths_named_in_documents_exist(name):
     for path in re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./]+)`", text):
         if "NAME" not in path:
             assert (ROOT / path).exists(), path
+
+
+def test_the_walk_through_fit_names_every_file_that_a_fit_enters_once():
+    text = (ROOT / "docs/architecture.md").read_text().split("## A walk through fit")[1]
+    named = re.findall(r"`(\w+/[\w/]+\.py)`", text.split("\n## ")[0])
+    assert sorted(named) == sorted(set(named))
+    assert all((ROOT / "src/edgewise" / name).is_file() for name in named)
+    X = np.random.default_rng(0).normal(size=(100, 4))
+    y, qid = (X[:, 0] > 0).astype(int), np.repeat(np.arange(10), 10)
+    entered = files_entered(lambda: AdaBoostMH(n_rounds=3).fit(X, y))
+    entered |= files_entered(lambda: RankBoost(n_rounds=3).fit(X, y, qid))
+    assert "boosting/loop.py" in entered <= set(named)
+
+
+def files_entered(call: Callable[[], Any]) -> set[str]:
+    """Return the files of the library whose functions a call runs."""
+    call()  # Imports run module code, which is no step of a fit.
+    codes = set()
+    sys.setprofile(lambda frame, event, arg: codes.add(frame.f_code))
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    package = str(ROOT / "src/edgewise") + "/"
+    paths = {code.co_filename for code in codes if code.co_filename.startswith(package)}
+    return {path.removeprefix(package) for path in paths}
 
 
 def anchors(page: Path) -> set[str]:
