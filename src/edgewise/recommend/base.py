@@ -54,6 +54,7 @@ class Recommender(Storable, ABC):
       :meth:`similar_items` and :meth:`similar_users` compare;
     - ``_knows_users(ratings)``, ``_knows_items(ratings)``: whom and what the model can score;
     - ``predicts``: "score" if scores only order items;
+    - ``predicts_levels``: True if ``predict`` takes ``output="level"``;
     - ``stored`` and ``_restored()``: what files hold, and how it is checked.
 
     Fitted attributes end in an underscore and are arrays, numbers, strings or None, so that files
@@ -83,8 +84,8 @@ class Recommender(Storable, ABC):
     array([5.])
     """
 
-    predicts: ClassVar[str] = "rating"
-    """Whether scores are on the scale of the ratings ("rating") or only order items ("score")."""
+    predicts_levels: ClassVar[bool] = False
+    """Whether ``predict`` takes ``output="level"`` for predictions on the levels of the ratings."""
 
     stored: ClassVar = {
         "ratings_": RATINGS,
@@ -104,6 +105,11 @@ class Recommender(Storable, ABC):
     mean_: float
 
     # For subclasses to write.
+
+    @property
+    def predicts(self) -> str:
+        """Whether scores are on the scale of ratings ("rating") or only order items ("score")."""
+        return "rating"
 
     @abstractmethod
     def _fit(self, ratings: Ratings) -> None:

@@ -40,7 +40,7 @@ class Popularity(Recommender):
     array([3.66666667, 4.5       ])
     """
 
-    predicts: ClassVar[str] = "score"
+    predicts = "score"
     stored: ClassVar = {"item_scores_": "items"}
 
     item_scores_: Reals
@@ -97,7 +97,7 @@ class RandomRecommender(Recommender):
     array(['Heat'], dtype='<U5')
     """
 
-    predicts: ClassVar[str] = "score"
+    predicts = "score"
 
     seed_: int
 
@@ -155,7 +155,6 @@ class BiasBaseline(Recommender):
     (4.0, 4.71)
     """
 
-    predicts: ClassVar[str] = "rating"
     stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
 
     user_biases_: Reals

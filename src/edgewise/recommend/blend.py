@@ -135,7 +135,7 @@ class Blend(Recommender, _BaseComposition):
         self.verbose = verbose
 
     @property
-    def predicts(self) -> str:  # type: ignore[override]
+    def predicts(self) -> str:
         """Whether scores are on the scale of the ratings: RankBoost's are not."""
         return "score" if self.method == "rankboost" else "rating"
 

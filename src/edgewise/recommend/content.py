@@ -89,7 +89,7 @@ class ContentRecommender(PerUserRecommender):
         self.n_jobs = n_jobs
 
     @property
-    def predicts(self) -> str:  # type: ignore[override]
+    def predicts(self) -> str:
         """What predictions are: ratings, or scores for boosted models."""
         return "rating" if self.learner == "ridge" else "score"
 

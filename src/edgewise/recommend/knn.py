@@ -187,7 +187,7 @@ class KNNRecommender(Recommender):
         self.n_jobs = n_jobs
 
     @property
-    def predicts(self) -> str:  # type: ignore[override]
+    def predicts(self) -> str:
         """What predictions are: ratings, or scores for implicit feedback."""
         return "score" if self.implicit else "rating"
 

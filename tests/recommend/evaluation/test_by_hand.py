@@ -47,6 +47,8 @@ class Scored(Told):
 class Levelled(Told):
     """Has levels of its own."""
 
+    predicts_levels = True
+
     def predict(self, users, items, unknown="raise", output="expected"):
         said = super().predict(users, items, unknown)
         return np.full(len(said), 3.0) if output == "level" else said

@@ -23,6 +23,8 @@ class Constant(Recommender):
     def _pair_scores(self, users, items):
         return np.full(len(users), self.number)
 
+    predicts_levels = True
+
     def predict(self, users, items, unknown="raise", output="expected"):
         said = super().predict(users, items, unknown)
         own = self.level is not None and output == "level"

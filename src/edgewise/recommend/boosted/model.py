@@ -153,6 +153,7 @@ class BoostedFactorization(Recommender):
     True
     """
 
+    predicts_levels = True
     stored: ClassVar = {
         "user_values_": "rounds users",
         "item_values_": "rounds items",

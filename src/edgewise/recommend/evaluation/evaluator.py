@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from inspect import signature
 from numbers import Real
 from typing import Any
 
@@ -51,7 +50,7 @@ def evaluate(
     - "rmse", "mae", "nmae" (mean absolute error over that of blind guesses) and "one_zero" (share
       of wrong levels) of :meth:`~Recommender.predict`, rounded for the last;
     - "mae_level", "nmae_level", "one_zero_level": the same for the predicted level, which is the
-      level nearest to the prediction, or the model's own if ``predict`` takes ``output="level"``;
+      level nearest to the prediction, or the model's own if it predicts levels;
     - "mae_best", "nmae_best", "one_zero_best": the smaller of the two.
 
     On the **order of each user's test items** (Iyer 1999 section 5.2.4), where good items are those
@@ -187,7 +186,7 @@ class Evaluator:
     def predicted_levels(self) -> Reals:
         """The predicted levels: the model's own, or the nearest to its predictions."""
         guess = self.predictions
-        if "output" in signature(self.model.predict).parameters:
+        if self.model.predicts_levels:
             predict: Any = self.model.predict
             guess = np.asarray(predict(*self._ids, unknown=self.unknown, output="level"))
         rounded = np.full(len(guess), np.nan)

@@ -93,7 +93,7 @@ class ImplicitFactorization(FactorModel):
     array([8])
     """
 
-    predicts: ClassVar[str] = "score"
+    predicts = "score"
     stored: ClassVar = {"loss_history_": "epochs"}
 
     loss_history_: Reals

@@ -95,7 +95,7 @@ class NonNegativeFactorization(FactorModel):
         self.verbose = verbose
 
     @property
-    def predicts(self) -> str:  # type: ignore[override]
+    def predicts(self) -> str:
         """What predictions are: ratings, or scores if gaps count as 0."""
         return "rating" if self.entries == "observed" else "score"
 
