@@ -25,7 +25,12 @@ from edgewise.metrics import (
 from edgewise.ratings import Ids, Ratings
 from edgewise.recommend.base import UNKNOWN, Indices, Recommender
 from edgewise.recommend.evaluation.catalogue import list_values
-from edgewise.recommend.evaluation.metrics import LEVEL, METRICS, RecommenderMetric, metrics_named
+from edgewise.recommend.evaluation.metrics import (
+    DEFAULT_METRICS,
+    LEVEL,
+    RecommenderMetric,
+    metrics_named,
+)
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
     "disagreement": disagreement,
@@ -38,7 +43,7 @@ _ORDER_METRICS: dict[str, Callable[..., Any]] = {
 def evaluate(
     model: Recommender,
     test: Ratings,
-    metrics: Iterable[str] | str = tuple(METRICS),
+    metrics: Iterable[str] | str = DEFAULT_METRICS,
     k: int = 10,
     relevant: float | None = None,
     unknown: str = "mean",
@@ -62,7 +67,7 @@ def evaluate(
     - "ndcg", "precision", "recall" at k, "map" over the full list, and "auc". Test ratings of at
       least `relevant` are relevant, all alike; all other items are not. Relevant items that
       training does not know count as missed. Users without relevant items are skipped. Ties count
-      by their expectation.
+      by their expectation. Other metrics of TREC runs, such as "mrr", take ten times as long.
     - "catalogue_coverage" (share of all items on some list), "novelty" (bits of surprise) and
       "diversity" (one minus the cosine of training ratings) of the lists of k items.
 
@@ -72,7 +77,7 @@ def evaluate(
         A fitted model.
     test : Ratings
         The test ratings. Their weights count in metrics of predicted ratings.
-    metrics : str or sequence of str, default all
+    metrics : str or sequence of str, default all but "mrr"
         Names from above; "ndcg@5" has another cut-off than `k`.
     k : int, default 10
         The cut-off of lists.

@@ -45,6 +45,9 @@ METRICS: dict[str, MetricKind] = {
     "novelty": MetricKind("lists", cut=True),
     "diversity": MetricKind("lists", cut=True),
 }
+DEFAULT_METRICS = tuple(METRICS)
+"""The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
+
 METRICS |= {
     name: MetricKind("lists", metric.larger_is_better, cut=metric.cutoff != "none")
     for name, metric in RANKING_METRICS.items()
