@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from edgewise.backend.numba import score as compiled
-from edgewise.backend.reference.engine import score
+from edgewise.backend.reference.score import score
 from edgewise.data import Aligned, as_table
 from edgewise.model import StumpTerms, collapse
 

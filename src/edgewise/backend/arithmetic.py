@@ -43,12 +43,16 @@ def exact_sum(values: Reals) -> float:
     largest = float(values.max(initial=0.0))
     if largest == 0.0:
         return 0.0
-    # Even if all were the largest, the integers would sum to less than 2**62.
-    shift = 62 - int(np.ceil(np.log2(values.size))) - int(np.frexp(largest)[1])
+    shift = exact_shift(values.size, largest)
     total = 0
     for row in np.atleast_2d(values):
         total += int(np.rint(np.ldexp(row, shift)).astype(np.int64).sum())
     return math.ldexp(total, -shift)
+
+
+def exact_shift(count: int, largest: float) -> int:
+    """Return s such that `count` numbers up to `largest` sum to less than 2**62 units of 2**-s."""
+    return 62 - int(np.ceil(np.log2(count))) - int(np.frexp(largest)[1])
 
 
 def fixed(values: Reals) -> Exacts:

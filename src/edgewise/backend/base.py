@@ -1,166 +1,114 @@
-"""The interface of a backend, and what it reads and writes in a round."""
+"""The interface of a backend: all arithmetic on the rows of one training table.
 
+A backend keeps weights, scores and codes where the rows are. Callers hold a `State` and `Problem`s
+without looking inside, send rules, and get back integers and a few numbers. Integer sums do not
+depend on their order, so every backend gives the same model, bit for bit.
+"""
+
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import GAIN_SCALE, WIDE_SEARCH_LIMIT
-from edgewise.common.dtypes import (
-    SEARCH,
-    WIDE_SEARCH,
-    Columns,
-    Exacts,
-    Integers,
-    Reals,
-    Rows,
-    Signs,
-)
+from edgewise.backend.arithmetic import GAIN_SCALE
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 
-# Score columns travel through the search in vectors of this many lanes.
-_WIDTHS = (1, 2, 4, 8, 16, 32)
-_CACHE_LINE = 64
-
+if TYPE_CHECKING:
+    from edgewise.model.rules import Rule, Test, TreeRule
 
 LEARN = 2
-"""Where a search says on which side of a cut missing values are: each column learns it."""
-
-
-def lanes_for(n_scores: int) -> tuple[int, int]:
-    """Return (chunks, lanes): how K score columns are laid out as vectors.
-
-    Examples
-    --------
-    >>> lanes_for(1), lanes_for(10), lanes_for(26), lanes_for(40)
-    ((1, 1), (1, 16), (1, 32), (3, 16))
-    """
-    for lanes in _WIDTHS:
-        if n_scores <= lanes:
-            return 1, lanes
-    by_32, by_16 = -(-n_scores // 32), -(-n_scores // 16)
-    return (by_32, 32) if 2 * by_32 == by_16 else (by_16, 16)
-
-
-@cache
-def _width(lanes: int) -> NDArray[np.int8]:
-    return np.empty((0,) * lanes.bit_length(), dtype=np.int8)
-
-
-def aligned_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray:
-    """Return zeros that start on a cache line, so that no vector straddles two."""
-    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
-    start = -raw.ctypes.data % _CACHE_LINE
-    return raw[start : start + n_bytes].view(dtype).reshape(shape)
-
-
-def gains(squares: Any, masses: Any) -> Any:
-    """Return the sum of squared edges over the mass, in fixed point.
-
-    With one score column the best real vote on some rows lowers the loss by half of this, to second
-    order; with several this takes one mass for all. The sum of squares is an integer below 2**62,
-    so that the only rounding is that of one division.
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.asarray(squares, dtype=np.float64) / np.asarray(masses, dtype=np.float64)
-    return np.rint(np.where(np.asarray(masses) > 0, shares, 0.0) * GAIN_SCALE).astype(np.int64)
+"""The side of missing values in a `Question`: each column learns it."""
 
 
 @dataclass(frozen=True)
-class Entries:
-    """Some entries of S, chunk by chunk, in each by row.
+class Targets:
+    """What AdaBoost.MH learns: labels, and the initial weight of each entry.
 
     Attributes
     ----------
-    shape : tuple (chunks, n, lanes)
-        That of the S they are from, with its n rows numbered anew.
-    starts : intp array of shape (chunks + 1,)
-        The entries of chunk c are from ``starts[c]`` to ``starts[c + 1]``.
-    rows, lanes : int32 and uint8 arrays
-        The row and the lane of each entry.
-    values : integer array
-        Their signed weights.
+    labels : int8 array of shape (K, n)
+        Y, -1 or +1.
+    target : int32 array of shape (n,)
+        The row's class, or -1 in binary and multi-label problems.
+    row_weights : float64 array of shape (n,)
+        Positive, summing to 1.
+    label_weights : float64 array of shape (2, K)
+        The factor of a row's weight in an entry, by label (-1, +1) and score column.
+    matrix : float64 array of shape (K, n) or None
+        Factors given entry by entry, in place of `label_weights`.
     """
 
-    shape: tuple[int, int, int]
-    starts: Columns
-    rows: Rows
-    lanes: NDArray[np.uint8]
-    values: Integers
+    labels: Signs
+    target: NDArray[np.int32]
+    row_weights: Reals
+    label_weights: Reals
+    matrix: Reals | None = None
 
-    @property
-    def arrays(self) -> tuple[Columns, Rows, NDArray[np.uint8], Integers]:
-        """The entries as compiled code wants them."""
-        return self.starts, self.rows, self.lanes, self.values
+    def initial_weights(self, k: int) -> Reals:
+        """Return W1 of score column `k`, not yet normalised over all."""
+        if self.matrix is not None:
+            return self.row_weights * self.matrix[k]
+        low, high = self.label_weights[:, k]
+        return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
-    @property
-    def scores(self) -> Columns:
-        """The score column of each entry."""
-        chunk = np.repeat(np.arange(self.shape[0]), np.diff(self.starts))
-        return chunk * self.shape[2] + self.lanes
-
-    def sums(self, n_scores: int) -> tuple[Exacts, Exacts]:
-        """Return the sums of the values and of their sizes, for each score column."""
-        n_columns, scores = self.shape[0] * self.shape[2], self.scores
-        totals, masses = (np.zeros(n_columns, dtype=np.int64) for _ in range(2))
-        np.add.at(totals, scores, self.values)
-        np.add.at(masses, scores, np.abs(self.values))
-        return totals[:n_scores], masses[:n_scores]
-
-    def of_rows(self, rows: Rows) -> "Entries":
-        """Return the entries of some rows."""
-        chosen = np.zeros(self.shape[1], dtype=bool)
-        chosen[rows] = True
-        kept = np.flatnonzero(chosen[self.rows])
-        return replace(
-            self,
-            starts=np.searchsorted(kept, self.starts).astype(np.intp),
-            rows=self.rows[kept],
-            lanes=self.lanes[kept],
-            values=self.values[kept],
+    def take(self, rows: Rows) -> "Targets":
+        """Return the targets of some rows; the row weights keep their sizes."""
+        return Targets(
+            np.ascontiguousarray(self.labels[:, rows]),
+            self.target[rows],
+            self.row_weights[rows],
+            self.label_weights,
+            None if self.matrix is None else np.ascontiguousarray(self.matrix[:, rows]),
         )
+
+
+class State(ABC):
+    """Weights and scores of every (row, score column) entry; opaque to callers.
+
+    Attributes
+    ----------
+    n_scores : int
+        K, the number of score columns.
+    scale : float
+        The factor by which the initial weights sum to 1.
+    """
+
+    n_scores: int
+    scale: float
 
 
 @dataclass
 class Problem:
-    """What one search sums: signed weights of all rows or of some.
+    """The signed weights S of all rows or of some: what one search sums.
+
+    A backend's own problems say where S is; callers see sums.
 
     Attributes
     ----------
-    signed : integer array of shape (chunks, n, lanes)
-        S, the signed weights quantised for the search, row by row as histograms add them.
+    n_rows : int
+        The number of rows of the table.
+    size : int
+        The number of rows that count.
     signed_totals, signed_masses : int64 arrays of shape (K,)
-        The sums of S and of |S| over the rows. Where S has a mass column, one after the last score
-        column that holds each row's sum of |S|, they leave it out.
-    rows : int32 array or None
-        The rows that count, ascending; None is all of them.
-    kept : dict or None
-        Where searches leave their histograms, so that those of a part of the rows can be
-        subtracted from them; None keeps nothing.
-    split_from : tuple of Problem or None
-        The problem that this one is a part of and the one that holds the other part: histograms
-        that both have kept give this one's by subtraction.
-    borrowed : bool
-        Whether `signed` is memory that the backend lend, to be given back by ``release``.
+        The sums of S and of ``|S|`` over these rows.
     mass_column : bool
-        Whether S has a mass column.
-    entries : Entries or None
-        The entries that count, where only some do; `signed` has their values then.
+        Whether histograms have one more column, the sums of each row's ``|S|``: searches by gain
+        need it.
+    row_masses : Problem or None
+        The rows' sample weights as a problem with one score column, where leaves must hold a least
+        share of them.
     """
 
-    signed: Integers
+    n_rows: int
+    size: int
     signed_totals: Exacts
     signed_masses: Exacts
-    rows: Rows | None = None
-    kept: dict[tuple[Any, ...], Any] | None = None
-    split_from: tuple["Problem", "Problem"] | None = None
-    borrowed: bool = False
     mass_column: bool = False
-    entries: Entries | None = None
+    row_masses: "Problem | None" = None
 
     @property
     def n_scores(self) -> int:
@@ -168,17 +116,9 @@ class Problem:
         return len(self.signed_totals)
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """The shape of S: (chunks, n, lanes)."""
-        if self.entries is not None:
-            return self.entries.shape
-        chunks, n, lanes = self.signed.shape
-        return chunks, n, lanes
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that S has, those that do not count included."""
-        return self.shape[1]
+    def mass(self) -> int:
+        """The sum of all ``|S|``."""
+        return int(self.signed_masses.sum())
 
     @property
     def edge(self) -> int:
@@ -188,194 +128,42 @@ class Problem:
     @property
     def gain(self) -> int:
         """The gain of the constant on these rows: see `gains`."""
-        return int(gains((self.signed_totals**2).sum(), self.signed_masses.sum()))
+        return int(gains((self.signed_totals**2).sum(), self.mass))
 
-    @property
-    def width(self) -> NDArray[np.int8]:
-        """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
-        return _width(self.shape[2])
-
-    @cached_property
-    def flat_signed(self) -> Integers:
-        """S as a flat view."""
-        return self.signed.reshape(-1)
-
-    @cached_property
-    def member(self) -> NDArray[np.bool_] | None:
-        """Whether each row counts; None where all do."""
-        if self.rows is None:
-            return None
-        member = np.zeros(self.n_rows, dtype=bool)
-        member[self.rows] = True
-        return member
-
-    @property
-    def column_totals(self) -> Exacts:
-        """The sums of all columns of S, the mass column included."""
-        if not self.mass_column:
-            return self.signed_totals
-        return np.append(self.signed_totals, self.signed_masses.sum())
+    def keeping(self) -> "Problem":
+        """Return the problem for a tree: its histograms may be kept, to subtract a part's."""
+        return self
 
 
-@dataclass
-class State:
-    """Weights and scores of every (row, score column) entry.
+class Histogram(ABC):
+    """Sums of S over the rows of each bin: integers that add over parts of the rows.
 
     Attributes
     ----------
-    labels : int8 array of shape (K, n)
-        The label matrix Y, -1 or +1, score column by score column like all that follows.
-    target : int32 array of shape (n,)
-        The index of the row's class, or -1 where there is no single one (multi-label, binary).
-    row_mass : int64 array of shape (n,)
-        The share of each row in error counts, in fixed point.
-    weights, scores : float64 arrays of shape (K, n)
-        w and f.
-    mass_column : bool
-        Whether S has a column more, with each row's sum of |S|: searches by gain need it.
-    signed : integer array of shape (chunks, n, lanes)
-        S, the signed weights w * y quantised for the search, row by row as histograms add them.
-    signed_totals, signed_masses : int64 arrays of shape (K,)
-        The sums of S and of |S| over the rows.
+    columns : intp array
+        The columns, ascending; their bins follow each other, a column's missing bin last.
+    totals : int64 array of shape (K,)
+        The sums of S over all rows that count.
+    mass : int
+        The sum of ``|S|``.
     """
 
-    labels: Signs
-    target: NDArray[np.int32]
-    row_mass: Exacts
-    weights: Reals
-    mass_column: bool = False
-    scores: Reals = field(init=False)
-    signed: Integers = field(init=False)
-    signed_totals: Exacts = field(init=False)
-    signed_masses: Exacts = field(init=False)
-
-    def __post_init__(self) -> None:
-        k, n = self.weights.shape
-        chunks, lanes = lanes_for(k + self.mass_column)
-        search = WIDE_SEARCH if n * k > WIDE_SEARCH_LIMIT else SEARCH
-        self.scores = np.zeros((k, n))
-        self.signed = aligned_zeros((chunks, n, lanes), search)
-        self.signed_totals = np.zeros(k, dtype=np.int64)
-        self.signed_masses = np.zeros(k, dtype=np.int64)
+    columns: Columns
+    totals: Exacts
+    mass: int
 
     @property
-    def width(self) -> NDArray[np.int8]:
-        """An empty array with d dimensions for 2**(d - 1) lanes, as compiled code wants it."""
-        return _width(self.signed.shape[2])
+    @abstractmethod
+    def values(self) -> Exacts:
+        """The sums, shape (bins, K), or (bins, K + 1) where there is a mass column."""
 
-    @cached_property
-    def flat_signed(self) -> Integers:
-        """S as a flat view."""
-        return self.signed.reshape(-1)
+    @abstractmethod
+    def __add__(self, other: Self) -> Self:
+        """Return the histogram of two disjoint sets of rows."""
 
-    @cached_property
-    def equal_mass(self) -> bool:
-        """Whether all rows weigh the same."""
-        return bool((self.row_mass == self.row_mass[0]).all())
-
-    def problem(self) -> Problem:
-        """Return the round's problem: S of all rows, good until the weights change."""
-        return Problem(
-            self.signed,
-            self.signed_totals,
-            self.signed_masses,
-            mass_column=self.mass_column,
-        )
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.weights.shape[1]
-
-    @property
-    def n_scores(self) -> int:
-        """K, the number of score columns."""
-        return self.weights.shape[0]
-
-
-class Edges(NamedTuple):
-    """Sums over the rows for each score column, in 64-bit fixed point.
-
-    Attributes
-    ----------
-    edges : int64 array of shape (K,)
-        The edge of the cut: the sum of w * y * sign.
-    masses : int64 array of shape (K,)
-        The weight of the rows on which the cut does not abstain.
-    total : int
-        W, the weight of everything.
-    """
-
-    edges: Exacts
-    masses: Exacts
-    total: int
-
-
-class Step(NamedTuple):
-    """One round's step, as the update needs it.
-
-    The weight of an entry is multiplied by ``agree[l]`` where the cut and the label agree, by
-    ``against[l]`` where they do not, and by `rest` where the cut abstains; its score changes by
-    the cut times ``coefficients[l]``. Of `votes` only the signs count.
-    """
-
-    agree: Reals
-    against: Reals
-    rest: float
-    coefficients: Reals
-    votes: Reals
-
-    @staticmethod
-    def none(n_scores: int) -> "Step":
-        """Return the step that changes nothing (it only refreshes the sums)."""
-        ones, zeros = np.ones(n_scores), np.zeros(n_scores)
-        return Step(ones, ones, 1.0, zeros, zeros)
-
-
-class RealStep(NamedTuple):
-    """A step after which the weights are computed from the scores.
-
-    A score changes by the base function's output times ``coefficients[l]``. Of `votes` only the
-    signs count. `logistic` says which loss the weights follow; `shift` is added to the exponents
-    of the exponential one. `unit` is the fixed point in which the new weights are summed.
-    """
-
-    coefficients: Reals
-    votes: Reals
-    logistic: bool
-    shift: float
-    unit: float
-
-
-class InitialWeights(NamedTuple):
-    """W1, which sums to 1.
-
-    An entry's is its row's, or where there is a matrix the matrix's, times that of its label
-    (-1, +1) and score column.
-    """
-
-    rows: Reals
-    by_label: Reals
-    matrix: Reals
-
-
-class Tally(NamedTuple):
-    """What one update counted.
-
-    Attributes
-    ----------
-    pseudo : int
-        The sum over rows of ``| sum over l of w[i,l] y[i,l] v[l] |`` before the update, in 64-bit
-        fixed point: w'_Sigma of Kégl 2014b eq. 14. -1 where each column had a cut of its own.
-    wrong_rows : int
-        The mass of the rows predicted wrongly after the update.
-    wrong_entries : int64 array of shape (2, K)
-        The mass of the entries with the wrong sign after the update, by label (-1, +1) and column.
-    """
-
-    pseudo: int
-    wrong_rows: int
-    wrong_entries: Exacts
+    @abstractmethod
+    def __sub__(self, other: Self) -> Self:
+        """Return the histogram of the rows of this one that are not in the other."""
 
 
 class Bounds(NamedTuple):
@@ -384,12 +172,12 @@ class Bounds(NamedTuple):
     Attributes
     ----------
     directions : int8 array of shape (columns,)
-        For each column searched: +1 or -1 is the sign that edges must have, 0 lets them have any.
-        Cuts that only tell present from missing values are always free.
+        +1 or -1 is the sign that a column's edges must have, 0 allows both. Cuts that only tell
+        present from missing values are always allowed.
     starts : intp array of shape (columns + 1,)
-        The exceptions of column q are from ``starts[q]`` to ``starts[q + 1]`` of what follows.
+        The exceptions of column q are from ``starts[q]`` to ``starts[q + 1]`` of the arrays below.
     firsts, sides : intp and int8 arrays
-        A cut, by its first bin on the positive side, rising, and the side of missing values.
+        A cut: its first bin on the positive side, ascending, and the side of missing values.
     limits : int64 array
         How large its edge of the other sign may be.
     """
@@ -401,26 +189,56 @@ class Bounds(NamedTuple):
     limits: Exacts
 
 
+class Question(NamedTuple):
+    """What a scan looks for.
+
+    Attributes
+    ----------
+    criterion : {"edge", "gain", "score"}
+        The largest sum over the score columns of ``|edge|``; the largest sum of gains on both
+        sides; or the largest ``|edge|`` of each score column by itself.
+    constant : bool
+        Whether the constant is among the cuts; it has no gain.
+    missing : int
+        The side of missing values, -1, 0 or +1, or LEARN.
+    score_edges : bool
+        Whether to return the score columns' edges at the best cut.
+    bounds : Bounds or None
+        Which signs the edges may have.
+    masses : Histogram or None
+        The rows' sample weights, for the same columns; both sides of a cut must hold `least`.
+    least : int
+        The least sample weight on either side, in the fixed point of `masses`.
+    """
+
+    criterion: str = "edge"
+    constant: bool = True
+    missing: int = LEARN
+    score_edges: bool = False
+    bounds: Bounds | None = None
+    masses: Histogram | None = None
+    least: int = 0
+
+
 @dataclass(frozen=True)
 class Candidates:
-    """The best cut of each column searched; good until the next search.
+    """The best cut of each column.
 
     With one cut for all score columns the arrays have shape (columns,); with a cut for each
-    (`per_score`), shape (columns, K).
+    (criterion "score"), shape (columns, K).
 
     Attributes
     ----------
     columns : intp array
         The columns' numbers, ascending.
     edges : int64 array
-        The edge: the sum over l of ``|edge of column l|``, in the search's fixed point. In a search
-        by gain, the sum of the gains on either side.
+        The edge, or the gain, in the search's fixed point; -1 where no cut is allowed.
     first : intp array
         The first bin on the positive side; 0 puts every value there.
     missing : int8 array
         The side of missing values; 0 where the cut abstains on them.
     score_edges : int64 array of shape (columns, K) or None
-        The edges of the score columns at the best cut, where asked for.
+        The edges of the score columns at the best cut, where the question asks for them.
     """
 
     columns: Columns
@@ -430,122 +248,262 @@ class Candidates:
     score_edges: Exacts | None = None
 
 
-class Part(Protocol):
-    """Some of the weights."""
+class Edges(NamedTuple):
+    """Sums over the rows for each score column, in 64-bit fixed point.
 
-    @property
-    def backend(self) -> "Backend":
-        """Those of a table of the part's rows."""
+    Attributes
+    ----------
+    edges : int64 array of shape (K,)
+        The edge of the rule: the sum of w * y * phi.
+    masses : int64 array of shape (K,)
+        The weight of the rows on which the rule does not abstain.
+    total : int
+        W, the weight of everything.
+    """
 
-    @property
-    def rows(self) -> Rows:
-        """Their numbers in the whole table."""
-
-    @property
-    def size(self) -> int:
-        """How many rows or entries there are."""
-
-    def gather(self, problem: Problem) -> Problem:
-        """Return the part's share of a problem of all rows, as it is now."""
-
-
-class RowsWithin:
-    """Some rows, in the table of all: for what is computed of all rows anyway."""
-
-    def __init__(self, backend: "Backend", rows: Rows) -> None:
-        self.backend = backend
-        self.rows = rows
-
-    @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return len(self.rows)
-
-    def gather(self, problem: Problem) -> Problem:
-        """Return the part's share of a problem of all rows, as it is now."""
-        return self.backend.within(problem, self.rows)
+    edges: Exacts
+    masses: Exacts
+    total: int
 
 
-class Backend(Protocol):
-    """All arithmetic on the rows of one training table."""
+class Step(NamedTuple):
+    """A step that multiplies the weights.
+
+    The weight of an entry is multiplied by ``agree[l]`` where rule and label agree, by
+    ``against[l]`` where they do not, and by `rest` where the rule abstains; its score changes by
+    the rule times ``coefficients[l]``. Only the signs of `votes` count.
+    """
+
+    agree: Reals
+    against: Reals
+    rest: float
+    coefficients: Reals
+    votes: Reals
+
+    @staticmethod
+    def scaling(n_scores: int, factor: float = 1.0) -> "Step":
+        """Return the step that multiplies all weights by a factor and moves no score."""
+        same, zeros = np.full(n_scores, factor), np.zeros(n_scores)
+        return Step(same, same, factor, zeros, zeros)
+
+
+class RealStep(NamedTuple):
+    """A step after which the weights are computed from the scores.
+
+    A score changes by the rule's output times ``coefficients[l]``. Only the signs of `votes` count.
+    `logistic` chooses the loss; `shift` is added to the exponents of the exponential one. `unit` is
+    the fixed point in which the new weights are summed.
+    """
+
+    coefficients: Reals
+    votes: Reals
+    logistic: bool
+    shift: float
+    unit: float
+
+
+class Tally(NamedTuple):
+    """The counts of one update.
+
+    Attributes
+    ----------
+    pseudo : int
+        The sum over rows of ``| sum over l of w[i,l] y[i,l] v[l] |`` before the update, in 64-bit
+        fixed point: w'_Sigma of Kégl 2014b eq. 14. -1 where each score column has its own cut.
+    wrong_rows : int
+        The mass of the rows predicted wrongly after the update.
+    wrong_entries : int64 array of shape (2, K)
+        The mass of the entries with the wrong sign after the update, by label (-1, +1) and column.
+    """
+
+    pseudo: int
+    wrong_rows: int
+    wrong_entries: Exacts
+
+
+class Part(ABC):
+    """Some rows, or some (row, score column) entries, copied so that searches of them are fast."""
+
+    backend: "Backend"
+    size: int
+
+    @abstractmethod
+    def gather(self, problem: Problem, factors: Reals | None = None) -> Problem:
+        """Return the part's share of a problem of all rows, as it is now.
+
+        `factors` multiply the weights of each of the part's rows, which are rounded again.
+        """
+
+
+class Backend(ABC):
+    """All arithmetic on the rows of one training table.
+
+    To write one, derive from this class and implement the abstract methods; `choose.using` puts it
+    to use. `reference.engine.ReferenceBackend` says in NumPy what each method computes. A backend
+    that has its rows in one place may derive from that one and replace only what is slow.
+    """
 
     table: BinnedTable
-    name: str
 
-    def search(
-        self,
-        columns: Columns,
-        problem: Problem,
-        per_score: bool = False,
-        score_edges: bool = False,
-        constant: bool = True,
-        absent: int = LEARN,
-        gain: bool = False,
-        bounds: Bounds | None = None,
-    ) -> Candidates:
-        """Return the best cut of each column, by edge or by gain.
+    # The round's problem.
 
-        `absent` is the side of missing values (-1, 0 or +1), or LEARN; `bounds` says which signs
-        edges may have.
+    @abstractmethod
+    def state(self, targets: Targets, mass_column: bool = False) -> State:
+        """Return the state before the first round: all scores 0, the weights normalised."""
+
+    @abstractmethod
+    def problem(self, state: State, row_masses: bool = False) -> Problem:
+        """Return the round's problem, valid until the weights change.
+
+        With `row_masses` the problem has the rows' sample weights with it.
         """
 
-    def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S of each value of some categorical columns, shape (values, K).
+    @abstractmethod
+    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> Problem:
+        """Return the problem with one score column and the given signed weights of some rows."""
 
-        With `mass` the mass column comes last.
-        """
+    @abstractmethod
+    def flip(self, problem: Problem, tests: Sequence["Test"]) -> Problem:
+        """Return the problem with S multiplied by the tests' outputs: virtual labels."""
 
-    def flip(self, problem: Problem, signs: Signs) -> Problem:
-        """Return the problem under virtual labels."""
+    @abstractmethod
+    def split(self, problem: Problem, test: "Test") -> tuple[Problem, Problem]:
+        """Return the problem of the rows on which a test is -1, and of those on which it is +1."""
 
+    @abstractmethod
     def within(self, problem: Problem, rows: Rows) -> Problem:
-        """Return the problem on some of the rows."""
+        """Return the problem of some rows, ascending."""
 
-    def cut_rows(
-        self, rows: Rows | None, j: int, first: int, missing: int
-    ) -> tuple[Rows, Rows] | None:
-        """Return those of some rows that are below a cut of column `j`, and those above.
+    @abstractmethod
+    def absolute(self, problem: Problem) -> Problem:
+        """Return the problem with ``|S|`` in place of S."""
 
-        None where there is no quicker way than to look at the cut of all rows.
+    @abstractmethod
+    def leaf_sums(self, problem: Problem, tree: "TreeRule") -> tuple[Exacts, Exacts]:
+        """Return the sums of S and of ``|S|`` in each leaf of a tree, shape (leaves, K)."""
+
+    # The search.
+
+    @abstractmethod
+    def histogram(self, columns: Columns, problem: Problem) -> Histogram:
+        """Return the sums of S over the rows of each bin of some columns, all of one kind."""
+
+    @abstractmethod
+    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+        """Return the best cut of each numeric column; looks at no rows."""
+
+    @abstractmethod
+    def over(self, table: BinnedTable) -> "Backend":
+        """Return a backend for other columns of the same rows."""
+
+    # Parts of the weights.
+
+    @abstractmethod
+    def row_masses(self, problem: Problem) -> Exacts:
+        """Return the sum of each row's ``|S|``."""
+
+    @abstractmethod
+    def mass_from(self, problem: Problem, least: int) -> int:
+        """Return the sum of the ``|S|`` that are at least `least`."""
+
+    @abstractmethod
+    def part(self, rows: Rows) -> Part:
+        """Return the part of some rows, ascending; only the last part is valid."""
+
+    @abstractmethod
+    def heavy_part(self, problem: Problem, least: int) -> Part | None:
+        """Return the part of the entries with ``|S|`` of at least `least`; None to take rows."""
+
+    # The step.
+
+    @abstractmethod
+    def edges(self, state: State, rule: "Rule") -> Edges:
+        """Return the edges of a rule that says -1, 0 or +1."""
+
+    @abstractmethod
+    def energy(self, state: State, rule: "Rule", coefficients: Reals) -> int:
+        """Return Z of a real-valued rule, the sum of w exp(-y h), at `ENERGY_SCALE`."""
+
+    @abstractmethod
+    def advance(self, state: State, rule: "Rule", step: Step) -> Tally:
+        """Take a step that multiplies the weights."""
+
+    @abstractmethod
+    def reweigh(self, state: State, rule: "Rule", step: RealStep) -> tuple[int, int]:
+        """Move the scores and compute the weights from them, not yet normalised.
+
+        Returns the sum of the new weights in fixed point, and `Tally.pseudo`.
         """
 
-    def release(self, problem: Problem) -> None:
-        """Take back the memory of a problem that is no longer needed."""
+    @abstractmethod
+    def rescale(self, state: State, factor: float) -> Tally:
+        """Multiply all weights by a factor; count errors."""
 
-    def over(self, table: BinnedTable) -> "Backend":
-        """Return the backend of another table with the same rows."""
+    @abstractmethod
+    def refresh(self, state: State) -> None:
+        """Compute the weights of the exponential loss from the scores, normalised.
 
-    def row_masses(self, problem: Problem) -> Exacts:
-        """Return the sum of the sizes of each row's signed weights."""
+        Weights that have underflowed can return so.
+        """
 
-    def mass_from(self, problem: Problem, least: int) -> int:
-        """Return the sum of the sizes of the signed weights that are at least so large."""
+    @abstractmethod
+    def wrong_weight(self, state: State) -> int:
+        """Return the initial weight of the entries with a wrong sign, in 64-bit fixed point."""
 
-    def part_of_rows(self, rows: Rows) -> Part:
-        """Return the part of some rows; of those returned before, only the last can be used."""
+    @abstractmethod
+    def scores(self, state: State) -> Reals:
+        """Return the scores, shape (K, n): for metrics of the training rows."""
 
-    def part_of_entries(self, problem: Problem, least: int) -> Part:
-        """Return the part of the entries whose signed weights are at least so large."""
+    @abstractmethod
+    def outputs(self, rule: "Rule") -> Signs | Reals:
+        """Return the rule's outputs on all rows, shape (1, n) or (K, n)."""
 
-    def edges(self, state: State, signs: Signs) -> Edges:
-        """Return the edges of a cut."""
+    def learned(self, tree: "TreeRule", leaves: Sequence[Problem]) -> None:  # noqa: B027
+        """Take note that the rows of ``leaves[l]`` are those of the tree's leaf `l`.
 
-    def advance(self, state: State, signs: Signs, step: Step) -> Tally:
-        """Take the step."""
+        A backend may remember this, to evaluate the tree faster.
+        """
 
-    def reweigh(
-        self, state: State, outputs: Signs | Reals, step: RealStep, initial: InitialWeights
-    ) -> tuple[int, int]:
-        """Move the scores and compute the weights from them."""
+    # Ranking: sums over pairs of documents, query by query (Iyer 1999).
 
-    def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
-        """Return Z of a real-valued base function."""
+    @abstractmethod
+    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        """Return each query's energy and each document's potential: `objective.lists`."""
+
+    @abstractmethod
+    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        """Return each query's sums over pairs of h(x0)^a (-h(x1))^b D, shape (3, 3, Q)."""
+
+    @abstractmethod
+    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        """Return each query's weight of misordered pairs, ties by half.
+
+        `moved` marks the documents that the last step moved, all by the same.
+        """
+
+    @abstractmethod
+    def crossing_pairs(
+        self, lists: Any, weights: Any, codes: Exacts, n_values: int
+    ) -> tuple[Exacts, Exacts]:
+        """Return the changes of W- and W+ as the documents of each code cross the cut."""
+
+    # Work.
 
     def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Return what `run` gives for each part, on as many threads as there are."""
+        """Return ``run(part)`` for each part, on as many threads as there are."""
+        return [run(part) for part in parts]
 
-    def row_parts(self, n_rows: int) -> int:
-        """Return into how many parts so many rows are worth cutting."""
+    def close(self) -> None:  # noqa: B027
+        """End the threads, or whatever else the backend holds."""
 
-    def close(self) -> None:
-        """End what was started."""
+
+def gains(squares: Any, masses: Any) -> Any:
+    """Return the sum of squared edges over the mass, in fixed point.
+
+    With one score column the best real vote on some rows lowers the loss by half of this, to second
+    order; with several this takes one mass for all. The sum of squares is an integer below 2**62,
+    so the only rounding is that of one division.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.asarray(squares, dtype=np.float64) / np.asarray(masses, dtype=np.float64)
+    return np.rint(np.where(np.asarray(masses) > 0, shares, 0.0) * GAIN_SCALE).astype(np.int64)

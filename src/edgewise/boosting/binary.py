@@ -5,10 +5,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import fixed
 from edgewise.boosting.monitor import Monitor
 from edgewise.common.dtypes import Reals
 from edgewise.metrics import roc_auc
-from edgewise.objective import Hamming, Objective
+from edgewise.objective import Objective
 
 # Sorting this many training rows takes less than a millisecond; with weights, four times as long.
 _MOST_SORTED = 1 << 16
@@ -23,25 +24,33 @@ def binary_measures(
     They are of the validation rows where there are any, else of the training rows. The area is
     left out where it would take long, and both where the rows are not of two classes.
     """
-    if not isinstance(objective, Hamming) or objective.state.n_scores != 1:
+    training = objective.training_scores()
+    if training is None or len(training[1].labels) != 1:
         return dict
     if monitor is not None:
         positive = monitor.positive
-        return dict if positive is None else _measured(monitor.scores[0], positive, None)
-    state = objective.state
-    positive, mass = state.labels[0] > 0, state.row_mass
+        if positive is None:
+            return dict
+        return _measured(lambda: monitor.scores[0], positive, None)
+    targets = training[1]
+    positive, mass = targets.labels[0] > 0, fixed(targets.row_weights)
     # Weights that are equal within each class cancel out of both measures.
     alike = all(len(np.unique(mass[chosen])) <= 1 for chosen in (positive, ~positive))
-    return _measured(state.scores[0], positive, None if alike else mass, training=True)
+    return _measured(
+        lambda: objective.training_scores()[0][0],  # type: ignore[index]
+        positive,
+        None if alike else mass,
+        training=True,
+    )
 
 
 def _measured(
-    scores: Reals,
+    current: Callable[[], Reals],
     positive: NDArray[np.bool_],
     mass: NDArray[np.int64] | None,
     training: bool = False,
 ) -> Callable[[], dict[str, float]]:
-    """Return a function that measures scores, which change in place."""
+    """Return a function that measures the current scores."""
     negative = ~positive
     most = _MOST_SORTED if mass is None else _MOST_WEIGHTED
     sorts = not (training and len(positive) > most)
@@ -50,6 +59,7 @@ def _measured(
         return dict
 
     def measure() -> dict[str, float]:
+        scores = current()
         above = scores > 0
         found = _total(above & positive, mass) / totals[0]
         mistaken = _total(above & negative, mass) / totals[1]

@@ -9,7 +9,7 @@ import numpy as np
 from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import Callback, Run
 from edgewise.boosting.monitor import Monitor
-from edgewise.common.dtypes import Reals, Signs
+from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.learners import Learner
 from edgewise.model import Rule, Terms
@@ -108,8 +108,8 @@ def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
             if len(terms) == 0:
                 logger.warning("no rule has an edge on the training rows: the model has no rounds")
             return
-        rule, outputs, vote, fell_back = chosen
-        progress = task.objective.advance(outputs, vote, rule)
+        rule, vote, fell_back = chosen
+        progress = task.objective.advance(rule, vote)
         validation = _validate(task.monitor, rule, vote.coefficients)
         terms.append(rule, vote)
         noted = {**progress._asdict(), **measure(), **_looked(task, fell_back)}
@@ -117,8 +117,8 @@ def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
         yield
 
 
-def _choose(task: Task, t: int) -> tuple[Rule, Signs | Reals, Vote, bool] | None:
-    """Return the round's rule, its outputs and votes, or None if no rule lowers the loss.
+def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
+    """Return the round's rule and votes, or None if no rule lowers the loss.
 
     Where none does of the columns and rows that are looked at, all are looked at; whether that was
     so comes last.
@@ -143,15 +143,12 @@ def _looked(task: Task, fell_back: bool) -> dict[str, float]:
     return {"columns": looked_at, "saved": max(1.0 - work / offered, 0.0) if offered else 0.0}
 
 
-def _try(
-    task: Task, learner: Learner, t: int, everything: bool
-) -> tuple[Rule, Signs | Reals, Vote, bool] | None:
+def _try(task: Task, learner: Learner, t: int, everything: bool) -> tuple[Rule, Vote, bool] | None:
     found = task.objective.find(learner, t, everything)
     if found is None:
         return None
-    outputs = found.rule.outputs(task.binned) if found.outputs is None else found.outputs
-    vote = task.objective.vote(found, outputs)
-    return None if vote is None else (found.rule, outputs, vote, everything)
+    vote = task.objective.vote(found)
+    return None if vote is None else (found.rule, vote, everything)
 
 
 def _replay(task: Task, terms: Terms) -> None:
@@ -164,11 +161,12 @@ def _replay(task: Task, terms: Terms) -> None:
     if monitor is not None and monitor.binned.aligned is not None:
         monitor.binned.aligned.read(used)
         watched = terms.outputs(monitor.binned.aligned)
-    for t, outputs in enumerate(terms.outputs(rows)):
+    for t in range(len(terms)):
         _refresh(task.objective, t)
         task.objective.follow(t)
-        vote = task.objective.retake(outputs, float(terms.alphas[t]), terms.votes[t])
-        task.objective.advance(outputs, vote, terms.rule(t))
+        rule = terms.rule(t)
+        vote = task.objective.retake(rule, float(terms.alphas[t]), terms.votes[t])
+        task.objective.advance(rule, vote)
         if monitor is not None and watched is not None:
             monitor.advance(next(watched), vote.coefficients)
 

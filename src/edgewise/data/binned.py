@@ -108,13 +108,19 @@ class BinnedTable:
         return bins.thresholds
 
     def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
-        """Return +1 where column `j` is at or above one of its thresholds, else -1."""
-        if j >= self.n_columns:
-            assert self.aligned is not None
-            return self.aligned.threshold_signs(j, threshold, missing)
+        """Return +1 where column `j` is at or above a threshold, else -1.
+
+        A threshold inside a bin, of a model that was trained on other rows, and those of image
+        filters need the rows themselves.
+        """
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
-        return self.cut(j, self.first(j, threshold), missing)
+        if j < self.n_columns:
+            first, own = self.first(j, threshold), self.thresholds(j)
+            if threshold == -np.inf or (first > 0 and own[first - 1] == threshold):
+                return self.cut(j, first, missing)
+        assert self.aligned is not None
+        return self.aligned.threshold_signs(j, threshold, missing)
 
     def first(self, j: int, threshold: float) -> int:
         """Return the first bin of numeric column `j` that is at or above one of its thresholds."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import ColumnLearner, Energies, Found, Learner, Round
+from edgewise.learners.base import ColumnLearner, Comparison, Energies, Found, Learner, Round
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -18,6 +18,7 @@ __all__ = [
     "NAMED_LEARNERS",
     "Best",
     "ColumnLearner",
+    "Comparison",
     "Energies",
     "Feature",
     "Found",

@@ -2,16 +2,21 @@
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.base import Backend, Bounds, Candidates, Problem
-from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.backend.base import (
+    Backend,
+    Bounds,
+    Candidates,
+    Histogram,
+    Problem,
+    Question,
+)
+from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.filters import Filters
 from edgewise.model import Rule, Test
@@ -22,6 +27,53 @@ Energies = Callable[[Exacts, Exacts], Reals]
 search's fixed point, to the energy Z that each candidate would leave."""
 
 
+class Comparison(NamedTuple):
+    """How rules are compared.
+
+    Attributes
+    ----------
+    criterion : {"edge", "gain"}
+        What a column's rules are compared by: the edge, or the gain of a split.
+    energies : Energies or None
+        What the best rules of the columns are compared by; None is the criterion itself, which for
+        discrete votes says the same as the energy.
+    score_edges : bool
+        Whether the edges of the score columns are wanted for the winner.
+    """
+
+    criterion: str = "edge"
+    energies: Energies | None = None
+    score_edges: bool = False
+
+    @property
+    def by_gain(self) -> bool:
+        """Whether rules are compared by gain."""
+        return self.criterion == "gain"
+
+    def losses(self, edges: Exacts, score_edges: Exacts | None, masses: Exacts) -> Reals:
+        """Return what candidates are compared by, the lower the better; infinite without an edge.
+
+        `masses` are the score columns' sums of ``|S|``.
+        """
+        if self.energies is None:
+            return np.where(edges > 0, -edges.astype(np.float64), np.inf)
+        assert score_edges is not None
+        return np.where(edges > 0, self.energies(score_edges, masses), np.inf)
+
+
+class PairSearch(Protocol):
+    """What a ranking objective adds to a round."""
+
+    def bounds(self, columns: Columns) -> Bounds | None:
+        """Return which signs the edges of cuts of some columns may have."""
+
+    def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
+        """Return the best cut of each column by the pairs' energy; None to scan histograms."""
+
+    def decrease(self, rule: Rule) -> float:
+        """Return by how much the loss decreases along a real-valued rule, to second order."""
+
+
 class Found(NamedTuple):
     """What a learner found.
 
@@ -30,14 +82,11 @@ class Found(NamedTuple):
     rule : Rule
         The base function.
     edge : int
-        Its edge, in the search's fixed point.
+        Its edge, or its gain, in the search's fixed point.
     loss : float
-        What learners compare rules by, the lower the better: the energy, or minus the edge where
-        that says the same.
+        What learners compare rules by, the lower the better: see `Comparison`.
     score_edges : int64 array of shape (K,) or None
         The edges of the score columns, where the round wants them.
-    outputs : int8 or float64 array or None
-        What the rule says of every training row, where the learner knows it already.
     votes : float64 array of shape (K,) or None
         The votes, where they belong to the rule and do not follow from its edges.
     """
@@ -46,12 +95,10 @@ class Found(NamedTuple):
     edge: int
     loss: float
     score_edges: Exacts | None
-    outputs: Signs | Reals | None = None
     votes: Reals | None = None
 
 
-@dataclass
-class Round:
+class Round(NamedTuple):
     """What a learner works with in one round.
 
     Attributes
@@ -60,43 +107,32 @@ class Round:
         The backend of the training table.
     problem : Problem
         The signed weights.
-    energies : Energies or None
-        How columns are compared: by the energy of each column's best rule, or by its edge (None),
-        which for discrete votes is the same.
-    real_votes : bool
-        Whether votes may be of any size.
-    score_edges : bool
-        Whether the edges of the score columns are wanted for what is found.
-    gain : bool
-        Whether rules are compared by gain and not by edge; what is found then has the gain in
-        place of its edge.
-    bounds : function or None
-        Which signs the edges of cuts of numeric columns may have, given the columns.
-    cuts : function or None
-        What finds the best cut of each column, with the arguments of ``backend.search``; None is
-        that search itself.
-    fall : function or None
-        From real outputs of all rows to how far the loss falls along them, to second order.
-    also : tuple of int
-        Columns to look at besides those that the search asks for.
-    had : int
-        The edge without the decision: of the terms, or of the leaf, that there are already.
     rng : function
         Returns the round's random stream.
+    compare : Comparison
+        How rules are compared.
+    real_votes : bool
+        Whether votes may be of any size.
+    pairs : PairSearch or None
+        What a ranking objective adds.
+    extra_columns : tuple of int
+        Columns to look at besides those that the search takes.
+    baseline : int
+        The edge without the decision: of the terms, or of the leaf, so far.
+    least_mass : int
+        The least sample weight on either side of a split, in the fixed point of
+        ``problem.row_masses``; 0 allows any.
     """
 
     backend: Backend
     problem: Problem
     rng: Callable[[], np.random.Generator]
-    energies: Energies | None = None
+    compare: Comparison = Comparison()
     real_votes: bool = False
-    score_edges: bool = False
-    gain: bool = False
-    bounds: Callable[[Columns], Bounds] | None = None
-    cuts: Callable[..., Candidates] | None = None
-    fall: Callable[[Reals], float] | None = None
-    also: tuple[int, ...] = ()
-    had: int = 0
+    pairs: PairSearch | None = None
+    extra_columns: tuple[int, ...] = ()
+    baseline: int = 0
+    least_mass: int = 0
 
     @property
     def table(self) -> BinnedTable:
@@ -105,29 +141,46 @@ class Round:
 
     def on(self, problem: Problem, **changes: Any) -> "Round":
         """Return the same round with another problem."""
-        # A tree asks for one at every node, and `replace` takes ten times as long.
-        other = copy(self)
-        other.__dict__.update(changes, problem=problem)
-        return other
+        return self._replace(problem=problem, **changes)
 
     def losses(self, edges: Exacts, score_edges: Exacts | None) -> Reals:
-        """Return what candidates are compared by; infinite for those without an edge."""
-        if self.energies is None:
-            return np.where(edges > 0, -edges.astype(np.float64), np.inf)
-        assert score_edges is not None
-        given = self.energies(score_edges, self.problem.signed_masses)
-        return np.where(edges > 0, given, np.inf)
+        """Return what candidates are compared by."""
+        return self.compare.losses(edges, score_edges, self.problem.signed_masses)
+
+    def cuts(self, columns: Columns, constant: bool, missing: int) -> Candidates:
+        """Return the best cut of each numeric column."""
+        question = self.question(columns, constant, missing)
+        if self.pairs is not None:
+            question = question._replace(bounds=self.pairs.bounds(columns))
+            found = self.pairs.cuts(columns, self.problem, question)
+            if found is not None:
+                return found
+        return self.backend.scan(self.backend.histogram(columns, self.problem), question)
+
+    def question(
+        self, columns: Columns, constant: bool, missing: int, backend: Backend | None = None
+    ) -> Question:
+        """Return what the round asks of a scan of some columns, of another backend's too."""
+        wanted = self.compare.score_edges or self.compare.energies is not None
+        masses, least = self.masses(columns, backend), self.least_mass
+        return Question(self.compare.criterion, constant, missing, wanted, None, masses, least)
+
+    def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
+        """Return the sample weight of each bin, where a least one is asked for."""
+        if self.least_mass == 0 or self.problem.row_masses is None:
+            return None
+        return (backend or self.backend).histogram(columns, self.problem.row_masses)
 
     def shares(self, edges: Exacts) -> Reals:
         """Return edges as shares of the weight; of gains, the edges that would gain as much.
 
         Inside a product or a tree it is what the decision adds to the edge that counts.
         """
-        mass = max(int(self.problem.signed_masses.sum()), 1)
-        if self.gain:
+        mass = max(self.problem.mass, 1)
+        if self.compare.by_gain:
             gained = np.maximum(edges - self.problem.gain, 0) / (GAIN_SCALE * mass)
             return np.sqrt(np.minimum(gained, 1.0))
-        return np.maximum(edges - self.had, 0) / mass
+        return np.maximum(edges - self.baseline, 0) / mass
 
 
 class Learner(BaseEstimator):
@@ -160,7 +213,7 @@ class Learner(BaseEstimator):
 
     def settled(self, found: Found, round: Round) -> Found:
         """Return what was found on some of the weights, as it stands on all: `round` has those."""
-        return found._replace(outputs=None)
+        return found
 
     def find_per_score(self, round: Round) -> Rule | None:
         """Return the best base function of each score column by itself."""
@@ -252,8 +305,8 @@ class ColumnLearner(Learner):
     def _pull(self, round: Round) -> Columns:
         """Return the columns to look at for one decision, and count them."""
         columns = self.search_.pull()
-        if round.also and len(columns) < len(self.columns_):
-            columns = np.union1d(columns, np.intersect1d(round.also, self.columns_))
+        if round.extra_columns and len(columns) < len(self.columns_):
+            columns = np.union1d(columns, np.intersect1d(round.extra_columns, self.columns_))
         self.looked_at_ += len(columns)
         self.offered_ += len(self.columns_)
         return columns

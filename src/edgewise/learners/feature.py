@@ -15,9 +15,9 @@ MISSING_CHOICES = ("learn", "low", "high")
 class Feature(ColumnLearner):
     """A numeric column itself: h(x) is the value, as it is.
 
-    For `RankBoost` only. A round takes the column along which the loss falls most to second order,
-    and the step that minimises the loss along it, found by Newton's method. Unlike thresholds, this
-    depends on the sizes of the values and not on their order alone.
+    For `RankBoost` only. A round takes the column along which the loss decreases most, to second
+    order, and the step that minimises the loss along it, found by Newton's method. Unlike
+    thresholds, this depends on the sizes of the values and not on their order alone.
 
     Parameters
     ----------
@@ -57,24 +57,23 @@ class Feature(ColumnLearner):
         return True
 
     def find(self, round: Round) -> Found | None:
-        """Return the column along which the loss falls most."""
-        if round.fall is None:
+        """Return the column along which the loss decreases most."""
+        if round.pairs is None:
             raise ValueError("Feature is a learner for RankBoost")
         best: Found | None = None
         columns = self._pull(round)
-        falls = np.zeros(len(columns))
+        decreases = np.zeros(len(columns))
         for place, j in enumerate(columns.tolist()):
             values = round.table.numbers(j)
             for fill in self._fills(values):
                 rule = Linear(j, fill)
-                outputs = rule.outputs(round.table)
-                fall = round.fall(outputs)
-                falls[place] = max(falls[place], fall)
-                if fall > 0 and (best is None or -fall < best.loss):
-                    best = Found(rule, int(np.ceil(fall * SEARCH_SCALE)), -fall, None, outputs)
+                decrease = round.pairs.decrease(rule)
+                decreases[place] = max(decreases[place], decrease)
+                if decrease > 0 and (best is None or -decrease < best.loss):
+                    best = Found(rule, int(np.ceil(decrease * SEARCH_SCALE)), -decrease, None)
         if self.search_.learns:
             # To second order an edge lowers the loss by half of its square.
-            shares = np.sqrt(np.minimum(2.0 * falls, 1.0))
+            shares = np.sqrt(np.minimum(2.0 * decreases, 1.0))
             self.search_.update(columns, self.search_.rewards(shares))
         return best
 

@@ -3,12 +3,11 @@
 Kégl and Busa-Fekete 2009a, footnote 5.
 """
 
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
 
-from edgewise.backend.base import Candidates
+from edgewise.backend.base import LEARN
 from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import Columns, Exacts
 from edgewise.data import BinnedTable
@@ -103,7 +102,7 @@ class Haar(ColumnLearner):
         numbers = self._with_own(round, drawn)
         self.looked_at_ += len(numbers)
         self.offered_ += len(self.columns_)
-        best = constant_found(round) if self.constant and not round.gain else None
+        best = constant_found(round) if self.constant else None
         edges = np.empty(len(numbers), dtype=np.int64)
         for start in range(0, len(numbers), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -117,30 +116,23 @@ class Haar(ColumnLearner):
         """Return the filters drawn and those of the term that is fitted again, ascending."""
         if len(drawn) == len(self.columns_):
             return drawn
-        own = np.array(round.also, dtype=np.intp) - round.table.n_columns
+        own = np.array(round.extra_columns, dtype=np.intp) - round.table.n_columns
         return np.union1d(drawn, own[own >= 0])
 
     def _find_in(self, round: Round, numbers: Columns) -> tuple[Found | None, Exacts]:
         """Return the best threshold on some filters, and the edge of each filter."""
         assert round.table.aligned is not None
         bins, codes = round.table.aligned.images.coded(numbers, _MAX_BINS)
-        backend = round.backend.over(dense_table(bins, codes))
-        # Other filters have the same numbers next time: histograms that are kept would be theirs.
-        problem = replace(round.problem, kept=None, split_from=None)
-        found: Candidates = backend.search(
-            np.arange(len(numbers)),
-            problem,
-            score_edges=round.score_edges or round.energies is not None,
-            constant=False,
-            gain=round.gain,
-        )
+        columns, backend = np.arange(len(numbers)), round.backend.over(dense_table(bins, codes))
+        question = round.question(columns, False, LEARN, backend)
+        found = backend.scan(backend.histogram(columns, round.problem), question)
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())
         if found.edges[best] <= 0:
             return None, found.edges
         threshold = float(bins[best].thresholds[int(found.first[best]) - 1])
         rule = Cut(round.table.n_columns + int(numbers[best]), threshold, 0)
-        score_edges = None if found.score_edges is None else found.score_edges[best].copy()
+        score_edges = None if found.score_edges is None else found.score_edges[best]
         whole = Found(rule, int(found.edges[best]), float(losses[best]), score_edges)
         return whole, found.edges
 

@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.real_indicator import pooled, real_values
-from edgewise.learners.selector import split_gains, subset_rule
+from edgewise.learners.selector import holds, split_gains, subset_rule
 from edgewise.learners.stump import constant_found
 from edgewise.model import Test
 from edgewise.search import Search
@@ -118,13 +118,15 @@ class Indicator(ColumnLearner):
         if len(columns) == 0:
             return constant_found(round)
         matrix = _ValueMatrix(round, columns, self.groups_ if self.rare > 1 else None)
-        if round.gain:
+        if round.compare.by_gain:
             return self._find_by_gain(round, columns, matrix)
         if self._is_exact(round.problem.n_scores):
-            outputs, score_edges = matrix.best()
+            outputs, score_edges = matrix.best(round.least_mass)
         else:
             outputs, score_edges = matrix.climb(np.stack(list(self._starts(matrix, round))))
         edges = np.abs(score_edges).sum(axis=1)
+        if matrix.weights is not None:
+            edges = np.where(matrix.holds(outputs[None], round.least_mass)[0], edges, -1)
         self._learn(round, columns, edges)
         losses = round.losses(edges, score_edges)
         chosen = int(losses.argmin())
@@ -145,7 +147,7 @@ class Indicator(ColumnLearner):
 
         With one score column that is the best of all subsets (Breiman et al. 1984).
         """
-        gains, chosen, inside = matrix.best_prefix(round.problem)
+        gains, chosen, inside = matrix.best_prefix(round.problem, round.least_mass)
         self._learn(round, columns, gains)
         gain = int(gains[chosen])
         if gain <= 0:
@@ -199,13 +201,17 @@ class _ValueMatrix:
         self.ends = np.cumsum(sizes)
         self.starts = self.ends - sizes
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
-        sums = round.backend.histograms(columns, round.problem, round.gain)
+        sums = round.backend.histogram(columns, round.problem).values
+        weights = round.masses(columns)
+        self.weights = None if weights is None else weights.values[:, 0].astype(np.float64)
         self.group = np.arange(len(sums))
         if groups is not None:
             parts = zip(self.starts, columns.tolist(), strict=True)
             self.group = np.concatenate([start + groups[j] for start, j in parts])
             sums = pooled(sums, self.group)
-        self.masses = sums[:, -1] if round.gain else None
+            if self.weights is not None:
+                self.weights = pooled(self.weights, self.group)
+        self.masses = sums[:, -1] if round.compare.by_gain else None
         self.values = sums[:, : round.problem.n_scores].astype(np.float64)
         self.totals = round.problem.signed_totals.astype(np.float64)
 
@@ -239,7 +245,20 @@ class _ValueMatrix:
         places = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
         return np.minimum.reduceat(places, self.starts)
 
-    def best_prefix(self, problem: Problem) -> tuple[Exacts, int, NDArray[np.bool_]]:
+    def holds(self, outputs: Reals, least: int) -> NDArray[np.bool_]:
+        """Return whether both sides of subsets hold a least sample weight, shape (tries, columns).
+
+        A subset of all values or of none has one side only; that it is no split is seen elsewhere.
+        """
+        assert self.weights is not None
+        inside = np.add.reduceat(self.weights * (outputs > 0), self.starts, axis=1)
+        total = np.add.reduceat(self.weights, self.starts)
+        one_sided = (inside == 0) | (inside == total)
+        return holds(inside, total, least) | one_sided
+
+    def best_prefix(
+        self, problem: Problem, least: int = 0
+    ) -> tuple[Exacts, int, NDArray[np.bool_]]:
         """Return each column's largest gain, the best column, and which values are inside."""
         assert self.masses is not None
         along = self.values[:, 0]
@@ -251,13 +270,18 @@ class _ValueMatrix:
         inside = np.cumsum(sums, axis=0)
         inside -= (inside - sums)[self.starts][self.owner]
         gains = split_gains(inside, problem)
+        if self.weights is not None:
+            mass = np.cumsum(self.weights[order])
+            mass -= (mass - self.weights[order])[self.starts][self.owner]
+            total = np.add.reduceat(self.weights, self.starts)[self.owner]
+            gains = np.where(holds(mass, total, least), gains, -1)
         best = int(gains.argmax())
         chosen = int(self.owner[best])
         members = np.zeros(len(order), dtype=bool)
         members[order[self.starts[chosen] : best + 1]] = True
         return np.maximum.reduceat(gains, self.starts), chosen, members
 
-    def best(self) -> tuple[Reals, NDArray[np.int64]]:
+    def best(self, least: int = 0) -> tuple[Reals, NDArray[np.int64]]:
         """Return the outputs of all values and the edges of each column's best subset.
 
         For votes v the best outputs are the signs of the values along v, and the edge is the sum of
@@ -271,6 +295,8 @@ class _ValueMatrix:
         for first in range(0, len(votes), _VOTES_AT_ONCE):
             along = self.values @ votes[first : first + _VOTES_AT_ONCE].T
             sizes = np.add.reduceat(np.abs(along), self.starts, axis=0)
+            if self.weights is not None:
+                sizes = np.where(self.holds(_signs(along).T, least).T, sizes, -1.0)
             better = sizes.max(axis=1) > most
             best = np.where(better, first + sizes.argmax(axis=1), best)
             most = np.where(better, sizes.max(axis=1), most)

@@ -1,15 +1,9 @@
 """Products of base functions (Kégl and Busa-Fekete 2009a, section 2.3)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from edgewise.common.checks import integer
-from edgewise.common.dtypes import Signs
-from edgewise.data import BinnedTable
 from edgewise.learners.base import Found, Round
 from edgewise.learners.wrapper import Wrapper
 from edgewise.model import EVERYWHERE, ProductRule, Test
@@ -75,52 +69,37 @@ class Product(Wrapper):
     def _climb(self, round: Round, first: Sequence[Test]) -> Found | None:
         """Fit the terms in turn while the energy falls; `first` are the terms to begin with."""
         terms: list[Test] = [*first, *[EVERYWHERE] * (self.n_terms - len(first))]
-        signs = [_signs(term, round.table) for term in terms]
         best: Found | None = None
         j = len(first)
         while True:
             # The term's own column is among those looked at, so that the edge cannot fall.
             own = tuple(factor.column for factor in terms[j].factors)
-            step = replace(round, also=own, had=0 if best is None else best.edge)
-            found = self._fit_term(step, signs[:j] + signs[j + 1 :])
+            baseline = 0 if best is None else best.edge
+            step = round._replace(extra_columns=own, baseline=baseline)
+            found = self._fit_term(step, terms[:j] + terms[j + 1 :])
             if found is None or (best is not None and found.loss >= best.loss):
                 break
             assert isinstance(found.rule, Test)
             best = found
-            terms[j], signs[j] = found.rule, _signs(found.rule, round.table)
+            terms[j] = found.rule
             if self.n_terms == 1:
                 break
             j = (j + 1) % self.n_terms
         if best is None:
             return None
-        return best._replace(rule=_multiplied(terms), outputs=_product(signs, round.table))
+        return best._replace(rule=_multiplied(terms))
 
-    def _fit_term(self, round: Round, others: list[Signs | None]) -> Found | None:
-        """Return the best term, given the outputs of the others."""
-        present = [signs for signs in others if signs is not None]
+    def _fit_term(self, round: Round, others: list[Test]) -> Found | None:
+        """Return the best term, given the others."""
+        present = [term for term in others if term.factors]
         if not present:
             return self.base_.find(round)
-        problem = round.backend.flip(round.problem, reduce(np.multiply, present))
-        found = self.base_.find(round.on(problem))
-        round.backend.release(problem)
-        return found
+        return self.base_.find(round.on(round.backend.flip(round.problem, present)))
 
     @property
     def cost(self) -> int:
         """About how many searches of all columns one round takes."""
         return (self.n_terms + 2) * self._base().cost if self.n_terms > 1 else self._base().cost
-
-
-def _signs(term: Test, table: BinnedTable) -> Signs | None:
-    """Return a term's outputs, or None for the constant."""
-    return term.signs(table) if term.factors else None
-
-
-def _product(signs: list[Signs | None], table: BinnedTable) -> Signs:
-    present = [one for one in signs if one is not None]
-    if not present:
-        return np.ones((1, table.n_rows), dtype=np.int8)
-    return reduce(np.multiply, present)[None]
 
 
 def _multiplied(terms: Sequence[Test]) -> Test:

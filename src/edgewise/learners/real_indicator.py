@@ -8,13 +8,12 @@ never lowers the energy. Here each half-step minimises the energy itself,
 sum over values and classes of g+ exp(-u v) + g- exp(u v), which is convex in u and in v.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.common.dtypes import Columns, Reals, Signs
 from edgewise.model import Scores
 
 if TYPE_CHECKING:
@@ -48,7 +47,9 @@ def real_values(
     """
     from edgewise.learners.base import Found
 
-    masses = pooled(_masses(round, column), group)
+    sizes = round.backend.absolute(round.problem)
+    sums = round.backend.histogram(np.array([column], dtype=np.intp), sizes).values
+    masses = pooled(sums[:, : signed.shape[1]].astype(np.float64), group)
     right, wrong = (masses + signed) / 2, (masses - signed) / 2
     floor = _SMOOTHING * masses.sum() / masses.size
     u = signs.astype(np.float64)
@@ -68,7 +69,7 @@ def real_values(
         values = np.append(values, 0.0)
     score_edges = (signed * u[:, None]).sum(axis=0)
     edge = int(np.abs(score_edges).sum())
-    return Found(Scores(column, values), edge, least, score_edges.astype(np.int64), None, v * scale)
+    return Found(Scores(column, values), edge, least, score_edges.astype(np.int64), v * scale)
 
 
 def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
@@ -76,21 +77,6 @@ def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
     together = np.zeros_like(sums)
     np.add.at(together, group, sums)
     return together
-
-
-def _masses(round: "Round", column: int) -> Reals:
-    """Return the sums of |S| of each value."""
-    problem = round.problem
-    sizes, entries = np.abs(problem.signed), problem.entries
-    absolute = replace(
-        problem,
-        signed=sizes,
-        signed_totals=problem.signed_masses,
-        kept=None,
-        entries=None if entries is None else replace(entries, values=sizes),
-    )
-    masses: Exacts = round.backend.histograms(np.array([column], dtype=np.intp), absolute)
-    return masses.astype(np.float64)
 
 
 def _best(start: Reals, others: Reals, right: Reals, wrong: Reals) -> Reals:

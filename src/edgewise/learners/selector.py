@@ -1,5 +1,7 @@
 """The selector: one value of one categorical column (Kégl and Busa-Fekete 2009a eq. 8)."""
 
+from typing import Any
+
 import numpy as np
 
 from edgewise.backend.base import Problem, gains
@@ -41,13 +43,16 @@ class Selector(ColumnLearner):
         columns = self._pull(round)
         if len(columns) == 0:
             return constant_found(round)
-        histogram = round.backend.histograms(columns, round.problem, round.gain)
-        if round.gain:
-            edges = split_gains(histogram, round.problem)
-            histogram = histogram[:, :-1]
-        score_edges = 2 * histogram - round.problem.signed_totals
-        if not round.gain:
+        values = round.backend.histogram(columns, round.problem).values
+        score_edges = 2 * values[:, : round.problem.n_scores] - round.problem.signed_totals
+        if round.compare.by_gain:
+            edges = split_gains(values, round.problem)
+        else:
             edges = np.abs(score_edges).sum(axis=1)
+        masses = round.masses(columns)
+        if masses is not None:
+            inside, total = masses.values[:, 0], int(masses.totals[0])
+            edges = np.where(holds(inside, total, round.least_mass), edges, -1)
         if self.search_.learns:
             sizes = [round.table.bins[j].n_codes for j in columns]
             starts = np.cumsum(sizes) - sizes
@@ -68,13 +73,18 @@ class Selector(ColumnLearner):
         return subset_of(table, column, rng.integers(table.bins[column].n_codes, size=1))
 
 
+def holds(inside: Any, total: Any, least: int) -> Any:
+    """Return whether both the mass inside a subset and the mass outside are at least `least`."""
+    return (inside >= least) & (total - inside >= least)
+
+
 def split_gains(inside: Exacts, problem: Problem) -> Exacts:
     """Return the gains of splits; of the rows inside, the sums of S and last the mass are given.
 
     -1 where all the mass is on one side.
     """
     outside = problem.signed_totals - inside[:, :-1]
-    masses = inside[:, -1], problem.signed_masses.sum() - inside[:, -1]
+    masses = inside[:, -1], problem.mass - inside[:, -1]
     sides = (inside[:, :-1], outside)
     parts = [gains((sums**2).sum(axis=1), mass) for sums, mass in zip(sides, masses, strict=True)]
     return np.where((masses[0] > 0) & (masses[1] > 0), parts[0] + parts[1], -1)

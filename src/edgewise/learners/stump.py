@@ -68,16 +68,7 @@ class Stump(ColumnLearner):
         columns = self._pull(round)
         if len(columns) == 0:
             return self._fallback(round)
-        search = round.backend.search if round.cuts is None else round.cuts
-        found = search(
-            columns,
-            round.problem,
-            score_edges=round.score_edges or round.energies is not None,
-            constant=self.constant,
-            absent=MISSING_SIDES[self.missing],
-            gain=round.gain,
-            bounds=None if round.bounds is None else round.bounds(columns),
-        )
+        found = round.cuts(columns, self.constant, MISSING_SIDES[self.missing])
         self._learn(round, columns, found.edges)
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())
@@ -93,7 +84,7 @@ class Stump(ColumnLearner):
             self._cut(round.table, *place),
             int(found.edges[best]),
             float(losses[best]),
-            None if found.score_edges is None else found.score_edges[best].copy(),
+            None if found.score_edges is None else found.score_edges[best],
         )
 
     def find_per_score(self, round: Round) -> Rule | None:
@@ -102,12 +93,10 @@ class Stump(ColumnLearner):
         n_scores = round.problem.n_scores
         if len(columns) == 0:
             return PerScore((EVERYWHERE,) * n_scores) if self._fallback(round) else None
-        found = round.backend.search(
-            columns,
-            round.problem,
-            per_score=True,
-            constant=self.constant,
-            absent=MISSING_SIDES[self.missing],
+        question = round.question(columns, self.constant, MISSING_SIDES[self.missing])
+        found = round.backend.scan(
+            round.backend.histogram(columns, round.problem),
+            question._replace(criterion="score", score_edges=False),
         )
         self._learn(round, columns, found.edges.sum(axis=1))
         best = found.edges.argmax(axis=0)
@@ -153,7 +142,7 @@ class Stump(ColumnLearner):
 def constant_found(round: Round) -> Found | None:
     """Return the constant, or None if it has no edge; it is no split, and so has no gain."""
     totals, edge = round.problem.signed_totals, round.problem.edge
-    if edge <= 0 or round.gain:
+    if edge <= 0 or round.compare.by_gain:
         return None
     loss = float(round.losses(np.array([edge]), totals[None])[0])
     return Found(EVERYWHERE, edge, loss, totals)

@@ -9,11 +9,10 @@ import numpy as np
 from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import ROW, Exacts, Reals, Rows, Signs
-from edgewise.learners.base import Found, Learner, Round
+from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.learners.base import Comparison, Found, Learner, Round
 from edgewise.learners.wrapper import Wrapper
-from edgewise.model import Cut, Node, Test, TreeRule
-from edgewise.model.rules import by_leaf
+from edgewise.model import Node, Test, TreeRule
 
 LEAF_VOTES = ("inherit", "free")
 CRITERIA = ("edge", "gain")
@@ -105,44 +104,38 @@ class Tree(Wrapper):
     def find(self, round: Round) -> Found | None:
         """Return the tree grown on the round's signed weights."""
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
-        by_gain = self.criterion == "gain"
-        plain = round.on(round.problem, energies=None, score_edges=True, gain=by_gain)
+        plain = round._replace(compare=Comparison(self.criterion, None, score_edges=True))
         grower, found = self._grown(plain, None)
         for _ in range(_RESCUES if found is None else 0):
             first = self.base_.draw(round.table, round.rng())
             grower, found = self._grown(plain, first)
             if found is not None:
                 break
-        if found is None or round.energies is None:
+        energies = round.compare.energies
+        if found is None or energies is None:
             return found
         if round.real_votes:
             return found._replace(loss=grower.energy())
         assert found.score_edges is not None
         masses = round.problem.signed_masses
-        return found._replace(loss=float(round.energies(found.score_edges[None], masses)[0]))
+        return found._replace(loss=float(energies(found.score_edges[None], masses)[0]))
 
     def settled(self, found: Found, round: Round) -> Found:
         """Return a tree that was grown on some of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)
-        leaf_of, leaves, edge = rule.leaf_of(round.table), rule.leaves.copy(), 0
-        order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
-        ends = np.cumsum(np.bincount(leaf_of, minlength=len(leaves)))
-        for leaf, rows in enumerate(np.split(order, ends[:-1])):
-            here = round.backend.within(round.problem, rows)
+        leaves, edge = rule.leaves.copy(), 0
+        sums = round.backend.leaf_sums(round.problem, rule)
+        for leaf, (totals, masses) in enumerate(zip(*sums, strict=True)):
             if self.leaf_votes == "free" and leaf <= len(rule.nodes):
-                leaves[leaf] = sized(here.signed_totals, here.signed_masses, round.real_votes)
-            edge += int((here.signed_totals * np.sign(leaves[leaf]).astype(np.int64)).sum())
-        outputs = by_leaf(leaves, leaf_of)
-        return found._replace(rule=replace(rule, leaves=leaves), edge=edge, outputs=outputs)
+                leaves[leaf] = sized(totals, masses, round.real_votes)
+            edge += int((totals * np.sign(leaves[leaf]).astype(np.int64)).sum())
+        return found._replace(rule=replace(rule, leaves=leaves), edge=edge)
 
     def _grown(self, round: Round, first: Test | None) -> tuple["_Grower", Found | None]:
         """Return a grown tree, None if it has no edge; `first` is the test to begin with."""
         grower = _Grower(round, self)
-        try:
-            return grower, grower.grow(first)
-        finally:
-            grower.release()
+        return grower, grower.grow(first)
 
     @property
     def cost(self) -> int:
@@ -166,6 +159,8 @@ class _Leaf:
         The best split of its rows.
     searched : bool
         Whether it has been looked for.
+    is_rest : bool
+        Whether its rows are the larger part of a split that leaves none out.
     improvement : int
         How much that split beats the constant by.
     number : int
@@ -177,6 +172,7 @@ class _Leaf:
     place: tuple[int, str] | None
     found: Found | None = None
     searched: bool = False
+    is_rest: bool = False
     improvement: int = 0
     number: int = -1
 
@@ -192,7 +188,6 @@ class _Grower:
         self.leaves: list[_Leaf] = []
         # What rows on which a node abstains get: what the leaf that it was would say.
         self.rests: list[_Leaf] = []
-        self.problems: list[Problem] = []
         # Histograms of a part can be subtracted from those of the whole only where both are of the
         # same columns.
         parts = settings.base_.column_learners()
@@ -204,10 +199,10 @@ class _Grower:
         With `first` the root's test is given.
         """
         n_scores = self.round.problem.n_scores
-        root = _Leaf(self._keeping(self.round.problem), np.zeros(n_scores), None)
-        self.problems.append(root.problem)
+        problem = self.round.problem.keeping() if self.keeps else self.round.problem
+        root = _Leaf(problem, np.zeros(n_scores), None)
         if first is None:
-            root.found = self.settings.base_.find(self.round.on(root.problem))
+            root.found = self._heavy(root, self.settings.base_.find(self.round.on(problem)))
         else:
             root.found = Found(first, 0, 0.0, np.zeros(n_scores, dtype=np.int64))
         if root.found is None:
@@ -223,22 +218,32 @@ class _Grower:
         found = self._finished()
         return None if first is not None and found.edge <= 0 else found
 
-    def release(self) -> None:
-        """Give back the memory of the nodes' histograms."""
-        for problem in self.problems:
-            self.round.backend.release(problem)
-
     def _look_for_splits(self) -> None:
         new = [leaf for leaf in self.leaves if not leaf.searched]
-        # A part that follows by subtraction comes after the one that is subtracted.
-        for leaf in sorted(new, key=lambda leaf: leaf.problem.split_from is not None):
+        # The histograms of the larger part follow by subtraction from those of the smaller.
+        for leaf in sorted(new, key=lambda leaf: leaf.is_rest):
             leaf.searched = True
-            if len(leaf.problem.rows) > 1:  # type: ignore[arg-type]
+            if leaf.problem.size > 1:
                 edge = leaf.problem.edge
-                leaf.found = self.settings.base_.find(self.round.on(leaf.problem, had=edge))
+                found = self.settings.base_.find(self.round.on(leaf.problem, baseline=edge))
+                leaf.found = self._heavy(leaf, found)
                 if leaf.found is not None:
-                    alone = leaf.problem.gain if self.round.gain else edge
+                    alone = leaf.problem.gain if self.round.compare.by_gain else edge
                     leaf.improvement = leaf.found.edge - alone
+
+    def _heavy(self, leaf: "_Leaf", found: Found | None) -> Found | None:
+        """Return a split whose two sides hold the least sample weight, or None.
+
+        Scans see to it for one column; the sides of a product are known only now.
+        """
+        least = self.round.least_mass
+        if found is None or least == 0 or leaf.problem.row_masses is None:
+            return found
+        assert isinstance(found.rule, Test)
+        if len(found.rule.factors) < 2:
+            return found
+        sides = self.round.backend.split(leaf.problem.row_masses, found.rule)
+        return found if min(side.mass for side in sides) >= least else None
 
     def _split(self, leaf: _Leaf) -> None:
         found, node = leaf.found, len(self.tests)
@@ -249,48 +254,16 @@ class _Grower:
         if leaf.place is not None:
             above, side = leaf.place
             self.children[above][side] = node
-        low, high = self._parts(leaf.problem, found.rule)
+        low, high = self.round.backend.split(leaf.problem, found.rule)
         self.rests.append(leaf)
         votes = None
         if self.settings.leaf_votes == "inherit":
             assert found.score_edges is not None
             votes = sized(found.score_edges, leaf.problem.signed_masses, self.round.real_votes)
-        self.leaves.append(_Leaf(low, None if votes is None else -votes, (node, "low")))
-        self.leaves.append(_Leaf(high, votes, (node, "high")))
-
-    def _parts(self, problem: Problem, test: Test) -> tuple[Problem, Problem]:
-        """Return the problems on either side of a test."""
-        n_rows = problem.n_rows if problem.rows is None else len(problem.rows)
-        sides = split_rows(self.round, problem.rows, test)
-        low, high = sides
-        smaller = int(len(high) < len(low))
-        small = self._within(problem, sides[smaller])
-        if len(low) + len(high) == n_rows:
-            # Nothing abstains: the larger part is what is left of the whole.
-            large = problem
-            if problem.entries is not None:
-                large = self._within(problem, sides[1 - smaller])
-            large = Problem(
-                large.signed,
-                problem.signed_totals - small.signed_totals,
-                problem.signed_masses - small.signed_masses,
-                sides[1 - smaller],
-                split_from=(problem, small),
-                mass_column=problem.mass_column,
-                entries=large.entries,
-            )
-            large = self._keeping(large)
-        else:
-            large = self._within(problem, sides[1 - smaller])
-        self.problems += [small, large]
-        return (small, large) if smaller == 0 else (large, small)
-
-    def _within(self, problem: Problem, rows: Rows) -> Problem:
-        return self._keeping(self.round.backend.within(problem, rows))
-
-    def _keeping(self, problem: Problem) -> Problem:
-        """Return the problem, or a copy of it that keeps its histograms."""
-        return replace(problem, kept={}) if self.keeps else problem
+        whole, larger = low.size + high.size == leaf.problem.size, high.size < low.size
+        against = None if votes is None else -votes
+        self.leaves.append(_Leaf(low, against, (node, "low"), is_rest=whole and larger))
+        self.leaves.append(_Leaf(high, votes, (node, "high"), is_rest=whole and not larger))
 
     def _settle_outputs(self) -> None:
         """Give the leaves, and those that were, the outputs that are best for their own rows."""
@@ -316,9 +289,9 @@ class _Grower:
         leaves: Signs | Reals = table if self.round.real_votes else table.astype(np.int8)
         score_edges = (totals * np.sign(table).astype(np.int64)).sum(axis=0)
         edge = int(score_edges.sum())
-        return Found(
-            TreeRule(tuple(nodes), leaves), edge, -float(edge), score_edges, self._known(leaves)
-        )
+        rule = TreeRule(tuple(nodes), leaves)
+        self.round.backend.learned(rule, [leaf.problem for leaf in self.leaves])
+        return Found(rule, edge, -float(edge), score_edges)
 
     def energy(self) -> float:
         """Return the energy of the finished tree with real votes."""
@@ -342,17 +315,6 @@ class _Grower:
             sums.append(np.concatenate([inside, rest]))
         return outputs, sums[0], sums[1]
 
-    def _known(self, leaves: Signs | Reals) -> Signs | Reals | None:
-        """Return the outputs of all training rows, if the tree has seen them all."""
-        n_rows = self.round.problem.n_rows
-        rows = [leaf.problem.rows for leaf in self.leaves]
-        if sum(len(part) for part in rows if part is not None) < n_rows:
-            return None
-        leaf_of = np.empty(n_rows, dtype=np.intp)
-        for leaf in self.leaves:
-            leaf_of[leaf.problem.rows] = leaf.number
-        return by_leaf(leaves, leaf_of)
-
 
 def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
     """Return votes: signs of the edges, or half the logarithm of the odds."""
@@ -361,21 +323,6 @@ def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
     floor = _SMOOTHING * SEARCH_SCALE / edges.shape[-1]
     plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
     return 0.5 * np.log(plus / minus)
-
-
-def split_rows(round: Round, rows: Rows | None, test: Test) -> tuple[Rows, Rows]:
-    """Return those of some rows on which a test says -1, and on which it says +1."""
-    if isinstance(test, Cut) and 0 <= test.column < round.table.n_columns:
-        first = round.table.first(test.column, test.threshold)
-        parts = round.backend.cut_rows(rows, test.column, first, test.missing)
-        if parts is not None:
-            return parts
-    signs = test.signs(round.table)
-    if rows is None:
-        rows = np.arange(len(signs), dtype=ROW)
-    else:
-        signs = signs[rows]
-    return rows[signs < 0], rows[signs > 0]
 
 
 def _single(learner: Learner) -> Iterator[Learner]:

@@ -1,5 +1,6 @@
 """Objectives: how scores become signed weights, and how long the step is."""
 
+from edgewise.backend.base import Targets
 from edgewise.objective.base import Objective, Progress
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.hamming import (
@@ -8,7 +9,6 @@ from edgewise.objective.hamming import (
     SAMPLINGS,
     Hamming,
     Settings,
-    Targets,
 )
 from edgewise.objective.ranking import CRITERIA, STEPS, Ranking, RankSettings, edge_limit
 from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule

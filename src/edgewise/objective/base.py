@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from edgewise.common.dtypes import Reals, Signs
+from edgewise.backend.base import Targets
+from edgewise.common.dtypes import Reals
 from edgewise.learners import Found, Learner
 from edgewise.model import Rule
 from edgewise.objective.votes import Vote
@@ -25,13 +26,13 @@ class Objective(Protocol):
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best base function in round `t`, or None if none has an edge."""
 
-    def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
+    def vote(self, found: Found) -> Vote | None:
         """Return the votes on what was found, or None where no step lowers the loss."""
 
-    def retake(self, outputs: Signs | Reals, alpha: float, votes: Reals) -> Vote:
+    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
         """Return given votes with their energy on the current weights."""
 
-    def advance(self, outputs: Signs | Reals, vote: Vote, rule: Rule) -> Progress:
+    def advance(self, rule: Rule, vote: Vote) -> Progress:
         """Take the step."""
 
     def follow(self, t: int) -> None:
@@ -43,3 +44,6 @@ class Objective(Protocol):
 
     def refresh(self) -> None:
         """Compute the weights from the scores, where they are otherwise multiplied."""
+
+    def training_scores(self) -> tuple[Reals, Targets] | None:
+        """Return the scores of the training rows and their labels; None without classes."""

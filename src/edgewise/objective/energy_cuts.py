@@ -1,37 +1,30 @@
 """The search for cuts by the energy itself (Iyer 1999, the second method)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.backend.base import LEARN, Bounds, Candidates, Problem
+from edgewise.backend.base import LEARN, Backend, Bounds, Candidates, Question
 from edgewise.common.dtypes import Columns, Exacts, Reals
-from edgewise.objective.feedback import SIDE_SCALE, Sides
+from edgewise.objective.feedback import SIDE_SCALE, Feedback, Sides
 
-if TYPE_CHECKING:
-    from edgewise.objective.ranking import Ranking
-
-# Falls of the energy are compared as integers at this scale, so that rounding decides no ties.
-_FALL_SCALE = 2.0**40
+# Decreases of the energy are compared as integers at this scale: rounding decides no ties.
+_DECREASE_SCALE = 2.0**40
 
 
 def best_cuts(
-    objective: "Ranking",
-    columns: Columns,
-    problem: Problem,
-    constant: bool = True,
-    absent: int = LEARN,
-    bounds: Bounds | None = None,
-    **_: Any,
+    backend: Backend, feedback: Feedback, weights: Any, columns: Columns, question: Question
 ) -> Candidates:
     """Return the cut of each column with the least Z = W0 + 2 sqrt(W- W+).
 
-    In place of an edge a candidate has the fall of the energy, 1 - Z, in fixed point. `bounds` say
-    which signs the steps may have.
+    In place of an edge a candidate has the decrease of the energy, 1 - Z, in fixed point. `weights`
+    are the pairs' as `Feedback.integers` gives them; the question's bounds say which signs the
+    steps may have.
     """
-    feedback, table = objective.feedback, objective.backend.table
-    weights = feedback.integers(objective.scores, problem.rows)
+    table, bounds, absent = backend.table, question.bounds, question.missing
+    if question.criterion != "edge" or question.score_edges or question.masses is not None:
+        raise ValueError("criterion='energy' compares single cuts by their energy alone")
 
     def search(q: int) -> tuple[int, int, int]:
         j = int(columns[q])
@@ -46,16 +39,16 @@ def best_cuts(
                 placed = np.where(codes == n_values, -1, codes)
             found = feedback.cut_sides(weights, placed, n_values)
             direction = 0 if bounds is None else int(bounds.directions[q])
-            falls = _falls(found, direction, _odds(bounds, q, side, n_values))
-            if side == 1 and not constant:
-                falls[0] = -1
-            first = int(falls.argmax())
+            decreases = _decreases(found, direction, _odds(bounds, q, side, n_values))
+            if side == 1 and not question.constant:
+                decreases[0] = -1
+            first = int(decreases.argmax())
             # Ties go to the lowest threshold, then to missing values on the positive side.
-            if (falls[first], -first) > (best[0], -best[1]):
-                best = (int(falls[first]), first, side)
+            if (decreases[first], -first) > (best[0], -best[1]):
+                best = (int(decreases[first]), first, side)
         return best
 
-    found = objective.backend.spread(search, range(len(columns)))
+    found = backend.spread(search, range(len(columns)))
     edges, firsts, missing = (list(part) for part in zip(*found, strict=True))
     return Candidates(
         columns,
@@ -81,11 +74,11 @@ def _odds(bounds: Bounds | None, q: int, side: int, n_values: int) -> Reals | No
     return odds
 
 
-def _falls(found: Sides, direction: int, odds: Reals | None) -> Exacts:
-    """Return the fall of the energy at each cut, -1 where its sign is not allowed."""
+def _decreases(found: Sides, direction: int, odds: Reals | None) -> Exacts:
+    """Return the decrease of the energy at each cut, -1 where its sign is not allowed."""
     right, wrong = found.right.astype(np.float64), found.wrong.astype(np.float64)
-    falls = (np.sqrt(right) - np.sqrt(wrong)) ** 2 * (_FALL_SCALE / SIDE_SCALE)
-    whole = np.rint(falls).astype(np.int64)
+    decreases = (np.sqrt(right) - np.sqrt(wrong)) ** 2 * (_DECREASE_SCALE / SIDE_SCALE)
+    whole = np.rint(decreases).astype(np.int64)
     if odds is None:
         return whole
     ahead, behind = (right, wrong) if direction > 0 else (wrong, right)

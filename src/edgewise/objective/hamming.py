@@ -1,17 +1,15 @@
 """The Hamming losses of AdaBoost.MH, exponential and logistic: weights and steps."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple, cast
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE, exact_sum, fixed
-from edgewise.backend.base import Backend, InitialWeights, Problem, RealStep, State, Step, Tally
-from edgewise.common.dtypes import Exacts, Reals, Signs
-from edgewise.learners import Energies, Found, Learner, Round
+from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE, fixed
+from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targets
+from edgewise.common.dtypes import Exacts, Reals
+from edgewise.learners import Comparison, Energies, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
 from edgewise.objective.streams import stream
 from edgewise.objective.trimming import Everything, Heaviest, Look, Sampled
@@ -32,38 +30,6 @@ _HEAD_ROOM = 2.0**6
 # Where the logistic weights sum to less than this, every row is right by a wide margin and there is
 # nothing left to learn.
 _LEAST_WEIGHT = 1e-10
-
-
-@dataclass(frozen=True)
-class Targets:
-    """What is to be learned, and the initial weight of each entry.
-
-    Attributes
-    ----------
-    labels : int8 array of shape (K, n)
-        Y, -1 or +1.
-    target : int32 array of shape (n,)
-        The row's class, or -1 in binary and multi-label problems.
-    row_weights : float64 array of shape (n,)
-        Positive, summing to 1.
-    label_weights : float64 array of shape (2, K)
-        What a row's weight is multiplied by for an entry, by label (-1, +1) and score column.
-    matrix : float64 array of shape (K, n) or None
-        Weights given entry by entry, which take the place of `label_weights`.
-    """
-
-    labels: Signs
-    target: NDArray[np.int32]
-    row_weights: Reals
-    label_weights: Reals
-    matrix: Reals | None = None
-
-    def initial_weights(self, k: int) -> Reals:
-        """Return W1 of score column `k`, not yet normalised over all."""
-        if self.matrix is not None:
-            return self.row_weights * self.matrix[k]
-        low, high = self.label_weights[:, k]
-        return self.row_weights * np.where(self.labels[k] > 0, high, low)
 
 
 SAMPLINGS = ("uniform", "weight")
@@ -113,6 +79,8 @@ class Settings:
         The share of the weight that base functions are looked for on at least; None is all.
     seed : int
         The seed of these draws.
+    least_leaf : float
+        The least share of the rows' sample weight on either side of a split.
     """
 
     votes: str = "discrete"
@@ -123,6 +91,7 @@ class Settings:
     sampling: str = "uniform"
     trim: float | None = None
     seed: int = 0
+    least_leaf: float = 0.0
 
 
 class Hamming:
@@ -150,17 +119,13 @@ class Hamming:
         self.logistic = settings.loss == "logistic"
         n_scores = len(targets.labels)
         self.floor = SMOOTHING / n_scores
-        weights = np.stack([targets.initial_weights(k) for k in range(n_scores)])
-        self._scale = 1.0 / exact_sum(weights)
-        self._unit_losses = targets.label_weights * (self._scale / EXACT_SCALE)
-        row_mass = fixed(targets.row_weights)
-        self._row_total = int(row_mass.sum())
+        self._row_total = int(fixed(targets.row_weights).sum())
         # The logistic weights of all entries start at one half of the initial weights.
         self._weight = 0.5 if self.logistic else float("nan")
         self._shift = 0.0
-        self.state = State(targets.labels, targets.target, row_mass, weights, mass_column)
+        self.state = backend.state(targets, mass_column)
+        self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
         self._look = self._looking()
-        self.refresh()
 
     def _looking(self) -> Look:
         settings = self.settings
@@ -181,7 +146,7 @@ class Hamming:
         It is looked for on a sample of the rows where the settings say so, unless `everything`.
         """
         learner.begin(t)
-        everywhere = self.state.problem()
+        everywhere = self._problem()
         backend, problem = (
             (self.backend, everywhere) if everything else self._looked_at(everywhere, t)
         )
@@ -189,8 +154,9 @@ class Hamming:
             backend,
             problem,
             stream(self.settings.seed, t),
-            self._energies() if self.rule.compares_energies else None,
+            Comparison(energies=self._energies() if self.rule.compares_energies else None),
             self.settings.votes == "real",
+            least_mass=self._least_mass(problem),
         )
         if not self.settings.factorized:
             rule = learner.find_per_score(round)
@@ -198,11 +164,22 @@ class Hamming:
         found = learner.find(round)
         if found is None or problem is everywhere or isinstance(self._look, Everything):
             return found
-        return learner.settled(found, replace(round, backend=self.backend, problem=everywhere))
+        return learner.settled(found, round._replace(backend=self.backend, problem=everywhere))
+
+    def _problem(self) -> Problem:
+        return self.backend.problem(self.state, self.settings.least_leaf > 0)
+
+    def _least_mass(self, problem: Problem) -> int:
+        """Return the least mass of a leaf: a share of the rows that are looked at."""
+        if problem.row_masses is None:
+            return 0
+        # A little less, so that the share of equal rows is not lost to rounding.
+        wanted = self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass
+        return math.ceil(wanted)
 
     def follow(self, t: int) -> None:
         """Take note of the weights at the beginning of round `t`, of a replayed one too."""
-        self._look.follow(self.state.problem(), t)
+        self._look.follow(self._problem(), t)
 
     @property
     def searched(self) -> float:
@@ -216,19 +193,19 @@ class Hamming:
         share = self.settings.subsample
         if share == 1.0 or self.settings.sampling == "weight":
             return self._look.part(problem, t)
-        n_rows = self.state.n_rows
+        n_rows = self.backend.table.n_rows
         rng = np.random.default_rng([self.settings.seed, t, 1])
         chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)
         return self.backend, self.backend.within(problem, np.sort(chosen).astype(np.int32))
 
-    def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
+    def vote(self, found: Found) -> Vote | None:
         """Return the votes on what was found, or None where no step lowers the loss."""
         rate = self.settings.learning_rate
-        if outputs.dtype != np.int8:
+        if found.rule.is_real:
             votes = np.ones(self.state.n_scores) if found.votes is None else found.votes
-            vote = self._retake_real(outputs, rate, votes, found.edge / SEARCH_SCALE)
+            vote = self._retake_real(found.rule, rate, votes, found.edge / SEARCH_SCALE)
             return vote if vote.energy < 1.0 else None
-        edges = self.backend.edges(self.state, cast(Signs, outputs))
+        edges = self.backend.edges(self.state, found.rule)
         vote = self.rule.vote(edges, self.floor)
         if isinstance(found.rule, TreeRule):
             # The leaves have voted already: a class without an edge keeps what they say.
@@ -238,22 +215,21 @@ class Hamming:
             vote = self.rule.retake(edges, rate * vote.alpha, vote.votes)
         return vote if vote.energy < edges.total / EXACT_SCALE else None
 
-    def retake(self, outputs: Signs | Reals, alpha: float, votes: Reals) -> Vote:
+    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
         """Return given votes with their energy on the current weights."""
-        if outputs.dtype != np.int8:
-            return self._retake_real(outputs, alpha, votes, float("nan"))
-        return self.rule.retake(self.backend.edges(self.state, cast(Signs, outputs)), alpha, votes)
+        if rule.is_real:
+            return self._retake_real(rule, alpha, votes, float("nan"))
+        return self.rule.retake(self.backend.edges(self.state, rule), alpha, votes)
 
-    def _retake_real(self, outputs: Signs | Reals, alpha: float, votes: Reals, edge: float) -> Vote:
-        return Vote(alpha, votes, edge, self.backend.energy(self.state, outputs, alpha * votes))
+    def _retake_real(self, rule: Rule, alpha: float, votes: Reals, edge: float) -> Vote:
+        energy = self.backend.energy(self.state, rule, alpha * votes) / ENERGY_SCALE
+        return Vote(alpha, votes, edge, energy)
 
-    def advance(
-        self, outputs: Signs | Reals, vote: Vote, rule: Rule | None = None
-    ) -> HammingProgress:
-        """Take the step; which rule it is along does not matter here."""
+    def advance(self, rule: Rule, vote: Vote) -> HammingProgress:
+        """Take the step."""
         weight = self._weight
-        if self.logistic or outputs.dtype != np.int8:
-            tally = self._recompute(outputs, vote)
+        if self.logistic or rule.is_real:
+            tally = self._recompute(rule, vote)
         else:
             moves, rest = vote.coefficients, 1.0 / vote.energy
             # The same two factors whichever the sign: a vote of -1 on a rule is to the last bit a
@@ -267,7 +243,7 @@ class Hamming:
                 moves,
                 vote.votes,
             )
-            tally = self.backend.advance(self.state, cast(Signs, outputs), step)
+            tally = self.backend.advance(self.state, rule, step)
             self._shift -= math.log(vote.energy)
         return HammingProgress(
             tally.wrong_rows / self._row_total,
@@ -276,54 +252,28 @@ class Hamming:
             weight,
         )
 
-    def _recompute(self, outputs: Signs | Reals, vote: Vote) -> Tally:
+    def _recompute(self, rule: Rule, vote: Vote) -> Tally:
         """Move the scores, compute the weights from them and normalise these."""
         # Logistic weights fall with the loss; their sum is never much more than it was.
         last = self._weight if self.logistic else 1.0
         unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(last)[1]
         step = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
-        total, pseudo = self.backend.reweigh(self.state, outputs, step, self._initial)
+        total, pseudo = self.backend.reweigh(self.state, rule, step)
         if self.logistic:
             self._weight = total / unit
         else:
             self._shift -= math.log(total / unit)
-        tally = self._rescale(unit / total)
-        scalar = len(outputs) == 1 and outputs.dtype == np.int8
-        return tally._replace(pseudo=pseudo if scalar else -1)
-
-    @cached_property
-    def _initial(self) -> InitialWeights:
-        targets = self.targets
-        if targets.matrix is None:
-            return InitialWeights(
-                targets.row_weights, targets.label_weights * self._scale, np.empty((0, 0))
-            )
-        flat = np.full_like(targets.label_weights, self._scale)
-        return InitialWeights(targets.row_weights, flat, targets.row_weights * targets.matrix)
-
-    def _rescale(self, factor: float) -> Tally:
-        """Multiply all weights by a factor; count errors."""
-        same = np.full(self.state.n_scores, factor)
-        unmoved = np.ones((1, self.state.n_rows), dtype=np.int8)
-        nothing = np.zeros(self.state.n_scores)
-        return self.backend.advance(self.state, unmoved, Step(same, same, factor, nothing, nothing))
+        tally = self.backend.rescale(self.state, unit / total)
+        return tally._replace(pseudo=pseudo)
 
     def refresh(self) -> None:
         """Compute the weights from the scores, where they are otherwise multiplied."""
-        if self.logistic and self.state.scores.any():
-            return
-        weights, scores, labels = self.state.weights, self.state.scores, self.state.labels
-        for k in range(len(labels)):
-            weights[k] = self.targets.initial_weights(k)
-        # The largest exponent is 0, so nothing overflows and not everything underflows.
-        least = min(
-            float((labels[k] * scores[k]).min(where=weights[k] > 0, initial=np.inf))
-            for k in range(len(labels))
-        )
-        for k in range(len(labels)):
-            weights[k] *= np.exp(np.minimum(least - labels[k] * scores[k], 0.0))
-        weights /= exact_sum(weights)
-        self._rescale(1.0)
+        if not self.logistic:
+            self.backend.refresh(self.state)
+
+    def training_scores(self) -> tuple[Reals, Targets]:
+        """Return the scores of the training rows, shape (K, n), and their labels."""
+        return self.backend.scores(self.state), self.targets
 
     def _energies(self) -> Energies:
         def energies(score_edges: Exacts, masses: Exacts) -> Reals:
@@ -334,10 +284,4 @@ class Hamming:
     def _hamming_loss(self, wrong_entries: Exacts) -> float:
         if self.targets.matrix is None:
             return float((wrong_entries * self._unit_losses).sum())
-        total = 0
-        for k, (scores, labels) in enumerate(
-            zip(self.state.scores, self.state.labels, strict=True)
-        ):
-            wrong = (scores > 0) != (labels > 0)
-            total += int(fixed(self.targets.initial_weights(k)[wrong] * self._scale).sum())
-        return total / EXACT_SCALE
+        return self.backend.wrong_weight(self.state) / EXACT_SCALE

@@ -9,21 +9,18 @@ grades). The product form holds query by query: the queries' shares of the weigh
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import exp
+from edgewise.backend.reference.ranking import PairSums, by_query, group_sums, sums_below
+from edgewise.backend.reference.ranking import factors as factors_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.objective.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
-
-# The NumPy twin of the ranking loss looks at so many pairs at a time.
-_PAIRS_AT_ONCE = 1 << 21
 
 # About what a group's integer factors sum to.
 _UNIT = 2.0**40
@@ -60,6 +57,24 @@ class Layout:
     def n_queries(self) -> int:
         """The number of queries."""
         return len(self.query_groups) - 1
+
+    @cached_property
+    def all_ones(self) -> bool:
+        """Whether all documents have a weight of 1."""
+        return bool((self.weights == 1.0).all())
+
+    def queries(self, first: int, last: int) -> "Layout":
+        """Return the layout of the queries from `first` to before `last`."""
+        groups = slice(int(self.query_groups[first]), int(self.query_groups[last]))
+        start, stop = int(self.group_starts[groups.start]), int(self.group_starts[groups.stop])
+        return Layout(
+            self.rows[start:stop],
+            self.group_starts[groups.start : groups.stop + 1] - start,
+            self.query_groups[first : last + 1] - groups.start,
+            self.grades[groups],
+            self.weights[start:stop],
+            self.by_difference,
+        )
 
     @cached_property
     def n_pairs(self) -> int:
@@ -120,51 +135,21 @@ class ListWeights(NamedTuple):
     factors: Reals
 
 
-def crossings(
-    layout: Layout, weights: ListWeights, codes: Exacts, n_values: int
-) -> tuple[Exacts, Exacts]:
-    """Return what W- and W+ change by as the documents of each code cross the cut."""
-    place = np.arange(len(layout.grades)) - layout.query_groups[layout.query_of_group]
-    query = layout.query_of_group[layout.group_of]
-    order = np.lexsort((-codes, query))
-    order = order[codes[order] >= 0]
-    query, width = query[order], len(layout.levels)
-    sums = []
-    sides = ((weights.up, weights.up_units), (weights.down, weights.down_units))
-    for side, units in sides:
-        whole = np.zeros((layout.n_queries, width), dtype=np.int64)
-        np.add.at(whole, (layout.query_of_group[layout.group_of], place[layout.group_of]), side)
-        steps = np.zeros((len(order), width), dtype=np.int64)
-        steps[np.arange(len(order)), place[layout.group_of[order]]] = side[order]
-        first = np.searchsorted(query, query)
-        crossed = np.cumsum(steps, axis=0)
-        crossed -= (crossed - steps)[first] if len(order) else 0
-        scale = np.zeros((layout.n_queries, width))
-        scale[layout.query_of_group, place] = units
-        sums.append(((whole[query] - crossed) * scale[query], crossed * scale[query]))
-    gaps = np.zeros((layout.n_queries, width))
-    gaps[layout.query_of_group, place] = layout.steps
-    (up_low, up_high), (down_low, down_high) = sums
-    changes = []
-    for lower, upper in ((up_low, down_high), (up_high, down_low)):
-        product = _product(lower, upper, gaps[query], layout.by_difference)
-        held = np.rint(weights.factors[query] * product).astype(np.int64)
-        before = np.concatenate(([0], held[:-1]))
-        before[np.flatnonzero(np.diff(query, prepend=-1))] = 0
-        change = np.zeros(n_values + 1, dtype=np.int64)
-        np.add.at(change, codes[order], held - before)
-        changes.append(change)
-    return changes[0], changes[1]
+@dataclass(frozen=True)
+class WeightedLists:
+    """Documents and the weights of their queries: what a backend sums pairs of.
 
+    `order` is memory for the documents sorted by score within their query, from round to round.
+    """
 
-def _product(lower: Reals, upper: Reals, gaps: Reals, by_difference: bool) -> Reals:
-    """Return the weighted sum over pairs of grades of `lower` times `upper` of the higher one."""
-    total, below, product = (np.zeros(len(lower)) for _ in range(3))
-    for g in range(1, lower.shape[1]):
-        total = total + lower[:, g - 1]
-        below = below + gaps[:, g] * total if by_difference else total
-        product = product + upper[:, g] * below
-    return product
+    layout: Layout
+    query_weights: Reals
+    order: Columns
+
+    def queries(self, first: int, last: int) -> "WeightedLists":
+        """Return the lists of the queries from `first` to before `last`."""
+        layout = self.layout.queries(first, last)
+        return WeightedLists(layout, self.query_weights[first:last], np.arange(len(layout.rows)))
 
 
 class GradedLists(Feedback):
@@ -175,7 +160,7 @@ class GradedLists(Feedback):
     layout : Layout
         The documents.
     backend : Backend or None
-        Compiled kernels are used where these are; None is NumPy.
+        The backend of the table, which sums the pairs; None sums them in NumPy.
     power : float
         The pairs of a query are divided by this power of what they total to.
     factors : float64 array of shape (Q,) or None
@@ -191,19 +176,20 @@ class GradedLists(Feedback):
     ) -> None:
         self.layout = layout
         self.rows = layout.rows
-        self._ones = bool((layout.weights == 1.0).all())
-        self._order = np.arange(len(layout.rows))
-        self.backend = backend if backend is not None and backend.name == "numba" else None
-        self._totals = self._initial_totals()
+        self.backend = PairSums() if backend is None else backend
+        sums = group_sums(layout.weights, layout.group_starts)
+        # The weight of the pairs of each query at the beginning, without its own factor.
+        self._totals = by_query(layout, sums * sums_below(layout, sums))
         given = np.ones(len(self._totals)) if factors is None else factors
         shares = np.where(self._totals > 0, self._totals, 1.0) ** -power
         weights = given * shares
-        self.query_weights = weights / _total(weights * self._totals)
+        query_weights = weights / _total(weights * self._totals)
+        self.lists = WeightedLists(layout, query_weights, np.arange(len(layout.rows)))
 
-    def _initial_totals(self) -> Reals:
-        """Return the weight of the pairs of each query at the beginning, without its own factor."""
-        sums = group_sums(self.layout.weights, self.layout.group_starts)
-        return self._by_query(sums * self._below(sums))
+    @property
+    def query_weights(self) -> Reals:
+        """The weights of the queries: those of all pairs sum to 1."""
+        return self.lists.query_weights
 
     @property
     def n_pairs(self) -> int:
@@ -212,44 +198,8 @@ class GradedLists(Feedback):
 
     def weigh(self, scores: Reals) -> Weighed:
         """Return the energy and the potentials at given scores."""
-        if self.backend is not None:
-            return self._weigh_compiled(scores)
-        layout = self.layout
-        up, down = self._factors(scores)
-        ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
-        below, above = self._below(ups), self._above(downs)
-        energies = self.query_weights * self._by_query(downs * below)
-        half = (0.5 * self.query_weights)[layout.query_of_group]
-        g = layout.group_of
-        potentials = down * (half * below)[g] - up * (half * above)[g]
+        energies, potentials = self.backend.weigh_pairs(self.lists, scores)
         return Weighed(_total(energies), potentials)
-
-    def _weigh_compiled(self, scores: Reals) -> Weighed:
-        from edgewise.backend.numba import ranking as rank_update
-
-        assert self.backend is not None
-        layout = self.layout
-        potentials = np.empty(len(scores))
-        energies = np.zeros(layout.n_queries)
-
-        def run(span: tuple[int, int]) -> None:
-            rank_update.weigh(
-                *span, layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
-                layout.weights, self.query_weights, scores, potentials, energies,
-            )  # fmt: skip
-
-        self.backend.spread(run, self._spans)
-        return Weighed(_total(energies), potentials)
-
-    @cached_property
-    def _spans(self) -> list[tuple[int, int]]:
-        """The queries that each thread takes."""
-        assert self.backend is not None
-        parts = self.backend.row_parts(len(self.rows))
-        goals = np.linspace(0, len(self.rows), parts + 1)[1:-1]
-        inner = np.searchsorted(self.layout.query_starts, goals).tolist()
-        bounds = [0, *inner, self.layout.n_queries]
-        return [(a, b) for a, b in pairwise(bounds) if a < b]
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         """Return the energy after a step along real-valued outputs, and its derivatives."""
@@ -259,56 +209,34 @@ class GradedLists(Feedback):
             np.maximum.reduceat(outputs, starts[:-1]) + np.minimum.reduceat(outputs, starts[:-1])
         )
         outputs = outputs - np.repeat(middles, np.diff(starts))
-        products = np.zeros((3, 3, self.layout.n_queries))
-        self._sum_moments(scores + step * outputs, outputs, products)
+        products = self.backend.pair_moments(self.lists, scores + step * outputs, outputs)
         sums = {(a, b): _total(products[a, b]) for a in range(3) for b in range(3 - a)}
         # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).
         slope = sums[1, 0] + sums[0, 1]
         return Moments(sums[0, 0], slope, sums[2, 0] + 2 * sums[1, 1] + sums[0, 2])
 
-    def _sum_moments(self, scores: Reals, outputs: Reals, products: Reals) -> None:
-        """Fill in the sums over pairs of h(x0)^a (-h(x1))^b times their weight, by query."""
-        layout, starts = self.layout, self.layout.group_starts
-        if self.backend is not None:
-            from edgewise.backend.numba import ranking as rank_update
-
-            def run(span: tuple[int, int]) -> None:
-                rank_update.sum_moments(
-                    *span, layout.query_groups, starts, layout.steps, layout.by_difference,
-                    layout.weights, self.query_weights, scores, outputs, products,
-                )  # fmt: skip
-
-            self.backend.spread(run, self._spans)
-            return
-        up, down = self._factors(scores)
-        squares = outputs * outputs
-        tops = [group_sums(side, starts) for side in (up, up * outputs, up * squares)]
-        bottoms = [group_sums(side, starts) for side in (down, down * -outputs, down * squares)]
-        for a, top in enumerate(tops):
-            below = self._below(top)
-            for b in range(3 - a):
-                products[a, b] = self.query_weights * self._by_query(bottoms[b] * below)
-
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
         """Return W- and W+."""
-        starts = self.layout.group_starts
-        up, down = self._factors(scores)
+        layout = self.layout
+        up, down = factors_of(layout, scores)
         masses = []
         for lower, upper in ((~high, high), (high, ~high)):
-            ups, downs = group_sums(up * lower, starts), group_sums(down * upper, starts)
-            energies = self.query_weights * self._by_query(downs * self._below(ups))
+            ups = group_sums(up * lower, layout.group_starts)
+            downs = group_sums(down * upper, layout.group_starts)
+            energies = self.query_weights * by_query(layout, downs * sums_below(layout, ups))
             masses.append(_total(energies))
         return masses[0], masses[1]
 
     def integers(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
         """Return the documents' factors as integers in units of their groups."""
         layout = self.layout
-        up, down = self._factors(scores)
+        up, down = factors_of(layout, scores)
         if rows is not None:
             inside = np.isin(self.rows, rows)
             up, down = up * inside, down * inside
         ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
-        energy = _total(self.query_weights * self._by_query(downs * self._below(ups)))
+        energies = self.query_weights * by_query(layout, downs * sums_below(layout, ups))
+        energy = _total(energies)
         up_units, down_units = (np.maximum(sums, 1e-300) / _UNIT for sums in (ups, downs))
         return ListWeights(
             np.rint(up / up_units[layout.group_of]).astype(np.int64),
@@ -321,70 +249,17 @@ class GradedLists(Feedback):
     def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
         """Return W- and W+ of every cut in one pass over the documents in the order of their codes.
 
-        As a document crosses the cut, its query's part of W- and W+ is computed anew from sums over
+        As a document crosses the cut, its query's part of W- and W+ is computed from sums over
         grades: O(documents x grades).
         """
-        layout = self.layout
-        if self.backend is not None:
-            from edgewise.backend.numba import ranking as rank_search
-
-            right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
-            rank_search.sum_sides(
-                codes, layout.query_groups, layout.group_of, layout.query_of_group, layout.steps,
-                layout.by_difference, *weights, right, wrong,
-            )  # fmt: skip
-        else:
-            right, wrong = crossings(layout, weights, codes, n_values)
+        crossed = self.backend.crossing_pairs(self.lists, weights, codes, n_values)
         # A document that has crossed stays on the high side of all lower cuts.
-        return Sides(*(np.cumsum(part[::-1])[::-1][:n_values] for part in (right, wrong)))
+        return Sides(*(np.cumsum(part[::-1])[::-1][:n_values] for part in crossed))
 
     def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
         """Return the ranking loss."""
-        if self.backend is None:
-            return self._misordered_pairs(scores)
-        from edgewise.backend.numba import ranking as rank_update
-
-        layout = self.layout
-        losses = np.zeros(layout.n_queries)
-        shifted = moved if moved is not None else np.empty(0, dtype=bool)
-
-        def run(span: tuple[int, int]) -> None:
-            rank_update.misordered(
-                *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
-                layout.by_difference, layout.weights, self._ones, scores, shifted, self._order,
-                losses,
-            )  # fmt: skip
-
-        self.backend.spread(run, self._spans)
-        return self._loss(losses)
-
-    def _misordered_pairs(self, scores: Reals) -> float:
-        """Return the ranking loss by looking at all pairs, some at a time."""
-        layout = self.layout
-        first = layout.query_starts[layout.query_of_group[layout.group_of]]
-        counts = layout.group_starts[layout.group_of] - first
-        wrong = np.zeros(layout.n_queries)
-        ends = np.cumsum(counts)
-        at = 0
-        while at < len(scores):
-            done = ends[at - 1] if at else 0
-            stop = max(at + 1, int(np.searchsorted(ends, done + _PAIRS_AT_ONCE, side="right")))
-            mine = np.arange(at, stop)
-            better = np.repeat(mine, counts[mine])
-            before = np.repeat(ends[mine] - counts[mine] - done, counts[mine])
-            worse = first[better] + np.arange(len(better)) - before
-            share = 0.5 * (scores[worse] >= scores[better]) + 0.5 * (scores[worse] > scores[better])
-            share *= layout.weights[worse] * layout.weights[better]
-            if layout.by_difference:
-                grades = layout.grades[layout.group_of]
-                share *= grades[better] - grades[worse]
-            queries = layout.query_of_group[layout.group_of[better]]
-            wrong += np.bincount(queries, share, minlength=len(wrong))
-            at = stop
-        return self._loss(wrong)
-
-    def _loss(self, by_query: Reals) -> float:
-        return max(0.0, _total(self.query_weights * by_query))
+        wrong = self.backend.misordered_pairs(self.lists, scores, moved)
+        return max(0.0, _total(self.query_weights * wrong))
 
     def span(self, scores: Reals) -> float:
         """Return how far apart the scores of a query are at most."""
@@ -407,67 +282,7 @@ class GradedLists(Feedback):
         parts = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
         return np.sort(np.concatenate(parts))
 
-    def _factors(self, scores: Reals) -> tuple[Reals, Reals]:
-        """Return exp(H) and exp(-H) of each document, H from the middle of its query's."""
-        starts = self.layout.query_starts
-        highest = np.maximum.reduceat(scores, starts[:-1])
-        lowest = np.minimum.reduceat(scores, starts[:-1])
-        middle = np.repeat(0.5 * (highest + lowest), np.diff(starts))
-        grown = exp(scores - middle)
-        if self._ones:
-            return grown, 1.0 / grown
-        return self.layout.weights * grown, self.layout.weights / grown
-
-    def _below(self, ups: Reals) -> Reals:
-        """Return for each group the weighted sum of `ups` of the lower grades in its query."""
-        below, sums = np.zeros_like(ups), np.zeros_like(ups)
-        for mine in self.layout.levels[1:]:
-            sums[mine] = sums[mine - 1] + ups[mine - 1]
-            if self.layout.by_difference:
-                below[mine] = below[mine - 1] + self.layout.steps[mine] * sums[mine]
-            else:
-                below[mine] = sums[mine]
-        return below
-
-    def _above(self, downs: Reals) -> Reals:
-        """Return for each group the weighted sum of `downs` of the higher grades in its query."""
-        above, sums = np.zeros_like(downs), np.zeros_like(downs)
-        for mine in self.layout.levels[:0:-1]:
-            lower = mine - 1
-            sums[lower] = sums[mine] + downs[mine]
-            if self.layout.by_difference:
-                above[lower] = above[mine] + self.layout.steps[mine] * sums[lower]
-            else:
-                above[lower] = sums[lower]
-        return above
-
-    def _by_query(self, by_group: Reals) -> Reals:
-        """Return sums over the groups of each query, in the groups' order."""
-        total = np.zeros(self.layout.n_queries)
-        for mine in self.layout.levels:
-            total[self.layout.query_of_group[mine]] += by_group[mine]
-        return total
-
 
 def _total(values: Reals) -> float:
     """Return the sum, rounded once: the same for every order, and on any number of threads."""
     return math.fsum(values.tolist())
-
-
-def group_sums(values: Reals, starts: Columns) -> Reals:
-    """Return the sums of consecutive groups of values, the same for every order within a group.
-
-    The values of a group are rounded to a common binary grid, so fine that nothing is lost beside
-    the largest, and added as integers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> group_sums(np.array([0.1, 0.2, 0.7, 5.0]), np.array([0, 3, 4]))
-    array([1., 5.])
-    """
-    largest = np.maximum.reduceat(np.abs(values), starts[:-1])
-    sizes = np.diff(starts)
-    shifts = 62 - np.frexp(sizes.astype(np.float64))[1] - np.frexp(largest)[1]
-    scaled = np.rint(np.ldexp(values, np.repeat(shifts, sizes))).astype(np.int64)
-    return np.ldexp(np.add.reduceat(scaled, starts[:-1]).astype(np.float64), -shifts)

@@ -7,14 +7,14 @@ of phi is half the thesis's alpha, and all differences of scores are the same.
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE, WIDE_SEARCH_LIMIT
-from edgewise.backend.base import Backend, Problem, aligned_zeros, lanes_for
-from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Reals, Signs
+from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
+from edgewise.backend.base import Backend, Bounds, Candidates, Problem, Question
+from edgewise.common.dtypes import Columns, Reals, Rows
 from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
 from edgewise.objective.cumulative import Cumulative
@@ -104,13 +104,12 @@ class Ranking:
         self.settings = settings
         self.cumulative = cumulative
         self._mass_column = mass_column
-        n_rows = backend.table.n_rows
-        dtype = WIDE_SEARCH if n_rows > WIDE_SEARCH_LIMIT else SEARCH
-        self._signed = aligned_zeros((1, n_rows, lanes_for(1 + mass_column)[1]), dtype)
-        self._rows = None if feedback.n_rows == n_rows else np.sort(feedback.rows)
         # How far apart scores could be by now.
         self._reach = 0.0 if start is None else float(np.ptp(start))
         self._trial: tuple[NDArray, float, Reals, Weighed] | None = None
+        # The rows of the round's sample, and the weights of its pairs as integers.
+        self._sampled: Rows | None = None
+        self._sample: Any = None
         self.scores = np.zeros(feedback.n_rows) if start is None else start
         self._adopt(self.scores, feedback.weigh(self.scores))
 
@@ -123,9 +122,7 @@ class Ranking:
 
     def problem(self) -> Problem:
         """Return the round's problem: S is half the potentials, good until the next step."""
-        return Problem(
-            self._signed, self._totals, self._masses, self._rows, mass_column=self._mass_column
-        )
+        return self._current
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best rule in round `t`, or None if none has an edge.
@@ -133,37 +130,45 @@ class Ranking:
         It is looked for on a sample of the queries where the settings say so, unless `everything`.
         """
         learner.begin(t)
-        bounds = None if self.cumulative is None else self.cumulative.bounds
-        by_energy = self.settings.criterion == "energy"
-        round = Round(
-            self.backend,
-            self._problem(t, everything),
-            stream(self.settings.seed, t),
-            real_votes=True,
-            bounds=bounds,
-            cuts=partial(best_cuts, self) if by_energy else None,
-            fall=self._fall,
-        )
-        return learner.find(round)
+        problem, rng = self._problem(t, everything), stream(self.settings.seed, t)
+        return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
+
+    def bounds(self, columns: Columns) -> Bounds | None:
+        """Return which signs the edges of cuts of some columns may have."""
+        return None if self.cumulative is None else self.cumulative.bounds(columns)
+
+    def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
+        """Return the best cut of each column by the energy, where that is the criterion."""
+        if self.settings.criterion != "energy":
+            return None
+        if self._sample is None:
+            self._sample = self.feedback.integers(self.scores, self._sampled)
+        return best_cuts(self.backend, self.feedback, self._sample, columns, question)
 
     def _problem(self, t: int, everything: bool) -> Problem:
         problem, share = self.problem(), self.settings.subsample
+        self._sampled, self._sample = None, None
         if everything or share == 1.0:
             return problem
         rng = np.random.default_rng([self.settings.seed, t, 1])
-        return self.backend.within(problem, self.feedback.some(share, rng))
+        self._sampled = self.feedback.some(share, rng)
+        return self.backend.within(problem, self._sampled)
 
-    def _fall(self, outputs: Reals) -> float:
-        """Return how far the energy falls along real outputs, to second order, as a share."""
-        unit, span = _unit(outputs[0][self.feedback.rows])
+    def decrease(self, rule: Rule) -> float:
+        """Return by which share the energy decreases along a real-valued rule, to second order."""
+        unit, span = _unit(self._outputs(rule))
         if span == 0.0:
             return 0.0
         _, slope, curvature = self.feedback.moments(self.scores, unit, 0.0)
         return 0.5 * slope * slope / (curvature * self.weighed.energy) if curvature > 0 else 0.0
 
-    def vote(self, found: Found, outputs: Signs | Reals) -> Vote | None:
+    def _outputs(self, rule: Rule) -> NDArray:
+        """Return a rule's outputs on the rows of the pairs."""
+        return self.backend.outputs(rule)[0][self.feedback.rows]
+
+    def vote(self, found: Found) -> Vote | None:
         """Return the step along what was found, or None where no step lowers the loss."""
-        phi = outputs[0][self.feedback.rows]
+        phi = self._outputs(found.rule)
         edge = self._edge(phi)
         step = self.settings.learning_rate * self._step(phi, edge)
         if self.cumulative is not None:
@@ -171,16 +176,16 @@ class Ranking:
         vote = self._try(phi, step, edge)
         return vote if vote.energy < 1.0 else None
 
-    def retake(self, outputs: Signs | Reals, alpha: float, votes: Reals) -> Vote:
+    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
         """Return a given step with the edge and energy that it has now."""
-        phi = outputs[0][self.feedback.rows]
+        phi = self._outputs(rule)
         return self._try(phi, alpha * float(votes[0]), self._edge(phi))
 
-    def advance(self, outputs: Signs | Reals, vote: Vote, rule: Rule) -> RankProgress:
+    def advance(self, rule: Rule, vote: Vote) -> RankProgress:
         """Take the step."""
         step = float(vote.coefficients[0])
         if self._trial is None or self._trial[1] != step:
-            self.retake(outputs, vote.alpha, vote.votes)
+            self.retake(rule, vote.alpha, vote.votes)
         assert self._trial is not None
         phi, _, scores, weighed = self._trial
         self._reach += abs(step) * float(np.ptp(phi)) if len(phi) else 0.0
@@ -200,6 +205,9 @@ class Ranking:
 
     def refresh(self) -> None:
         """Nothing to do: the weights are computed from the scores in every round."""
+
+    def training_scores(self) -> None:
+        """There are no classes."""
 
     def _edge(self, phi: NDArray) -> float:
         """Return r = sum of pi h (Iyer 1999 eq. 4.10), which is the sum of S phi."""
@@ -235,12 +243,9 @@ class Ranking:
         shares = weighed.potentials / max(weighed.energy, 1e-300)
         quanta = np.rint(shares * SEARCH_SCALE).astype(np.int64)
         self._exact = np.rint(shares * EXACT_SCALE).astype(np.int64)
-        self._signed[0, self.feedback.rows, 0] = quanta
-        sizes = np.abs(quanta)
-        if self._mass_column:
-            self._signed[0, self.feedback.rows, 1] = sizes
-        self._totals = quanta.sum(keepdims=True)
-        self._masses = sizes.sum(keepdims=True)
+        rows = self.feedback.rows
+        self._current = self.backend.potentials(rows, quanta, self._mass_column)
+        self._sample = None
 
 
 def _unit(phi: NDArray) -> tuple[Reals, float]:

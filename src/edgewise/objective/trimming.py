@@ -1,12 +1,12 @@
 """Which weights a round's search looks at: all, the heaviest, or a random sample of the rows."""
 
-from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.backend.base import Backend, Part, Problem, RowsWithin
+from edgewise.backend.base import Backend, Part, Problem
+from edgewise.backend.host import lanes_for
 from edgewise.common.dtypes import ROW, Exacts, Rows
 
 # A part that would cost more than this share of the whole is not worth its copies.
@@ -79,7 +79,6 @@ class Heaviest:
         self._backend = backend
         self._least = least
         self._target = (1.0 + least) / 2
-        self._can_copy = _can_copy(backend)
         self._part: Part | None = None
         self._gathered: Problem | None = None
         self.share = 1.0
@@ -90,7 +89,7 @@ class Heaviest:
             due = t % _TRY_EVERY == 0
         else:
             self._gathered = self._part.gather(problem)
-            due = _mass(self._gathered) < self._least * _mass(problem) or t % _RENEW_EVERY == 0
+            due = self._gathered.mass < self._least * problem.mass or t % _RENEW_EVERY == 0
         if due:
             self._choose(problem)
 
@@ -103,26 +102,23 @@ class Heaviest:
     def _choose(self, problem: Problem) -> None:
         self._part = self._gathered = None
         self.share = 1.0
-        wanted = self._target * _mass(problem)
-        chunks, n, lanes = problem.shape
+        wanted = self._target * problem.mass
+        chunks, lanes = lanes_for(problem.n_scores + problem.mass_column)
         row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
         rows = heaviest_rows(self._backend.row_masses(problem), wanted)
         costs = {"rows": len(rows) * row_cost}
-        if self._can_copy and chunks * lanes >= _ENTRIES_FROM:
-            least = self._least_entry(problem, wanted)
-            entries = self._backend.part_of_entries(problem, least)
+        entries = None
+        if chunks * lanes >= _ENTRIES_FROM:
+            entries = self._backend.heavy_part(problem, self._least_entry(problem, wanted))
+        if entries is not None:
             costs["entries"] = float(entries.size)
         cheapest = min(costs, key=lambda name: costs[name])
-        self.share = costs[cheapest] / (n * row_cost)
+        self.share = costs[cheapest] / (problem.n_rows * row_cost)
         if self.share > _WORTH:
             self.share = 1.0
             return
-        if cheapest == "entries":
-            self._part = entries
-        elif self._can_copy:
-            self._part = self._backend.part_of_rows(rows)
-        else:
-            self._part = RowsWithin(self._backend, rows)
+        self._part = entries if cheapest == "entries" else self._backend.part(rows)
+        assert self._part is not None
         self._gathered = self._part.gather(problem)
 
     def _least_entry(self, problem: Problem, wanted: float) -> int:
@@ -155,7 +151,6 @@ class Sampled:
     def __init__(self, backend: Backend, share: float, seed: int) -> None:
         self._backend = backend
         self._seed = seed
-        self._can_copy = _can_copy(backend)
         self.share = share
 
     def follow(self, problem: Problem, t: int) -> None:
@@ -171,10 +166,8 @@ class Sampled:
         counts = np.bincount(drawn, minlength=len(masses))
         rows = np.flatnonzero(counts).astype(ROW)
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
-        if not self._can_copy:
-            return self._backend, replace(_scaled(problem, factors), rows=rows)
-        part = self._backend.part_of_rows(rows)
-        return part.backend, _scaled(part.gather(problem), factors[rows])
+        part = self._backend.part(rows)
+        return part.backend, part.gather(problem, factors[rows])
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
@@ -188,30 +181,3 @@ def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
     order = np.sort(masses)[::-1]
     enough = min(int(np.searchsorted(np.cumsum(order), wanted)), len(order) - 1)
     return np.flatnonzero(masses >= order[enough]).astype(ROW)
-
-
-def _can_copy(backend: Backend) -> bool:
-    """Return whether rows can be copied: responses of image filters are computed of all."""
-    aligned = backend.table.aligned
-    return aligned is None or aligned.filters is None
-
-
-def _mass(problem: Problem) -> int:
-    return int(problem.signed_masses.sum())
-
-
-def _scaled(problem: Problem, factors: np.ndarray) -> Problem:
-    """Return the problem with each row's weights multiplied by a factor, rounded."""
-    scaled = np.rint(problem.signed * factors[None, :, None]).astype(problem.signed.dtype)
-    chunks, n, lanes = scaled.shape
-    by_row = scaled.transpose(1, 0, 2).reshape(n, chunks * lanes)[:, : problem.n_scores]
-    sizes = np.abs(by_row)
-    if problem.mass_column:
-        chunk, lane = divmod(problem.n_scores, lanes)
-        scaled[chunk, :, lane] = sizes.sum(axis=1)
-    return Problem(
-        scaled,
-        by_row.sum(axis=0, dtype=np.int64),
-        sizes.sum(axis=0, dtype=np.int64),
-        mass_column=problem.mass_column,
-    )

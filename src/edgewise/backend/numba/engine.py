@@ -1,185 +1,87 @@
-"""The compiled kernels of one training table: batches of columns and threads around them."""
+"""The backend compiled by Numba: the reference's integers, much faster, on several threads."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from queue import SimpleQueue
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import ENERGY_SCALE
 from edgewise.backend.base import (
-    LEARN,
     Bounds,
     Candidates,
     Edges,
-    InitialWeights,
+    Histogram,
     Part,
-    Problem,
+    Question,
     RealStep,
-    State,
     Step,
     Tally,
-    aligned_zeros,
 )
+from edgewise.backend.host import HostState, SignedProblem, aligned_zeros
 from edgewise.backend.numba import entries as on_entries
 from edgewise.backend.numba import histogram as on_rows
+from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
-from edgewise.backend.numba.plans import Batch, Plan, Shapes
+from edgewise.backend.numba.plans import Batch, LaneHistogram, Lease, Plan, Shapes
+from edgewise.backend.numba.scan import EDGE, GAIN, SCORE, scan_columns
+from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
 from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
 
-# Fewer rows than this a thread are not worth handing over.
-_ROWS_A_THREAD = 4096
+if TYPE_CHECKING:
+    from edgewise.model.rules import Rule, Test
 
 # Histograms larger than this are summed again rather than kept for a subtraction.
 _KEPT_BYTES = 1 << 25
 
-# How compiled code is told that no row is left out.
-_ALL_ROWS = np.empty(0, dtype=ROW)
+_BY = {"edge": EDGE, "gain": GAIN, "score": SCORE}
+
+# How compiled code is told that any sign, and any mass, will do.
+_ANY_SIGN = Bounds(
+    np.empty(0, dtype=np.int8),
+    np.zeros(1, dtype=np.intp),
+    np.empty(0, dtype=np.intp),
+    np.empty(0, dtype=np.int8),
+    np.empty(0, dtype=np.int64),
+)
+_ANY_MASS = np.empty((0, 2), dtype=bool)
+_NOT_KNOWN = np.empty(0, dtype=bool)
 
 
-class NumbaBackend:
-    """The backend of one training table, compiled, on up to `n_jobs` threads."""
+class NumbaBackend(ReferenceBackend):
+    """The backend compiled by Numba, on up to `n_jobs` threads."""
 
     name = "numba"
 
-    def __init__(self, table: BinnedTable, n_jobs: int = 1, shapes: Shapes | None = None) -> None:
-        self.table = table
-        self.n_jobs = n_jobs
-        self._pool = ThreadPoolExecutor(n_jobs) if n_jobs > 1 else None
-        self._shapes = Shapes(table) if shapes is None else shapes.of(table)
-        self._parts: dict[int, list[tuple[int, int]]] = {}
-        self._plans: dict[tuple[Any, ...], Plan] = {}
-        self._spare: dict[int, list[Integers]] = {}
-        self._flipped: list[Integers] = []
-        self._histograms: list[Integers] = []
+    def __init__(
+        self, table: BinnedTable, n_jobs: int = 1, threads: Threads | None = None,
+        shapes: Shapes | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(table)
+        self.threads = Threads(n_jobs) if threads is None else threads
+        self._shapes = Shapes(table, shapes)
+        self._spans: dict[int, list[tuple[int, int]]] = {}
+        self._layouts: dict[tuple[Any, ...], Plan] = {}
+        self._spare: dict[tuple[int, Any], list[Integers]] = {}
+        self._scratch: SimpleQueue[Integers] = SimpleQueue()
+        self._scratch_shape: tuple[int, Any] = (0, None)
         self._stores: dict[bool, PartStore] = {}
+        self._unmoved: Signs | None = None
+        self._keeps = True
 
-    def search(
-        self,
-        columns: Columns,
-        problem: Problem,
-        per_score: bool = False,
-        score_edges: bool = False,
-        constant: bool = True,
-        absent: int = LEARN,
-        gain: bool = False,
-        bounds: Bounds | None = None,
-    ) -> Candidates:
-        """Return the best cut of each column."""
-        self.table.ready(columns)
-        plan = self._plan(columns, problem, per_score, score_edges)
-        kept, other = self._kept(problem, plan)
-        mass = int(problem.signed_masses.sum()) if gain else -int(problem.mass_column)
-        asked = (constant, absent, mass)
-        found = (plan.best, plan.first, plan.missing, plan.score_edges)
+    # The round's problem.
 
-        def run(batch: Batch) -> None:
-            memory = plan.histograms.get() if kept is None else kept[batch.start :]
-            histogram = memory[: batch.size]
-            chunks, n, _ = problem.shape
-            shape = (batch.bases, batch.n_codes, batch.has_missing, batch.where, asked, bounds)
-            sums = (chunks, problem.signed_totals, problem.width, per_score, histogram, *found)
-            if other is not None:
-                part = other[batch.start : batch.start + batch.size]
-                on_rows.search_rest(part, *shape, *sums)
-            elif problem.entries is not None:
-                stored = (*batch.codes, batch.places)
-                on_entries.search_entries(*stored, *shape, problem.entries.arrays, *sums)
-            elif batch.sparse:
-                stored = (*batch.codes, problem.column_totals, batch.places)
-                signed = (problem.flat_signed, n, problem.member)
-                on_rows.search_sparse(*stored, *shape, *signed, *sums)
-            elif problem.rows is not None:
-                stored = (*batch.codes, batch.places)
-                on_rows.search_rows(*stored, *shape, problem.flat_signed, n, problem.rows, *sums)
-            else:
-                stored = (*batch.codes, batch.places)
-                on_rows.search_dense(*stored, *shape, problem.flat_signed, n, *sums)
-            if kept is None:
-                plan.histograms.put(memory)
-
-        if any(batch.sparse for batch in plan.batches) and other is None:
-            _ = problem.member  # made once, before the threads ask for it
-        self.spread(run, plan.batches)
-        return plan.candidates
-
-    def _kept(self, problem: Problem, plan: Plan) -> tuple[Integers | None, Integers | None]:
-        """Return the memory for histograms to keep, and the histograms to subtract from it.
-
-        Where the other part's are known, the memory is that of the whole, which is used up.
-        """
-        if problem.kept is None or plan.size * problem.signed.itemsize > _KEPT_BYTES:
-            return None, None
-        other = None
-        if problem.split_from is not None:
-            whole, part = problem.split_from
-            if whole.kept and part.kept and plan.key in whole.kept and plan.key in part.kept:
-                other = part.kept[plan.key]
-                problem.kept[plan.key] = whole.kept.pop(plan.key)
-        if other is None:
-            spare = self._spare.setdefault(plan.size, [])
-            problem.kept[plan.key] = (
-                spare.pop() if spare else aligned_zeros((plan.size,), problem.signed.dtype.type)
-            )
-        return problem.kept[plan.key], other
-
-    def release(self, problem: Problem) -> None:
-        """Take back the memory of a problem that is no longer needed."""
-        for histograms in (problem.kept or {}).values():
-            self._spare.setdefault(len(histograms), []).append(histograms)
-        problem.kept = None
-        if problem.borrowed:
-            self._flipped.append(problem.signed)
-            problem.borrowed = False
-
-    def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S over the rows of each value of some categorical columns.
-
-        Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
-        other.
-        """
-        self.table.ready(columns)
-        chunks, n, lanes = problem.shape
-        rows = problem.rows if problem.rows is not None else _ALL_ROWS
-        sizes = [self.table.bins[j].n_codes for j in columns]
-        flat = [np.zeros(chunks * size * lanes, dtype=problem.signed.dtype) for size in sizes]
-        places = self.table.categorical.place(columns)
-
-        def run(q: int) -> None:
-            if problem.rows is not None and len(problem.rows) == 0:
-                return
-            codes = self.table.categorical.codes[places[q]]
-            if problem.entries is not None:
-                entries = problem.entries.arrays
-                on_entries.sum_code_entries(
-                    codes, entries, chunks, problem.width, sizes[q], flat[q]
-                )
-                return
-            on_rows.sum_codes(
-                codes, rows, problem.flat_signed, n, chunks, problem.width, sizes[q], flat[q]
-            )
-
-        self.spread(run, range(len(sizes)))
-        shaped = [part.reshape(chunks, size, lanes) for part, size in zip(flat, sizes, strict=True)]
-        by_value = [part.transpose(1, 0, 2).reshape(part.shape[1], -1) for part in shaped]
-        return np.concatenate(by_value)[:, : problem.n_scores + mass].astype(np.int64)
-
-    def flip(self, problem: Problem, signs: Signs) -> Problem:
-        """Return the problem with each row's weights multiplied by its sign: virtual labels."""
+    def _flipped(self, problem: SignedProblem, signs: Signs) -> SignedProblem:
         if problem.entries is not None:
             return flip_entries(problem, signs)
         chunks, n, lanes = problem.signed.shape
-        out = (
-            self._flipped.pop()
-            if self._flipped
-            else aligned_zeros(problem.signed.shape, problem.signed.dtype.type)
-        )
-        spans = self._spans(n)
+        lease = self._lease(problem.signed.size, problem.signed.dtype)
+        out = lease.array.reshape(problem.signed.shape)
+        spans = self._row_spans(n)
         sums = np.zeros((len(spans), chunks * lanes), dtype=np.int64)
 
         def run(part: int) -> None:
@@ -190,38 +92,148 @@ class NumbaBackend:
 
         self.spread(run, range(len(spans)))
         totals = _total(sums)[: problem.n_scores]
-        flipped = Problem(out, totals, problem.signed_masses, mass_column=problem.mass_column)
-        if problem.rows is not None or not signs.all():
-            rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
-            flipped = self.within(flipped, rows)
-        flipped.borrowed = True
-        return flipped
+        flipped = SignedProblem.of(
+            out, totals, problem.signed_masses, None, problem.mass_column, problem.row_masses, lease
+        )
+        if problem.rows is None and signs.all():
+            return flipped
+        rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
+        return self.within(flipped, rows)
 
-    def within(self, problem: Problem, rows: Rows) -> Problem:
-        """Return the problem on some of the rows."""
+    def _sides(self, problem: SignedProblem, test: "Test") -> tuple[Rows, Rows]:
+        """Return the rows on either side; a cut of a dense column looks at these rows only."""
+        threshold, j = getattr(test, "threshold", None), getattr(test, "column", -1)
+        if threshold is None or not 0 <= j < self.table.n_columns:
+            return super()._sides(problem, test)
+        self.table.ready(np.array([j]))
+        place = int(self.table.place[j])
+        if place < 0:
+            return super()._sides(problem, test)
+        rows = problem.rows
+        if rows is None:
+            rows = np.arange(self.table.n_rows, dtype=ROW)
+        codes, gone = self.table.dense.codes[place], self.table.bins[j].missing_code
+        first, missing = self.table.first(j, threshold), test.missing  # type: ignore[attr-defined]
+        low, high = np.empty_like(rows), np.empty_like(rows)
+        n_low, n_high = on_rows.cut_rows(codes, rows, first, missing, gone, low, high)
+        return low[:n_low], high[:n_high]
+
+    def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:  # type: ignore[override]
+        """Return the problem of some rows."""
         if problem.entries is not None:
-            return entries_within(problem, rows)
+            return entries_within(self, problem, rows)
         chunks, n, lanes = problem.signed.shape
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
         on_rows.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
         totals, masses = sums[:, : problem.n_scores]
-        return Problem(problem.signed, totals, masses, rows, mass_column=problem.mass_column)
+        return self._narrowed(problem, totals, masses, rows)
+
+    # The search.
+
+    def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:  # type: ignore[override]
+        """Return the sums of S over the rows of each bin, summed when a scan asks for them."""
+        plan = self._layout(columns, problem)
+        if problem.kept is None or not self._keeps or plan.size * plan.dtype.itemsize > _KEPT_BYTES:
+            return LaneHistogram(plan, problem, self._fill)
+        key = columns.tobytes()
+        if key not in problem.kept:
+            problem.kept[key] = self._kept(plan, problem, key)
+        found: LaneHistogram = problem.kept[key]
+        return found
+
+    def _kept(self, plan: Plan, problem: SignedProblem, key: bytes) -> LaneHistogram:
+        """Return a histogram with memory: the whole's, less its other part, or new."""
+        if problem.split_from is not None:
+            whole, part = (one.kept or {} for one in problem.split_from)
+            if key in whole and key in part and whole[key].is_summed and part[key].is_summed:
+                lease = whole.pop(key).lease
+                return LaneHistogram(plan, problem, self._fill, lease, part[key].flat)
+        lease = self._lease(plan.size, plan.dtype)
+        return LaneHistogram(plan, problem, self._fill, lease)
+
+    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+        """Return the best cut of each column; sums each batch just before, if need be."""
+        if not isinstance(histogram, LaneHistogram):
+            return super().scan(histogram, question)
+        plan, totals = histogram.plan, histogram.totals
+        n_columns, per_score = len(plan.columns), question.criterion == "score"
+        shape = (n_columns, len(totals) if per_score else 1)
+        best, first = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.intp)
+        missing = np.empty(shape, dtype=np.int8)
+        wanted = question.score_edges and not per_score
+        edges = np.empty((n_columns, len(totals)) if wanted else (0, 0), dtype=np.int64)
+        bounds = _ANY_SIGN if question.bounds is None else question.bounds
+        heavy = _ANY_MASS
+        if question.masses is not None:
+            places = self._plan(plan.columns)
+            heavy = places.heavy(question.masses, question.missing, question.least)
+        problem = histogram.problem
+        asked = (
+            _BY[question.criterion], question.constant, question.missing, problem.mass_column,
+            bounds, heavy,
+        )  # fmt: skip
+        sums = (plan.chunks, totals, histogram.mass, problem.width)
+        found = (best, first, missing, edges)
+        starts = plan.starts if len(heavy) else plan.columns
+
+        def run(batch: Batch) -> None:
+            flat = histogram.flat
+            memory = self._scratch.get() if flat is None else flat[batch.start :]
+            bins = memory[: batch.size]
+            if not histogram.is_summed:
+                self._fill(histogram, batch, bins)
+            scan_columns(
+                bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *asked,
+                starts[batch.where], *sums, *found,
+            )  # fmt: skip
+            if flat is None:
+                self._scratch.put(memory)
+
+        if histogram.flat is None:
+            self._make_scratch(plan)
+        if not histogram.is_summed and any(batch.sparse for batch in plan.batches):
+            _ = problem.member  # made once, before the threads read it
+        self.spread(run, plan.batches)
+        if histogram.flat is not None:
+            histogram.is_summed, histogram.rest_of = True, None
+        which = np.s_[:, :] if per_score else np.s_[:, 0]
+        return Candidates(
+            plan.columns, best[which], first[which], missing[which], edges if wanted else None
+        )
+
+    def _fill(self, histogram: LaneHistogram, batch: Batch, bins: Integers) -> None:
+        """Sum the signed weights of a batch's columns."""
+        problem = histogram.problem
+        if histogram.rest_of is not None:
+            part = histogram.rest_of[batch.start : batch.start + batch.size]
+            np.subtract(bins, part, out=bins)
+            return
+        chunks, n, _ = problem.shape
+        stored = (*batch.codes, batch.places, batch.bases, batch.n_codes)
+        if problem.entries is not None:
+            on_entries.sum_entries(*stored, problem.entries.arrays, chunks, problem.width, bins)
+        elif batch.sparse:
+            on_rows.sum_sparse(
+                *stored, problem.flat_signed, n, problem.member, chunks, problem.column_totals,
+                problem.width, bins,
+            )  # fmt: skip
+        else:
+            on_rows.sum_dense(
+                *stored, problem.flat_signed, n, problem.rows, chunks, problem.width, bins
+            )
 
     def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "NumbaBackend":
-        """Return the backend of another table, on the same threads."""
-        other = NumbaBackend(table, 1, shapes)
-        other.n_jobs, other._pool = self.n_jobs, self._pool
-        other._histograms = self._histograms
+        """Return a backend for other columns of the same rows, on the same threads."""
+        other = NumbaBackend(table, threads=self.threads, shapes=shapes)
+        # Without the columns' shapes they are others each time: no node would meet them again.
+        other._keeps = shapes is not None
+        other._scratch, other._scratch_shape = self._scratch, self._scratch_shape
         return other
 
-    def restricted(self, rows: Rows, all_dense: bool = False) -> "NumbaBackend":
-        """Return the backend of some rows; those that were returned before are gone."""
-        if all_dense not in self._stores:
-            self._stores = {all_dense: PartStore(self.table, on_entries.pick_rows, all_dense)}
-        return self.over(self._stores[all_dense].take(rows), self._shapes)
+    # Parts of the weights.
 
-    def row_masses(self, problem: Problem) -> Exacts:
-        """Return the sum of the sizes of each row's signed weights."""
+    def row_masses(self, problem: SignedProblem) -> Exacts:  # type: ignore[override]
+        """Return the sum of each row's |S|."""
         chunks, n, _ = problem.shape
         masses = np.zeros(n, dtype=np.int64)
         on_entries.row_masses(
@@ -229,39 +241,33 @@ class NumbaBackend:
         )
         return masses
 
-    def mass_from(self, problem: Problem, least: int) -> int:
-        """Return the sum of the sizes of the signed weights that are at least so large."""
-        _, n, _ = problem.shape
-        return int(
-            on_entries.mass_from(problem.flat_signed, least, n, problem.width, problem.n_scores)
-        )
+    def mass_from(self, problem: SignedProblem, least: int) -> int:  # type: ignore[override]
+        """Return the sum of the |S| that are at least `least`."""
+        n = problem.n_rows
+        signed, width = problem.flat_signed, problem.width
+        return int(on_entries.mass_from(signed, least, n, width, problem.n_scores))
 
-    def part_of_rows(self, rows: Rows) -> Part:
+    def part(self, rows: Rows) -> Part:
         """Return the part of some rows."""
+        if not self._can_copy:
+            return RowsWithin(self, rows)
         return RowPart(self.restricted(rows), rows)
 
-    def part_of_entries(self, problem: Problem, least: int) -> Part:
-        """Return the part of the entries whose signed weights are at least so large."""
-        return heavy_entries(self, problem, least)
+    def heavy_part(self, problem: SignedProblem, least: int) -> Part | None:  # type: ignore[override]
+        """Return the part of the entries with |S| of at least `least`."""
+        return heavy_entries(self, problem, least) if self._can_copy else None
 
-    def cut_rows(
-        self, rows: Rows | None, j: int, first: int, missing: int
-    ) -> tuple[Rows, Rows] | None:
-        """Return those of some rows that are below a cut of column `j`, and those above."""
-        self.table.ready(np.array([j]))
-        place = int(self.table.place[j])
-        if place < 0:
-            return None
-        if rows is None:
-            rows = np.arange(self.table.n_rows, dtype=ROW)
-        codes, gone = self.table.dense.codes[place], self.table.bins[j].missing_code
-        low, high = np.empty_like(rows), np.empty_like(rows)
-        n_low, n_high = on_rows.cut_rows(codes, rows, first, missing, gone, low, high)
-        return low[:n_low], high[:n_high]
+    def restricted(self, rows: Rows, all_dense: bool = False) -> "NumbaBackend":
+        """Return the backend of some rows; the one returned before is no longer valid."""
+        if all_dense not in self._stores:
+            self._stores = {all_dense: PartStore(self.table, on_entries.pick_rows, all_dense)}
+        return self.over(self._stores[all_dense].take(rows), self._shapes)
 
-    def edges(self, state: State, signs: Signs) -> Edges:
-        """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
-        spans = self._spans(state.n_rows)
+    # The step.
+
+    def edges(self, state: HostState, rule: "Rule") -> Edges:  # type: ignore[override]
+        """Return the edges of a rule."""
+        signs, spans = self.outputs(rule), self._row_spans(state.n_rows)
         sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
 
         def run(part: int) -> None:
@@ -271,9 +277,17 @@ class NumbaBackend:
         edges, masses, idle = _total(sums)
         return Edges(edges, masses - idle, sum(masses.tolist()))
 
-    def advance(self, state: State, signs: Signs, step: Step) -> Tally:
-        """Take the step: update weights, scores and quantised weights; count errors."""
-        spans = self._spans(state.n_rows)
+    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:  # type: ignore[override]
+        """Return Z of a real-valued rule."""
+        outputs, spans = self.outputs(rule), self._row_spans(state.n_rows)
+
+        def run(span: tuple[int, int]) -> int:
+            return updates.sum_energy(*span, state.weights, state.labels, outputs, coefficients)
+
+        return sum(self.spread(run, spans))
+
+    def _take_step(self, state: HostState, signs: Any, step: Step) -> Tally:
+        spans = self._row_spans(state.n_rows)
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
 
         def run(part: int) -> tuple[int, int]:
@@ -289,83 +303,129 @@ class NumbaBackend:
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
-    def reweigh(
-        self, state: State, outputs: Signs | Reals, step: RealStep, initial: InitialWeights
-    ) -> tuple[int, int]:
-        """Move the scores and compute the weights from them, not yet normalised.
+    def rescale(self, state: HostState, factor: float) -> Tally:  # type: ignore[override]
+        """Multiply all weights by a factor; count errors."""
+        if self._unmoved is None:
+            self._unmoved = np.ones((1, state.n_rows), dtype=np.int8)
+        return self._take_step(state, self._unmoved, Step.scaling(state.n_scores, factor))
 
-        Return the sums, in fixed point, of the weights and of ``| sum over l of w y v |`` before
-        the step.
-        """
-        spans = self._spans(state.n_rows)
+    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:  # type: ignore[override]
+        """Move the scores and compute the weights from them, not yet normalised."""
+        outputs, initial = self.outputs(rule), state.initial
 
-        def run(part: int) -> tuple[int, int]:
+        def run(span: tuple[int, int]) -> tuple[int, int]:
             return updates.reweigh(
-                *spans[part], state.labels, outputs, step.coefficients, step.votes, *initial,
+                *span, state.labels, outputs, step.coefficients, step.votes, *initial,
                 step.logistic, step.shift, step.unit, state.weights, state.scores,
             )  # fmt: skip
 
-        sums = self.spread(run, range(len(spans)))
-        return sum(part[0] for part in sums), sum(part[1] for part in sums)
+        sums = self.spread(run, self._row_spans(state.n_rows))
+        pseudo = sum(part[1] for part in sums) if is_shared(outputs) else -1
+        return sum(part[0] for part in sums), pseudo
 
-    def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
-        """Return Z of a real-valued base function: the sum of w exp(-y h)."""
-        spans = self._spans(state.n_rows)
+    # Ranking.
 
-        def run(part: int) -> int:
-            return updates.sum_energy(
-                *spans[part], state.weights, state.labels, outputs, coefficients
-            )
+    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        """Return each query's energy and each document's potential."""
+        layout = lists.layout
+        energies, potentials = np.zeros(layout.n_queries), np.empty(len(scores))
 
-        return sum(self.spread(run, range(len(spans)))) / ENERGY_SCALE
+        def run(span: tuple[int, int]) -> None:
+            ranking.weigh(
+                *span, layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
+                layout.weights, lists.query_weights, scores, potentials, energies,
+            )  # fmt: skip
 
-    def row_parts(self, n_rows: int) -> int:
-        """Return into how many parts so many rows are worth cutting."""
-        return len(self._spans(n_rows))
+        self.spread(run, self._query_spans(layout))
+        return energies, potentials
+
+    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        """Return each query's sums over pairs of products of moments."""
+        layout = lists.layout
+        products = np.zeros((3, 3, layout.n_queries))
+
+        def run(span: tuple[int, int]) -> None:
+            ranking.sum_moments(
+                *span, layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
+                layout.weights, lists.query_weights, scores, outputs, products,
+            )  # fmt: skip
+
+        self.spread(run, self._query_spans(layout))
+        return products
+
+    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        """Return each query's weight of misordered pairs."""
+        layout = lists.layout
+        losses = np.zeros(layout.n_queries)
+
+        def run(span: tuple[int, int]) -> None:
+            ranking.misordered(
+                *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
+                layout.by_difference, layout.weights, layout.all_ones, scores,
+                _NOT_KNOWN if moved is None else moved, lists.order, losses,
+            )  # fmt: skip
+
+        self.spread(run, self._query_spans(layout))
+        return losses
+
+    def crossing_pairs(
+        self, lists: Any, weights: Any, codes: Exacts, n_values: int
+    ) -> tuple[Exacts, Exacts]:
+        """Return the changes of W- and W+ as the documents of each code cross the cut."""
+        layout = lists.layout
+        right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
+        ranking.sum_sides(
+            codes, layout.query_groups, layout.group_of, layout.query_of_group, layout.steps,
+            layout.by_difference, *weights, right, wrong,
+        )  # fmt: skip
+        return right, wrong
+
+    # Work.
+
+    def spread(self, run: Any, parts: Any) -> list[Any]:
+        """Return ``run(part)`` for each part, on as many threads as there are."""
+        return self.threads.map(run, parts)
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self.threads.close()
 
-    def _spans(self, n_rows: int) -> list[tuple[int, int]]:
+    def _row_spans(self, n_rows: int) -> list[tuple[int, int]]:
         """Return the rows that each thread takes."""
-        if n_rows not in self._parts:
-            parts = max(1, min(self.n_jobs, n_rows // _ROWS_A_THREAD))
-            bounds = np.linspace(0, n_rows, parts + 1).astype(int).tolist()
-            self._parts[n_rows] = list(pairwise(bounds))
-        return self._parts[n_rows]
+        if n_rows not in self._spans:
+            self._spans[n_rows] = self.threads.spans(n_rows)
+        return self._spans[n_rows]
 
-    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Return what `run` gives for each part, on as many threads as there are."""
-        if len(parts) == 1:
-            return [run(parts[0])]
-        if self._pool is None:
-            return [run(part) for part in parts]
-        return list(self._pool.map(run, parts))
+    def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
+        """Return the queries that each thread takes: about as many documents for each."""
+        stops = [stop for _, stop in self._row_spans(len(layout.rows))[:-1]]
+        bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
+        return [(a, b) for a, b in pairwise(bounds) if a < b]
 
-    def _plan(self, columns: Columns, problem: Problem, per_score: bool, score_edges: bool) -> Plan:
-        key = (columns.tobytes(), problem.shape[::2], per_score, score_edges)
-        if key not in self._plans:
-            self._plans.clear()
-            batches = self._shapes.batches(columns, problem, self.n_jobs)
-            largest = max(batch.size for batch in batches)
-            histograms: SimpleQueue[Integers] = SimpleQueue()
-            for memory in self._scratch(largest, min(self.n_jobs, len(batches)), problem):
-                histograms.put(memory)
-            self._plans[key] = Plan(
-                key, columns, problem.n_scores, per_score, score_edges, batches, histograms
-            )
-        return self._plans[key]
+    def _layout(self, columns: Columns, problem: SignedProblem) -> Plan:
+        chunks, _, lanes = problem.shape
+        key = (columns.tobytes(), chunks, lanes, problem.signed.dtype.itemsize)
+        self.table.ready(columns)
+        if key not in self._layouts:
+            if len(self._layouts) > 3:
+                self._layouts.clear()
+            batches = self._shapes.batches(columns, problem, self.threads.n)
+            self._layouts[key] = Plan(columns, (chunks, lanes), problem.signed.dtype, batches)
+        return self._layouts[key]
 
-    def _scratch(self, size: int, count: int, problem: Problem) -> list[Integers]:
-        """Return memory for histograms, one for each thread; the same for every plan."""
-        held, dtype = self._histograms, problem.signed.dtype
-        if held and (held[0].dtype != dtype or len(held[0]) < size):
-            held.clear()
-        while len(held) < count:
-            held.append(aligned_zeros((max([size, *map(len, held)]),), dtype.type))
-        return held[:count]
+    def _lease(self, size: int, dtype: Any) -> Lease:
+        spare = self._spare.setdefault((size, dtype), [])
+        return Lease(spare.pop() if spare else aligned_zeros((size,), dtype.type), spare)
+
+    def _make_scratch(self, plan: Plan) -> None:
+        """Have memory for histograms, one for each thread."""
+        size, dtype = self._scratch_shape
+        count = min(self.threads.n, len(plan.batches))
+        if dtype != plan.dtype or size < plan.largest:
+            self._scratch = SimpleQueue()
+            self._scratch_shape = (max(plan.largest, size), plan.dtype)
+        while self._scratch.qsize() < count:
+            self._scratch.put(aligned_zeros((self._scratch_shape[0],), plan.dtype.type))
 
 
 def _total(sums: Exacts) -> Exacts:

@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from edgewise.backend.numba.scan import scan_all
-from edgewise.backend.numba.vectors import add_sums, flip_vector, inner, kernel
+from edgewise.backend.numba.vectors import add_sums, flip_vector, kernel
 
 
-@inner
-def _sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram):  # type: ignore[no-untyped-def]
-    """Add entries of S to the bins of dense columns, four at a time."""
+@kernel
+def sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram):  # type: ignore[no-untyped-def]
+    """Sum entries of S in each bin of a batch of dense columns.
+
+    IN entries (starts, rows, lanes, values: see host.Entries); the rest as in histogram.sum_dense.
+    """
+    histogram[:] = 0
     starts, rows, lane_of, values = entries
     # Unsigned numbers need no check for places counted from the end.
     lanes = np.uint64(1 << (width.ndim - 1))
@@ -35,38 +38,6 @@ def _sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogra
                 row, lane = np.uint64(rows[e]), np.uint64(lane_of[e])
                 histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += values[e]
             q += 1
-
-
-@kernel
-def search_entries(  # type: ignore[no-untyped-def]
-    codes, places, bases, n_codes, has_missing, where, asked, bounds, entries, chunks, totals,
-    width, per_score, histogram, best, first, missing, score_edges,
-):  # fmt: skip
-    """Find the best cuts of a batch of dense columns on some entries of S.
-
-    IN entries (starts, rows, lanes, values: see entries.Entries); the rest as in search_dense.
-    """
-    histogram[:] = 0
-    _sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram)
-    scan_all(
-        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
-        width, per_score, best, first, missing, score_edges,
-    )  # fmt: skip
-
-
-@kernel
-def sum_code_entries(codes, entries, chunks, width, n_codes, histogram):  # type: ignore[no-untyped-def]
-    """Add entries of S to the values of one categorical column.
-
-    IN codes, entries. OUT histogram (flat; chunks, values, lanes).
-    """
-    starts, rows, lane_of, values = entries
-    lanes = 1 << (width.ndim - 1)
-    for chunk in range(chunks):
-        base = chunk * n_codes * lanes
-        for e in range(starts[chunk], starts[chunk + 1]):
-            row = np.intp(rows[e])
-            histogram[base + np.intp(codes[row]) * lanes + np.intp(lane_of[e])] += values[e]
 
 
 @kernel

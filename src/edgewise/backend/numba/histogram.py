@@ -1,8 +1,7 @@
-"""Histograms of signed weights, and searches for the best cuts, compiled."""
+"""Histograms of signed weights, and the passes that prepare them, compiled."""
 
 import numpy as np
 
-from edgewise.backend.numba.scan import scan_all
 from edgewise.backend.numba.vectors import add, add_4, add_sums, flip_vector, inner, kernel
 
 # Rows are visited in blocks whose signed weights stay in a core's own cache while all columns of
@@ -11,52 +10,25 @@ _BLOCK_BYTES = 1 << 18
 
 
 @inner
-def _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram):  # type: ignore[no-untyped-def]
-    """Add the signed weights of all rows to the bins of dense columns, four at a time."""
+def _row(rows, p):  # type: ignore[no-untyped-def]
+    """Return the p-th row that counts; `rows` is None where all do."""
+    return p if rows is None else np.intp(rows[p])
+
+
+@kernel
+def sum_dense(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
+    """Sum the signed weights of the rows in each bin of a batch of dense columns.
+
+    IN codes, places (the columns' rows in codes), bases and n_codes (where a column's bins are),
+    signed (flat), rows (None for all n). OUT histogram (flat).
+    """
+    histogram[:] = 0
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
     n_columns = len(places)
-    for start in range(0, n, block):
-        stop = min(n, start + block)
-        for chunk in range(chunks):
-            origin = chunk * n
-            q = 0
-            while q + 4 <= n_columns:
-                code_a, code_b = codes[places[q]], codes[places[q + 1]]
-                code_c, code_d = codes[places[q + 2]], codes[places[q + 3]]
-                base_a = (bases[q] + chunk * n_codes[q]) * lanes
-                base_b = (bases[q + 1] + chunk * n_codes[q + 1]) * lanes
-                base_c = (bases[q + 2] + chunk * n_codes[q + 2]) * lanes
-                base_d = (bases[q + 3] + chunk * n_codes[q + 3]) * lanes
-                for i in range(start, stop):
-                    add_4(
-                        histogram,
-                        signed,
-                        (origin + i) * lanes,
-                        base_a + np.intp(code_a[i]) * lanes,
-                        base_b + np.intp(code_b[i]) * lanes,
-                        base_c + np.intp(code_c[i]) * lanes,
-                        base_d + np.intp(code_d[i]) * lanes,
-                        width,
-                    )
-                q += 4
-            while q < n_columns:
-                code_a = codes[places[q]]
-                base_a = (bases[q] + chunk * n_codes[q]) * lanes
-                for i in range(start, stop):
-                    at = base_a + np.intp(code_a[i]) * lanes
-                    add(histogram, signed, (origin + i) * lanes, at, width)
-                q += 1
-
-
-@inner
-def _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
-    """Add the signed weights of some rows to the bins of dense columns, four at a time."""
-    lanes = 1 << (width.ndim - 1)
-    block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
-    n_columns = len(places)
-    for start in range(0, len(rows), block):
-        stop = min(len(rows), start + block)
+    n_rows = n if rows is None else len(rows)
+    for start in range(0, n_rows, block):
+        stop = min(n_rows, start + block)
         for chunk in range(chunks):
             origin = chunk * n
             q = 0
@@ -68,7 +40,7 @@ def _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, his
                 base_c = (bases[q + 2] + chunk * n_codes[q + 2]) * lanes
                 base_d = (bases[q + 3] + chunk * n_codes[q + 3]) * lanes
                 for p in range(start, stop):
-                    i = np.intp(rows[p])
+                    i = _row(rows, p)
                     add_4(
                         histogram,
                         signed,
@@ -84,18 +56,17 @@ def _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, his
                 code_a = codes[places[q]]
                 base_a = (bases[q] + chunk * n_codes[q]) * lanes
                 for p in range(start, stop):
-                    i = np.intp(rows[p])
+                    i = _row(rows, p)
                     at = base_a + np.intp(code_a[i]) * lanes
                     add(histogram, signed, (origin + i) * lanes, at, width)
                 q += 1
 
 
 @inner
-def _sum_sparse(  # type: ignore[no-untyped-def]
-    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, chunks, totals, width,
-    histogram,
-):  # fmt: skip
-    """Add the signed weights of the stored rows to their bins; the common bin is what is left."""
+def _sum_stored(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, places, bases, n_codes, signed, n, chunks, width, histogram
+):
+    """Add the signed weights of the stored rows to their bins."""
     lanes = 1 << (width.ndim - 1)
     block = max(256, _BLOCK_BYTES // (lanes * signed.itemsize))
     n_columns = len(places)
@@ -113,7 +84,6 @@ def _sum_sparse(  # type: ignore[no-untyped-def]
                     add(histogram, signed, (origin + np.intp(rows[at])) * lanes, to, width)
                     at += 1
                 cursor[q] = at
-    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
 
 
 @inner
@@ -136,11 +106,10 @@ def _fill_common(common, places, bases, n_codes, chunks, totals, width, histogra
 
 
 @inner
-def _sum_sparse_rows(  # type: ignore[no-untyped-def]
-    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks, totals,
-    width, histogram,
-):  # fmt: skip
-    """Add the signed weights of stored rows that are members; the common bin is what is left."""
+def _sum_members(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, places, bases, n_codes, signed, n, member, chunks, width, histogram
+):
+    """Add the signed weights of the stored rows that count to their bins."""
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         origin = chunk * n
@@ -151,105 +120,29 @@ def _sum_sparse_rows(  # type: ignore[no-untyped-def]
                 if member[row]:
                     to = base + np.intp(codes[at]) * lanes
                     add(histogram, signed, (origin + row) * lanes, to, width)
-    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
 
 
 @kernel
-def search_dense(  # type: ignore[no-untyped-def]
-    codes, places, bases, n_codes, has_missing, where, asked, bounds, signed, n, chunks,
-    totals, width, per_score, histogram, best, first, missing, score_edges,
+def sum_sparse(  # type: ignore[no-untyped-def]
+    starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks, totals,
+    width, histogram,
 ):  # fmt: skip
-    """Find the best cuts of a batch of dense columns.
+    """Sum the signed weights of the rows in each bin of a batch of sparse columns.
 
-    IN codes, places (the columns' rows in codes), signed (flat), totals; the rest as in scan_all.
-    OUT histogram, best, first, missing, score_edges.
-    """
-    histogram[:] = 0
-    _sum_dense(codes, places, bases, n_codes, signed, n, chunks, width, histogram)
-    scan_all(
-        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
-        width, per_score, best, first, missing, score_edges,
-    )  # fmt: skip
-
-
-@kernel
-def search_rows(  # type: ignore[no-untyped-def]
-    codes, places, bases, n_codes, has_missing, where, asked, bounds, signed, n, rows,
-    chunks, totals, width, per_score, histogram, best, first, missing, score_edges,
-):  # fmt: skip
-    """Find the best cuts of a batch of dense columns on some rows; arguments as in search_dense."""
-    histogram[:] = 0
-    _sum_rows(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram)
-    scan_all(
-        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
-        width, per_score, best, first, missing, score_edges,
-    )  # fmt: skip
-
-
-@kernel
-def search_sparse(  # type: ignore[no-untyped-def]
-    starts, ends, rows, codes, common, column_totals, places, bases, n_codes, has_missing, where,
-    asked, bounds, signed, n, member, chunks, totals, width, per_score, histogram, best, first,
-    missing, score_edges,
-):  # fmt: skip
-    """Find the best cuts of a batch of sparse columns; arguments as in search_dense.
-
-    IN column_totals: the sums of all columns of S, the mass column included; member (whether each
-    row counts, None where all do).
+    IN the columns' stored rows and codes, member (whether each row counts, None where all do),
+    totals (of all columns of S, the mass column included); the rest as in sum_dense. OUT histogram.
     """
     histogram[:] = 0
     if member is None:
-        _sum_sparse(
-            starts, ends, rows, codes, common, places, bases, n_codes, signed, n, chunks,
-            column_totals, width, histogram,
-        )  # fmt: skip
+        _sum_stored(
+            starts, ends, rows, codes, places, bases, n_codes, signed, n, chunks, width, histogram
+        )
     else:
-        _sum_sparse_rows(
-            starts, ends, rows, codes, common, places, bases, n_codes, signed, n, member, chunks,
-            column_totals, width, histogram,
+        _sum_members(
+            starts, ends, rows, codes, places, bases, n_codes, signed, n, member, chunks, width,
+            histogram,
         )  # fmt: skip
-    scan_all(
-        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
-        width, per_score, best, first, missing, score_edges,
-    )  # fmt: skip
-
-
-@kernel
-def search_rest(  # type: ignore[no-untyped-def]
-    other, bases, n_codes, has_missing, where, asked, bounds, chunks, totals, width,
-    per_score, histogram, best, first, missing, score_edges,
-):  # fmt: skip
-    """Find the best cuts on the rows of a histogram that are not in another, by subtraction.
-
-    IN other, and as in scan_all. OUT histogram (which first holds all rows), best, first, missing,
-    score_edges.
-    """
-    for at in range(len(histogram)):
-        histogram[at] -= other[at]
-    scan_all(
-        histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals,
-        width, per_score, best, first, missing, score_edges,
-    )  # fmt: skip
-
-
-@kernel
-def sum_codes(codes, rows, signed, n, chunks, width, n_codes, histogram):  # type: ignore[no-untyped-def]
-    """Add the signed weights of all rows, or of some, to the values of one categorical column.
-
-    IN codes, rows (empty for all), signed (flat). OUT histogram (flat; chunks, values, lanes).
-    """
-    lanes = 1 << (width.ndim - 1)
-    for chunk in range(chunks):
-        origin, base = chunk * n, chunk * n_codes * lanes
-        if len(rows) == 0:
-            for i in range(n):
-                at = base + np.intp(codes[i]) * lanes
-                add(histogram, signed, (origin + i) * lanes, at, width)
-        else:
-            for p in range(len(rows)):
-                row = np.intp(rows[p])
-                at = base + np.intp(codes[row]) * lanes
-                add(histogram, signed, (origin + row) * lanes, at, width)
+    _fill_common(common, places, bases, n_codes, chunks, totals, width, histogram)
 
 
 @kernel

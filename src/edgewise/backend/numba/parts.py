@@ -5,28 +5,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from edgewise.backend.base import Entries, Problem, aligned_zeros
+from edgewise.backend.base import Part
+from edgewise.backend.host import Entries, SignedProblem, aligned_zeros
 from edgewise.backend.numba import entries as compiled
-from edgewise.common.dtypes import ROW, Columns, Integers, Rows, Signs
+from edgewise.backend.reference.engine import row_masses_of, summed
+from edgewise.common.dtypes import ROW, Columns, Integers, Reals, Rows, Signs
 
 if TYPE_CHECKING:
     from edgewise.backend.numba.engine import NumbaBackend
 
 
-class RowPart:
+class RowPart(Part):
     """Some rows: their vectors of signed weights, one after the other."""
 
     def __init__(self, backend: "NumbaBackend", rows: Rows) -> None:
         self.backend = backend
         self.rows = rows
+        self.size = len(rows)
         self._signed: Integers | None = None
 
-    @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return len(self.rows)
-
-    def gather(self, problem: Problem) -> Problem:
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
         """Return the part's share of a problem of all rows, as it is now."""
         chunks, n, lanes = problem.shape
         if self._signed is None:
@@ -38,16 +36,19 @@ class RowPart:
             problem.flat_signed, self.rows, n, chunks, problem.width, signed.reshape(-1), *sums
         )
         totals, masses = sums[1:, : problem.n_scores]
-        return Problem(signed, totals, masses, mass_column=problem.mass_column)
+        weights = row_masses_of(problem, self.rows)
+        if factors is not None:
+            return summed(signed, problem, weights, factors)
+        return SignedProblem.of(signed, totals, masses, None, problem.mass_column, weights)
 
 
-class EntryPart:
+class EntryPart(Part):
     """Some entries: a list of rows, score columns and signed weights.
 
     Parameters
     ----------
     backend : NumbaBackend
-        Those of a table of the rows, all of whose columns are dense.
+        The backend of these rows, all of whose columns are dense.
     rows : int32 array
         The rows that have any of the entries.
     at : int64 array
@@ -59,15 +60,11 @@ class EntryPart:
     def __init__(self, backend: "NumbaBackend", rows: Rows, at: Columns, entries: Entries) -> None:
         self.backend = backend
         self.rows = rows
+        self.size = len(at)
         self._at = at
         self._entries = entries
 
-    @property
-    def size(self) -> int:
-        """How many entries there are."""
-        return len(self._at)
-
-    def gather(self, problem: Problem) -> Problem:
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
         """Return the part's share of a problem of all rows, as it is now."""
         chunks, _, lanes = problem.shape
         form = self._entries
@@ -81,10 +78,14 @@ class EntryPart:
             form = _with_masses(form, values, problem.n_scores)
             values = form.values
         entries = Entries(form.shape, form.starts, form.rows, form.lanes, values)
-        return Problem(values, totals, masses, mass_column=problem.mass_column, entries=entries)
+        n_rows = form.shape[1]
+        return SignedProblem(
+            n_rows, n_rows, totals, masses, problem.mass_column,
+            row_masses_of(problem, self.rows), signed=values, entries=entries,
+        )  # fmt: skip
 
 
-def heavy_entries(backend: "NumbaBackend", problem: Problem, least: int) -> EntryPart:
+def heavy_entries(backend: "NumbaBackend", problem: SignedProblem, least: int) -> EntryPart:
     """Return the part of the entries of S that are at least so large."""
     chunks, n, lanes = problem.shape
     place = (n, chunks, problem.width, problem.n_scores)
@@ -106,7 +107,7 @@ def heavy_entries(backend: "NumbaBackend", problem: Problem, least: int) -> Entr
     return EntryPart(backend.restricted(taken, all_dense=True), taken, at, entries)
 
 
-def flip_entries(problem: Problem, signs: Signs) -> Problem:
+def flip_entries(problem: SignedProblem, signs: Signs) -> SignedProblem:
     """Return the problem with each entry multiplied by its row's sign."""
     form = problem.entries
     assert form is not None
@@ -128,16 +129,18 @@ def flip_entries(problem: Problem, signs: Signs) -> Problem:
     )
 
 
-def entries_within(problem: Problem, rows: Rows) -> Problem:
-    """Return the problem on some of the rows."""
+def entries_within(backend: "NumbaBackend", problem: SignedProblem, rows: Rows) -> SignedProblem:
+    """Return the problem of some of the rows."""
     assert problem.entries is not None
-    entries = problem.entries.of_rows(rows)
+    entries, weights = problem.entries.of_rows(rows), problem.row_masses
     totals, masses = entries.sums(problem.n_scores)
     return replace(
         problem,
+        size=len(rows),
         signed=entries.values,
         signed_totals=totals,
         signed_masses=masses,
+        row_masses=None if weights is None else backend.within(weights, rows),  # type: ignore[arg-type]
         rows=rows,
         entries=entries,
         kept=None,

@@ -1,130 +1,204 @@
-"""How compiled kernels search some columns: in batches of one storage, with memory for results."""
+"""How the compiled backend lays out histograms: batches of columns of one storage."""
 
-from queue import SimpleQueue
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import Candidates, Problem
-from edgewise.common.dtypes import Columns, Integers
+from edgewise.backend.base import Histogram
+from edgewise.backend.host import SignedProblem
+from edgewise.common.dtypes import Columns, Exacts, Integers
 from edgewise.data import BinnedTable
+from edgewise.data.bins import Categories
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.
 _BATCH_BYTES = 1 << 20
 
 
 class Shapes:
-    """What is known of a table's columns before any of them are searched.
+    """How many codes the columns of a table have, and which are missing or categorical."""
 
-    Attributes
-    ----------
-    n_codes : intp array
-        The number of codes of each column.
-    has_missing : bool array
-        Whether one of them stands for missing values.
-    """
-
-    def __init__(self, table: BinnedTable) -> None:
+    def __init__(self, table: BinnedTable, like: "Shapes | None" = None) -> None:
         self.table = table
-        self.n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
-        self.has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
-        self._most_codes = int(self.n_codes.max(initial=1))
-        self._all_dense = len(table.sparse.columns) == 0
+        if like is None:
+            self.n_codes = np.array([b.n_codes for b in table.bins], dtype=np.intp)
+            self.has_missing = np.array([b.has_missing for b in table.bins], dtype=bool)
+            self.categorical = np.array([isinstance(b, Categories) for b in table.bins], dtype=bool)
+            self.most_codes = int(self.n_codes.max(initial=1))
+        else:
+            self.n_codes, self.has_missing = like.n_codes, like.has_missing
+            self.categorical, self.most_codes = like.categorical, like.most_codes
+        self.all_dense = not (table.place < 0).any()
 
-    def of(self, table: BinnedTable) -> "Shapes":
-        """Return the same for some rows of the table, whose columns are coded alike."""
-        other = object.__new__(Shapes)
-        other.__dict__.update(self.__dict__, table=table)
-        other._all_dense = not (table.place < 0).any()
-        return other
-
-    def batches(self, columns: Columns, problem: Problem, n_jobs: int) -> list["Batch"]:
+    def batches(self, columns: Columns, problem: SignedProblem, n_jobs: int) -> list["Batch"]:
         """Return batches of the columns: work for every thread, histograms that stay in cache."""
         chunks, _, lanes = problem.shape
         bin_bytes = chunks * lanes * problem.signed.itemsize
         place = self.table.place[columns]
-        if (
-            self._all_dense
+        batches: list[Batch] = []
+        if self.categorical[columns[0]]:
+            places = self.table.categorical.place(columns)
+            for q, p in enumerate(places):
+                codes = (self.table.categorical.codes[p][None],)
+                batches.append(Batch(self, np.array([q]), columns, np.zeros(1, np.intp), codes))
+        elif (
+            self.all_dense
             and n_jobs == 1
-            and len(columns) * self._most_codes * bin_bytes <= _BATCH_BYTES
+            and len(columns) * self.most_codes * bin_bytes <= _BATCH_BYTES
         ):
-            everything = np.arange(len(columns))
-            return [Batch(self, everything, columns, place, problem)]
-        batches = []
-        for is_sparse in (False, True):
-            stored = np.flatnonzero((place < 0) == is_sparse)
-            if len(stored) == 0:
-                continue
-            # Whole fours, since histograms are summed four columns at a time.
-            share = -(-len(stored) // (4 * n_jobs)) * 4
-            largest = int(self.n_codes[columns[stored]].max()) * bin_bytes
-            fitting = _BATCH_BYTES // largest
-            size = 1 if fitting == 0 else min(share, max(4, fitting // 4 * 4))
-            for start in range(0, len(stored), size):
-                where = stored[start : start + size]
-                batches.append(Batch(self, where, columns[where], place[where], problem))
+            batches.append(self._batch(np.arange(len(columns)), columns, place))
+        else:
+            for is_sparse in (False, True):
+                stored = np.flatnonzero((place < 0) == is_sparse)
+                if len(stored) == 0:
+                    continue
+                # Whole fours, since histograms are summed four columns at a time.
+                share = -(-len(stored) // (4 * n_jobs)) * 4
+                largest = int(self.n_codes[columns[stored]].max()) * bin_bytes
+                fitting = _BATCH_BYTES // largest
+                size = 1 if fitting == 0 else min(share, max(4, fitting // 4 * 4))
+                for start in range(0, len(stored), size):
+                    where = stored[start : start + size]
+                    batches.append(self._batch(where, columns, place[where]))
         at = 0
         for batch in batches:
-            batch.start = at
+            batch.lay_out(at, chunks, lanes)
             at += -(-batch.size // lanes) * lanes
         return batches
 
+    def _batch(self, where: Columns, columns: Columns, places: Columns) -> "Batch":
+        if places[0] >= 0:
+            return Batch(self, where, columns, places, (self.table.dense.codes,))
+        stored = self.table.sparse
+        codes = (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
+        return Batch(self, where, columns, -1 - places, codes, sparse=True)
+
 
 class Batch:
-    """Some columns of one storage, and how their histograms are laid out."""
-
-    def __init__(
-        self, shapes: Shapes, where: Columns, columns: Columns, places: Columns, problem: Problem
-    ) -> None:
-        chunks, _, lanes = problem.shape
-        table = shapes.table
-        self.start = 0
-        self.where = where
-        self.sparse = bool(places[0] < 0)
-        self.places = -1 - places if self.sparse else places
-        stored = table.sparse
-        self.codes: tuple[NDArray, ...] = (
-            (stored.starts, stored.ends, stored.rows, stored.codes, stored.common)
-            if self.sparse
-            else (table.dense.codes,)
-        )
-        self.n_codes = shapes.n_codes[columns]
-        self.has_missing = shapes.has_missing[columns]
-        ends = np.cumsum(self.n_codes) * chunks
-        self.bases = ends - self.n_codes * chunks
-        self.size = int(ends[-1]) * lanes
-
-
-class Plan:
-    """How some columns are searched, and the memory for what is found; kept for the next round."""
+    """Some columns of one storage, and where their histograms are."""
 
     def __init__(
         self,
-        key: tuple[Any, ...],
+        shapes: Shapes,
+        where: Columns,
         columns: Columns,
-        n_scores: int,
-        per_score: bool,
-        score_edges: bool,
-        batches: list[Batch],
-        histograms: SimpleQueue[Integers],
+        places: Columns,
+        codes: tuple[NDArray, ...],
+        sparse: bool = False,
     ) -> None:
-        shape = (len(columns), n_scores if per_score else 1)
-        self.key = key
-        self.size = batches[-1].start + batches[-1].size
+        self.where = where
+        self.places = places
+        self.codes = codes
+        self.sparse = sparse
+        self.n_codes = shapes.n_codes[columns[where]]
+        self.has_missing = shapes.has_missing[columns[where]]
+
+    def lay_out(self, start: int, chunks: int, lanes: int) -> None:
+        """Place the histograms in memory from `start` on."""
+        ends = np.cumsum(self.n_codes) * chunks
+        self.bases = ends - self.n_codes * chunks
+        self.start, self.size = start, int(ends[-1]) * lanes
+
+
+class Plan:
+    """How some columns are summed and scanned; kept for the next round."""
+
+    def __init__(
+        self, columns: Columns, shape: tuple[int, int], dtype: Any, batches: list[Batch]
+    ) -> None:
+        self.columns = columns
+        self.chunks, self.lanes = shape
+        self.dtype = dtype
         self.batches = batches
-        # One for each thread; a batch takes any that is free.
-        self.histograms = histograms
-        self.best = np.empty(shape, dtype=np.int64)
-        self.first = np.empty(shape, dtype=np.intp)
-        self.missing = np.empty(shape, dtype=np.int8)
-        wanted = (len(columns), n_scores) if score_edges else (0, 0)
-        self.score_edges = np.empty(wanted, dtype=np.int64)
-        which = np.s_[:, :] if per_score else np.s_[:, 0]
-        self.candidates = Candidates(
-            columns,
-            self.best[which],
-            self.first[which],
-            self.missing[which],
-            self.score_edges if score_edges else None,
-        )
+        self.size = batches[-1].start + batches[-1].size
+        self.largest = max(batch.size for batch in batches)
+
+    @cached_property
+    def starts(self) -> Columns:
+        """Where each column's bins begin among those of all columns."""
+        sizes = np.empty(len(self.columns), dtype=np.intp)
+        for batch in self.batches:
+            sizes[batch.where] = batch.n_codes
+        return np.cumsum(sizes) - sizes
+
+    def values(self, flat: Integers, n_columns: int) -> Exacts:
+        """Return histograms as an array of shape (bins, n_columns)."""
+        parts: list[Exacts] = [np.empty((0, 0), dtype=np.int64)] * len(self.columns)
+        for batch in self.batches:
+            for q, base, n_codes in zip(batch.where, batch.bases, batch.n_codes, strict=True):
+                start = batch.start + int(base) * self.lanes
+                block = flat[start : start + self.chunks * int(n_codes) * self.lanes]
+                shaped = block.reshape(self.chunks, int(n_codes), self.lanes).transpose(1, 0, 2)
+                parts[q] = shaped.reshape(int(n_codes), -1)[:, :n_columns].astype(np.int64)
+        return np.concatenate(parts)
+
+
+class Lease:
+    """Memory that goes back to its owner when nobody refers to it any more."""
+
+    def __init__(self, array: NDArray[Any], owner: list[NDArray[Any]]) -> None:
+        self.array = array
+        self._owner = owner
+
+    def __del__(self) -> None:
+        self._owner.append(self.array)
+
+
+class LaneHistogram(Histogram):
+    """Histograms as vectors of lanes, summed when they are needed.
+
+    A scan sums and scans batch by batch, so that a batch's histograms stay in cache; they are kept
+    only where there is a `lease` for them, or where somebody asks for the values or for a sum.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        problem: SignedProblem,
+        fill: Any,
+        lease: Lease | None = None,
+        rest_of: Integers | None = None,
+    ) -> None:
+        self.columns = plan.columns
+        self.totals, self.mass = problem.signed_totals, problem.mass
+        self.plan = plan
+        self.problem = problem
+        self.lease = lease
+        # What is subtracted from the memory, which holds the whole, before it is read.
+        self.rest_of = rest_of
+        self.is_summed = False
+        self._fill = fill
+
+    @property
+    def flat(self) -> Integers | None:
+        """The memory, where there is any."""
+        return None if self.lease is None else self.lease.array
+
+    def summed(self) -> Integers:
+        """Return the sums of all batches."""
+        if self.lease is None:
+            self.lease = Lease(np.empty(self.plan.size, dtype=self.plan.dtype), [])
+        if not self.is_summed:
+            for batch in self.plan.batches:
+                self._fill(self, batch, self.lease.array[batch.start : batch.start + batch.size])
+            self.is_summed = True
+        return self.lease.array
+
+    @property
+    def values(self) -> Exacts:
+        """The sums, shape (bins, K), or (bins, K + 1) where there is a mass column."""
+        return self.plan.values(self.summed(), len(self.totals) + self.problem.mass_column)
+
+    def _combined(self, flat: Integers, totals: Exacts, mass: int) -> "LaneHistogram":
+        other = LaneHistogram(self.plan, self.problem, self._fill, Lease(flat, []))
+        other.totals, other.mass, other.is_summed = totals, mass, True
+        return other
+
+    def __add__(self, other: "LaneHistogram") -> "LaneHistogram":
+        flat = self.summed() + other.summed()
+        return self._combined(flat, self.totals + other.totals, self.mass + other.mass)
+
+    def __sub__(self, other: "LaneHistogram") -> "LaneHistogram":
+        flat = self.summed() - other.summed()
+        return self._combined(flat, self.totals - other.totals, self.mass - other.mass)

@@ -4,12 +4,32 @@ import numpy as np
 
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN
-from edgewise.backend.numba.vectors import inner, move_bin, try_bin
+from edgewise.backend.numba.vectors import inner, kernel, move_bin, try_bin
+
+# What a column's best cut is best by.
+EDGE, GAIN, SCORE = 0, 1, 2
+
+
+@inner
+def _holds(heavy, t, side):  # type: ignore[no-untyped-def]
+    """Return whether both sides of a cut hold enough."""
+    return len(heavy) == 0 or heavy[t, side]
 
 
 @inner
 def _scan(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, absent, massed, chunks, totals, width, edges
+    histogram,
+    base,
+    n_codes,
+    has_missing,
+    constant,
+    absent,
+    massed,
+    chunks,
+    totals,
+    width,
+    heavy,
+    edges,
 ):
     """Find a column's best cut for all score columns; return (edge, first bin, missing side).
 
@@ -45,16 +65,16 @@ def _scan(  # type: ignore[no-untyped-def]
             if learn:
                 at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
                 other -= abs(edges[k] - 2 * np.int64(histogram[at]))
-        if size > best and (t > 0 or constant):
+        if size > best and (t > 0 or constant) and _holds(heavy, t, 0):
             best, first, missing = size, t, usual
-        if learn and other > best:
+        if learn and other > best and _holds(heavy, t, 1):
             best, first, missing = other, t, -1
     return best, first, missing
 
 
 @inner
 def _scan_gain(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, chunks, totals, mass, width, low
+    histogram, base, n_codes, has_missing, absent, totals, mass, width, heavy, low
 ):
     """Find a column's best cut by gain; return (gain, first bin, missing side).
 
@@ -83,6 +103,8 @@ def _scan_gain(  # type: ignore[no-untyped-def]
                 above += (totals[score] - low[score]) * (totals[score] - low[score])
             under, over = low[n_scores], mass - low[n_scores]
             allowed = not has_missing or absent == LEARN or absent == 1 - 2 * side
+            # Where the side is given, its own cuts are in the first column.
+            allowed = allowed and _holds(heavy, t, side if absent == LEARN else 0)
             if allowed and under > 0 and over > 0:
                 gain = np.int64(np.rint(np.float64(below) / np.float64(under) * GAIN_SCALE))
                 gain += np.int64(np.rint(np.float64(above) / np.float64(over) * GAIN_SCALE))
@@ -112,13 +134,13 @@ def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  
 
 @inner
 def _scan_per_score(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, absent, totals, width, n_scores, best, first,
+    histogram, base, n_codes, has_missing, constant, absent, totals, width, heavy, best, first,
     missing,
 ):  # fmt: skip
     """Find a column's best cut for each score column by itself."""
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
-    for score in range(n_scores):
+    for score in range(len(best)):
         column = base + (score // lanes) * n_codes
         k = score % lanes
         edge = totals[score]
@@ -129,16 +151,18 @@ def _scan_per_score(  # type: ignore[no-untyped-def]
         for t in range(n_values):
             if t > 0:
                 edge -= 2 * np.int64(histogram[(column + t - 1) * lanes + k])
-            if abs(edge) > best[score] and (t > 0 or constant or usual < 1):
+            allowed = (t > 0 or constant or usual < 1) and _holds(heavy, t, 0)
+            if abs(edge) > best[score] and allowed:
                 best[score], first[score], missing[score] = abs(edge), t, usual
-            if has_missing and absent == LEARN and abs(edge - 2 * gone) > best[score]:
+            turned = has_missing and absent == LEARN and _holds(heavy, t, 1)
+            if turned and abs(edge - 2 * gone) > best[score]:
                 best[score], first[score], missing[score] = abs(edge - 2 * gone), t, -1
 
 
 @inner
 def _scan_bound(  # type: ignore[no-untyped-def]
     histogram, base, n_codes, has_missing, constant, absent, total, lanes, direction, bounds, low,
-    high,
+    high, heavy,
 ):  # fmt: skip
     """Find a column's best cut for one score column, among those with an allowed sign.
 
@@ -170,56 +194,58 @@ def _scan_bound(  # type: ignore[no-untyped-def]
         free = direction == 0 or t == 0
         size = abs(edge)
         allowed = free or edge * direction >= 0 or size <= limit
+        allowed = allowed and _holds(heavy, t, 0)
         if size > best and allowed and (t > 0 or constant or usual < 1):
             best, first, missing = size, t, usual
         if other:
             turned = edge - 2 * gone
             size = abs(turned)
-            if size > best and (free or turned * direction >= 0 or size <= other_limit):
+            allowed = free or turned * direction >= 0 or size <= other_limit
+            if size > best and allowed and _holds(heavy, t, 1):
                 best, first, missing = size, t, -1
     return best, first, missing
 
 
-@inner
-def scan_all(  # type: ignore[no-untyped-def]
-    histogram, bases, n_codes, has_missing, where, asked, bounds, chunks, totals, width, per_score,
-    best, first, missing, score_edges,
+@kernel
+def scan_columns(  # type: ignore[no-untyped-def]
+    histogram, bases, n_codes, has_missing, where, by, constant, absent, massed, bounds, heavy,
+    offsets, chunks, totals, mass, width, best, first, missing, score_edges,
 ):  # fmt: skip
-    """Scan the histograms of a batch of columns.
+    """Find the best cut of each column of a batch.
 
-    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), asked:
-    whether the constant may win, the side of missing values or LEARN, and the mass of all rows in a
-    search by gain, else -1 where there is a mass column, 0 where not; bounds (None, or which signs
-    the edges may have: see state.Bounds), totals, per_score. OUT best, first, missing of shape
-    (columns, 1), or (columns, K) with per_score; score_edges of shape (columns, K), or (0, 0) where
-    not wanted.
+    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), by (EDGE,
+    GAIN or SCORE), constant (whether it may win), absent (the side of missing values, or LEARN),
+    massed (whether there is a mass column), bounds (see base.Bounds; empty where any sign will do),
+    heavy (whether both sides of each cut hold enough, from offsets[q] on; empty where any will do),
+    totals, mass (of all rows). OUT best, first, missing of shape (columns, 1), or (columns, K) with
+    SCORE; score_edges of shape (columns, K), or (0, 0) where not wanted.
     """
-    constant, absent, mass = asked
     scratch = np.empty(chunks << (width.ndim - 1), dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
-        if bounds is not None:
+        allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
+        if len(bounds.directions) > 0:
             best[row, 0], first[row, 0], missing[row, 0] = _scan_bound(
                 histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals[0],
                 1 << (width.ndim - 1), bounds.directions[row], bounds, bounds.starts[row],
-                bounds.starts[row + 1],
+                bounds.starts[row + 1], allowed,
             )  # fmt: skip
-        elif per_score:
+        elif by == SCORE:
             _scan_per_score(
                 histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals, width,
-                best.shape[1], best[row], first[row], missing[row],
+                allowed, best[row], first[row], missing[row],
             )  # fmt: skip
-        elif mass > 0:
+        elif by == GAIN:
             best[row, 0], first[row, 0], missing[row, 0] = _scan_gain(
-                histogram, bases[q], n_codes[q], has_missing[q], absent, chunks, totals, mass,
-                width, scratch,
+                histogram, bases[q], n_codes[q], has_missing[q], absent, totals, mass, width,
+                allowed, scratch,
             )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = _scan(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, mass < 0,
-                chunks, totals, width, scratch,
+                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, massed, chunks,
+                totals, width, allowed, scratch,
             )  # fmt: skip
-        if len(score_edges) > 0 and not per_score:
+        if len(score_edges) > 0:
             _edges_at(
                 histogram, bases[q], n_codes[q], first[row, 0], missing[row, 0], totals, width,
                 scratch,

@@ -1,160 +1,300 @@
-"""The backend in NumPy: what each computes, in the fewest words.
+"""The backend in NumPy: what each method computes, in the fewest words.
 
-Small problems are trained with these, so that nothing is compiled; large ones with their compiled
-twins, which return the same integers and so the same model.
+Small problems are trained with it, so that nothing is compiled. Numba's backend returns the same
+integers and so the same model.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from edgewise.backend.arithmetic import ENERGY_SCALE, SEARCH_SCALE, exp, fixed
+from edgewise.backend.arithmetic import (
+    ENERGY_SCALE,
+    SEARCH_SCALE,
+    exact_shift,
+    exact_sum,
+    exp,
+    fixed,
+)
 from edgewise.backend.base import (
-    LEARN,
-    Bounds,
+    Backend,
     Candidates,
     Edges,
-    InitialWeights,
+    Histogram,
     Part,
     Problem,
+    Question,
     RealStep,
-    State,
     Step,
     Tally,
-    gains,
+    Targets,
 )
-from edgewise.common.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
+from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, lanes_for, search_type
+from edgewise.backend.reference.ranking import PairSums
+from edgewise.backend.reference.scan import ArrayHistogram, ScanPlan, scan
+from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
 
+if TYPE_CHECKING:
+    from edgewise.model.rules import Rule, Test, TreeRule
 
-class ReferenceBackend:
-    """The backend of one training table, in NumPy."""
+# How many tests' signs are remembered: a product asks for each of its terms several times a round.
+_TESTS_REMEMBERED = 16
+
+
+class ReferenceBackend(PairSums, Backend):
+    """The backend in NumPy."""
 
     name = "numpy"
 
     def __init__(self, table: BinnedTable) -> None:
         self.table = table
-        sizes = [b.n_codes for b in table.bins]
-        self.starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
-        self._plans: dict[bytes, _ScanPlan] = {}
+        self._plans: dict[bytes, ScanPlan] = {}
+        self._evaluated: tuple[Rule, Signs | Reals] | None = None
+        self._leaf_of: tuple[Any, NDArray[np.intp]] | None = None
+        self._signs: dict[int, tuple[Test, Signs]] = {}
+        self._potentials: Integers | None = None
 
-    def histogram(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S over the rows of each bin, for each score column.
+    # The round's problem.
 
-        The bins of the columns follow each other; each column's missing bin comes last.
+    def state(
+        self, targets: Targets, mass_column: bool = False, scale: float | None = None
+    ) -> HostState:
+        """Return the state before the first round.
+
+        `scale` normalises the initial weights; where these are all of them, it follows from them.
         """
-        rows = self._plan(columns).bin_rows
-        members = self._members if len(rows) == self.starts[-1] else self._members[rows]
-        return members @ unpacked(problem, mass)
+        weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
+        alone = scale is None
+        if scale is None:
+            scale = 1.0 / exact_sum(weights)
+        state = HostState(targets, scale, fixed(targets.row_weights), weights, mass_column)
+        if alone:
+            self.refresh(state)
+        return state
 
-    def search(
-        self,
-        columns: Columns,
-        problem: Problem,
-        per_score: bool = False,
-        score_edges: bool = False,
-        constant: bool = True,
-        absent: int = LEARN,
-        gain: bool = False,
-        bounds: Bounds | None = None,
-    ) -> Candidates:
-        """Return the best cut of each column, by edge or by gain."""
-        plan = self._plan(columns)
-        histogram = self.histogram(columns, problem, gain)
-        totals = problem.signed_totals
-        if gain:
-            totals = np.append(totals, problem.signed_masses.sum())
-            constant = False
-        edges = plan.edges(histogram, totals, absent)
-        if gain:
-            sizes = _cut_gains(edges, totals)
-            edges = edges[..., :-1]
-        else:
-            sizes = np.abs(edges) if per_score else np.abs(edges).sum(axis=-1)
-        if bounds is not None:
-            sizes = np.where(plan.within(edges[..., 0], bounds, absent), sizes, -1)
-        best, place = plan.best(sizes, constant, absent)
-        first, missing = plan.cut(place, absent)
-        at_best = edges.reshape(-1, edges.shape[-1])[place] if score_edges else None
-        return Candidates(columns, best, first, missing, at_best)
-
-    def histograms(self, columns: Columns, problem: Problem, mass: bool = False) -> Exacts:
-        """Return the sums of S over the rows of each value of some categorical columns.
-
-        Of shape (values, K), with `mass` (values, K + 1); the values of the columns follow each
-        other.
-        """
-        return self.histogram(columns, problem, mass)
-
-    def flip(self, problem: Problem, signs: Signs) -> Problem:
-        """Return the problem with each row's weights multiplied by its sign: virtual labels."""
-        flipped = Problem(
-            problem.signed * signs[None, :, None],
-            problem.signed_totals,
-            problem.signed_masses,
-            mass_column=problem.mass_column,
+    def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:  # type: ignore[override]
+        """Return the round's problem."""
+        return SignedProblem.of(
+            state.signed,
+            state.signed_totals,
+            state.signed_masses,
+            mass_column=state.mass_column,
+            row_masses=state.row_masses if row_masses else None,
         )
+
+    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SignedProblem:
+        """Return the problem with the given signed weights of some rows."""
+        lanes = lanes_for(1 + mass_column)[1]
+        n_rows = self.table.n_rows
+        if self._potentials is None or self._potentials.shape[2] != lanes:
+            self._potentials = aligned_zeros((1, n_rows, lanes), search_type(n_rows))
+        sizes = np.abs(quanta)
+        self._potentials[0, rows, 0] = quanta
+        if mass_column:
+            self._potentials[0, rows, 1] = sizes
+        some = None if len(rows) == n_rows else np.sort(rows)
+        totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
+        return SignedProblem.of(self._potentials, *totals, some, mass_column)
+
+    def flip(self, problem: SignedProblem, tests: Sequence["Test"]) -> SignedProblem:  # type: ignore[override]
+        """Return the problem with each row's weights multiplied by its sign."""
+        return self._flipped(problem, self._product(tests))
+
+    def _flipped(self, problem: SignedProblem, signs: Signs) -> SignedProblem:
+        flipped = replace(problem, signed=problem.signed * signs[None, :, None])
         rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
         within = self.within(flipped, rows)
         return within if len(rows) < problem.n_rows else replace(within, rows=None)
 
-    def within(self, problem: Problem, rows: Rows) -> Problem:
-        """Return the problem on some of the rows."""
-        part = Problem(problem.signed, problem.signed_totals, problem.signed_masses, rows)
-        signed = unpacked(part)
+    def _product(self, tests: Sequence["Test"]) -> Signs:
+        """Return the product of the tests' signs; the constant is left out of it."""
+        product: Signs | None = None
+        for test in tests:
+            if test.factors:
+                signs = self._signs_of(test)
+                product = signs if product is None else product * signs
+        return np.ones(self.table.n_rows, dtype=np.int8) if product is None else product
+
+    def _signs_of(self, test: "Test") -> Signs:
+        """Return a test's signs on all rows, evaluated once."""
+        held = self._signs.get(id(test))
+        if held is None:
+            if len(self._signs) >= _TESTS_REMEMBERED:
+                self._signs.clear()
+            held = self._signs[id(test)] = (test, test.signs(self.table))
+        return held[1]
+
+    def split(self, problem: SignedProblem, test: "Test") -> tuple[SignedProblem, SignedProblem]:  # type: ignore[override]
+        """Return the problems on either side of a test.
+
+        Where no row is left out the larger part is the rest of the whole, and so are its sums.
+        """
+        sides = self._sides(problem, test)
+        low, high = sides
+        smaller = int(len(high) < len(low))
+        small = self.within(problem, sides[smaller])
+        rows = sides[1 - smaller]
+        if len(low) + len(high) == problem.size:
+            large = self._rest(problem, small, rows)
+        else:
+            large = self.within(problem, rows)
+        if problem.kept is not None:
+            small.kept, large.kept = {}, {}
+        else:
+            large.split_from = None
+        return (small, large) if smaller == 0 else (large, small)
+
+    def _rest(self, whole: SignedProblem, part: SignedProblem, rows: Rows) -> SignedProblem:
+        """Return the problem of the rows of the whole that are not in the part."""
+        base = whole if whole.entries is None else self.within(whole, rows)
+        masses = whole.row_masses
+        return replace(
+            base,
+            size=len(rows),
+            signed_totals=whole.signed_totals - part.signed_totals,
+            signed_masses=whole.signed_masses - part.signed_masses,
+            rows=rows,
+            kept=None,
+            split_from=(whole, part),
+            row_masses=None if masses is None else self.within(masses, rows),  # type: ignore[arg-type]
+        )
+
+    def _sides(self, problem: SignedProblem, test: "Test") -> tuple[Rows, Rows]:
+        """Return the rows on which a test is -1, and those on which it is +1."""
+        signs, rows = test.signs(self.table), problem.rows
+        if rows is None:
+            rows = np.arange(len(signs), dtype=ROW)
+        else:
+            signs = signs[rows]
+        return rows[signs < 0], rows[signs > 0]
+
+    def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:  # type: ignore[override]
+        """Return the problem of some rows."""
+        signed = unpacked(replace(problem, rows=rows))
         totals, masses = signed.sum(axis=0), np.abs(signed).sum(axis=0)
-        return Problem(problem.signed, totals, masses, rows, mass_column=problem.mass_column)
+        return self._narrowed(problem, totals, masses, rows)
 
-    def cut_rows(self, rows: Rows | None, j: int, first: int, missing: int) -> None:
-        """Nothing is quicker than to look at the cut of all rows."""
+    def _narrowed(
+        self, problem: SignedProblem, totals: Exacts, masses: Exacts, rows: Rows
+    ) -> SignedProblem:
+        weights = problem.row_masses
+        if weights is not None:
+            weights = self.within(weights, rows)  # type: ignore[arg-type]
+        return SignedProblem.of(
+            problem.signed, totals, masses, rows, problem.mass_column, weights, problem.lease
+        )
 
-    def release(self, problem: Problem) -> None:
-        """Nothing to take back: for symmetry with the compiled backend."""
+    def absolute(self, problem: SignedProblem) -> SignedProblem:  # type: ignore[override]
+        """Return the problem with |S| in place of S."""
+        sizes, entries = np.abs(problem.signed), problem.entries
+        return replace(
+            problem,
+            signed=sizes,
+            signed_totals=problem.signed_masses,
+            kept=None,
+            split_from=None,
+            entries=None if entries is None else replace(entries, values=sizes),
+        )
+
+    def leaf_sums(self, problem: SignedProblem, tree: "TreeRule") -> tuple[Exacts, Exacts]:  # type: ignore[override]
+        """Return the sums of S and of |S| in each leaf of a tree."""
+        leaf_of = tree.leaf_of(self.table)
+        self._leaf_of = (tree.nodes, leaf_of)
+        order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
+        ends = np.cumsum(np.bincount(leaf_of, minlength=len(tree.leaves)))
+        parts = [self.within(problem, rows) for rows in np.split(order, ends[:-1])]
+        totals, masses = (part.signed_totals for part in parts), (p.signed_masses for p in parts)
+        return np.stack(list(totals)), np.stack(list(masses))
+
+    # The search.
+
+    def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:  # type: ignore[override]
+        """Return the sums of S over the rows of each bin."""
+        rows = self._plan(columns).bin_rows
+        members = self._members if len(rows) == self._members.shape[0] else self._members[rows]
+        values = members @ unpacked(problem, problem.mass_column)
+        return ArrayHistogram(columns, values, problem.signed_totals, problem.mass)
+
+    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+        """Return the best cut of each column."""
+        return scan(self._plan(histogram.columns), histogram, question)
 
     def over(self, table: BinnedTable) -> "ReferenceBackend":
-        """Return the backend of another table with the same rows."""
+        """Return a backend for other columns of the same rows."""
         return ReferenceBackend(table)
 
-    def restricted(self, rows: Rows) -> "ReferenceBackend":
-        """Return the backend of some rows."""
-        part = ReferenceBackend(PartStore(self.table).take(rows))
-        part.__dict__["_members"] = self._members[:, rows]
-        return part
+    # Parts of the weights.
 
-    def row_masses(self, problem: Problem) -> Exacts:
-        """Return the sum of the sizes of each row's signed weights."""
-        return row_sizes(problem)
+    def row_masses(self, problem: SignedProblem) -> Exacts:  # type: ignore[override]
+        """Return the sum of each row's |S|."""
+        sizes = np.abs(problem.signed.astype(np.int64)).sum(axis=(0, 2))
+        if problem.mass_column:
+            chunk, lane = divmod(problem.n_scores, problem.signed.shape[2])
+            sizes -= problem.signed[chunk, :, lane]
+        return sizes
 
-    def mass_from(self, problem: Problem, least: int) -> int:
-        """Return the sum of the sizes of the signed weights that are at least so large."""
-        heavy = problem.signed[heavy_entries(problem, least)]
+    def mass_from(self, problem: SignedProblem, least: int) -> int:  # type: ignore[override]
+        """Return the sum of the |S| that are at least `least`."""
+        heavy = problem.signed[_heavy_entries(problem, least)]
         return int(np.abs(heavy.astype(np.int64)).sum())
 
-    def part_of_rows(self, rows: Rows) -> Part:
+    def part(self, rows: Rows) -> Part:
         """Return the part of some rows."""
-        return TwinPart(self.restricted(rows), rows)
+        if not self._can_copy:
+            return RowsWithin(self, rows)
+        return ArrayPart(self._restricted(rows), rows)
 
-    def part_of_entries(self, problem: Problem, least: int) -> Part:
-        """Return the part of the entries whose signed weights are at least so large."""
-        heavy = heavy_entries(problem, least)
+    def heavy_part(self, problem: SignedProblem, least: int) -> Part | None:  # type: ignore[override]
+        """Return the part of the entries with |S| of at least `least`."""
+        if not self._can_copy:
+            return None
+        heavy = _heavy_entries(problem, least)
         rows = np.flatnonzero(heavy.any(axis=(0, 2))).astype(ROW)
-        return TwinPart(self.restricted(rows), rows, heavy[:, rows])
+        return ArrayPart(self._restricted(rows), rows, heavy[:, rows])
 
-    def edges(self, state: State, signs: Signs) -> Edges:
-        """Return the edges of a cut; `signs` has shape (1, n), or (K, n) with a cut for each."""
+    @property
+    def _can_copy(self) -> bool:
+        """Whether rows can be copied: responses of image filters are computed for all."""
+        aligned = self.table.aligned
+        return aligned is None or aligned.filters is None
+
+    def _restricted(self, rows: Rows) -> "ReferenceBackend":
+        return ReferenceBackend(PartStore(self.table).take(rows))
+
+    # The step.
+
+    def edges(self, state: HostState, rule: "Rule") -> Edges:  # type: ignore[override]
+        """Return the edges of a rule."""
+        signs = self.outputs(rule)
         exact = fixed(state.weights)
         edges = (exact * state.labels * signs).sum(axis=1)
         masses = (exact * (signs != 0)).sum(axis=1)
         return Edges(edges, masses, sum(exact.sum(axis=1).tolist()))
 
-    def advance(self, state: State, signs: Signs, step: Step) -> Tally:
+    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:  # type: ignore[override]
+        """Return Z of a real-valued rule: the sum of w exp(-y h)."""
+        h = self.outputs(rule) * coefficients[:, None]
+        grown = state.weights * exp(np.where(state.labels > 0, -h, h))
+        return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum())
+
+    def advance(self, state: HostState, rule: "Rule", step: Step) -> Tally:  # type: ignore[override]
         """Take the step: update weights, scores and quantised weights; count errors."""
+        return self._take_step(state, self.outputs(rule), step)
+
+    def rescale(self, state: HostState, factor: float) -> Tally:  # type: ignore[override]
+        """Multiply all weights by a factor; count errors."""
+        unmoved = np.ones((1, state.n_rows), dtype=np.int8)
+        return self._take_step(state, unmoved, Step.scaling(state.n_scores, factor))
+
+    def _take_step(self, state: HostState, signs: Any, step: Step) -> Tally:
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if len(signs) == 1 else -1
         agreement = state.labels * signs
         factors = np.where(agreement > 0, step.agree[:, None], step.against[:, None])
@@ -167,19 +307,14 @@ class ReferenceBackend:
         wrong_rows = state.row_mass[_wrong_rows(state, wrong)].sum()
         return Tally(pseudo, int(wrong_rows), np.array(by_label))
 
-    def reweigh(
-        self, state: State, outputs: Signs | Reals, step: RealStep, initial: InitialWeights
-    ) -> tuple[int, int]:
-        """Move the scores and compute the weights from them, not yet normalised.
-
-        Return the sums, in fixed point, of the weights and of ``| sum over l of w y v |`` before
-        the step.
-        """
-        pseudo = int(_pseudo_weights(state, step.votes).sum())
+    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:  # type: ignore[override]
+        """Move the scores and compute the weights from them, not yet normalised."""
+        outputs = self.outputs(rule)
+        pseudo = int(_pseudo_weights(state, step.votes).sum()) if is_shared(outputs) else -1
         state.scores += outputs * step.coefficients[:, None]
-        rows = initial.matrix if len(initial.matrix) else initial.rows
-        low, high = initial.by_label[:, :, None]
-        start = rows * np.where(state.labels > 0, high, low)
+        rows, by_label, matrix = state.initial
+        low, high = by_label[:, :, None]
+        start = (matrix if len(matrix) else rows) * np.where(state.labels > 0, high, low)
         margins = np.where(state.labels > 0, state.scores, -state.scores)
         if step.logistic:
             state.weights[:] = start / (1.0 + exp(margins))
@@ -187,144 +322,169 @@ class ReferenceBackend:
             state.weights[:] = start * exp(step.shift - margins)
         return int(np.rint(state.weights * step.unit).astype(np.int64).sum()), pseudo
 
-    def energy(self, state: State, outputs: Signs | Reals, coefficients: Reals) -> float:
-        """Return Z of a real-valued base function: the sum of w exp(-y h)."""
-        h = outputs * coefficients[:, None]
-        grown = state.weights * exp(np.where(state.labels > 0, -h, h))
-        return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum()) / ENERGY_SCALE
+    def refresh(self, state: HostState) -> None:  # type: ignore[override]
+        """Compute the weights from the scores, in the steps that parts of the rows share."""
+        self.restore_weights(state, self.least_margin(state))
+        shift = exact_shift(state.weights.size, self.largest_weight(state))
+        self.normalise(state, math.ldexp(self.total_weight(state, shift), -shift))
 
-    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Return what `run` gives for each part."""
-        return [run(part) for part in parts]
+    def least_margin(self, state: HostState) -> float:
+        """Return the least margin y f of an entry that has any weight."""
+        return min(
+            float((labels * scores).min(where=state.targets.initial_weights(k) > 0, initial=np.inf))
+            for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True))
+        )
 
-    def row_parts(self, n_rows: int) -> int:
-        """Return into how many parts so many rows are worth cutting."""
-        return 1
+    def restore_weights(self, state: HostState, least: float) -> None:
+        """Compute the weights from the scores, not yet normalised.
 
-    def close(self) -> None:
-        """Nothing to end: for symmetry with the compiled backend."""
+        The largest exponent is 0, so nothing overflows and not everything underflows.
+        """
+        for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True)):
+            decay = np.exp(np.minimum(least - labels * scores, 0.0))
+            state.weights[k] = state.targets.initial_weights(k) * decay
+
+    def largest_weight(self, state: HostState) -> float:
+        """Return the largest weight."""
+        return float(state.weights.max(initial=0.0))
+
+    def total_weight(self, state: HostState, shift: int) -> int:
+        """Return the sum of the weights in units of 2**-shift."""
+        rows = (np.rint(np.ldexp(row, shift)).astype(np.int64).sum() for row in state.weights)
+        return sum(int(total) for total in rows)
+
+    def normalise(self, state: HostState, total: float) -> None:
+        """Divide the weights by their total, and quantise them."""
+        state.weights /= total
+        self.rescale(state, 1.0)
+
+    def wrong_weight(self, state: HostState) -> int:  # type: ignore[override]
+        """Return the initial weight of the entries with a wrong sign."""
+        total = 0
+        for k, (scores, labels) in enumerate(zip(state.scores, state.labels, strict=True)):
+            wrong = (scores > 0) != (labels > 0)
+            total += int(fixed(state.targets.initial_weights(k)[wrong] * state.scale).sum())
+        return total
+
+    def scores(self, state: HostState) -> Reals:  # type: ignore[override]
+        """Return the scores, shape (K, n)."""
+        return state.scores
+
+    def outputs(self, rule: "Rule") -> Signs | Reals:
+        """Return a rule's outputs on all rows, evaluated once a round."""
+        if self._evaluated is None or self._evaluated[0] is not rule:
+            self._evaluated = (rule, self._outputs_of(rule))
+        return self._evaluated[1]
+
+    def _outputs_of(self, rule: "Rule") -> Signs | Reals:
+        nodes = getattr(rule, "nodes", None)
+        if nodes is not None and self._leaf_of is not None and self._leaf_of[0] is nodes:
+            by_score = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
+            return by_score.take(self._leaf_of[1], axis=1)
+        factors = getattr(rule, "factors", ())
+        if len(factors) > 1 and all(id(factor) in self._signs for factor in factors):
+            return self._product(factors)[None]
+        return rule.outputs(self.table)
+
+    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem]) -> None:  # type: ignore[override]
+        """Remember where the rows fall, if the leaves have all of them."""
+        n_rows = self.table.n_rows
+        if sum(leaf.size for leaf in leaves) == n_rows:
+            leaf_of = np.empty(n_rows, dtype=np.intp)
+            for number, leaf in enumerate(leaves):
+                leaf_of[leaf.rows] = number
+            self._leaf_of = (tree.nodes, leaf_of)
 
     @cached_property
     def _members(self) -> sparse.csr_matrix:
-        """Return the 0/1 matrix of (bin, row) membership."""
-        keys = [
-            self.table.codes(j).astype(np.intp) + self.starts[j]
-            for j in range(self.table.n_columns)
-        ]
+        """The 0/1 matrix of (bin, row) membership."""
         n_columns, n_rows = self.table.n_columns, self.table.n_rows
+        keys = [self.table.codes(j).astype(np.intp) + self._starts[j] for j in range(n_columns)]
         rows = np.tile(np.arange(n_rows), n_columns)
         ones = np.ones(n_rows * n_columns, dtype=np.int64)
-        shape = (self.starts[-1], n_rows)
+        shape = (self._starts[-1], n_rows)
         return sparse.csr_matrix((ones, (np.concatenate(keys), rows)), shape=shape)
 
-    def _plan(self, columns: Columns) -> "_ScanPlan":
+    @cached_property
+    def _starts(self) -> Columns:
+        sizes = [b.n_codes for b in self.table.bins]
+        return np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+
+    def _plan(self, columns: Columns) -> ScanPlan:
         key = columns.tobytes()
         if key not in self._plans:
             if len(self._plans) > 1:
                 self._plans.clear()
-            self._plans[key] = _ScanPlan(self.table, columns, self.starts)
+            self._plans[key] = ScanPlan(self.table, columns, self._starts)
         return self._plans[key]
 
 
-class _ScanPlan:
-    """Where in the joined histogram of some columns each candidate cut stands."""
+class ArrayPart(Part):
+    """Some rows, or some entries, as copies.
 
-    def __init__(self, table: BinnedTable, columns: Columns, starts: Columns) -> None:
-        bins = [table.bins[j] for j in columns]
-        sizes = np.array([b.n_codes for b in bins], dtype=np.intp)
-        self.offsets = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.intp)
-        self.bin_rows = np.concatenate(
-            [np.arange(starts[j], starts[j + 1]) for j in columns] or [np.empty(0, np.intp)]
-        ).astype(np.intp)
-        self.column_of = np.repeat(np.arange(len(bins)), sizes)
-        self.first_of = np.arange(len(self.bin_rows)) - self.offsets[self.column_of]
-        has_missing = np.array([b.has_missing for b in bins], dtype=bool)
-        self.any_missing = bool(has_missing.any())
-        self.missing_rows = (self.offsets + sizes - 1)[has_missing]
-        self.missing_columns = np.flatnonzero(has_missing)
-        self.cuts_missing = has_missing[self.column_of]
-        # The missing bin itself is no place for a threshold.
-        self.is_cut = np.ones(len(self.bin_rows), dtype=bool)
-        self.is_cut[self.missing_rows] = False
-
-    def edges(self, histogram: Exacts, totals: Exacts, absent: int) -> Exacts:
-        """Return the score columns' edges of every cut, with missing values on either side.
-
-        Shape (bins, 2, K): at [b, 0] the values below bin b are on the negative side; at [b, 1]
-        the missing values are too. Where the side of missing values is given, shape (bins, 1, K).
-        """
-        below = np.cumsum(histogram, axis=0) - histogram
-        below -= below[self.offsets][self.column_of]
-        high = totals - 2 * below
-        if not self.any_missing:
-            return high[:, None, :]
-        missing = np.zeros((len(self.offsets), histogram.shape[1]), dtype=histogram.dtype)
-        missing[self.missing_columns] = histogram[self.missing_rows]
-        if absent != LEARN:
-            return (high - (1 - absent) * missing[self.column_of])[:, None, :]
-        return np.stack([high, high - 2 * missing[self.column_of]], axis=1)
-
-    def best(self, sizes: Exacts, constant: bool, absent: int) -> tuple[Exacts, Columns]:
-        """Return each column's largest value and its place among the flattened cuts.
-
-        `sizes` has shape (bins, sides) or (bins, sides, K). The lowest place wins a tie: the
-        lowest threshold, then missing values on the positive side.
-        """
-        sides = sizes.shape[1]
-        sizes = np.where(self._allowed(sides, sizes.ndim, constant, absent), sizes, -1)
-        flat = sizes.reshape(-1, *sizes.shape[2:])
-        best = np.maximum.reduceat(flat, self.offsets * sides, axis=0)
-        owner = np.repeat(self.column_of, sides)
-        place = np.arange(len(flat)).reshape(-1, *[1] * (flat.ndim - 1))
-        place = np.where(flat == best[owner], place, len(flat))
-        return best, np.minimum.reduceat(place, self.offsets * sides, axis=0).astype(np.intp)
-
-    def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
-        """Return whether the edges of cuts, shape (bins, sides), have signs that they may have."""
-        allowed = bounds.directions[self.column_of][:, None] * edges >= 0
-        # At the first bin a cut tells present from missing values, which is no direction.
-        allowed[self.first_of == 0] = True
-        owner = np.repeat(np.arange(len(bounds.directions)), np.diff(bounds.starts))
-        rows = self.offsets[owner] + bounds.firsts
-        if edges.shape[1] == 2:
-            sides, known = (1 - bounds.sides) // 2, bounds.sides != 0
-        else:
-            usual = 1 if absent == LEARN else absent
-            expected = np.where(self.cuts_missing[rows], usual, 1)
-            sides, known = np.zeros_like(rows), bounds.sides == expected
-        at = (rows[known], sides[known])
-        allowed[at] |= np.abs(edges[at]) <= bounds.limits[known]
-        return allowed
-
-    def cut(self, place: Columns, absent: int) -> tuple[Columns, Signs]:
-        """Return the first bin on the positive side and the missing side at a place."""
-        if absent != LEARN:
-            side = np.where(self.cuts_missing[place], absent, 1).astype(np.int8)
-            return self.first_of[place], side
-        sides = 2 if self.any_missing else 1
-        return self.first_of[place // sides], (1 - 2 * (place % sides)).astype(np.int8)
-
-    def _allowed(self, sides: int, ndim: int, constant: bool, absent: int) -> NDArray[np.bool_]:
-        allowed = np.repeat(self.is_cut[:, None], sides, axis=1)
-        allowed[:, 0] &= constant | (self.first_of > 0) | (self.cuts_missing & (absent < 1))
-        if sides == 2:
-            allowed[:, 1] &= self.cuts_missing
-        return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))
-
-
-def _cut_gains(edges: Exacts, totals: Exacts) -> Exacts:
-    """Return the gains of cuts whose edges, and last of all that of the mass, are given.
-
-    An edge is what is above the cut less what is below, so that half of the total and the edge is
-    above. A cut with nothing on one side has no gain.
+    `chosen` says which entries of the rows count, shape (chunks, rows, lanes); None is all.
     """
-    above, below = (totals + edges) // 2, (totals - edges) // 2
-    both = (above[..., -1] > 0) & (below[..., -1] > 0)
-    parts = [gains((part[..., :-1] ** 2).sum(axis=-1), part[..., -1]) for part in (above, below)]
-    return np.where(both, parts[0] + parts[1], -1)
+
+    def __init__(
+        self, backend: Backend, rows: Rows, chosen: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.backend = backend
+        self.rows = rows
+        self.size = len(rows) if chosen is None else int(chosen.sum())
+        self._chosen = chosen
+
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
+        """Return the part's share of a problem of all rows, as it is now."""
+        signed = problem.signed[:, self.rows]
+        if self._chosen is not None:
+            signed = np.where(self._chosen, signed, 0)
+        return summed(signed, problem, row_masses_of(problem, self.rows), factors)
 
 
-def unpacked(problem: Problem, mass: bool = False) -> Exacts:
+class RowsWithin(Part):
+    """Some rows, in the table of all: where they cannot be copied."""
+
+    def __init__(self, backend: Backend, rows: Rows) -> None:
+        self.backend = backend
+        self.rows = rows
+        self.size = len(rows)
+
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
+        """Return the part's share of a problem of all rows, as it is now."""
+        if factors is not None:
+            every = np.zeros(problem.n_rows)
+            every[self.rows] = factors
+            problem = summed(problem.signed, problem, problem.row_masses, every)
+        return self.backend.within(problem, self.rows)  # type: ignore[return-value]
+
+
+def row_masses_of(problem: SignedProblem, rows: Rows) -> SignedProblem | None:
+    """Return the sample weights of some rows as the problem of a part."""
+    masses = problem.row_masses
+    if masses is None:
+        return None
+    assert isinstance(masses, SignedProblem)
+    return summed(np.ascontiguousarray(masses.signed[:, rows]), masses, None)
+
+
+def summed(
+    signed: Integers, like: SignedProblem, row_masses: Problem | None, factors: Reals | None = None
+) -> SignedProblem:
+    """Return the problem of other signed weights, or of these times a factor for each row."""
+    if factors is not None:
+        signed = np.rint(signed * factors[None, :, None]).astype(signed.dtype)
+    _, n, lanes = signed.shape
+    scores = signed.transpose(1, 0, 2).reshape(n, -1)[:, : like.n_scores].astype(np.int64)
+    sizes = np.abs(scores)
+    if like.mass_column:
+        chunk, lane = divmod(like.n_scores, lanes)
+        signed[chunk, :, lane] = sizes.sum(axis=1)
+    return SignedProblem.of(
+        signed, scores.sum(axis=0), sizes.sum(axis=0), None, like.mass_column, row_masses
+    )
+
+
+def unpacked(problem: SignedProblem, mass: bool = False) -> Exacts:
     """Return S as an (n, K) matrix of int64, 0 in the rows that do not count.
 
     With `mass` the mass column comes last.
@@ -338,7 +498,7 @@ def unpacked(problem: Problem, mass: bool = False) -> Exacts:
     return some
 
 
-def _pseudo_weights(state: State, votes: Reals) -> Exacts:
+def _pseudo_weights(state: HostState, votes: Reals) -> Exacts:
     """Return | sum over l of w[i,l] y[i,l] v[l] | of each row."""
     pull = np.zeros(state.n_rows)
     for weights, labels, vote in zip(state.weights, state.labels, np.sign(votes), strict=True):
@@ -346,7 +506,7 @@ def _pseudo_weights(state: State, votes: Reals) -> Exacts:
     return fixed(np.abs(pull))
 
 
-def _quantise(state: State) -> None:
+def _quantise(state: HostState) -> None:
     signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
     state.signed_totals = signed.sum(axis=1)
     state.signed_masses = np.abs(signed).sum(axis=1)
@@ -358,76 +518,22 @@ def _quantise(state: State) -> None:
     state.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
 
 
-def _wrong_rows(state: State, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _wrong_rows(state: HostState, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if state.target[0] < 0:
         return np.asarray(wrong.any(axis=0))
     predicted: NDArray[np.intp] = state.scores.argmax(axis=0)
     return predicted != state.target
 
 
-def score(values: Reals, thresholds: Reals, table: Reals, out: Reals) -> None:
-    """Add to `out` the table row of each value; the table's last row is for missing values."""
-    place = np.searchsorted(thresholds, values, side="right")
-    place[np.isnan(values)] = len(thresholds) + 1
-    out += table[place]
+def is_shared(outputs: NDArray[Any]) -> bool:
+    """Return whether outputs are -1, 0 or +1, the same for all score columns."""
+    return len(outputs) == 1 and outputs.dtype == np.int8
 
 
-class TwinPart:
-    """A part for the backend in NumPy.
-
-    Parameters
-    ----------
-    backend : ReferenceBackend
-        The backend of the part's table.
-    rows : int32 array
-        The part's rows.
-    chosen : bool array of shape (chunks, rows, lanes) or None
-        Which of their entries count; None is all.
-    """
-
-    def __init__(
-        self, backend: "ReferenceBackend", rows: Rows, chosen: NDArray[np.bool_] | None = None
-    ) -> None:
-        self.backend = backend
-        self.rows = rows
-        self._chosen = chosen
-
-    @property
-    def size(self) -> int:
-        """How many rows or entries there are."""
-        return len(self.rows) if self._chosen is None else int(self._chosen.sum())
-
-    def gather(self, problem: Problem) -> Problem:
-        """Return the part's share of a problem of all rows, as it is now."""
-        signed = problem.signed[:, self.rows]
-        if self._chosen is not None:
-            signed = np.where(self._chosen, signed, 0)
-        by_row = signed.transpose(1, 0, 2).reshape(len(self.rows), -1)
-        scores = by_row[:, : problem.n_scores].astype(np.int64)
-        if self._chosen is not None and problem.mass_column:
-            chunk, lane = divmod(problem.n_scores, signed.shape[2])
-            signed[chunk, :, lane] = np.abs(scores).sum(axis=1)
-        return Problem(
-            signed,
-            scores.sum(axis=0),
-            np.abs(scores).sum(axis=0),
-            mass_column=problem.mass_column,
-        )
-
-
-def heavy_entries(problem: Problem, least: int) -> NDArray[np.bool_]:
-    """Return which entries of S are at least so large; those of the mass column never are."""
+def _heavy_entries(problem: SignedProblem, least: int) -> NDArray[np.bool_]:
+    """Return which entries of S are at least so large; the mass column has none."""
     heavy = np.abs(problem.signed) >= least
     if problem.mass_column:
         chunk, lane = divmod(problem.n_scores, problem.signed.shape[2])
         heavy[chunk, :, lane] = False
     return heavy
-
-
-def row_sizes(problem: Problem) -> Exacts:
-    """Return the sum of the sizes of each row's signed weights."""
-    sizes = np.abs(problem.signed.astype(np.int64)).sum(axis=(0, 2))
-    if problem.mass_column:
-        chunk, lane = divmod(problem.n_scores, problem.signed.shape[2])
-        sizes -= problem.signed[chunk, :, lane]
-    return sizes

@@ -1,0 +1,276 @@
+"""State and problems of the backends whose rows are in this process' memory."""
+
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.arithmetic import SEARCH_SCALE, WIDE_SEARCH_LIMIT
+from edgewise.backend.base import Problem, State, Targets
+from edgewise.common.dtypes import (
+    SEARCH,
+    WIDE_SEARCH,
+    Columns,
+    Exacts,
+    Integers,
+    Reals,
+    Rows,
+    Signs,
+)
+
+# Score columns travel through the search in vectors of this many lanes.
+_WIDTHS = (1, 2, 4, 8, 16, 32)
+_CACHE_LINE = 64
+
+
+def lanes_for(n_scores: int) -> tuple[int, int]:
+    """Return (chunks, lanes): how K score columns are laid out as vectors.
+
+    Examples
+    --------
+    >>> lanes_for(1), lanes_for(10), lanes_for(26), lanes_for(40)
+    ((1, 1), (1, 16), (1, 32), (3, 16))
+    """
+    for lanes in _WIDTHS:
+        if n_scores <= lanes:
+            return 1, lanes
+    by_32, by_16 = -(-n_scores // 32), -(-n_scores // 16)
+    return (by_32, 32) if 2 * by_32 == by_16 else (by_16, 16)
+
+
+@cache
+def width_of(lanes: int) -> NDArray[np.int8]:
+    """Return an empty array of d dimensions for 2**(d - 1) lanes: compiled code reads its type."""
+    return np.empty((0,) * lanes.bit_length(), dtype=np.int8)
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray:
+    """Return zeros that start on a cache line, so that no vector straddles two."""
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(n_bytes + _CACHE_LINE, dtype=np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + n_bytes].view(dtype).reshape(shape)
+
+
+def search_type(n_weights: int) -> type[np.signedinteger]:
+    """Return the integers that hold sums of this many quantised weights."""
+    return WIDE_SEARCH if n_weights > WIDE_SEARCH_LIMIT else SEARCH
+
+
+@dataclass(frozen=True)
+class Entries:
+    """Some entries of S, chunk by chunk, in each by row.
+
+    Attributes
+    ----------
+    shape : tuple (chunks, n, lanes)
+        The shape of S, restricted to the n rows that have any of the entries.
+    starts : intp array of shape (chunks + 1,)
+        The entries of chunk c are from ``starts[c]`` to ``starts[c + 1]``.
+    rows, lanes : int32 and uint8 arrays
+        The row and the lane of each entry.
+    values : integer array
+        Their signed weights.
+    """
+
+    shape: tuple[int, int, int]
+    starts: Columns
+    rows: Rows
+    lanes: NDArray[np.uint8]
+    values: Integers
+
+    @property
+    def arrays(self) -> tuple[Columns, Rows, NDArray[np.uint8], Integers]:
+        """The entries as compiled code takes them."""
+        return self.starts, self.rows, self.lanes, self.values
+
+    def sums(self, n_scores: int) -> tuple[Exacts, Exacts]:
+        """Return the sums of the values and of their sizes, for each score column."""
+        n_columns = self.shape[0] * self.shape[2]
+        scores = np.repeat(np.arange(self.shape[0]), np.diff(self.starts)) * self.shape[2]
+        scores = scores + self.lanes
+        totals, masses = (np.zeros(n_columns, dtype=np.int64) for _ in range(2))
+        np.add.at(totals, scores, self.values)
+        np.add.at(masses, scores, np.abs(self.values))
+        return totals[:n_scores], masses[:n_scores]
+
+    def of_rows(self, rows: Rows) -> "Entries":
+        """Return the entries of some rows."""
+        chosen = np.zeros(self.shape[1], dtype=bool)
+        chosen[rows] = True
+        kept = np.flatnonzero(chosen[self.rows])
+        return replace(
+            self,
+            starts=np.searchsorted(kept, self.starts).astype(np.intp),
+            rows=self.rows[kept],
+            lanes=self.lanes[kept],
+            values=self.values[kept],
+        )
+
+
+@dataclass
+class SignedProblem(Problem):
+    """A problem whose signed weights are an array.
+
+    Attributes
+    ----------
+    signed : integer array of shape (chunks, n, lanes)
+        S, the signed weights quantised for the search, row by row as histograms add them.
+    rows : int32 array or None
+        The rows that count, ascending; None is all of them.
+    kept : dict or None
+        Where a tree's node keeps its histograms; None keeps nothing.
+    split_from : tuple of problems or None
+        The node that this one is a part of, and the other part: the histograms of both give this
+        one's by subtraction.
+    entries : Entries or None
+        The entries that count, where only some do; `signed` has their values then.
+    lease : object
+        What gives the memory of `signed` back when nobody refers to it any more.
+    """
+
+    signed: Integers = field(default_factory=lambda: np.empty((1, 0, 1), dtype=SEARCH))
+    rows: Rows | None = None
+    kept: dict[bytes, Any] | None = None
+    split_from: "tuple[SignedProblem, SignedProblem] | None" = None
+    entries: Entries | None = None
+    lease: Any = None
+
+    @staticmethod
+    def of(
+        signed: Integers,
+        totals: Exacts,
+        masses: Exacts,
+        rows: Rows | None = None,
+        mass_column: bool = False,
+        row_masses: Problem | None = None,
+        lease: Any = None,
+    ) -> "SignedProblem":
+        """Return the problem of all rows of S, or of some."""
+        n = signed.shape[1]
+        return SignedProblem(
+            n, n if rows is None else len(rows), totals, masses, mass_column, row_masses,
+            signed=signed, rows=rows, lease=lease,
+        )  # fmt: skip
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The shape of S: (chunks, n, lanes)."""
+        if self.entries is not None:
+            return self.entries.shape
+        chunks, n, lanes = self.signed.shape
+        return chunks, n, lanes
+
+    @property
+    def width(self) -> NDArray[np.int8]:
+        """The number of lanes, as compiled code takes it."""
+        return width_of(self.shape[2])
+
+    @cached_property
+    def flat_signed(self) -> Integers:
+        """S as a flat view."""
+        return self.signed.reshape(-1)
+
+    @cached_property
+    def member(self) -> NDArray[np.bool_] | None:
+        """Whether each row counts; None where all do."""
+        if self.rows is None:
+            return None
+        member = np.zeros(self.n_rows, dtype=bool)
+        member[self.rows] = True
+        return member
+
+    @property
+    def column_totals(self) -> Exacts:
+        """The sums of all columns of S, the mass column included."""
+        return np.append(self.signed_totals, self.mass) if self.mass_column else self.signed_totals
+
+    def keeping(self) -> "SignedProblem":
+        """Return the problem for a tree: its histograms are kept, to subtract a part's."""
+        return replace(self, kept={})
+
+
+@dataclass
+class HostState(State):
+    """Weights and scores as arrays, score column by score column.
+
+    Attributes
+    ----------
+    targets : Targets
+        Labels, classes and initial weights.
+    scale : float
+        What the initial weights are multiplied by to sum to 1.
+    row_mass : int64 array of shape (n,)
+        The share of each row in error counts, in fixed point.
+    weights, scores : float64 arrays of shape (K, n)
+        w and f.
+    mass_column : bool
+        Whether S has a column more, with each row's sum of ``|S|``.
+    """
+
+    targets: Targets
+    scale: float
+    row_mass: Exacts
+    weights: Reals
+    mass_column: bool = False
+    scores: Reals = field(init=False)
+    signed: Integers = field(init=False)
+    signed_totals: Exacts = field(init=False)
+    signed_masses: Exacts = field(init=False)
+
+    def __post_init__(self) -> None:
+        k, n = self.weights.shape
+        self.n_scores, self.n_rows = k, n
+        chunks, lanes = lanes_for(k + self.mass_column)
+        self.scores = np.zeros((k, n))
+        self.signed = aligned_zeros((chunks, n, lanes), search_type(n * k))
+        self.signed_totals = np.zeros(k, dtype=np.int64)
+        self.signed_masses = np.zeros(k, dtype=np.int64)
+
+    @property
+    def labels(self) -> Signs:
+        """The label matrix Y, shape (K, n)."""
+        return self.targets.labels
+
+    @property
+    def target(self) -> NDArray[np.int32]:
+        """The index of the row's class, or -1 where there is no single one."""
+        return self.targets.target
+
+    @cached_property
+    def initial(self) -> tuple[Reals, Reals, Reals]:
+        """W1, which sums to 1: weights of rows, factors by label and column, or weights one by one.
+
+        An entry's weight is its row's, or the matrix's where there is one, times its label's.
+        """
+        targets = self.targets
+        if targets.matrix is None:
+            return targets.row_weights, targets.label_weights * self.scale, np.empty((0, 0))
+        flat = np.full_like(targets.label_weights, self.scale)
+        return targets.row_weights, flat, targets.row_weights * targets.matrix
+
+    @property
+    def width(self) -> NDArray[np.int8]:
+        """The number of lanes, as compiled code takes it."""
+        return width_of(self.signed.shape[2])
+
+    @cached_property
+    def flat_signed(self) -> Integers:
+        """S as a flat view."""
+        return self.signed.reshape(-1)
+
+    @cached_property
+    def equal_mass(self) -> bool:
+        """Whether all rows weigh the same."""
+        return bool((self.row_mass == self.row_mass[0]).all())
+
+    @cached_property
+    def row_masses(self) -> SignedProblem:
+        """The rows' sample weights as a problem with one score column."""
+        quanta = np.rint(self.targets.row_weights * SEARCH_SCALE).astype(np.int64)
+        signed = aligned_zeros((1, self.n_rows, 1), self.signed.dtype.type)
+        signed[0, :, 0] = quanta
+        total = quanta.sum(keepdims=True)
+        return SignedProblem.of(signed, total, total)
