@@ -9,10 +9,11 @@ import pytest
 from hypothesis import settings
 
 from edgewise.backend.arithmetic import fixed
-from edgewise.backend.base import State, Step
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.model import StumpTerms, Terms
+
+from .helpers import state_of
 
 # The first example of a test may import libraries; time says nothing about behaviour.
 settings.register_profile("edgewise", deadline=None)
@@ -33,13 +34,12 @@ class Problem:
     def fresh_state(self, mass_column=False):
         """Return the state of these weights, not yet quantised for the search."""
         row_mass = fixed(self.row_weights)
-        return State(self.labels, self.target, row_mass, self.weights.copy(), mass_column)
+        return state_of(self.labels, self.target, row_mass, self.weights.copy(), mass_column)
 
     def state(self, mass_column=False):
         """Return the state of these weights, ready for a search."""
         state = self.fresh_state(mass_column)
-        everywhere = np.ones((1, len(self.X)), dtype=np.int8)
-        ReferenceBackend(self.binned).advance(state, everywhere, Step.none(len(self.labels)))
+        ReferenceBackend(self.binned).rescale(state, 1.0)
         return state
 
     def rows(self, rows):

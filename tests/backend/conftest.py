@@ -11,6 +11,8 @@ from edgewise.backend.base import LEARN
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 
+from ..helpers import search
+
 
 def all_cuts(values, thresholds, constant, absent):
     """Yield (first bin, missing side, phi of every row) of a column's cuts, first come first."""
@@ -70,7 +72,7 @@ def assert_same_candidates(twin, compiled, problem, other, options=OPTIONS):
     columns = twin.table.splittable
     for chosen in options:
         assert_equal_candidates(
-            twin.search(columns, problem, **chosen), compiled.search(columns, other, **chosen)
+            search(twin, columns, problem, **chosen), search(compiled, columns, other, **chosen)
         )
 
 

@@ -5,9 +5,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgewise.backend.base import LEARN, Bounds, Problem, aligned_zeros
+from edgewise.backend.base import LEARN, Bounds
+from edgewise.backend.host import SignedProblem, aligned_zeros
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.data import as_table, encode, fit_bins
+
+from ..helpers import search
 
 SIDES = [LEARN, -1, 0, 1]
 
@@ -91,7 +94,7 @@ def test_the_best_of_the_cuts_that_may_be(make_problem, both, shape, constant, a
     expected = best_allowed(given, signed, columns, bounds, constant, absent)
     with both(given.binned) as backend:
         for one in backend:
-            found = one.search(columns, problem, constant=constant, absent=absent, bounds=bounds)
+            found = search(one, columns, problem, constant=constant, absent=absent, bounds=bounds)
             assert found.edges.tolist() == [best for best, _ in expected]
             chosen = zip(found.first.tolist(), found.missing.tolist(), strict=True)
             for cut, (best, cuts) in zip(chosen, expected, strict=True):
@@ -100,8 +103,8 @@ def test_the_best_of_the_cuts_that_may_be(make_problem, both, shape, constant, a
 
 def assert_twins(both, given, problem, columns, n_jobs=1, **options):
     with both(given.binned, n_jobs) as (twin, compiled):
-        ours = twin.search(columns, problem, **options)
-        theirs = compiled.search(columns, problem, **options)
+        ours = search(twin, columns, problem, **options)
+        theirs = search(compiled, columns, problem, **options)
         np.testing.assert_array_equal(ours.edges, theirs.edges)
         # Where nothing may be chosen, what stands in place of a cut says nothing.
         some = ours.edges >= 0
@@ -135,7 +138,7 @@ def test_some_of_the_rows(make_problem, both, shape, absent, share):
     assert_twins(both, given, part, columns, absent=absent, bounds=bounds)
     expected = best_allowed(given, unpacked(part)[:, 0], columns, bounds, True, absent)
     with both(given.binned) as (_, compiled):
-        found = compiled.search(columns, part, absent=absent, bounds=bounds)
+        found = search(compiled, columns, part, absent=absent, bounds=bounds)
         assert found.edges.tolist() == [best for best, _ in expected]
 
 
@@ -150,8 +153,8 @@ def test_no_bound_is_no_bound(make_problem, both, equal_candidates):
     with both(given.binned) as backend:
         for one in backend:
             for absent in SIDES:
-                expected = ReferenceBackend(given.binned).search(columns, problem, absent=absent)
-                found = one.search(columns, problem, absent=absent, bounds=free)
+                expected = search(ReferenceBackend(given.binned), columns, problem, absent=absent)
+                found = search(one, columns, problem, absent=absent, bounds=free)
                 equal_candidates(found, expected)
 
 
@@ -161,7 +164,7 @@ def three_rows(weights):
     signed = aligned_zeros((1, 3, 1), np.int32)
     signed[0, :, 0] = weights
     binned = encode(table, fit_bins(table, None, 256))
-    return binned, Problem(signed, signed[0].sum(axis=0), np.abs(signed[0]).sum(axis=0))
+    return binned, SignedProblem.of(signed, signed[0].sum(axis=0), np.abs(signed[0]).sum(axis=0))
 
 
 def one_exception(direction, first, side, limit):
@@ -177,8 +180,8 @@ def test_of_equal_edges_missing_values_above_come_first(both):
     binned, problem = three_rows([-1, -1, -2])
     with both(binned) as backend:
         for one in backend:
-            found = one.search(
-                np.array([0]), problem, constant=False, bounds=one_exception(1, 1, 1, 5)
+            found = search(
+                one, np.array([0]), problem, constant=False, bounds=one_exception(1, 1, 1, 5)
             )
             assert (found.edges[0], found.first[0], found.missing[0]) == (2, 1, 1)
 
@@ -191,5 +194,7 @@ def test_the_side_of_missing_values_is_the_one_asked_for(both, absent):
     with both(binned) as backend:
         for one in backend:
             bounds = one_exception(1, 1, other, 100)
-            found = one.search(np.array([0]), problem, constant=False, absent=absent, bounds=bounds)
+            found = search(
+                one, np.array([0]), problem, constant=False, absent=absent, bounds=bounds
+            )
             assert found.edges[0] < 0 or found.missing[0] == absent

@@ -12,6 +12,8 @@ from edgewise.backend.base import LEARN, Step
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 
+from ..helpers import Given, search
+
 shapes = st.fixed_dictionaries(
     {
         "seed": st.integers(0, 10**6),
@@ -34,7 +36,7 @@ def assert_finds_the_best(backend, problem, brute_force, **options):
     state = problem.state()
     columns = np.arange(problem.binned.n_columns)
     expected = brute_force(problem, state, **options)
-    found = backend.search(columns, state.problem(), score_edges=True, **options)
+    found = search(backend, columns, state.problem(), score_edges=True, **options)
     assert found.edges.tolist() == [best[0] for best in expected]
     assert found.first.tolist() == [best[1] for best in expected]
     assert found.missing.tolist() == [best[2] for best in expected]
@@ -45,7 +47,7 @@ def assert_finds_the_best(backend, problem, brute_force, **options):
 def assert_finds_the_best_of_each_score(backend, problem, brute_force, **options):
     state = problem.state()
     columns = np.arange(problem.binned.n_columns)
-    found = backend.search(columns, state.problem(), per_score=True, **options)
+    found = search(backend, columns, state.problem(), per_score=True, **options)
     for score in range(state.n_scores):
         expected = brute_force(problem, state, scores=[score], **options)
         assert found.edges[:, score].tolist() == [best[0] for best in expected]
@@ -83,7 +85,7 @@ def test_the_constant_wins_where_one_class_weighs_most(make_problem):
     problem = make_problem(0, n=30, n_scores=1, kind="multilabel")
     problem.labels[:] = -1
     state = problem.state()
-    found = ReferenceBackend(problem.binned).search(problem.binned.splittable, state.problem())
+    found = search(ReferenceBackend(problem.binned), problem.binned.splittable, state.problem())
     assert (found.first == 0).all()
     assert (found.missing == 1).all()
     assert (found.edges == np.abs(unpacked(state.problem())).sum()).all()
@@ -101,7 +103,7 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
         np.array([1.0, 0.0, -0.5]),
     )  # fmt: skip
     signs = rng.choice([-1, 0, 1], size=(n_cuts, 25)).astype(np.int8)
-    tally = backend.advance(state, signs, step)
+    tally = backend.advance(state, Given(signs), step)
     pseudo, wrong_rows, wrong_entries = 0.0, 0, np.zeros((2, 3), dtype=np.int64)
     for i in range(25):
         pull, row = 0.0, []
@@ -134,7 +136,7 @@ def test_edges_are_what_their_definition_says(make_problem):
     problem = make_problem(3, n=25, n_scores=3)
     state = problem.state()
     signs = rng.choice([-1, 0, 1], size=(3, 25)).astype(np.int8)
-    found = ReferenceBackend(problem.binned).edges(state, signs)
+    found = ReferenceBackend(problem.binned).edges(state, Given(signs))
     exact = [[round(w * EXACT_SCALE) for w in column] for column in problem.weights.tolist()]
     labels = problem.labels.tolist()
     for k, cut in enumerate(signs.tolist()):

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from edgewise.backend.base import Entries, Problem, Step
+from edgewise.backend.base import Step
+from edgewise.backend.host import Entries, SignedProblem
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.data import as_table, encode, fit_bins
+
+from ..helpers import Given, search, sums
 
 SCORES = [1, 3, 40]
 ASKED = [{}, {"score_edges": True}, {"per_score": True}, {"absent": 0, "constant": False}]
@@ -74,9 +77,9 @@ def searched_alike(backend, parts, whole, equal_candidates, asked=ASKED):
     twin = backend[0]
     columns = twin.table.splittable
     for options in asked if len(columns) else []:
-        expected = twin.search(columns, whole, **options)
+        expected = search(twin, columns, whole, **options)
         for part, gathered in parts:
-            equal_candidates(part.backend.search(columns, gathered, **options), expected)
+            equal_candidates(search(part.backend, columns, gathered, **options), expected)
 
 
 @settings(max_examples=60)
@@ -86,7 +89,7 @@ def test_some_rows(make_problem, both, equal_candidates, shape, n_jobs):
     problem = given.state().problem()
     rows = some_rows(shape["seed"], shape["n"])
     with both(given.binned, n_jobs) as backend:
-        parts = [one.part_of_rows(rows) for one in backend]
+        parts = [one.part(rows) for one in backend]
         gathered = [part.gather(problem) for part in parts]
         expected = unpacked(problem)[rows]
         for part, one in zip(parts, gathered, strict=True):
@@ -109,7 +112,7 @@ def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs)
     chosen = np.abs(unpacked(problem)) >= least
     assume(chosen.any())
     with both(given.binned, n_jobs) as backend:
-        parts = [one.part_of_entries(problem, least) for one in backend]
+        parts = [one.heavy_part(problem, least) for one in backend]
         gathered = [part.gather(problem) for part in parts]
         rows = np.flatnonzero(chosen.any(axis=1))
         expected = np.where(chosen, unpacked(problem), 0)[rows]
@@ -134,7 +137,7 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
     assume(unpacked(problem).any())
     rng = np.random.default_rng(shape["seed"])
     with both(given.binned) as backend:
-        parts = [one.part_of_entries(problem, a_size(problem, shape["seed"])) for one in backend]
+        parts = [one.heavy_part(problem, a_size(problem, shape["seed"])) for one in backend]
         signs = rng.choice(np.int8([-1, 0, 1] if abstain else [-1, 1]), size=len(parts[0].rows))
         twin, numba = (part.backend.flip(part.gather(problem), signs) for part in parts)
         np.testing.assert_array_equal(plain(twin), plain(numba))
@@ -143,8 +146,8 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
         columns = given.binned.splittable
         for options in ASKED if len(columns) else []:
             equal_candidates(
-                parts[0].backend.search(columns, twin, **options),
-                parts[1].backend.search(columns, numba, **options),
+                search(parts[0].backend, columns, twin, **options),
+                search(parts[1].backend, columns, numba, **options),
             )
 
 
@@ -160,7 +163,7 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
     with both(given.binned) as backend:
         found = []
         for one in backend:
-            part = one.part_of_entries(problem, least)
+            part = one.heavy_part(problem, least)
             rows = np.arange(0, len(part.rows), 2, dtype=np.int32)
             here = part.backend.within(part.gather(problem), rows)
             found.append((part.backend, here))
@@ -169,7 +172,7 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
         np.testing.assert_array_equal(left.signed_masses, right.signed_masses)
         for options in asked if len(columns) else []:
             equal_candidates(
-                twin.search(columns, left, **options), numba.search(columns, right, **options)
+                search(twin, columns, left, **options), search(numba, columns, right, **options)
             )
 
 
@@ -194,7 +197,7 @@ def test_a_mass_column_in_a_vector_of_its_own(make_problem, both, equal_candidat
     least = a_size(problem, 1)
     whole = with_zeros(problem, np.abs(unpacked(problem)) >= least)
     with both(given.binned) as backend:
-        parts = [one.part_of_entries(problem, least) for one in backend]
+        parts = [one.heavy_part(problem, least) for one in backend]
         gathered = [(part, part.gather(problem)) for part in parts]
         searched_alike(backend, gathered, whole, equal_candidates, [{"gain": True}, {}])
 
@@ -208,19 +211,19 @@ def test_a_part_follows_the_weights(make_problem, both, equal_candidates, kind):
     rng = np.random.default_rng(1)
     with both(given.binned) as backend:
         if kind == "rows":
-            parts = [one.part_of_rows(rows) for one in backend]
+            parts = [one.part(rows) for one in backend]
             chosen = np.isin(np.arange(50), rows)[:, None]
         else:
-            parts = [one.part_of_entries(problem, least) for one in backend]
+            parts = [one.heavy_part(problem, least) for one in backend]
             chosen = np.abs(unpacked(problem)) >= least
         for _ in range(3):
             state.weights *= rng.uniform(0.5, 1.5, state.weights.shape)
             state.weights /= state.weights.sum()
-            backend[0].advance(state, np.ones((1, 50), dtype=np.int8), Step.none(40))
-            expected = backend[0].search(columns, with_zeros(state.problem(), chosen))
+            backend[0].advance(state, Given(np.ones((1, 50), dtype=np.int8)), Step.scaling(40))
+            expected = search(backend[0], columns, with_zeros(state.problem(), chosen))
             for part in parts:
                 now = part.gather(state.problem())
-                equal_candidates(part.backend.search(columns, now), expected)
+                equal_candidates(search(part.backend, columns, now), expected)
 
 
 @pytest.mark.parametrize("n_scores", SCORES)
@@ -243,13 +246,9 @@ def test_categorical_columns_of_a_part(make_problem, both, n_scores):
     with both(binned) as backend:
         for one in backend:
             for name, which in chosen.items():
-                part = (
-                    one.part_of_rows(rows)
-                    if name == "rows"
-                    else one.part_of_entries(problem, least)
-                )
-                found = part.backend.histograms(columns, part.gather(problem))
-                whole = ReferenceBackend(binned).histograms(columns, with_zeros(problem, which))
+                part = one.part(rows) if name == "rows" else one.heavy_part(problem, least)
+                found = sums(part.backend, columns, part.gather(problem))
+                whole = sums(ReferenceBackend(binned), columns, with_zeros(problem, which))
                 np.testing.assert_array_equal(found, whole)
 
 
@@ -260,7 +259,7 @@ def test_threads_have_memory_for_every_batch():
     table = as_table(np.column_stack([rng.integers(k, size=900) for k in levels]).astype(float))
     binned = encode(table, fit_bins(table, None, 256), "dense")
     nothing = np.zeros(1, dtype=np.int64)
-    problem = Problem(np.zeros((1, 900, 1), dtype=np.int32), nothing, nothing)
+    problem = SignedProblem.of(np.zeros((1, 900, 1), dtype=np.int32), nothing, nothing)
     with closing(NumbaBackend(binned, 2)) as backend:
         for columns in ([0], range(1, 6), range(6, 11)):
             plan = backend._plan(np.array(columns), problem, False, False)

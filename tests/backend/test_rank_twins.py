@@ -36,8 +36,8 @@ class Lists:
         self.twin, self.compiled = (
             GradedLists(layout, backend, 0.5) for backend in (None, self.backend)
         )
-        assert self.compiled.backend is not None
-        assert self.twin.backend is None
+        assert self.compiled.backend is self.backend
+        assert not isinstance(self.twin.backend, NumbaBackend)
 
     def __enter__(self):
         return self

@@ -10,6 +10,8 @@ from edgewise.backend.choose import backend_for
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 
+from ..helpers import Given, search
+
 # Every lane width, both ways of chunking past 32, and widths that are full or nearly empty.
 SCORES = [1, 2, 3, 5, 8, 10, 17, 26, 33, 40]
 
@@ -18,7 +20,7 @@ SIZES = {1: 1031, 2: 7, 3: 259, 5: 513, 8: 512, 10: 1037, 17: 101, 26: 517, 33: 
 
 
 def assert_same_edges(twin, compiled, state, other, signs):
-    a, b = twin.edges(state, signs), compiled.edges(other, signs)
+    a, b = twin.edges(state, Given(signs)), compiled.edges(other, Given(signs))
     assert np.array_equal(a.edges, b.edges)
     assert np.array_equal(a.masses, b.masses)
     assert a.total == b.total
@@ -64,7 +66,8 @@ def assert_twins(both, same_candidates):
                 step = random_step(rng, n_scores)
                 assert_same_edges(twin, compiled, state, other, signs)
                 assert_same_tally(
-                    twin.advance(state, signs, step), compiled.advance(other, signs, step)
+                    twin.advance(state, Given(signs), step),
+                    compiled.advance(other, Given(signs), step),
                 )
                 assert_same_state(state, other)
                 same_candidates(twin, compiled, state.problem(), other.problem())
@@ -121,7 +124,7 @@ def test_threads_share_rows_and_columns(assert_twins, make_problem, n_scores, n_
         5, n=9_195, d=9, n_scores=n_scores, kind=kind, equal_mass=n_scores == 3, levels=90
     )
     with closing(NumbaBackend(problem.binned, n_jobs)) as compiled:
-        assert len(compiled._spans(9_195)) == n_jobs
+        assert len(compiled._row_spans(9_195)) == n_jobs
     assert_twins(problem, n_jobs)
 
 
@@ -129,7 +132,7 @@ def test_threads_share_rows_and_columns(assert_twins, make_problem, n_scores, n_
 def test_64_bit_search(assert_twins, both, same_candidates, make_problem, monkeypatch, storage):
     problem = make_problem(7, n=263, n_scores=10, storage=storage)
     narrow = problem.state()
-    monkeypatch.setattr("edgewise.backend.base.WIDE_SEARCH_LIMIT", 100)
+    monkeypatch.setattr("edgewise.backend.host.WIDE_SEARCH_LIMIT", 100)
     wide = problem.state()
     assert (narrow.signed.dtype, wide.signed.dtype) == (np.int32, np.int64)
     assert_twins(problem)
@@ -152,10 +155,10 @@ def test_all_weight_on_one_entry_overflows_nothing(
     cut = problem.binned.cut(0, 1, 1)
     with closing(NumbaBackend(problem.binned)) as compiled:
         for backend in (ReferenceBackend(problem.binned), compiled):
-            found = backend.search(problem.binned.splittable, state.problem(), score_edges=True)
+            found = search(backend, problem.binned.splittable, state.problem(), score_edges=True)
             assert (found.edges == 2**30).all()
             assert (np.abs(found.score_edges[:, score]) == 2**30).all()
-            edges = backend.edges(state, cut[None])
+            edges = backend.edges(state, Given(cut[None]))
             assert edges.total == 2**62
             assert edges.edges[score] == 2**62 * label * int(cut[row])
             assert edges.masses[score] == 2**62
@@ -165,11 +168,11 @@ def test_all_weight_on_one_entry_overflows_nothing(
 def test_some_columns_alone_give_their_own_candidates(make_problem):
     problem = make_problem(4, n=90, d=9, n_scores=3)
     state = problem.state()
-    everything = ReferenceBackend(problem.binned).search(np.arange(9), state.problem())
+    everything = search(ReferenceBackend(problem.binned), np.arange(9), state.problem())
     few = np.array([1, 4, 8])
     with closing(NumbaBackend(problem.binned)) as compiled:
         for backend in (ReferenceBackend(problem.binned), compiled):
-            found = backend.search(few, state.problem())
+            found = search(backend, few, state.problem())
             assert np.array_equal(found.columns, few)
             assert np.array_equal(found.edges, everything.edges[few])
             assert np.array_equal(found.first, everything.first[few])
@@ -179,10 +182,10 @@ def test_some_columns_alone_give_their_own_candidates(make_problem):
 def test_the_backend_can_be_chosen(make_problem, monkeypatch):
     table = make_problem(0).binned
     chosen = {}
-    for backend in ("numpy", "numba", "auto"):
-        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    for name in ("numpy", "numba", "auto"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", name)
         with closing(backend_for(table, n_scores=3, n_rounds=1, n_jobs=1)) as backend:
-            chosen[backend] = backend.name
+            chosen[name] = backend.name
     assert chosen == {"numpy": "numpy", "numba": "numba", "auto": "numpy"}
     monkeypatch.setenv("EDGEWISE_BACKEND", "fortran")
     with pytest.raises(ValueError, match="EDGEWISE_BACKEND"):

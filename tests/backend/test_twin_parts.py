@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.numba import entries as compiled
+from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import unpacked
+
+from ..helpers import Given, search
 
 SCORES = [1, 3, 40]
 threads = pytest.mark.parametrize("n_jobs", [1, 2])
@@ -70,10 +72,10 @@ def test_a_search_of_some_rows_is_the_search_of_a_table_of_them(
         columns = whole.binned.splittable
         with both(whole.binned, n_jobs) as backend, both(alone.binned) as (twin, _):
             for options in ({}, {"score_edges": True}, {"per_score": True}, {"absent": 0}):
-                expected = twin.search(columns, alone.state().problem(), **options)
+                expected = search(twin, columns, alone.state().problem(), **options)
                 for one in backend:
                     part = one.within(whole.state().problem(), rows)
-                    equal_candidates(one.search(columns, part, **options), expected)
+                    equal_candidates(search(one, columns, part, **options), expected)
 
 
 @every_width
@@ -94,7 +96,7 @@ def test_threads_share_the_columns_of_some_rows(
 
 
 def keeping(problem):
-    return replace(problem, kept={})
+    return problem.keeping()
 
 
 def split(backend, problem, rng):
@@ -104,6 +106,7 @@ def split(backend, problem, rng):
     part = keeping(backend.within(problem, rows[mine]))
     rest = replace(
         problem,
+        size=int((~mine).sum()),
         signed_totals=problem.signed_totals - part.signed_totals,
         signed_masses=problem.signed_masses - part.signed_masses,
         rows=rows[~mine],
@@ -127,26 +130,25 @@ def grown(backend, problem, seed, options):
     columns = backend.table.splittable
     whole = keeping(problem)
     nodes = [whole]
-    found = [kept_copy(backend.search(columns, whole, **options))]
+    found = [kept_copy(search(backend, columns, whole, **options))]
     for _ in range(4):
         for node in split(backend, nodes[-1], rng):
             nodes.append(node)
-            found.append(kept_copy(backend.search(columns, node, **options)))
-    for node in nodes:
-        backend.release(node)
+            found.append(kept_copy(search(backend, columns, node, **options)))
     return found, [node.rows for node in nodes]
 
 
 @pytest.fixture
 def subtractions(monkeypatch):
     """Count the searches that subtract."""
-    calls, search_rest = [], compiled.search_rest
+    calls, fill = [], NumbaBackend._fill
 
-    def counted(*arguments):
-        calls.append(1)
-        search_rest(*arguments)
+    def counted(self, histogram, batch, bins):
+        if histogram.rest_of is not None:
+            calls.append(1)
+        fill(self, histogram, batch, bins)
 
-    monkeypatch.setattr(compiled, "search_rest", counted)
+    monkeypatch.setattr(NumbaBackend, "_fill", counted)
     return calls
 
 
@@ -179,7 +181,7 @@ def test_a_part_by_subtraction_is_the_part_searched_directly(
             assert len(subtractions) >= 4 * (seed + 1)
             for candidates, others, mine, theirs in zip(found, also, rows, same_rows, strict=True):
                 part = problem if mine is None else twin.within(problem, mine)
-                expected = twin.search(columns, part, **options)
+                expected = search(twin, columns, part, **options)
                 assert np.array_equal(mine, theirs)
                 equal_candidates(candidates, expected)
                 equal_candidates(others, expected)
@@ -195,7 +197,7 @@ def test_histograms_too_large_to_keep_are_summed_again(
         found, rows = grown(numba, problem, 0, {})
         for candidates, mine in zip(found, rows, strict=True):
             part = problem if mine is None else twin.within(problem, mine)
-            equal_candidates(candidates, twin.search(given.binned.splittable, part))
+            equal_candidates(candidates, search(twin, given.binned.splittable, part))
     assert not subtractions
 
 
@@ -206,16 +208,16 @@ def test_a_part_is_subtracted_for_the_columns_that_were_searched_before_only(
     problem, few, others = given.state().problem(), np.array([0, 3, 4]), np.array([0, 3, 5])
     with both(given.binned) as (twin, numba):
         whole = keeping(problem)
-        numba.search(few, whole)
+        search(numba, few, whole)
         part, rest = split(numba, whole, np.random.default_rng(0))
-        numba.search(few, part)
+        search(numba, few, part)
         direct = twin.within(problem, rest.rows)
-        equal_candidates(numba.search(others, rest), twin.search(others, direct))
+        equal_candidates(search(numba, others, rest), search(twin, others, direct))
         assert not subtractions
-        equal_candidates(numba.search(few, rest), twin.search(few, direct))
+        equal_candidates(search(numba, few, rest), search(twin, few, direct))
         assert subtractions
-        # The sums of the whole are used up: a second search of the rest sums its own.
-        equal_candidates(numba.search(few, rest), twin.search(few, direct))
+        # The sums of the whole are used up: a second search of the rest has its own.
+        equal_candidates(search(numba, few, rest), search(twin, few, direct))
 
 
 # Searches by gain
@@ -281,7 +283,7 @@ def test_the_best_gain_is_that_of_trying_every_cut(make_problem, both, n_scores,
         columns = np.arange(given.binned.n_columns)
         with both(given.binned) as backend:
             for one in backend:
-                found = one.search(columns, problem, gain=True)
+                found = search(one, columns, problem, gain=True)
                 assert list(zip(found.edges, found.first, found.missing, strict=True)) == expected
 
 
@@ -326,13 +328,11 @@ def test_virtual_labels(
             problem = twin.within(problem, some_rows(rng, shape["n"], share))
         for _ in range(3):  # the compiled backend lend the same memory again
             signs = signs_of(rng, shape["n"], kind)
-            flipped, other = twin.flip(problem, signs), numba.flip(problem, signs)
+            flipped, other = twin.flip(problem, [Given(signs)]), numba.flip(problem, [Given(signs)])
             same_problem(flipped, other)
             assert np.array_equal(unpacked(flipped), unpacked(problem) * signs[:, None])
             if len(twin.table.splittable):
                 same_candidates(twin, numba, flipped, other)
-            twin.release(flipped)
-            numba.release(other)
         assert np.array_equal(unpacked(given.state().problem()), before)
 
 
@@ -346,11 +346,11 @@ def test_threads_share_the_rows_of_virtual_labels(
     rng = np.random.default_rng(9)
     problem = given.state().problem()
     with both(given.binned, n_jobs) as (twin, numba):
-        assert len(numba._spans(9_001)) == n_jobs
+        assert len(numba._row_spans(9_001)) == n_jobs
         if some:
             problem = numba.within(problem, some_rows(rng, 9_001, 0.4))
         signs = signs_of(rng, 9_001, "zeros too")
-        flipped, other = twin.flip(problem, signs), numba.flip(problem, signs)
+        flipped, other = twin.flip(problem, [Given(signs)]), numba.flip(problem, [Given(signs)])
         same_problem(flipped, other)
         same_candidates(twin, numba, flipped, other)
 
@@ -361,7 +361,7 @@ def test_two_problems_with_virtual_labels_do_not_share_memory(make_problem, both
     rng = np.random.default_rng(0)
     first, second = signs_of(rng, 60, "signs"), signs_of(rng, 60, "signs")
     with both(given.binned) as (_, numba):
-        one, two = numba.flip(problem, first), numba.flip(problem, second)
+        one, two = numba.flip(problem, [Given(first)]), numba.flip(problem, [Given(second)])
         assert np.array_equal(unpacked(one), unpacked(problem) * first[:, None])
         assert np.array_equal(unpacked(two), unpacked(problem) * second[:, None])
 
@@ -370,7 +370,7 @@ def test_two_problems_with_virtual_labels_do_not_share_memory(make_problem, both
 def test_parts_and_virtual_labels_in_64_bits(
     make_problem, both, same_problem, same_candidates, equal_candidates, monkeypatch, storage
 ):
-    monkeypatch.setattr("edgewise.backend.base.WIDE_SEARCH_LIMIT", 100)
+    monkeypatch.setattr("edgewise.backend.host.WIDE_SEARCH_LIMIT", 100)
     for n_scores in SCORES:
         given = make_problem(3, n=120, n_scores=n_scores, kind="multilabel", storage=storage)
         rng = np.random.default_rng(n_scores)
@@ -380,13 +380,13 @@ def test_parts_and_virtual_labels_in_64_bits(
             part, other = twin.within(problem, rows), numba.within(problem, rows)
             same_problem(part, other)
             signs = signs_of(rng, 120, "zeros too")
-            flipped, also = twin.flip(part, signs), numba.flip(other, signs)
+            flipped, also = twin.flip(part, [Given(signs)]), numba.flip(other, [Given(signs)])
             same_problem(flipped, also)
             same_candidates(twin, numba, flipped, also)
             found, nodes = grown(numba, problem, 0, {})
             for candidates, mine in zip(found, nodes, strict=True):
                 direct = problem if mine is None else twin.within(problem, mine)
-                equal_candidates(candidates, twin.search(given.binned.splittable, direct))
+                equal_candidates(candidates, search(twin, given.binned.splittable, direct))
 
 
 # Another table
@@ -403,5 +403,5 @@ def test_kernels_over_another_table_search_its_columns(
         for backend in (twin, numba):
             over = backend.over(other.binned)
             assert over.table is other.binned
-            equal_candidates(over.search(columns, problem), expected.search(columns, problem))
+            equal_candidates(search(over, columns, problem), search(expected, columns, problem))
         same_candidates(twin, numba, problem, problem)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
-from edgewise.backend.base import State, Step
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.learners import Round
+from edgewise.learners import Comparison, Round
 from edgewise.search import Exhaustive
+
+from ..helpers import state_of
 
 # Weights are small multiples of this, so that they are the same numbers in fixed point.
 UNIT = 2.0**-14
@@ -39,18 +40,27 @@ class Small:
         weights = self.weights if weights is None else weights
         n = len(self.X)
         target, row_mass = np.full(n, -1, np.int32), np.full(n, 2**62 // n)
-        state = State(labels, target, row_mass, weights.copy(), mass_column)
-        everywhere = np.ones((1, n), dtype=np.int8)
-        ReferenceBackend(self.binned).advance(state, everywhere, Step.none(len(labels)))
+        state = state_of(labels, target, row_mass, weights.copy(), mass_column)
+        ReferenceBackend(self.binned).rescale(state, 1.0)
         return state
 
-    def round(self, backend=None, rng=None, problem=None, **settings):
+    def round(
+        self,
+        backend=None,
+        rng=None,
+        problem=None,
+        gain=False,
+        energies=None,
+        score_edges=False,
+        **settings,
+    ):
         """Return the round of these weights."""
         rng = np.random.default_rng(0) if rng is None else rng
         backend = ReferenceBackend(self.binned) if backend is None else backend
         if problem is None:
-            problem = self.state(mass_column=settings.get("gain", False)).problem()
-        return Round(backend, problem, lambda: rng, **settings)
+            problem = self.state(mass_column=gain).problem()
+        compare = Comparison("gain" if gain else "edge", energies, score_edges)
+        return Round(backend, problem, lambda: rng, compare, **settings)
 
     def find(self, learner, search=None, seed=0, t=0, **settings):
         """Return what a learner finds in a round."""

@@ -167,7 +167,7 @@ def test_a_term_that_is_fitted_again_looks_at_its_own_filter(problem, own):
     own %= len(filters)
     ready = Haar(SHAPE, constant=False).ready(problem.binned, UCB(1), 0)
     column = problem.binned.n_columns + own
-    alone = problem.round(also=(column,))
+    alone = problem.round(extra_columns=(column,))
     found = ready.find(alone)
     own_edge = int(ready._find_in(alone, np.array([own]))[1][0])
     assert found.edge >= own_edge

@@ -6,12 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.backend.base import State, Step
+from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.data import as_table, encode, fit_bins
-from edgewise.learners import Best, Indicator, Product, Round, Stump, Tree, learner_named
+from edgewise.learners import (
+    Best,
+    Comparison,
+    Indicator,
+    Product,
+    Round,
+    Stump,
+    Tree,
+    learner_named,
+)
 from edgewise.model import EVERYWHERE, Cut, PerScore
 from edgewise.search import Exhaustive
+
+from ..helpers import Given, state_of
 
 shapes = st.fixed_dictionaries(
     {
@@ -37,8 +48,9 @@ def ready(learner, binned):
 
 
 def round_of(binned, state, **settings):
+    compare = Comparison("edge", **settings)
     return Round(
-        ReferenceBackend(binned), state.problem(), lambda: np.random.default_rng(0), **settings
+        ReferenceBackend(binned), state.problem(), lambda: np.random.default_rng(0), compare
     )
 
 
@@ -108,14 +120,13 @@ def test_the_stump_of_each_score_is_the_best_of_all(make_problem, shape, constan
             assert rule.cuts[score] == expected
 
 
-def state_of(binned, labels):
+def equal_weights(binned, labels):
     """Return a state of equal weights."""
     labels = np.array(labels, dtype=np.int8)
-    n_scores, n = labels.shape
+    n = labels.shape[1]
     mass = np.full(n, 2**62 // n)
-    state = State(labels, np.full(n, -1, np.int32), mass, np.full(labels.shape, 2.0**-8))
-    everywhere = np.ones((1, n), np.int8)
-    ReferenceBackend(binned).advance(state, everywhere, Step.none(n_scores))
+    state = state_of(labels, np.full(n, -1, np.int32), mass, np.full(labels.shape, 2.0**-8))
+    ReferenceBackend(binned).rescale(state, 1.0)
     return state
 
 
@@ -124,7 +135,7 @@ def find(X, labels, constant=True, missing="learn"):
     table = as_table(X)
     binned = encode(table, fit_bins(table, None, 256))
     learner = ready(Stump(constant, missing), binned)
-    found = learner.find(round_of(binned, state_of(binned, labels)))
+    found = learner.find(round_of(binned, equal_weights(binned, labels)))
     return found.rule if found is not None else None
 
 
@@ -160,12 +171,12 @@ def test_being_there_can_be_the_whole_cut_where_missing_values_are_left_out():
 def test_missing_values_without_weight_go_to_the_positive_side():
     table = as_table([[1.0], [2.0], [np.nan]])
     binned = encode(table, fit_bins(table, None, 256))
-    state = State(
+    state = state_of(
         np.array([[-1, 1, 1]], np.int8), np.full(3, -1, np.int32), np.full(3, 2**60),
         np.array([[0.5, 0.5, 0.0]]),
     )  # fmt: skip
     backend = ReferenceBackend(binned)
-    backend.advance(state, np.ones((1, 3), np.int8), Step.none(1))
+    backend.advance(state, Given(np.ones((1, 3), np.int8)), Step.scaling(1))
     found = ready(Stump(), binned).find(round_of(binned, state))
     assert found.rule == Cut(0, 1.5, 1)
 
@@ -201,7 +212,7 @@ def test_where_no_column_can_be_cut_the_constant_is_left():
 def test_where_no_column_can_be_cut_each_score_has_its_constant():
     table = as_table([[5.0], [5.0], [5.0]])
     binned = encode(table, fit_bins(table, None, 256))
-    state = state_of(binned, [[1, 1, -1], [-1, -1, -1], [1, -1, 1]])
+    state = equal_weights(binned, [[1, 1, -1], [-1, -1, -1], [1, -1, 1]])
     rule = ready(Stump(), binned).find_per_score(round_of(binned, state))
     assert rule == PerScore((EVERYWHERE,) * 3)
 

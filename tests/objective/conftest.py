@@ -51,20 +51,20 @@ def _boost(objective, n_rounds, *learners):
         chosen = _choose(objective, ready[t % len(ready)], t)
         if chosen is None:
             return
-        outputs, vote = chosen
+        found, vote = chosen
+        outputs = objective.backend.outputs(found.rule)
         weights = objective.state.weights.copy()
-        yield Round(weights, outputs, vote, objective.advance(outputs, vote))
+        yield Round(weights, outputs, vote, objective.advance(found.rule, vote))
 
 
 def _choose(objective, learner, t):
-    """Return outputs and votes; where a sample of the rows gives none, those of all rows."""
+    """Return what was found and the votes; of all rows where a sample gives none."""
     for everything in (False, True):
         found = objective.find(learner, t, everything)
         if found is not None:
-            outputs = found.rule.outputs(objective.backend.table)
-            vote = objective.vote(found, outputs)
+            vote = objective.vote(found)
             if vote is not None:
-                return outputs, vote
+                return found, vote
     return None
 
 

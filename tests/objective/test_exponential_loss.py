@@ -10,6 +10,8 @@ from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.learners import Found
 from edgewise.model import EVERYWHERE
 
+from ..helpers import Given
+
 VOTES = ["discrete", "real", "abstain"]
 KINDS = {
     "binary": (1, "multilabel"),
@@ -129,14 +131,14 @@ def test_a_perfect_cut_has_a_finite_step(
     objective = make_objective(problem, make_targets(0, problem), votes)
     energies = []
     for _ in range(50):
-        vote = objective.vote(FOUND, cut[None])
+        vote = objective.vote(FOUND._replace(rule=Given(cut)))
         assert vote.edge == pytest.approx(1.0, rel=1e-12)
         assert 0 < vote.alpha < np.inf
         assert np.isfinite(vote.coefficients).all()
         assert np.array_equal(np.sign(vote.votes), right)
-        again = objective.retake(cut[None], vote.alpha, vote.votes)
+        again = objective.retake(Given(cut), vote.alpha, vote.votes)
         assert (again.edge, again.energy) == pytest.approx((vote.edge, vote.energy), rel=1e-12)
-        progress = objective.advance(cut[None], vote)
+        progress = objective.advance(Given(cut), vote)
         energies.append(vote.energy)
     assert max(energies) < 1
     assert (progress.train_error, progress.hamming_loss) == (0.0, 0.0)
@@ -158,7 +160,7 @@ def test_no_votes_where_every_row_has_its_opposite(
         objective = make_objective(problem, targets, votes, factorized)
         assert list(boost(objective, 1)) == []
         cut = problem.binned.cut(0, 1, 1)
-        assert objective.vote(FOUND, cut[None]) is None
+        assert objective.vote(FOUND._replace(rule=Given(cut))) is None
 
 
 @either_form
@@ -221,7 +223,7 @@ def test_retaken_votes_have_the_energy_of_the_weights_they_meet(train, votes):
     objective, _, rounds = train("multiclass", votes, True)
     steps = list(rounds)
     weights, labels = objective.state.weights, objective.state.labels
-    again = objective.retake(steps[0].signs, steps[0].vote.alpha, steps[0].vote.votes)
+    again = objective.retake(Given(steps[0].signs), steps[0].vote.alpha, steps[0].vote.votes)
     h = again.coefficients[:, None] * steps[0].signs
     assert np.array_equal(again.coefficients, steps[0].vote.coefficients)
     assert again.energy == pytest.approx((weights * np.exp(-h * labels)).sum(), rel=1e-12)

@@ -84,9 +84,8 @@ def take(request, backend):
 
         def round():
             found = objective.find(learner, 0)
-            outputs = found.rule.outputs(backend.table)
-            vote = objective.vote(found, outputs)
-            return found.rule, vote, objective.advance(outputs, vote, found.rule)
+            vote = objective.vote(found)
+            return found.rule, vote, objective.advance(found.rule, vote)
 
         return objective, round
 

@@ -146,11 +146,11 @@ def rounds(case, backend, form, n_rounds, missing="learn", **options):
         if found is None:
             return
         outputs = found.rule.outputs(case.binned)
-        vote = objective.vote(found, outputs)
+        vote = objective.vote(found)
         if vote is None:
             return
         yield objective, found.rule, (outputs[0] + 1) // 2, vote
-        objective.advance(outputs, vote, found.rule)
+        objective.advance(found.rule, vote)
 
 
 def pi_of(objective, n):

@@ -7,6 +7,8 @@ from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.learners import Stump, Tree
 from edgewise.search import Exhaustive
 
+from ..helpers import Given, search
+
 VOTES = ["discrete", "real", "abstain"]
 LOSSES = ["exponential", "logistic"]
 
@@ -118,11 +120,11 @@ def test_a_rule_is_the_best_on_its_sample_and_its_step_that_of_all_rows(start, m
     (rows,) = objective.backend.rows
     sample = make_problem(4, n=80, n_scores=3).rows(rows)
     sample.weights[:] = objective.state.weights[:, rows]
-    best = ReferenceBackend(sample.binned).search(table.splittable, sample.state().problem())
+    best = search(ReferenceBackend(sample.binned), table.splittable, sample.state().problem())
     assert found.edge == best.edges.max()
     outputs = found.rule.outputs(table)
-    vote = objective.vote(found, outputs)
-    full = objective.backend.edges(objective.state, outputs)
+    vote = objective.vote(found)
+    full = objective.backend.edges(objective.state, Given(outputs))
     assert vote.edge == pytest.approx(np.abs(full.edges).sum() / full.total, rel=1e-12)
 
 
@@ -132,5 +134,5 @@ def test_a_rule_that_is_wrong_on_all_rows_together_is_no_step(start):
     learner = Stump().ready(objective.backend.table, Exhaustive(), seed=0)
     for t in range(40):
         found = objective.find(learner, t)
-        vote = objective.vote(found, found.rule.outputs(objective.backend.table))
+        vote = objective.vote(found)
         assert vote is None or vote.energy < 1

@@ -32,8 +32,8 @@ def points():
     def take_round():
         found = objective.find(learner, 0)
         signs = found.rule.outputs(binned)
-        vote = objective.vote(found, signs)
-        return found, signs, vote, objective.advance(signs, vote)
+        vote = objective.vote(found)
+        return found, signs, vote, objective.advance(found.rule, vote)
 
     return objective, take_round
 

@@ -12,6 +12,8 @@ from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.objective import trimming
 from edgewise.objective.trimming import Everything, Heaviest, Sampled, heaviest_rows
 
+from ..helpers import Given
+
 
 @pytest.fixture
 def eager(monkeypatch):
@@ -73,7 +75,7 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
             state.weights *= np.exp(rng.normal(size=state.weights.shape))
             state.weights /= state.weights.sum()
             unmoved = np.ones((1, state.n_rows), dtype=np.int8)
-            backend.advance(state, unmoved, Step.none(n_scores))
+            backend.advance(state, Given(unmoved), Step.scaling(n_scores))
 
 
 def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
@@ -91,7 +93,7 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     for wanted, kept in ((0.85, True), (0.81, True), (0.79, False)):
         state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
         state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
-        backend.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(3))
+        backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(3))
         look.follow(state.problem(), 1)
         assert (look._part is first) == kept
     assert mass(look.part(state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
@@ -241,7 +243,7 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     state.weights[:, ::2] = 0.0
     state.weights /= state.weights.sum()
     backend = ReferenceBackend(given.binned)
-    backend.advance(state, np.ones((1, 60), dtype=np.int8), Step.none(1))
+    backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(1))
     problem = state.problem()
     look = Sampled(backend, 1.0, seed=0)
     for t in range(20):

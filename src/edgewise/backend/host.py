@@ -86,11 +86,15 @@ class Entries:
         """The entries as compiled code takes them."""
         return self.starts, self.rows, self.lanes, self.values
 
+    @property
+    def scores(self) -> Columns:
+        """The score column of each entry."""
+        chunk = np.repeat(np.arange(self.shape[0]), np.diff(self.starts))
+        return chunk * self.shape[2] + self.lanes
+
     def sums(self, n_scores: int) -> tuple[Exacts, Exacts]:
         """Return the sums of the values and of their sizes, for each score column."""
-        n_columns = self.shape[0] * self.shape[2]
-        scores = np.repeat(np.arange(self.shape[0]), np.diff(self.starts)) * self.shape[2]
-        scores = scores + self.lanes
+        n_columns, scores = self.shape[0] * self.shape[2], self.scores
         totals, masses = (np.zeros(n_columns, dtype=np.int64) for _ in range(2))
         np.add.at(totals, scores, self.values)
         np.add.at(masses, scores, np.abs(self.values))
@@ -228,6 +232,16 @@ class HostState(State):
         self.signed = aligned_zeros((chunks, n, lanes), search_type(n * k))
         self.signed_totals = np.zeros(k, dtype=np.int64)
         self.signed_masses = np.zeros(k, dtype=np.int64)
+
+    def problem(self, row_masses: bool = False) -> SignedProblem:
+        """Return the round's problem: S of all rows, valid until the weights change."""
+        return SignedProblem.of(
+            self.signed,
+            self.signed_totals,
+            self.signed_masses,
+            mass_column=self.mass_column,
+            row_masses=self.row_masses if row_masses else None,
+        )
 
     @property
     def labels(self) -> Signs:

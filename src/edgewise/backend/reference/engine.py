@@ -82,13 +82,7 @@ class ReferenceBackend(PairSums, Backend):
 
     def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:  # type: ignore[override]
         """Return the round's problem."""
-        return SignedProblem.of(
-            state.signed,
-            state.signed_totals,
-            state.signed_masses,
-            mass_column=state.mass_column,
-            row_masses=state.row_masses if row_masses else None,
-        )
+        return state.problem(row_masses)
 
     def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SignedProblem:
         """Return the problem with the given signed weights of some rows."""

@@ -1,0 +1,56 @@
+"""Rules with given outputs, and the backend asked in one call."""
+
+import numpy as np
+
+from edgewise.backend.base import LEARN, Question, Targets
+from edgewise.backend.host import HostState
+from edgewise.model import Test
+
+
+class Given(Test):
+    """A rule with the given outputs, shape (n,), (1, n) or (K, n)."""
+
+    def __init__(self, outputs):
+        self.given = np.atleast_2d(outputs)
+
+    def signs(self, source):
+        return self.given[0]
+
+    def outputs(self, source):
+        return self.given
+
+    @property
+    def factors(self):
+        return (self,)
+
+    @property
+    def is_real(self):
+        return self.given.dtype != np.int8
+
+
+def search(
+    backend,
+    columns,
+    problem,
+    per_score=False,
+    score_edges=False,
+    constant=True,
+    absent=LEARN,
+    gain=False,
+    bounds=None,
+):
+    """Return the best cut of each column."""
+    criterion = "score" if per_score else "gain" if gain else "edge"
+    question = Question(criterion, constant, absent, score_edges, bounds)
+    return backend.scan(backend.histogram(columns, problem), question)
+
+
+def sums(backend, columns, problem, mass=False):
+    """Return the sums of S of each value of some columns, with `mass` the mass column last."""
+    return backend.histogram(columns, problem).values[:, : problem.n_scores + mass]
+
+
+def state_of(labels, target, row_mass, weights, mass_column=False):
+    """Return a state with given weights, not yet quantised for the search."""
+    targets = Targets(labels, target, row_mass / 2.0**62, np.ones((2, len(labels))))
+    return HostState(targets, 1.0, row_mass, weights, mass_column)
