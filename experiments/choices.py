@@ -13,6 +13,7 @@ gain.
 
 import os
 import time
+from dataclasses import dataclass
 from typing import Any
 
 os.environ.setdefault("EDGEWISE_BACKEND", "numba")
@@ -24,6 +25,17 @@ from edgewise.learners import Found, Round
 from edgewise.model import ProductRule
 
 ROUNDS = 300
+
+
+@dataclass(frozen=True)
+class VotingProduct(ProductRule):
+    """A product whose votes were found with it: its outputs are real numbers."""
+
+    is_real = True
+
+    def outputs(self, source: Any) -> Any:
+        """Return the product of every row, shape (1, n)."""
+        return super().outputs(source) * 1.0
 
 
 class LiteralProduct(Product):
@@ -40,9 +52,8 @@ class LiteralProduct(Product):
         cls.rounds += 1
         masses = round.problem.signed_masses.astype(float)
         votes = half_log_odds(first.score_edges, masses)
-        problem = round.backend.flip(round.problem, first.rule.signs(round.table))
+        problem = round.backend.flip(round.problem, [first.rule])
         second = self.base_.find(round.on(problem))
-        round.backend.release(problem)
         if second is None:
             return first
         both = votes * np.sign(first.score_edges) * half_log_odds(second.score_edges, masses)
@@ -50,13 +61,12 @@ class LiteralProduct(Product):
         if energy(second.score_edges, masses, both) >= energy(first.score_edges, masses, votes):
             return first
         cls.accepted += 1
-        rule = ProductRule((*first.rule.factors, *second.rule.factors))
+        rule = VotingProduct((*first.rule.factors, *second.rule.factors))
         return Found(
             rule,
             second.edge,
             second.loss,
             second.score_edges,
-            rule.outputs(round.table) * 1.0,
             both,
         )
 

@@ -139,7 +139,7 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
     with both(given.binned) as backend:
         parts = [one.heavy_part(problem, a_size(problem, shape["seed"])) for one in backend]
         signs = rng.choice(np.int8([-1, 0, 1] if abstain else [-1, 1]), size=len(parts[0].rows))
-        twin, numba = (part.backend.flip(part.gather(problem), signs) for part in parts)
+        twin, numba = (part.backend.flip(part.gather(problem), [Given(signs)]) for part in parts)
         np.testing.assert_array_equal(plain(twin), plain(numba))
         np.testing.assert_array_equal(twin.signed_totals, numba.signed_totals)
         np.testing.assert_array_equal(twin.signed_masses, numba.signed_masses)
@@ -262,10 +262,13 @@ def test_threads_have_memory_for_every_batch():
     problem = SignedProblem.of(np.zeros((1, 900, 1), dtype=np.int32), nothing, nothing)
     with closing(NumbaBackend(binned, 2)) as backend:
         for columns in ([0], range(1, 6), range(6, 11)):
-            plan = backend._plan(np.array(columns), problem, False, False)
-            memories = [plan.histograms.get() for _ in range(plan.histograms.qsize())]
-            assert len(memories) == min(2, len(plan.batches))
+            plan = backend._layout(np.array(columns), problem)
+            backend._make_scratch(plan)
+            memories = [backend._scratch.get() for _ in range(backend._scratch.qsize())]
+            assert len(memories) >= min(2, len(plan.batches))
             assert min(map(len, memories)) >= max(batch.size for batch in plan.batches)
+            for memory in memories:
+                backend._scratch.put(memory)
 
 
 def test_entries_of_some_rows():

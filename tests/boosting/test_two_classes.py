@@ -140,7 +140,11 @@ def test_a_run_taken_up_again_measures_the_same(tmp_path, eval_set):
 
 
 def test_nothing_is_measured_of_an_objective_of_another_kind():
-    assert binary_measures(object(), None)() == {}
+    class Other:
+        def training_scores(self):
+            return None
+
+    assert binary_measures(Other(), None)() == {}
 
 
 # As the validation metric.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.choose import use_compiled
-from edgewise.backend.reference.engine import score
+from edgewise.backend.reference.score import score
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
 from edgewise.data import Aligned, ArrayTable, Table
