@@ -17,17 +17,17 @@ import numpy as np
 os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 from edgewise import AdaBoostMH, Callback, Product, Stump
-from edgewise.boosting import Run
+from edgewise.boosting import TrainingRun
 
 
 class Clock(Callback):
     """Record the CPU time after every round."""
 
-    def on_start(self, run: Run) -> None:
+    def on_start(self, run: TrainingRun) -> None:
         """Start the clock."""
         self.times = [time.process_time()]
 
-    def on_round(self, run: Run) -> None:
+    def on_round(self, run: TrainingRun) -> None:
         """Record the time."""
         self.times.append(time.process_time())
 

@@ -9,7 +9,7 @@ import pytest
 from edgewise import RankBoost
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.boosting import RANKING, History, Run, Task, TermList, boost
+from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun, boost
 from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
@@ -59,7 +59,7 @@ def train(backend, feedback, settings, n_rounds=6):
     objective = Ranking(backend, feedback, settings)
     learner = Stump(constant=False).ready(backend.table, Exhaustive(), seed=0)
     terms, history = TermList(Terms.empty(1, n_cuts=1)), History(RANKING)
-    run = Run(n_rounds, history, save=print)
+    run = TrainingRun(n_rounds, history, save=print)
     boost(Task(backend.table, objective, learner), terms, run, [])
     return terms.pack(), history
 

@@ -7,8 +7,8 @@ from edgewise.boosting.callbacks import (
     Checkpoint,
     EarlyStopping,
     ProgressBar,
-    Run,
     TimeLimit,
+    TrainingRun,
     check_callbacks,
 )
 from edgewise.boosting.history import CLASSIFYING, RANKING, History
@@ -26,10 +26,10 @@ __all__ = [
     "Metric",
     "Monitor",
     "ProgressBar",
-    "Run",
     "Task",
     "TermList",
     "TimeLimit",
+    "TrainingRun",
     "binary_measures",
     "boost",
     "check_callbacks",

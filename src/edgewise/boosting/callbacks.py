@@ -24,7 +24,7 @@ _SHOWN = {
 
 
 @dataclass
-class Run:
+class TrainingRun:
     """A training run as callbacks see it.
 
     Attributes
@@ -81,13 +81,13 @@ class Callback:
     'all right'
     """
 
-    def on_start(self, run: Run) -> None:
+    def on_start(self, run: TrainingRun) -> None:
         """Run before the first round."""
 
-    def on_round(self, run: Run) -> str | None:
+    def on_round(self, run: TrainingRun) -> str | None:
         """Run after every round; return a reason to end the training."""
 
-    def on_end(self, run: Run) -> None:
+    def on_end(self, run: TrainingRun) -> None:
         """Run after the last round, whatever ended the training."""
 
 
@@ -149,7 +149,7 @@ class EarlyStopping(Callback):
     def __init__(self, rounds: int) -> None:
         self.rounds = integer("rounds", rounds, 1)
 
-    def on_start(self, run: Run) -> None:
+    def on_start(self, run: TrainingRun) -> None:
         """Begin with the best of the rounds there are already."""
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
@@ -157,11 +157,11 @@ class EarlyStopping(Callback):
         for value in run.history["validation"].tolist():
             self._note(run, value)
 
-    def on_round(self, run: Run) -> str | None:
+    def on_round(self, run: TrainingRun) -> str | None:
         """Note the round's metric."""
         return "early stopping" if self._note(run, run.history.last("validation")) else None
 
-    def _note(self, run: Run, value: float) -> bool:
+    def _note(self, run: TrainingRun, value: float) -> bool:
         stops = self._watch.update(value)
         if self._watch.best == self._watch.n_rounds:
             run.best_round = self._watch.best
@@ -187,7 +187,7 @@ class TimeLimit(Callback):
     def __init__(self, seconds: float) -> None:
         self.seconds = positive("seconds", seconds)
 
-    def on_round(self, run: Run) -> str | None:
+    def on_round(self, run: TrainingRun) -> str | None:
         """Check the clock."""
         return "time limit" if run.seconds >= self.seconds else None
 
@@ -219,18 +219,18 @@ class Checkpoint(Callback):
         self.path = Path(path)
         self.every = integer("every", every, 1)
 
-    def on_start(self, run: Run) -> None:
+    def on_start(self, run: TrainingRun) -> None:
         """Fail now rather than after the first hundred rounds."""
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"path: the folder of {str(self.path)!r} does not exist")
 
-    def on_round(self, run: Run) -> str | None:
+    def on_round(self, run: TrainingRun) -> str | None:
         """Save every `every` rounds."""
         if run.history.n_rounds % self.every == 0:
             run.save(self.path)
         return None
 
-    def on_end(self, run: Run) -> None:
+    def on_end(self, run: TrainingRun) -> None:
         """Save the model that `fit` returns."""
         run.save(self.path)
 
@@ -261,17 +261,17 @@ class ProgressBar(Callback):
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
 
-    def on_start(self, run: Run) -> None:
+    def on_start(self, run: TrainingRun) -> None:
         """Begin the line, once data are read and earlier rounds replayed."""
         done = run.history.n_rounds
         self._line = ProgressLine(run.n_rounds, "rounds", done, run.seconds, self.stream)
 
-    def on_round(self, run: Run) -> str | None:
+    def on_round(self, run: TrainingRun) -> str | None:
         """Redraw if it is time."""
         self._line.update(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
         return None
 
-    def on_end(self, run: Run) -> None:
+    def on_end(self, run: TrainingRun) -> None:
         """Leave the last state on the screen."""
         self._line.close(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgewise.boosting.binary import binary_measures
-from edgewise.boosting.callbacks import Callback, Run
+from edgewise.boosting.callbacks import Callback, TrainingRun
 from edgewise.boosting.monitor import Monitor
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
@@ -66,7 +66,7 @@ class Task:
     monitor: Monitor | None = None
 
 
-def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) -> None:
+def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Callback]) -> None:
     """Train until `run.n_rounds` terms are there, or something ends it; say what in `run`.
 
     Terms that are there already are replayed first: the weights end up as they were, bit for bit,
@@ -93,7 +93,7 @@ def boost(task: Task, terms: TermList, run: Run, callbacks: Sequence[Callback]) 
         callback.on_end(run)
 
 
-def _rounds(task: Task, terms: TermList, run: Run) -> Iterator[None]:
+def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
     """Train round by round, yielding after each."""
     measure = binary_measures(task.objective, task.monitor)
     while len(terms) < run.n_rounds:
@@ -183,7 +183,7 @@ def _validate(monitor: Monitor | None, rule: Rule, moves: Reals) -> float:
     return monitor.value()
 
 
-def _record(run: Run, vote: Vote, progress: Mapping[str, float], validation: float) -> None:
+def _record(run: TrainingRun, vote: Vote, progress: Mapping[str, float], validation: float) -> None:
     run.history.append(
         edge=vote.edge, alpha=vote.alpha, energy=vote.energy, validation=validation, **progress
     )

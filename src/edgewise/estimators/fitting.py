@@ -24,10 +24,10 @@ from edgewise.boosting import (
     History,
     Monitor,
     ProgressBar,
-    Run,
     Task,
     TermList,
     TimeLimit,
+    TrainingRun,
     boost,
     check_callbacks,
 )
@@ -385,7 +385,7 @@ class _SearchStates(Callback):
         self._learns = any(part.search_.learns for part in self._parts)
         self._known = {n_rounds: self._now(n_rounds)}
 
-    def on_round(self, run: Run) -> None:
+    def on_round(self, run: TrainingRun) -> None:
         # A later callback may choose this round as the best, which shows in the next round.
         n_rounds = run.history.n_rounds
         if self._learns:
@@ -430,7 +430,7 @@ def _train(model: "Model", task: Task, start: F, started: float, owner: "Boosted
         ended = (run.stop_reason, run.best_round) if run.finished else ("checkpoint", None)
         owner._with(left(*ended)).save(path)
 
-    run = Run(
+    run = TrainingRun(
         model.n_rounds,
         history,
         save,
