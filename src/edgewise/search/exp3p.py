@@ -16,16 +16,17 @@ _FIRST_HORIZON = 1024
 class Exp3P(Bandit):
     """Draw `k` columns with probabilities that grow with their rewards.
 
-    The adversarial bandit of Busa-Fekete and Kégl (2010): its regret is small whatever the rewards
+    The adversarial bandit of Busa-Fekete and Kégl 2010: its regret is small whatever the rewards
     are, so that boosting with one column at a time keeps its guarantee. Column j of M is drawn with
     probability q_j. After the pull the weights behind the q_j are multiplied by::
 
         exp(gamma / (3 N) * (r_j / q_j + alpha / (q_j sqrt(N T))))
 
     where N = M / k, T is the horizon, and the reward r_j counts as 0 for columns not drawn. For
-    k = 1 this is Exp3.P: q_j = (1 - gamma) w_j / sum(w) + gamma / M. For more columns q_j is k
-    times that; weights so large that it would exceed 1 are capped and, for that pull, not
-    changed, as in Exp3.M. All weights start equal; the paper's initial value cancels.
+    k = 1 this is Exp3.P (Auer, Cesa-Bianchi, Freund and Schapire 2002):
+    q_j = (1 - gamma) w_j / sum(w) + gamma / M. For more columns q_j is k times that; weights so
+    large that it would exceed 1 are capped and, for that pull, not changed, as in Exp3.M (Uchiya,
+    Nakamura and Kudo 2010). All weights start equal; the paper's initial value cancels.
 
     Parameters
     ----------
@@ -41,14 +42,6 @@ class Exp3P(Bandit):
     horizon : int or None, default None
         The number of pulls that the confidence term is set for. None starts with 1,024 and doubles
         it each time that many pulls have passed.
-
-    References
-    ----------
-    P. Auer, N. Cesa-Bianchi, Y. Freund, R. E. Schapire. The nonstochastic multiarmed bandit
-    problem. SIAM Journal on Computing 32:48-77, 2002 (Exp3.P, section 6).
-    R. Busa-Fekete, B. Kégl. Fast boosting using adversarial bandits. ICML 2010.
-    T. Uchiya, A. Nakamura, M. Kudo. Algorithms for adversarial bandit problems with multiple plays.
-    ALT 2010 (Exp3.M).
 
     Examples
     --------

@@ -16,12 +16,12 @@ _UNTRIED = 1e6
 class ThompsonSampling(Bandit):
     """Search the `k` columns with the largest rewards in a random draw from their posteriors.
 
-    Rewards of column j are taken to be normal around an unknown mean, and the means to be normal
-    around a common centre. Both variances and the centre are learned: the centre and the variance
-    of the means from the average rewards of all columns tried, the variance of the rewards from
-    how far each lies from its column's average. With n_j rewards that sum to s_j, the mean of
-    column j has precision 1/between + n_j/within and expectation (centre/between + s_j/within)
-    over that.
+    Rewards of column j are normal around an unknown mean, and the means normal around a common
+    centre (Thompson 1933; Agrawal and Goyal 2013). The centre and the variance of the means
+    (between) are estimated from the average rewards of all columns tried, the variance of the
+    rewards (within) from their distances to their column's average. With n_j rewards that sum to
+    s_j, the mean of column j has precision 1/between + n_j/within and expectation
+    (centre/between + s_j/within) over that. Rewards are discounted as in Raj and Kalyani 2017.
 
     Every column is searched once, in random order, before any is searched twice: where few of
     many columns pay off, draws alone leave too many of these untried.
@@ -38,15 +38,6 @@ class ThompsonSampling(Bandit):
         the weights, and old ones should count less.
     exploration : float, default 1
         The factor on the spread of the draws; 0 is greedy.
-
-    References
-    ----------
-    W. R. Thompson. On the likelihood that one unknown probability exceeds another in view of the
-    evidence of two samples. Biometrika 25:285-294, 1933.
-    S. Agrawal, N. Goyal. Further optimal regret bounds for Thompson sampling. AISTATS 2013 (normal
-    posteriors).
-    V. Raj, S. Kalyani. Taming non-stationary bandits: a Bayesian approach. arXiv:1707.09727, 2017
-    (discounting).
 
     Examples
     --------

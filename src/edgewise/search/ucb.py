@@ -15,7 +15,8 @@ _LEAST = 1e-3
 class UCB(Bandit):
     """Search the `k` columns with the largest upper confidence bounds.
 
-    Kégl and Busa-Fekete 2009b, section 3.
+    Kégl and Busa-Fekete 2009b, section 3: UCB1 of Auer, Cesa-Bianchi and Fischer 2002, with the
+    discounting of Garivier and Moulines 2011.
 
     After t pulls, T_j of them of column j with an average reward of r_j, the bound is::
 
@@ -46,13 +47,6 @@ class UCB(Bandit):
     random : float, default 0.0
         The share of the k columns to draw at random from all others, so that the search does not
         get stuck on a few columns where most are informative.
-
-    References
-    ----------
-    P. Auer, N. Cesa-Bianchi, P. Fischer. Finite-time analysis of the multiarmed bandit problem.
-    Machine Learning 47:235-256, 2002 (UCB1).
-    A. Garivier, E. Moulines. On upper-confidence bound policies for switching bandit problems.
-    Algorithmic Learning Theory, 2011 (discounted UCB).
 
     Examples
     --------
