@@ -199,7 +199,7 @@ class Plain(Field):
         return self.check(self.pack(saved, name, arrays))
 
 
-class Optional(Field):
+class OrNone(Field):
     """None, or a value of another field."""
 
     def __init__(self, field: Field) -> None:

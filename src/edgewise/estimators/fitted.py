@@ -19,7 +19,7 @@ from edgewise.common.fields import (
     Field,
     Json,
     ListOf,
-    Optional,
+    OrNone,
     Plain,
     Record,
     Sizes,
@@ -255,12 +255,10 @@ _FIELDS: dict[str, Field] = {
     "terms": TERMS,
     "learner": Converted(SettingOrNone(), lambda learner: learner, _learner_from),
     "n_features": Count(),
-    "feature_names": Optional(Converted(ListOf(Value(str)), list, tuple)),
+    "feature_names": OrNone(Converted(ListOf(Value(str)), list, tuple)),
     "categorical": Converted(ListOf(Count()), list, tuple),
     "categories": DictOf(Converted(ListOf(Plain(_category)), list, tuple), int),
-    "filters": Optional(
-        Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)
-    ),
+    "filters": OrNone(Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)),
     "best_iteration": Count(),
     "stop_reason": Value(str),
     "seed": Count(),

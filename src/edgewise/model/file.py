@@ -24,7 +24,7 @@ from edgewise.common.fields import (
     Arrays,
     Field,
     Json,
-    Optional,
+    OrNone,
     Plain,
     Sizes,
     Sparse,
@@ -210,7 +210,7 @@ def _fields(kind: type[Storable]) -> dict[str, Field | None]:
     found: dict[str, Field | None] = {}
     for base in reversed(kind.__mro__):
         for key, field in vars(base).get("stored", {}).items():
-            found[key] = Optional(Array(field)) if isinstance(field, str) else field
+            found[key] = OrNone(Array(field)) if isinstance(field, str) else field
     return found
 
 

@@ -13,7 +13,7 @@ from edgewise.common.fields import (
     Field,
     Json,
     ListOf,
-    Optional,
+    OrNone,
     Record,
     Sizes,
     Value,
@@ -75,7 +75,9 @@ class _ColumnField(Field):
 
 
 def _table_field(word: str) -> Field:
-    columns = Record({"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(word))})
+    columns = Record(
+        {"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(word))}, take=dict.__getitem__
+    )
 
     def there(table: ColumnTable) -> Any:
         listed = list(table.columns())
@@ -86,8 +88,7 @@ def _table_field(word: str) -> Field:
             raise ValueError("every feature must have a name")
         return ColumnTable(parts["columns"], parts["names"], "missing")
 
-    columns.take = dict.__getitem__
-    return Optional(Converted(columns, there, back))
+    return OrNone(Converted(columns, there, back))
 
 
 def _ratings(**parts: Any) -> Ratings:
@@ -107,8 +108,8 @@ RATINGS = Record(
         "values": Array("ratings", np.float64),
         "users": Array("ratings", ROW, below="users"),
         "items": Array("ratings", ROW, below="items"),
-        "weights": Optional(Array("ratings", np.float64)),
-        "times": Optional(Array("ratings", np.float64, finite=False)),
+        "weights": OrNone(Array("ratings", np.float64)),
+        "times": OrNone(Array("ratings", np.float64, finite=False)),
         "user_features": _table_field("users"),
         "item_features": _table_field("items"),
     },

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import Count, ListOf, Optional, Record, Value
+from edgewise.common.fields import Count, ListOf, OrNone, Record, Value
 from edgewise.data import Aligned, ArrayTable, CategoricalColumn
 from edgewise.data.table import ColumnTable
 from edgewise.estimators import AdaBoostMH
@@ -244,7 +244,7 @@ USER_RULE = ListOf(
     Record(
         {
             "column": Count(),
-            "threshold": Optional(Value(float)),
+            "threshold": OrNone(Value(float)),
             "missing": Value(int),
             "values": ListOf(Value(int)),
         },
