@@ -153,6 +153,8 @@ def _try(task: Task, learner: Learner, t: int, everything: bool) -> tuple[Rule, 
 
 def _replay(task: Task, terms: Terms) -> None:
     """Bring weights and scores to where the given terms left them."""
+    if len(terms) == 0:
+        return
     monitor, rows = task.monitor, task.binned.aligned
     assert rows is not None
     used = np.unique(terms.columns).tolist()

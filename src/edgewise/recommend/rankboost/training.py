@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,10 +13,12 @@ from edgewise.backend.choose import use_compiled
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
-from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
+from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
 from edgewise.common.log import muted
 from edgewise.common.random import splitmix64
-from edgewise.data import as_table, fit_encode
+from edgewise.data import BinnedTable
+from edgewise.data.binned import dense_table
+from edgewise.data.bins import Bins
 from edgewise.estimators.judgements import QUERY_WEIGHTS, graded_layout
 from edgewise.learners import Best, Learner, Stump
 from edgewise.model import StumpTerms, Terms
@@ -25,7 +27,7 @@ from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.newton import best_step
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
 from edgewise.ratings import Ratings
-from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, user_matrix
+from edgewise.recommend.rankboost.matrix import MOST_CODES, ItemMatrix, UserMatrix, user_matrix
 from edgewise.search import Search
 
 MISSING_SIDES = {"learn": LEARN, "low": -1, "abstain": 0, "high": 1}
@@ -37,9 +39,9 @@ _STUMPS = {side: name for name, side in MISSING_SIDES.items()}
 _LEAST_DRAWN = 10
 _MOST_DRAWS = 512
 
-# What a round of the engine costs in NumPy, per entry of the user's matrix and in any case, counted
-# in visits of a histogram.
-_VISITS_AN_ENTRY, _VISITS_A_ROUND = 20, 240_000
+# The cost of a round of the engine in NumPy, per entry of the user's matrix and in any case, counted
+# in visits of a histogram; setting up takes as long as this many rounds.
+_VISITS_AN_ENTRY, _VISITS_A_ROUND, _ROUNDS_OF_SETUP = 5, 200_000, 15
 
 # An item's mean counts this many more ratings, each of them the overall mean.
 _DAMPING = 5.0
@@ -176,7 +178,7 @@ def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds
     view, sizes = ratings.by_user, np.diff(matrix.starts)
     entries = sum(int(sizes[view.others[view.span(user)]].sum()) for user in users)
     work = float(_VISITS_AN_ENTRY) * entries + _VISITS_A_ROUND * len(users)
-    return by_kernel if use_compiled(work * n_rounds) else by_engine
+    return by_kernel if use_compiled(work * (n_rounds + _ROUNDS_OF_SETUP)) else by_engine
 
 
 def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
@@ -203,7 +205,7 @@ def by_engine(problem: UserProblem, settings: RankerSettings) -> Cuts:
     if len(matrix.columns) == 0:
         nothing = np.empty(0, dtype=np.intp)
         return Cuts(nothing, nothing, np.empty(0, dtype=np.int8), np.empty(0))
-    table = fit_encode(as_table(_codes(matrix)), None, 65_535)
+    table = _table(matrix)
     directions, learn = problem.directions(settings.monotonic_cst)
     cumulative = None
     if settings.monotonic_cst != "none":
@@ -245,7 +247,7 @@ class _Draws(Search):
         return np.flatnonzero(self.drawn[self.round_ % len(self.drawn)])
 
 
-def _learner(table: Any, drawn: NDArray[np.bool_], sides: Signs) -> Learner:
+def _learner(table: BinnedTable, drawn: NDArray[np.bool_], sides: Signs) -> Learner:
     """Return stumps on the drawn columns, one learner for each side of missing values."""
     stumps = [
         Stump(constant=False, missing=_STUMPS[side]).ready(
@@ -259,27 +261,29 @@ def _learner(table: Any, drawn: NDArray[np.bool_], sides: Signs) -> Learner:
     return best
 
 
-def _codes(matrix: UserMatrix) -> Reals:
-    """Return the user's matrix with the code of every entry, NaN where it is missing."""
-    n_rows, n_columns = len(matrix.starts) - 1, len(matrix.columns)
-    table = np.full((n_rows, n_columns), np.nan)
-    column_of = np.repeat(np.arange(n_columns), np.diff(matrix.first_bins))
+def _table(matrix: UserMatrix) -> BinnedTable:
+    """Return the user's matrix as a table, coded already; bin b begins at b - 1/2."""
+    sizes, n_rows = np.diff(matrix.first_bins), len(matrix.starts) - 1
+    bins = [_bins(*one) for one in zip(sizes.tolist(), matrix.gaps.tolist(), strict=True)]
+    dtype = NARROW_CODE if sizes.max() < MOST_CODES else np.uint16
+    codes = np.repeat(sizes.astype(dtype)[:, None], n_rows, axis=1)
+    columns = np.repeat(np.arange(len(sizes)), sizes)[matrix.bins]
     rows = np.repeat(np.arange(n_rows), np.diff(matrix.starts))
-    table[rows, column_of[matrix.bins]] = matrix.codes[matrix.bins]
-    return table
+    codes[columns, rows] = matrix.bins - matrix.first_bins[columns]
+    return dense_table(bins, codes)
+
+
+@cache
+def _bins(n_values: int, has_missing: bool) -> Bins:
+    return Bins("", np.arange(1, n_values, dtype=np.float64) - 0.5, has_missing)
 
 
 def _as_cuts(terms: StumpTerms, matrix: UserMatrix) -> Cuts:
-    """Return the engine's terms on codes as cuts between bins."""
+    """Return the engine's terms as cuts between bins."""
     columns = terms.columns[:, 0].astype(np.intp)
-    codes = np.split(matrix.codes, matrix.first_bins[1:-1])
-    thresholds = terms.thresholds[:, 0].tolist()
-    firsts = [
-        int(np.searchsorted(codes[c], threshold))
-        for c, threshold in zip(columns.tolist(), thresholds, strict=True)
-    ]
+    firsts = np.maximum(terms.thresholds[:, 0] + 0.5, 0.0).astype(np.intp)
     sides = np.where(matrix.gaps[columns], terms.missing[:, 0], 1).astype(np.int8)
-    return Cuts(columns, np.array(firsts, dtype=np.intp), sides, terms.coefficients[:, 0])
+    return Cuts(columns, firsts, sides, terms.coefficients[:, 0])
 
 
 class ItemMeans(NamedTuple):
