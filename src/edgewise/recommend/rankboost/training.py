@@ -39,8 +39,8 @@ _STUMPS = {side: name for name, side in MISSING_SIDES.items()}
 _LEAST_DRAWN = 10
 _MOST_DRAWS = 512
 
-# The cost of a round of the engine in NumPy, per entry of the user's matrix and in any case, counted
-# in visits of a histogram; setting up takes as long as this many rounds.
+# The cost of a round of the engine in NumPy, per entry of the user's matrix and in any case,
+# counted in visits of a histogram; setting up takes as long as this many rounds.
 _VISITS_AN_ENTRY, _VISITS_A_ROUND, _ROUNDS_OF_SETUP = 5, 200_000, 15
 
 # An item's mean counts this many more ratings, each of them the overall mean.
