@@ -1,5 +1,6 @@
 """Real sets where they are found; a publisher on 127.0.0.1, a private cache, and a toy set."""
 
+import functools
 import gzip
 import hashlib
 import threading
@@ -26,6 +27,11 @@ def real(request: pytest.FixtureRequest) -> datasets.Dataset:
         pytest.importorskip("pandas")
     if not datasets.available(name):
         pytest.skip(f"no copy of {name}: set EDGEWISE_DATA to a folder that has it")
+    return load_once(name)
+
+
+@functools.cache
+def load_once(name: str) -> datasets.Dataset:
     return datasets.load(name, download=False)
 
 

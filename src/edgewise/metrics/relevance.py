@@ -96,6 +96,6 @@ def over_queries(values: Reals, defined: np.ndarray, fill: float, per_query: boo
             values = values[defined]
             if len(values) == 0:
                 raise ValueError(
-                    "empty='skip' leaves no query: the metric is defined for none of them"
+                    "empty='skip' leaves no query: the metric is undefined for all of them"
                 )
     return values if per_query else float(values.mean())

@@ -96,7 +96,7 @@ def _mass(sample_weight: Any, n_rows: int) -> NDArray:
     # Integers stay integers: their sums are exact.
     mass = mass if mass.dtype == np.int64 else mass.astype(np.float64)
     if mass.shape != (n_rows,) or not (np.isfinite(mass).all() and (mass >= 0).all()):
-        raise ValueError(f"sample_weight must have {n_rows} finite numbers, none of them negative")
+        raise ValueError(f"sample_weight must have {n_rows} finite, non-negative numbers")
     return mass
 
 

@@ -183,7 +183,7 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     if (factors < 0).any():
         raise ValueError("energies must not be negative")
     if steps.shape != factors.shape:
-        raise ValueError(f"alphas must be as many as energies, {len(factors)}, got {len(steps)}")
+        raise ValueError(f"alphas must have one value per energy, {len(factors)}, got {len(steps)}")
     with np.errstate(divide="ignore"):
         logs = np.log(factors) + level * steps
     return np.exp(np.cumsum(logs))
