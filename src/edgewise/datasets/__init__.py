@@ -8,13 +8,12 @@ publishers; checksums and counts are verified.
 16000
 """
 
-from edgewise.datasets.catalogue import DataFile, DatasetInfo, info, names
+from edgewise.datasets.catalogue import DatasetInfo, info, names
 from edgewise.datasets.dataset import Dataset, Fold, RankingDataset, RatingsDataset
 from edgewise.datasets.files import DatasetMismatchError, DatasetNotFoundError
 from edgewise.datasets.loading import available, load
 
 __all__ = [
-    "DataFile",
     "Dataset",
     "DatasetInfo",
     "DatasetMismatchError",

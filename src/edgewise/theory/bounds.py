@@ -126,8 +126,8 @@ def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    energies : array-like of shape (n_rounds,)
-        The energy Z of each round, non-negative.
+    energies
+        As for :func:`exponential_loss_bound`.
 
     Returns
     -------
@@ -166,8 +166,8 @@ def one_error_bound(
 
     Parameters
     ----------
-    energies : array-like of shape (n_rounds,)
-        The energy Z of each round, non-negative.
+    energies
+        As for :func:`exponential_loss_bound`.
     n_classes : int
         Number of columns K of the label matrix; 1 for a two-class problem in a single column.
     init_weights : {"balanced", "uniform"}, default="balanced"
