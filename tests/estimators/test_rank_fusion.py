@@ -135,3 +135,9 @@ def test_it_is_cloned_and_pickled():
             ask(lists)
     with pytest.raises(NotFittedError):
         fresh.rules()
+
+
+def test_settings_that_change_after_the_fit_reach_the_ranker():
+    lists, grades = ranked()
+    model = RankFusion(n_rounds=4).fit(lists, grades).set_params(n_jobs=2)
+    assert model.ranker_.n_jobs == 2

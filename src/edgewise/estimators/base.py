@@ -23,49 +23,49 @@ from edgewise.model.file import Storable
 class BoostedModel(Storable):
     """An estimator that trains by boosting; `fitted_` holds all that training leaves."""
 
-    fitted_: Any
+    fitted_: Fitted
     handle_infinite: str
     n_jobs: int | None
 
     @property
     def terms_(self) -> Terms:
         """The terms, packed into arrays."""
-        return self._fitted.terms
+        return self.fitted_.terms
 
     @property
     def history_(self) -> History:
         """The record of every round."""
-        return self._fitted.history
+        return self.fitted_.history
 
     @property
     def learner_(self) -> Learner | None:
         """The learner that made the terms."""
-        return self._fitted.learner
+        return self.fitted_.learner
 
     @property
     def n_rounds_(self) -> int:
         """The number of rounds in the model."""
-        return len(self._fitted.terms)
+        return len(self.fitted_.terms)
 
     @property
     def best_iteration_(self) -> int:
         """The round with the best validation metric; without validation, the last one."""
-        return self._fitted.best_iteration
+        return self.fitted_.best_iteration
 
     @property
     def stop_reason_(self) -> str:
         """Why training ended."""
-        return self._fitted.stop_reason
+        return self.fitted_.stop_reason
 
     @property
     def n_features_in_(self) -> int:
         """The number of columns of X in training."""
-        return self._fitted.n_features
+        return self.fitted_.n_features
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """The names of these columns, where X had any."""
-        names = self._fitted.feature_names
+        names = self.fitted_.feature_names
         if names is None:
             raise AttributeError("feature_names_in_: X had no names of columns in training")
         return np.array(names, dtype=object)
@@ -74,12 +74,12 @@ class BoostedModel(Storable):
     def feature_importances_(self) -> Reals:
         """Each column's share in the decrease of the loss (the sum of -ln Z of its rounds)."""
         check_is_fitted(self)
-        return self._fitted.predictor.importances(self._fitted.decreases)
+        return self.fitted_.predictor.importances(self.fitted_.decreases)
 
     def explain(self) -> ModelExplanation:
         """Return the model as curves of single columns and groups of interacting columns."""
         check_is_fitted(self)
-        fitted = self._fitted
+        fitted = self.fitted_
         return explain(fitted.predictor, fitted.decreases, fitted.feature_name, self._score_names())
 
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
@@ -95,7 +95,7 @@ class BoostedModel(Storable):
         check_is_fitted(self)
         if n is not None:
             integer("n", n, 1)
-        fitted = self._fitted
+        fitted = self.fitted_
         wording = self._wording()(fitted.feature_name, fitted.categories, self._score_names())
         worded = [wording.rule(t + 1, rule, moves) for t, rule, moves in self._listed_rules()]
         return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
@@ -113,15 +113,10 @@ class BoostedModel(Storable):
 
     def _restored(self) -> None:
         """Keep the names of the settings that the file could not hold."""
-        self.fitted_ = replace(self._fitted, unsaved=tuple(self.__dict__.pop("_unsaved")))
+        self.fitted_ = replace(self.fitted_, unsaved=tuple(self.__dict__.pop("_unsaved")))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")
-
-    @property
-    def _fitted(self) -> Fitted:
-        fitted: Fitted = self.fitted_
-        return fitted
 
     def _with(self, fitted: Fitted) -> Self:
         """Return a copy of the estimator that holds a trained model."""
@@ -145,12 +140,12 @@ class BoostedModel(Storable):
     def _scores(self, X: Any) -> Reals:
         """Return the scores of rows, of shape (n, K)."""
         table = self._table(X)
-        return self._fitted.predictor.scores(table, n_threads(self.n_jobs))
+        return self.fitted_.predictor.scores(table, n_threads(self.n_jobs))
 
     def _table(self, X: Any) -> Table:
         """Return rows as a table with the columns of training."""
         check_is_fitted(self)
-        table = as_table(X, self.handle_infinite).declare(self._fitted.categorical)
+        table = as_table(X, self.handle_infinite).declare(self.fitted_.categorical)
         if isinstance(X, Table):
             self._check_columns(table)
         else:
@@ -159,7 +154,7 @@ class BoostedModel(Storable):
 
     def _check_columns(self, table: Table) -> None:
         """Raise unless a table of our own, which scikit-learn does not know, has our columns."""
-        fitted = self._fitted
+        fitted = self.fitted_
         if table.n_columns != fitted.n_features:
             raise ValueError(
                 f"X has {table.n_columns} features, but {type(self).__name__} is expecting "

@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable
-from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
 from edgewise.io import Run, read_qrels, read_run
@@ -146,10 +145,9 @@ class RankFusion(Ranker):
                 raise ValueError("eval_set must be a tuple (lists, judgements)")
             aside = _with_names(ranked_lists(eval_set[0]), read.names, "eval_set")
             held_out = (_features(aside), _grades(aside, eval_set[1]), aside.qid)
-        ranker.fitted_ = ranker._trained(
+        self.fitted_ = ranker._trained(
             _features(read), grades, read.qid, sample_weight, held_out, owner=self
         )
-        self.ranker_ = ranker
         return self
 
     def predict(self, lists: Any) -> Reals:
@@ -194,13 +192,9 @@ class RankFusion(Ranker):
         return Run(queries[order], docs[order], ranks[order], scores[order], tags)
 
     @property
-    def fitted_(self) -> FittedRanker:
-        """The record of the trained ranker."""
-        return self.ranker_.fitted_
-
-    @fitted_.setter
-    def fitted_(self, fitted: FittedRanker) -> None:
-        self.ranker_ = RankBoost(**self.get_params(deep=False))._with(fitted)
+    def ranker_(self) -> RankBoost:
+        """The ranker of the lists' positions."""
+        return RankBoost(**self.get_params(deep=False))._with(self.fitted_)
 
     @property
     def list_names_(self) -> tuple[str, ...]:
