@@ -1,6 +1,5 @@
 """The base of all boosted estimators: explanations, rules in words, files."""
 
-import os
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -99,17 +98,6 @@ class BoostedModel(Storable):
         wording = self._wording()(fitted.feature_name, fitted.categories, self._score_names())
         worded = [wording.rule(t + 1, rule, moves) for t, rule, moves in self._listed_rules()]
         return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file.
-        """
-        check_is_fitted(self)
-        super().save(path)
 
     def _restored(self) -> None:
         """Keep the names of the settings that the file could not hold."""

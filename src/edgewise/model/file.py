@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from edgewise.common.fields import (
     NUMBER_KINDS,
@@ -93,6 +94,7 @@ class Storable(BaseEstimator):
         path : str or path-like
             The file.
         """
+        check_is_fitted(self, msg="This %(name)s is not fitted yet: call fit first.")
         arrays: Arrays = {}
         write(path, packed(self, "", arrays), arrays)
 

@@ -4,7 +4,6 @@ A model works on indices and only says how it fits and how it scores; ids, unkno
 similar items, new users and files are handled here.
 """
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -334,10 +333,8 @@ class Recommender(Storable, ABC):
         model._fold_in(both, users)
         return model
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file that :func:`edgewise.load` reads: arrays and names, no code."""
-        self._trained()
-        super().save(path)
+    def __sklearn_is_fitted__(self) -> bool:
+        return "ratings_" in vars(self)
 
     # Helpers for subclasses.
 
