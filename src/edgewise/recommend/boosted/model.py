@@ -30,7 +30,7 @@ from edgewise.recommend.boosted.signs import (
 from edgewise.recommend.boosted.training import (
     MANY,
     FactorSettings,
-    HeldOut,
+    HeldOutRatings,
     train,
     tune,
     user_indicators,
@@ -351,7 +351,7 @@ class BoostedFactorization(Recommender):
         held_out = None
         if rest is not None:
             stop, logistic = self.early_stopping_rounds, self.loss == "logistic"
-            held_out = HeldOut(rest, levels, stop, logistic)
+            held_out = HeldOutRatings(rest, levels, stop, logistic)
         fit = self._fit_signs if self.factors == "signs" else self._fit_real
         rounds = fit(ratings, levels, seed, held_out)
         if held_out is not None:
@@ -372,7 +372,7 @@ class BoostedFactorization(Recommender):
             ) from error
 
     def _fit_real(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOut | None
+        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
     ) -> FactorRounds:
         tuned = self.tuned
         if tuned == "auto":
@@ -392,7 +392,7 @@ class BoostedFactorization(Recommender):
         return rounds
 
     def _fit_signs(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOut | None
+        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
     ) -> FactorRounds:
         columns = sign_columns(ratings, self.side_features)
         settings = {

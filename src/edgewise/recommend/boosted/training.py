@@ -86,7 +86,7 @@ class FactorSettings:
     n_threads: int
 
 
-class HeldOut:
+class HeldOutRatings:
     """The error on ratings held out, after each round.
 
     Attributes
@@ -131,7 +131,7 @@ def train(
     ratings: Ratings,
     levels: Levels,
     settings: FactorSettings,
-    held_out: HeldOut | None = None,
+    held_out: HeldOutRatings | None = None,
     step: Step = lambda *_: None,
 ) -> FactorRounds:
     """Return the rounds; `step` is called after each with the training error."""
@@ -249,7 +249,7 @@ def tune(
     kept, rest = ratings.split(_HELD_OUT, random_state=settings.seed)
 
     def tried(scale: float) -> TunedChoice:
-        held_out = HeldOut(rest, levels, _TUNING_PATIENCE)
+        held_out = HeldOutRatings(rest, levels, _TUNING_PATIENCE)
         train(kept, levels, replace(scaled(scale), n_threads=1), held_out)
         return TunedChoice(scale, max(1, held_out.best_round), min(held_out.errors))
 

@@ -1,4 +1,4 @@
-"""One binned matrix for all rankers: items by voters and item features; a user's part of it."""
+"""One binned matrix for all rankers: items by viewers and item features; a user's part of it."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,7 +17,7 @@ MOST_CODES = 256
 
 
 class ItemFeature(NamedTuple):
-    """A column that is no voter: a numeric item feature, or one category of another."""
+    """A column that is no viewer: a numeric item feature, or one category of another."""
 
     name: str
     category: object = None
@@ -60,16 +60,16 @@ class CodeValues(NamedTuple):
 
 
 class ItemMatrix(NamedTuple):
-    """Items by columns, voters first; missing entries take no memory, a rating takes 10 bytes.
+    """Items by columns, viewers first; missing entries take no memory, a rating takes 10 bytes.
 
     Training reads rows, scoring reads columns.
 
     Attributes
     ----------
-    voters : intp array
-        The user of each voter's column.
+    viewers : intp array
+        The user of each viewer's column.
     features : tuple of ItemFeature
-        The columns after the voters.
+        The columns after the viewers.
     values : tuple of CodeValues
         The codes of ratings first, then of each feature column.
     starts, columns, codes : arrays
@@ -80,7 +80,7 @@ class ItemMatrix(NamedTuple):
         Each column's first bin, if the codes of all columns are numbered through.
     """
 
-    voters: Columns
+    viewers: Columns
     features: tuple[ItemFeature, ...]
     values: tuple[CodeValues, ...]
     starts: Columns
@@ -102,38 +102,38 @@ class ItemMatrix(NamedTuple):
         return len(self.column_starts) - 1
 
     @property
-    def n_voters(self) -> int:
-        """The number of columns that are voters."""
-        return len(self.voters)
+    def n_viewers(self) -> int:
+        """The number of columns that are viewers."""
+        return len(self.viewers)
 
     def column_of(self, user: int) -> int:
-        """Return the column of a user, or -1 for a user who is no voter."""
-        at = int(np.searchsorted(self.voters, user))
-        return at if at < len(self.voters) and self.voters[at] == user else -1
+        """Return the column of a user, or -1 for a user who is no viewer."""
+        at = int(np.searchsorted(self.viewers, user))
+        return at if at < len(self.viewers) and self.viewers[at] == user else -1
 
     def values_of(self, column: int) -> CodeValues:
         """Return what the codes of a column stand for."""
-        return self.values[max(0, column - self.n_voters + 1)]
+        return self.values[max(0, column - self.n_viewers + 1)]
 
     def feature_of(self, column: int) -> ItemFeature | None:
-        """Return the feature of a column, None for a voter."""
-        return self.features[column - self.n_voters] if column >= self.n_voters else None
+        """Return the feature of a column, None for a viewer."""
+        return self.features[column - self.n_viewers] if column >= self.n_viewers else None
 
     def by_values(self, columns: Rows | Columns) -> list[tuple[CodeValues, Columns]]:
         """Return the places of the given columns, grouped by what their codes stand for."""
-        number = np.maximum(0, columns - self.n_voters + 1)
+        number = np.maximum(0, columns - self.n_viewers + 1)
         return [(self.values[k], np.flatnonzero(number == k)) for k in np.unique(number)]
 
 
-def item_matrix(ratings: Ratings, voters: Columns, side_features: bool) -> ItemMatrix:
-    """Return the matrix of the voters' ratings and the items' features."""
+def item_matrix(ratings: Ratings, viewers: Columns, side_features: bool) -> ItemMatrix:
+    """Return the matrix of the viewers' ratings and the items' features."""
     number = np.full(ratings.n_users, -1, dtype=np.intp)
-    number[voters] = np.arange(len(voters))
+    number[viewers] = np.arange(len(viewers))
     counted = number[ratings.users] >= 0
     rated = ratings.values[counted]
     values = [CodeValues.of(rated) if len(rated) else CodeValues(np.zeros(1), True)]
     item_parts, code_parts = [ratings.items[counted]], [values[0].encode(rated)]
-    sizes = [np.bincount(number[ratings.users[counted]], minlength=len(voters))]
+    sizes = [np.bincount(number[ratings.users[counted]], minlength=len(viewers))]
     features = []
     for feature, rows, numbers in _feature_columns(
         ratings.item_features if side_features else None
@@ -146,9 +146,9 @@ def item_matrix(ratings: Ratings, voters: Columns, side_features: bool) -> ItemM
     counts = np.concatenate(sizes).astype(np.intp)
     items, codes = np.concatenate(item_parts), np.concatenate(code_parts)
     order = np.argsort(items, kind="stable")
-    widths = [len(values[0].values)] * len(voters) + [len(own.values) for own in values[1:]]
+    widths = [len(values[0].values)] * len(viewers) + [len(own.values) for own in values[1:]]
     return ItemMatrix(
-        voters.astype(np.intp),
+        viewers.astype(np.intp),
         tuple(features),
         tuple(values),
         _starts(np.bincount(items, minlength=ratings.n_items)),

@@ -18,7 +18,7 @@ from edgewise.recommend.rankboost.matrix import item_matrix
 from edgewise.recommend.rankboost.rules import (
     NO_TERMS,
     RANKERS,
-    VoterWording,
+    ViewerWording,
     item_scores,
     merged_terms,
     missing_scores,
@@ -63,8 +63,8 @@ class RankBoostRecommender(Recommender):
         The scores before the first round: the viewers' mean rating of each item without the user's
         own, times a weight learned from all viewers; or 0, as in the thesis.
     viewers : int, sequence of ids or None, default None
-        Whose ratings are ranking features: all users' (None), a random number of them, or those of
-        the users named. Time is in proportion to their ratings.
+        The users whose ratings are ranking features, the thesis's viewers: all (None), a random
+        number of them, or those named. Time is in proportion to their ratings.
     side_features : bool, default True
         Whether item features are ranking features too; a categorical one counts as one feature for
         each category.
@@ -230,7 +230,7 @@ class RankBoostRecommender(Recommender):
         Returns
         -------
         PairExplanation
-            One contribution for each voter and feature; they add up to the score.
+            One contribution for each viewer and feature; they add up to the score.
 
         Examples
         --------
@@ -346,9 +346,9 @@ class RankBoostRecommender(Recommender):
         self._require_known("users", users, places)
         return places
 
-    def _wording(self) -> VoterWording:
+    def _wording(self) -> ViewerWording:
         names = self.ratings_.user_ids.values
-        return VoterWording(self._matrix, lambda user: str(names[user]))
+        return ViewerWording(self._matrix, lambda user: str(names[user]))
 
     def _begin(self, user: int, terms: StumpTerms | None) -> Reals | None:
         """Return the scores of all items that a user's rounds begin with; None is 0.

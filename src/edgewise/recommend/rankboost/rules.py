@@ -27,7 +27,7 @@ def merged_terms(cuts: Cuts, part: UserMatrix, matrix: ItemMatrix, missing: str)
     columns = part.columns[local]
     # A column without gaps in training abstains on missing values, unless the user chose a side.
     side = 0 if missing == "learn" else MISSING_SIDES[missing]
-    without_gaps = np.where(columns < matrix.n_voters, side, 0)
+    without_gaps = np.where(columns < matrix.n_viewers, side, 0)
     sides = np.where(part.gaps[local], cuts.sides[at], without_gaps)
     thresholds = np.full(len(columns), -np.inf)
     for values, mine in matrix.by_values(columns):
@@ -75,8 +75,8 @@ def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
     return first
 
 
-class VoterWording(RankWording):
-    """Rules on voters and item features in words.
+class ViewerWording(RankWording):
+    """Rules on viewers and item features in words.
 
     Parameters
     ----------
@@ -112,11 +112,11 @@ class VoterWording(RankWording):
     def _column_name(self, column: int) -> str:
         feature = self._matrix.feature_of(column)
         if feature is None:
-            return f"user {self._user_name(int(self._matrix.voters[column]))}"
+            return f"user {self._user_name(int(self._matrix.viewers[column]))}"
         return feature.name if feature.category is None else f"{feature.name} = {feature.category}"
 
     def cut(self, column: int, threshold: float, missing: int) -> str:
-        """Return a cut of a voter's ratings, or of a feature."""
+        """Return a cut of a viewer's ratings, or of a feature."""
         name, feature = self.name(column), self._matrix.feature_of(column)
         least = "" if threshold == -np.inf else f" >= {threshold:g}"
         if feature is None:

@@ -110,8 +110,8 @@ class UserProblem(NamedTuple):
     ----------
     matrix : UserMatrix
         Their rows of the item matrix.
-    n_voters : int
-        Columns of the item matrix below this are voters, the others item features.
+    n_viewers : int
+        Columns of the item matrix below this are viewers, the others item features.
     layout : Layout
         Their pairs.
     start : float64 array of shape (items,)
@@ -119,22 +119,22 @@ class UserProblem(NamedTuple):
     """
 
     matrix: UserMatrix
-    n_voters: int
+    n_viewers: int
     layout: Layout
     start: Reals
 
     def directions(self, monotonic_cst: str) -> tuple[Signs, NDArray[np.bool_]]:
         """Return the direction of each column, and which of the others learn theirs.
 
-        Item features are no opinions: where voters' columns rise, features learn their direction.
+        Item features are no opinions: where viewers' columns rise, features learn their direction.
         """
-        rises = (self.matrix.columns < self.n_voters) & (monotonic_cst == "increasing")
+        rises = (self.matrix.columns < self.n_viewers) & (monotonic_cst == "increasing")
         return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
 
     def missing_sides(self, missing: str) -> Signs:
         """Return the side of missing values in each column; item features always learn theirs."""
-        voter = self.matrix.columns < self.n_voters
-        return np.where(voter, MISSING_SIDES[missing], LEARN).astype(np.int8)
+        viewer = self.matrix.columns < self.n_viewers
+        return np.where(viewer, MISSING_SIDES[missing], LEARN).astype(np.int8)
 
 
 def user_problem(
@@ -150,7 +150,7 @@ def user_problem(
     items = rated.items[layout.rows]
     scores = np.zeros(len(items)) if start is None else start[items]
     in_order = replace(layout, rows=rows.astype(np.int32))
-    return UserProblem(user_matrix(matrix, items, without), matrix.n_voters, in_order, scores)
+    return UserProblem(user_matrix(matrix, items, without), matrix.n_viewers, in_order, scores)
 
 
 def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool_]:
@@ -253,7 +253,7 @@ def _learner(table: BinnedTable, drawn: NDArray[np.bool_], sides: Signs) -> Lear
         Stump(constant=False, missing=_STUMPS[side]).ready(
             table, _Draws(drawn & (sides == side)), 0
         )
-        # Of equal rules the lowest column's is taken: voters come before features.
+        # Of equal rules the lowest column's is taken: viewers come before features.
         for side in dict.fromkeys(sides.tolist())
     ]
     best = Best(stumps)
