@@ -1,6 +1,8 @@
 """When to compile: the one place that decides between the reference kernels and Numba's."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,27 @@ _VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
 
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
+
+
+_factories: "list[Callable[[BinnedTable, int], Backend]]" = []
+
+
+@contextmanager
+def using(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[None]:
+    """Train with other backends: `factory` makes one, given the training table and `n_jobs`.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> from edgewise.backend.reference.engine import ReferenceBackend
+    >>> with using(lambda table, n_jobs: ReferenceBackend(table)):
+    ...     model = AdaBoostMH("stump", n_rounds=1).fit([[0.0], [1.0]], [0, 1])
+    """
+    _factories.append(factory)
+    try:
+        yield
+    finally:
+        _factories.remove(factory)
 
 
 def use_compiled(visits: float) -> bool:
@@ -59,6 +82,8 @@ def backend_for(
     `n_rounds` counts searches of all columns; a round may make several. `layout` is the layout of
     the graded lists in a ranking problem, whose cuts may be compared `by_energy`.
     """
+    if _factories:
+        return _factories[-1](table, n_jobs)
     n_bins = sum(b.n_codes for b in table.bins)
     visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
     if layout is not None:

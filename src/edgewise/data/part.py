@@ -80,6 +80,8 @@ class PartStore:
 
     def _fill(self, columns: Columns) -> None:
         """Copy the codes of columns that are about to be read."""
+        # The whole may be a part itself, of which these columns are not there yet.
+        self.whole.ready(columns)
         for j in columns[~self._copied[columns]].tolist():
             self._copy(j)
             self._copied[j] = True

@@ -18,7 +18,7 @@ from edgewise.backend.base import (
     Step,
     Tally,
 )
-from edgewise.backend.host import HostState, SignedProblem, aligned_zeros
+from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, width_of
 from edgewise.backend.numba import entries as on_entries
 from edgewise.backend.numba import histogram as on_rows
 from edgewise.backend.numba import ranking
@@ -167,12 +167,11 @@ class NumbaBackend(ReferenceBackend):
         if question.masses is not None:
             places = self._plan(plan.columns)
             heavy = places.heavy(question.masses, question.missing, question.least)
-        problem = histogram.problem
         asked = (
-            _BY[question.criterion], question.constant, question.missing, problem.mass_column,
+            _BY[question.criterion], question.constant, question.missing, histogram.mass_column,
             bounds, heavy,
         )  # fmt: skip
-        sums = (plan.chunks, totals, histogram.mass, problem.width)
+        sums = (plan.chunks, totals, histogram.mass, width_of(plan.lanes))
         found = (best, first, missing, edges)
         starts = plan.starts if len(heavy) else plan.columns
 
@@ -191,11 +190,11 @@ class NumbaBackend(ReferenceBackend):
 
         if histogram.flat is None:
             self._make_scratch(plan)
-        if not histogram.is_summed and any(batch.sparse for batch in plan.batches):
-            _ = problem.member  # made once, before the threads read it
+        if plan.has_sparse and histogram.problem is not None:
+            _ = histogram.problem.member  # made once, before the threads read it
         self.spread(run, plan.batches)
         if histogram.flat is not None:
-            histogram.is_summed, histogram.rest_of = True, None
+            histogram.settle()
         which = np.s_[:, :] if per_score else np.s_[:, 0]
         return Candidates(
             plan.columns, best[which], first[which], missing[which], edges if wanted else None
@@ -203,11 +202,12 @@ class NumbaBackend(ReferenceBackend):
 
     def _fill(self, histogram: LaneHistogram, batch: Batch, bins: Integers) -> None:
         """Sum the signed weights of a batch's columns."""
-        problem = histogram.problem
         if histogram.rest_of is not None:
             part = histogram.rest_of[batch.start : batch.start + batch.size]
             np.subtract(bins, part, out=bins)
             return
+        problem = histogram.problem
+        assert problem is not None
         chunks, n, _ = problem.shape
         stored = (*batch.codes, batch.places, batch.bases, batch.n_codes)
         if problem.entries is not None:

@@ -1,5 +1,6 @@
 """How the compiled backend lays out histograms: batches of columns of one storage."""
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -113,6 +114,7 @@ class Plan:
         self.batches = batches
         self.size = batches[-1].start + batches[-1].size
         self.largest = max(batch.size for batch in batches)
+        self.has_sparse = any(batch.sparse for batch in batches)
 
     @cached_property
     def starts(self) -> Columns:
@@ -163,7 +165,10 @@ class LaneHistogram(Histogram):
         self.columns = plan.columns
         self.totals, self.mass = problem.signed_totals, problem.mass
         self.plan = plan
-        self.problem = problem
+        self.mass_column = problem.mass_column
+        # Until the sums are there; a node keeps its histograms, and the two must not keep each
+        # other alive: memory goes back when the last reference goes.
+        self.problem: SignedProblem | None = problem
         self.lease = lease
         # What is subtracted from the memory, which holds the whole, before it is read.
         self.rest_of = rest_of
@@ -182,17 +187,21 @@ class LaneHistogram(Histogram):
         if not self.is_summed:
             for batch in self.plan.batches:
                 self._fill(self, batch, self.lease.array[batch.start : batch.start + batch.size])
-            self.is_summed = True
+            self.settle()
         return self.lease.array
+
+    def settle(self) -> None:
+        """Take note that the memory holds the sums."""
+        self.is_summed, self.rest_of, self.problem = True, None, None
 
     @property
     def values(self) -> Exacts:
         """The sums, shape (bins, K), or (bins, K + 1) where there is a mass column."""
-        return self.plan.values(self.summed(), len(self.totals) + self.problem.mass_column)
+        return self.plan.values(self.summed(), len(self.totals) + self.mass_column)
 
     def _combined(self, flat: Integers, totals: Exacts, mass: int) -> "LaneHistogram":
-        other = LaneHistogram(self.plan, self.problem, self._fill, Lease(flat, []))
-        other.totals, other.mass, other.is_summed = totals, mass, True
+        other = copy(self)
+        other.lease, other.totals, other.mass = Lease(flat, []), totals, mass
         return other
 
     def __add__(self, other: "LaneHistogram") -> "LaneHistogram":

@@ -119,11 +119,12 @@ class ReferenceBackend(PairSums, Backend):
 
     def _signs_of(self, test: "Test") -> Signs:
         """Return a test's signs on all rows, evaluated once."""
-        held = self._signs.get(id(test))
+        held = self._signs.pop(id(test), None)
         if held is None:
+            held = (test, test.signs(self.table))
             if len(self._signs) >= _TESTS_REMEMBERED:
-                self._signs.clear()
-            held = self._signs[id(test)] = (test, test.signs(self.table))
+                del self._signs[next(iter(self._signs))]
+        self._signs[id(test)] = held
         return held[1]
 
     def split(self, problem: SignedProblem, test: "Test") -> tuple[SignedProblem, SignedProblem]:  # type: ignore[override]
