@@ -284,7 +284,8 @@ def assert_same(model, other):
     for name in model.terms_.__dataclass_fields__:
         ours, theirs = getattr(model.terms_, name), getattr(other.terms_, name)
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
-    for name in model.history_.names if hasattr(model.history_, "names") else ():
+    assert list(model.history_) == list(other.history_)
+    for name in model.history_:
         np.testing.assert_array_equal(model.history_[name], other.history_[name], err_msg=name)
 
 

@@ -231,7 +231,7 @@ def test_the_constant_can_be_refused(images_of):
     assert problem.find(Haar((3, 4), constant=False)).rule.columns != []
 
 
-@pytest.mark.parametrize("chosen", [{"min_weight_fraction_leaf": 0.4}, {"max_bins": 2}])
+@pytest.mark.parametrize("chosen", [{"max_bins": 2}])
 def test_thresholds_on_filters_do_not_depend_on_the_settings_of_columns(chosen):
     rng = np.random.default_rng(0)
     X, y = rng.integers(10, size=(60, 16)), rng.integers(2, size=60)

@@ -85,7 +85,9 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
     time_limit : float or None, default None
         Stop training after this many seconds, reading and binning included.
     min_weight_fraction_leaf : float, default 0.0
-        The least share of the weight (class weights included) on each side of a threshold.
+        The least share of the rows' weight (class weights included) on each side of a split: of a
+        threshold, of a subset of categories, and so in every leaf of a tree. With `subsample` or
+        `trim` it is a share of the rows that the round looks at.
     max_bins : int, default 256
         The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
         every threshold.

@@ -163,6 +163,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             str(model.sampling),
             None if model.trim is None else float(model.trim),
             seed,
+            self.least_share,
         )
         return Plan(preset.learner, settings)
 

@@ -33,8 +33,7 @@ class Haar(ColumnLearner):
     100 random ones, is the natural search. A search that learns learns which scales are worth
     looking at (the kind of filter with the height and width of its fields): each scale that it asks
     for gives one filter, at a random place. Filters are computed when the search asks for them,
-    with up to 256 evenly spaced thresholds each, whatever `max_bins` and
-    `min_weight_fraction_leaf` say.
+    with up to 256 evenly spaced thresholds each, whatever `max_bins` says.
 
     Parameters
     ----------
