@@ -1,6 +1,7 @@
 """Rankers that go on, stop early, are interrupted, and are watched."""
 
 import pickle
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -20,8 +21,9 @@ def documents(seed=0, n=120, n_queries=10, noise=2.0):
 
 
 def same(left, right, names=("edge", "alpha", "energy", "bound", "ranking_loss", "validation")):
-    for name in vars(left.terms_):
-        np.testing.assert_array_equal(getattr(left.terms_, name), getattr(right.terms_, name))
+    for field in fields(left.terms_):
+        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     for name in names:
         np.testing.assert_array_equal(left.history_[name], right.history_[name], err_msg=name)
 

@@ -1,5 +1,7 @@
 """Searches that learn, with every learner: the same model however training is cut into pieces."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -80,8 +82,9 @@ every_learner = pytest.mark.parametrize("learner", LEARNERS)
 
 def same(left, right, names=None):
     """Compare terms, and the history of the rounds that are kept."""
-    for name, ours in vars(left.terms_).items():
-        np.testing.assert_array_equal(ours, getattr(right.terms_, name), err_msg=name)
+    for field in fields(left.terms_):
+        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     for name in names or left.history_:
         ours, theirs = left.history_[name], right.history_[name]
         np.testing.assert_array_equal(ours[: left.n_rounds_], theirs[: right.n_rounds_], name)

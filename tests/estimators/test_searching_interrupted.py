@@ -1,5 +1,7 @@
 """What searches have learned outlasts checkpoints, interrupts and early stopping."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,9 @@ def fit(learner, search, n_rounds, **more):
 
 def same(left, right):
     """Compare terms, and the history of the rounds that are kept."""
-    for name, ours in vars(left.terms_).items():
-        np.testing.assert_array_equal(ours, getattr(right.terms_, name), err_msg=name)
+    for field in fields(left.terms_):
+        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     for name in left.history_:
         ours, theirs = left.history_[name], right.history_[name]
         np.testing.assert_array_equal(ours[: left.n_rounds_], theirs[: right.n_rounds_], name)

@@ -1,5 +1,7 @@
 """Rules looked for on the heaviest weights, or on rows drawn by weight; steps taken on all."""
 
+from dataclasses import fields
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,8 +61,9 @@ def categorical(seed=0):
 
 
 def same(left, right, names=None):
-    for name, ours in vars(left.terms_).items():
-        np.testing.assert_array_equal(ours, getattr(right.terms_, name), err_msg=name)
+    for field in fields(left.terms_):
+        ours, theirs = getattr(left.terms_, field.name), getattr(right.terms_, field.name)
+        np.testing.assert_array_equal(ours, theirs, err_msg=field.name)
     for name in names or left.history_:
         np.testing.assert_array_equal(left.history_[name], right.history_[name], err_msg=name)
 
