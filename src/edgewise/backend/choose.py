@@ -19,6 +19,9 @@ BACKENDS = ("auto", "numpy", "numba")
 # loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
 COMPILE_FROM = 1_000_000_000
 
+# Sorting and coding a value of the table takes NumPy as long as this many entries.
+VISITS_A_VALUE = 50.0
+
 # NumPy takes as long for a bin after the histogram as for this many entries of it.
 _VISITS_A_BIN = 40
 

@@ -1,6 +1,5 @@
 """From typed columns to bins and codes, a column at a time and on several threads."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -8,6 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from edgewise.backend.choose import VISITS_A_VALUE, use_compiled
 from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
 from edgewise.data.aligned import Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of
@@ -25,9 +25,6 @@ from edgewise.data.storage import CategoricalCodes, Coded, Store, is_sparse, sto
 from edgewise.data.table import Table
 
 T = TypeVar("T")
-
-# From so many values on, compiled loops and threads save more time than they take to start.
-_MANY_VALUES = 2e7
 
 # Columns that each thread may be given before it is done with the first.
 _AHEAD = 4
@@ -109,10 +106,8 @@ def fit_encode(
 
 
 def _is_large(table: Table) -> bool:
-    """Return whether a table is worth compiled loops; EDGEWISE_BACKEND overrides the choice."""
-    choice = os.environ.get("EDGEWISE_BACKEND", "auto")
-    large = table.n_rows * table.n_columns >= _MANY_VALUES
-    return choice == "numba" or (choice != "numpy" and large)
+    """Return whether a table is worth compiled loops and threads."""
+    return use_compiled(VISITS_A_VALUE * table.n_rows * table.n_columns)
 
 
 def _each(table: Table, work: Callable[[int, Column], T], n_jobs: int) -> Iterator[T]:

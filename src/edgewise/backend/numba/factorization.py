@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from edgewise.backend.numba.cache import cached
+
 RELEASES_GIL = True
 
 # Reassociation lets sums of products use vector instructions. The order is fixed at compile time,
@@ -19,7 +21,7 @@ _OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "nsz"},
 }
-_kernel = njit(cache=True, **_OPTIONS)
+_kernel = cached(**_OPTIONS)
 _inner = njit(no_cpython_wrapper=True, **_OPTIONS)
 
 _BLOCK = 1024

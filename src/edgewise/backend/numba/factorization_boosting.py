@@ -4,8 +4,8 @@ Its reference has the same functions in NumPy and gives the same bits.
 """
 
 import numpy as np
-from numba import njit
 
+from edgewise.backend.numba.cache import cached
 from edgewise.backend.reference.factorization_boosting import (
     A1,
     A3,
@@ -26,7 +26,7 @@ from edgewise.backend.reference.factorization_boosting import (
 _TILE = 1024
 
 # NumPy's error model has no test for division by 0, so that loops take several entries at once.
-_kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True, error_model="numpy")
+_kernel = cached(nogil=True, no_cfunc_wrapper=True, error_model="numpy")
 
 
 @_kernel

@@ -1,9 +1,4 @@
-"""Vector instructions that compiled kernels are made of, and how kernels are compiled.
-
-Numba caches a kernel until the kernel's own file changes. A kernel and its inner functions are
-therefore in one file where they are short; after a change to this one, to `scan`, or to `exp` in
-`update`, `make clean` clears the caches.
-"""
+"""Vector instructions that compiled kernels are made of, and how kernels are compiled."""
 
 from typing import Any
 
@@ -12,10 +7,12 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from edgewise.backend.numba.cache import cached
+
 # Inner functions are called from compiled code only and need no way in from Python, which would
 # take most of their compile time; what calls them is cached with them.
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-kernel = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+kernel = cached(nogil=True, no_cfunc_wrapper=True)
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:

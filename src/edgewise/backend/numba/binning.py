@@ -1,13 +1,13 @@
-"""The two loops of binning that NumPy has no fast form of, compiled by Numba.
+"""The two loops of binning that NumPy has no fast form of, compiled.
 
-Each has a twin in `edgewise.data.bins` that gives the same integers; large tables take these. All
-release the interpreter lock, so that threads share the columns of a table.
+Each gives the integers of its reference in `edgewise.data.bins`; large tables take these.
 """
 
 import numpy as np
-from numba import njit
 
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+from edgewise.backend.numba.cache import cached
+
+_compiled = cached(nogil=True, error_model="numpy")
 
 
 @_compiled
