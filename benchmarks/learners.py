@@ -4,7 +4,7 @@ Run with `python benchmarks/learners.py [letter pendigits]`. The learners train 
 the faster run counts: the median CPU time of its rounds, without the first ones. Kernels are loaded
 or compiled beforehand.
 
-"searches" counts how often a round asks for the best cuts of all columns. "rows" is the number of
+"searches" counts how often a round asks for the histograms of all columns. "rows" is the number of
 rows these searches visit, in multiples of all rows: a node of a tree visits its own rows, and the
 larger half of every split follows by subtraction. If searching were the only cost, a round would
 take at most "rows" times as long as a round of stumps. MultiBoost's times were measured earlier on
@@ -74,17 +74,17 @@ class Rounds(Callback):
 
 def counted(learner: Learner, n_rounds: int, X: Any, y: Any) -> tuple[AdaBoostMH, Rounds]:
     """Train a model; return it with the record of its rounds."""
-    rounds, plain = Rounds(), NumbaBackend.search
+    rounds, plain = Rounds(), NumbaBackend.histogram
 
-    def search(self: Any, columns: Any, problem: Any, *settings: Any, **named: Any) -> Any:
+    def histogram(self: Any, columns: Any, problem: Any) -> Any:
         rounds.count(problem)
-        return plain(self, columns, problem, *settings, **named)
+        return plain(self, columns, problem)
 
-    NumbaBackend.search = search  # type: ignore[method-assign]
+    NumbaBackend.histogram = histogram  # type: ignore[method-assign]
     try:
         model = AdaBoostMH(learner, n_rounds=n_rounds, n_jobs=1, callbacks=[rounds]).fit(X, y)
     finally:
-        NumbaBackend.search = plain  # type: ignore[method-assign]
+        NumbaBackend.histogram = plain  # type: ignore[method-assign]
     return model, rounds
 
 
