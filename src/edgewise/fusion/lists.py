@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,15 @@ from edgewise.common.ids import as_ids
 from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
 from edgewise.fusion.sources import (
-    ListedRun,
     as_reals,
-    from_frame,
-    from_frame_mapping,
+    from_frames,
     from_run,
     gather,
+    read_frame,
 )
+
+if TYPE_CHECKING:
+    from edgewise.io import Run
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +49,6 @@ class RankedLists:
 
     Examples
     --------
-    Two lists; the second does not return the last document:
-
     >>> from edgewise.fusion import RankedLists
     >>> lists = RankedLists([[1, 2], [2, 1], [3, None]], qid=[7, 7, 7])
     >>> lists
@@ -107,32 +107,13 @@ class RankedLists:
         return Queries.of(self.qid)
 
     def n_returned(self) -> Columns:
-        """Count the documents that each list returns for each query.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_lists)
-            The counts, in the order of ``queries.ids``; index them by ``lists.queries.codes`` for
-            one a row.
-
-        Examples
-        --------
-        >>> RankedLists([[1, None], [2, 1], [1, None]], qid=["a", "a", "b"]).n_returned()
-        array([[2, 1],
-               [1, 0]])
-        """
+        """Count the documents that each list returns for each query of ``queries.ids``."""
         return self.queries.reduce(np.add, self.returned.astype(np.intp))
 
     def lengths(self) -> Reals:
-        """Return the length of each list for each query.
+        """Return how many documents each list returns for each query, or its last position.
 
-        That is the number of documents that it returns, or its last position if that is larger:
-        a list may have gaps.
-
-        Returns
-        -------
-        ndarray of shape (n_queries, n_lists)
-            The lengths, 0 where a list returns nothing.
+        The larger of the two: a list may have gaps.
 
         Examples
         --------
@@ -143,14 +124,7 @@ class RankedLists:
         return np.maximum(last, self.n_returned())
 
     def take(self, rows: Sequence[int] | NDArray[Any]) -> "RankedLists":
-        """Return the lists of some rows, by number or by a mask; positions stay as they are.
-
-        Examples
-        --------
-        >>> lists = RankedLists([[1], [2], [1]], qid=["a", "a", "b"])
-        >>> lists.take(lists.qid == "a")
-        RankedLists(n_rows=2, n_queries=1, names=('list0',))
-        """
+        """Return the lists of some rows, by number or by a mask; positions stay as they are."""
         index = np.asarray(rows)
         scores = None if self.scores is None else self.scores[index]
         docs = None if self.docs is None else self.docs[index]
@@ -169,16 +143,14 @@ class RankedLists:
     ) -> "RankedLists":
         """Read lists from one long frame, or from one frame per list.
 
-        The positions are the ranks. Without a column of ranks, documents are ranked by score, and
-        ties get the mean of their positions. A missing rank (or score) means that the list does not
-        return the document. The result has one row for each query and document of any list, sorted
-        by both.
+        Without a column of ranks, documents are ranked by score, ties at their mean position. A
+        missing rank (or score) means that the list does not return the document. The result has
+        one row for each query and document, sorted by both.
 
         Parameters
         ----------
         frames : data frame, or mapping of str to data frame
-            pandas, polars or Arrow. One long frame has a column with the names of the lists; in a
-            mapping, the keys are the names.
+            pandas, polars or Arrow; the keys of a mapping are the names of the lists.
         query, doc, list : str
             Columns with query ids, document ids and names of lists. Lists are sorted by name.
         rank, score : str
@@ -192,26 +164,18 @@ class RankedLists:
         ...     [("q", "x", "A", 1), ("q", "y", "A", 2), ("q", "y", "B", 1)],
         ...     columns=["query", "doc", "list", "rank"],
         ... )
-        >>> lists = RankedLists.from_frames(frame)
-        >>> lists.names, lists.docs
-        (('A', 'B'), array(['x', 'y'], dtype='<U1'))
-        >>> lists.positions
+        >>> RankedLists.from_frames(frame).positions
         array([[ 1., nan],
                [ 2.,  1.]])
         """
-        if isinstance(frames, Mapping):
-            entries = from_frame_mapping(frames, query, doc, rank, score)
-        else:
-            entries = from_frame(frames, query, doc, list, rank, score)
-        return cls(**gather(entries, "frames"))
+        return cls(**gather(from_frames(frames, query, doc, list, rank, score), "frames"))
 
     @classmethod
-    def from_runs(cls, runs: Mapping[str, ListedRun], *, order: str = "score") -> "RankedLists":
+    def from_runs(cls, runs: Mapping[str, "Run"], *, order: str = "score") -> "RankedLists":
         """Read lists from TREC runs: objects with arrays queries, docs, ranks and scores.
 
-        Within a query documents are sorted as trec_eval does, by descending score and among equal
-        scores by descending id (as text); their positions are 1, 2, 3, ... The result has one row
-        for each query and document of any run, sorted by both.
+        Documents are sorted as trec_eval does, by descending score and among equal scores by
+        descending id (as text). The result has one row for each query and document, sorted by both.
 
         Parameters
         ----------
@@ -255,8 +219,8 @@ class RankedLists:
         ----------
         X : array-like or data frame of shape (n_rows, n_lists)
             Scores, or ranks, or distances; NaN where a list does not return a document.
-        qid, docs, names : see the class
-            Ids of queries and documents, and names of the lists.
+        qid, docs, names :
+            As in the class.
         larger_is_better : bool, default True
             Whether larger values are better. If not, `X` holds ranks or distances: only their
             order counts, and the result has no scores. To keep ranks with gaps, pass them to the
@@ -282,14 +246,7 @@ class RankedLists:
 
 
 def _matrix(values: Any, name: str) -> tuple[Reals, tuple[str, ...]]:
-    """Return a matrix of finite numbers and NaN, and the names of its columns if it is a frame.
-
-    Examples
-    --------
-    >>> _matrix([[1, None], [2, 3]], "X")
-    (array([[ 1., nan],
-           [ 2.,  3.]]), ())
-    """
+    """Return a matrix of finite numbers and NaN, and the names of its columns if it is a frame."""
     names: tuple[str, ...] = ()
     if is_frame(values):
         import narwhals.stable.v1 as nw
@@ -379,7 +336,8 @@ def grades_of(lists: RankedLists, judgements: Any) -> Reals:
     array([0., 2.])
     """
     if is_frame(judgements):
-        return _looked_up(lists, *_columns(judgements))
+        table = read_frame(judgements, "judgements", "query", "doc", "grade")
+        return _looked_up(lists, *(table[name].to_numpy() for name in ("query", "doc", "grade")))
     if all(hasattr(judgements, name) for name in ("queries", "docs", "grades")):
         # In qrels a grade below 0 means not judged.
         grades = np.maximum(np.asarray(judgements.grades, dtype=np.float64), 0.0)
@@ -394,17 +352,6 @@ def grades_of(lists: RankedLists, judgements: Any) -> Reals:
             f"an array of shape {grades.shape}"
         )
     return grades
-
-
-def _columns(frame: Any) -> tuple[Any, Any, Any]:
-    import narwhals as nw
-
-    read = nw.from_native(frame, eager_only=True)
-    missing = [name for name in ("query", "doc", "grade") if name not in read.columns]
-    if missing:
-        raise ValueError(f"judgements must have the column {missing[0]!r}")
-    query, doc, grade = (read[name].to_numpy() for name in ("query", "doc", "grade"))
-    return query, doc, grade
 
 
 def _looked_up(lists: RankedLists, queries: Any, docs: Any, grades: Any) -> Reals:

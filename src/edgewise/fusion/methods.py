@@ -1,4 +1,7 @@
-"""Fusion methods without training: each turns ranked lists into one score a row."""
+"""Fusion methods without training: each turns ranked lists into one score a row.
+
+Within a query, higher is better.
+"""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
@@ -15,9 +18,7 @@ Unranked: TypeAlias = Literal["after", "ignore"] | float
 
 
 def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
-    """Fuse lists by the best rank that a document has on any of them.
-
-    Kantor's minimum operator (Iyer 1999 section 2.5).
+    """Score documents by minus their best rank, Kantor's minimum operator (Iyer 1999 section 2.5).
 
     Parameters
     ----------
@@ -33,11 +34,6 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
           returns comes one rank after the last document of its query.
         - a positive number, for all lists: Iyer 1999 uses 31 after lists of 30.
 
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Minus the combined rank, so that higher is better.
-
     Examples
     --------
     >>> from edgewise.fusion import RankedLists, minimum_rank
@@ -49,21 +45,12 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
 
 def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
-    """Fuse lists by the worst rank that a document has on any of them.
-
-    Kantor's maximum operator (Iyer 1999 section 2.5).
+    """Score documents by minus their worst rank, Kantor's maximum operator.
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
-    unranked : {"after", "ignore"} or float, default "after"
-        Rank of a document that a list does not return; see :func:`minimum_rank`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Minus the combined rank, so that higher is better.
+    lists, unranked :
+        As in :func:`minimum_rank`.
 
     Examples
     --------
@@ -76,22 +63,12 @@ def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
 
 def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
-    """Fuse lists by the median of the ranks of a document.
-
-    Kantor's median operator (Iyer 1999 section 2.5); for an even number of ranks, the mean of the
-    middle two.
+    """Score documents by minus the median of their ranks, Kantor's median operator.
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
-    unranked : {"after", "ignore"} or float, default "after"
-        Rank of a document that a list does not return; see :func:`minimum_rank`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Minus the combined rank, so that higher is better.
+    lists, unranked :
+        As in :func:`minimum_rank`.
 
     Examples
     --------
@@ -104,23 +81,15 @@ def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
 
 def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
-    """Fuse lists by the sum of the ranks of a document.
+    """Score documents by minus the sum of their ranks, Kantor's summation operator.
 
-    Kantor's summation operator (Iyer 1999 section 2.5). Where lists are left out (``"ignore"``, or
-    a list that returns nothing), it is the mean of the ranks that count times the number of lists:
-    otherwise a document on few lists would come first.
+    Where lists are left out (``"ignore"``, or a list that returns nothing), it is the mean of the
+    ranks that count times the number of lists: otherwise a document on few lists would come first.
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
-    unranked : {"after", "ignore"} or float, default "after"
-        Rank of a document that a list does not return; see :func:`minimum_rank`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Minus the combined rank, so that higher is better.
+    lists, unranked :
+        As in :func:`minimum_rank`.
 
     Examples
     --------
@@ -181,20 +150,8 @@ def borda(lists: RankedLists) -> Reals:
     the same number of points (Aslam and Montague 2001). Tied documents share their points, too.
     Gaps between positions are closed first.
 
-    Parameters
-    ----------
-    lists : RankedLists
-        The lists.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The points of each document for its query, from n_lists to c * n_lists.
-
     Examples
     --------
-    Four documents. The second list returns one of them and leaves 3 + 2 + 1 points to three:
-
     >>> from edgewise.fusion import RankedLists, borda
     >>> borda(RankedLists([[1, None], [2, None], [3, 1], [None, None]], qid=[1, 1, 1, 1]))
     array([6., 5., 6., 3.])
@@ -220,11 +177,6 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
     k : float, default 60
         Positive; the larger it is, the less the first position counts more than the second.
 
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The sum for each document, from 0 to n_lists / (k + 1).
-
     Examples
     --------
     >>> from edgewise.fusion import RankedLists, reciprocal_rank_fusion
@@ -247,29 +199,12 @@ def condorcet(lists: RankedLists) -> Reals:
 
     A document beats another of the same query if more lists rank it before the other than behind.
     A returned document is before one that is not; a list that returns neither, or ties them, does
-    not vote. Wins minus losses is Copeland's score. If there is an order in which each document
-    beats all that follow, the scores have that order (Condorcet fusion: Montague and Aslam 2002);
-    documents in a cycle of majorities are tied, whatever the order of rows and lists.
-
-    Parameters
-    ----------
-    lists : RankedLists
-        The lists.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Wins minus losses of each document, from -(c - 1) to c - 1 for a query of c documents.
-
-    Notes
-    -----
-    Every two documents of a query are compared on every list, in blocks of bounded size: time is
-    quadratic in the number of documents, memory is not.
+    not vote. If there is an order in which each document beats all that follow, the scores have it
+    (Montague and Aslam 2002); documents in a cycle of majorities are tied. Time is quadratic in the
+    number of documents of a query, memory is not.
 
     Examples
     --------
-    The first document is before each of the others on two of three lists:
-
     >>> from edgewise.fusion import RankedLists, condorcet
     >>> condorcet(RankedLists([[1, 2, 1], [2, 3, None], [3, 1, None]], qid=[1, 1, 1]))
     array([ 2., -1., -1.])
@@ -312,11 +247,6 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale of each list within each query; see :func:`normalised_scores`.
 
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The sum for each document.
-
     Examples
     --------
     >>> from edgewise.fusion import RankedLists, comb_sum
@@ -335,15 +265,8 @@ def comb_mnz(lists: RankedLists, norm: str | None = "min-max") -> Reals:
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
-    norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
-        The scale of each list within each query; see :func:`normalised_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        The product for each document.
+    lists, norm :
+        As in :func:`comb_sum`.
 
     Examples
     --------
@@ -356,7 +279,7 @@ def comb_mnz(lists: RankedLists, norm: str | None = "min-max") -> Reals:
 
 
 def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:
-    """Bring the scores of each list to a common scale, within each query.
+    """Bring the scores of each list to a common scale within each query, 0 where there is none.
 
     Lists without scores start from the scores of norm "rank".
 
@@ -376,11 +299,6 @@ def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
         - "rank": 1 - (position - 1) / length of the list (:meth:`RankedLists.lengths`), without
           the scores.
         - None: s.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_lists)
-        The scores, 0 where a list does not return a document.
 
     Examples
     --------
@@ -461,7 +379,7 @@ def _ratio(top: Reals, bottom: Reals, otherwise: float | Reals) -> Reals:
 
 
 def single_list(lists: RankedLists, j: int | str) -> Reals:
-    """Score the documents by one of the lists.
+    """Score documents by minus their position on one list; those it does not return come last.
 
     Parameters
     ----------
@@ -469,11 +387,6 @@ def single_list(lists: RankedLists, j: int | str) -> Reals:
         The lists.
     j : int or str
         Index or name of the list.
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        Minus the position; documents that the list does not return are last in their query, tied.
 
     Examples
     --------
@@ -498,7 +411,7 @@ def best_list(
     *,
     larger_is_better: bool = True,
 ) -> int:
-    """Find the list that is best on its own, given the grades of the documents.
+    """Return the index of the list that is best on its own, the first among equals.
 
     Parameters
     ----------
@@ -511,11 +424,6 @@ def best_list(
         :func:`single_list`, where documents may be tied.
     larger_is_better : bool, default True
         Whether a larger number is better.
-
-    Returns
-    -------
-    int
-        Index of the list; among equals, the first.
 
     Examples
     --------
@@ -533,12 +441,8 @@ def best_list(
     if not callable(metric):
         raise TypeError(f"metric must be a function of y, scores and qid, got {metric!r}")
     sign = 1.0 if flag("larger_is_better", larger_is_better) else -1.0
-    values = np.array(
-        [
-            sign * float(metric(grades, single_list(lists, j), lists.qid))
-            for j in range(lists.n_lists)
-        ]
-    )
+    columns = [single_list(lists, j) for j in range(lists.n_lists)]
+    values = np.array([sign * float(metric(grades, scores, lists.qid)) for scores in columns])
     if np.isnan(values).all():
         raise ValueError("metric must return a number for some list, got NaN for all")
     return int(np.nanargmax(values))
@@ -559,7 +463,7 @@ FUSIONS: dict[str, Callable[..., Reals]] = {
 
 
 def fuse(lists: RankedLists, method: str = "rrf", **options: Any) -> Reals:
-    """Fuse lists by the name of a method.
+    """Fuse lists by a method.
 
     Parameters
     ----------
@@ -568,19 +472,12 @@ def fuse(lists: RankedLists, method: str = "rrf", **options: Any) -> Reals:
     method : str, default "rrf"
         One of the names in `FUSIONS`.
     **options
-        Options of that method, such as ``k=10`` for "rrf".
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
-        One score a row; within a query, higher is better.
+        Its options, such as ``k=10`` for "rrf".
 
     Examples
     --------
     >>> from edgewise.fusion import RankedLists, fuse
     >>> lists = RankedLists([[1, 3], [2, 1], [3, 2]], qid=[1, 1, 1])
-    >>> fuse(lists, "borda")
-    array([4., 5., 3.])
     >>> fuse(lists, "minimum_rank", unranked=31)
     array([-1., -1., -2.])
     """

@@ -1,8 +1,8 @@
 """Ranked lists out of data frames and TREC runs: entries, gathered into one row a document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,25 +12,8 @@ from edgewise.common.dtypes import REAL, Reals
 from edgewise.common.ids import as_ids
 from edgewise.fusion.queries import Queries
 
-
-class ListedRun(Protocol):
-    """Arrays of a TREC run, one entry for each returned document."""
-
-    @property
-    def queries(self) -> ArrayLike:
-        """Ids of the queries."""
-
-    @property
-    def docs(self) -> ArrayLike:
-        """Ids of the documents."""
-
-    @property
-    def ranks(self) -> ArrayLike:
-        """Ranks, smaller being better."""
-
-    @property
-    def scores(self) -> ArrayLike:
-        """Scores, larger being better."""
+if TYPE_CHECKING:
+    from edgewise.io import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,22 +25,26 @@ class ListEntries:
     positions: Reals
     scores: Reals | None
 
+    def take(self, rows: NDArray[np.bool_]) -> "ListEntries":
+        """Return some of the entries."""
+        scores = None if self.scores is None else self.scores[rows]
+        return ListEntries(self.queries[rows], self.docs[rows], self.positions[rows], scores)
 
-def from_run(run: ListedRun, name: str, order: str) -> ListEntries:
+
+def from_run(run: "Run", name: str, order: str) -> ListEntries:
     """Return the entries of a run, sorted as trec_eval sorts."""
+    name = f"runs[{name!r}]"
     for attribute in ("queries", "docs", "ranks", "scores"):
         if not hasattr(run, attribute):
-            raise TypeError(
-                f"runs[{name!r}] must have queries, docs, ranks and scores; no {attribute}"
-            )
-    queries = as_ids(f"runs[{name!r}].queries", run.queries, floats=True)
-    docs = as_ids(f"runs[{name!r}].docs", run.docs, floats=True)
-    scores = _numbers(run.scores, f"runs[{name!r}].scores")
-    keys = -scores if order == "score" else _numbers(run.ranks, f"runs[{name!r}].ranks")
+            raise TypeError(f"{name} must have queries, docs, ranks and scores; no {attribute}")
+    queries = as_ids(f"{name}.queries", run.queries, floats=True)
+    docs = as_ids(f"{name}.docs", run.docs, floats=True)
+    scores = _numbers(run.scores, f"{name}.scores")
+    keys = -scores if order == "score" else _numbers(run.ranks, f"{name}.ranks")
     if not len(queries) == len(docs) == len(scores) == len(keys):
-        raise ValueError(f"runs[{name!r}] must have arrays of the same length")
+        raise ValueError(f"{name} must have arrays of the same length")
     if not len(queries):
-        raise ValueError(f"runs[{name!r}] must not be empty")
+        raise ValueError(f"{name} must not be empty")
     _, words = np.unique(docs.astype(np.str_), return_inverse=True)
     groups = Queries.of(queries)
     rows = np.lexsort((-words, keys, groups.codes))
@@ -73,16 +60,23 @@ def _numbers(values: ArrayLike, name: str) -> Reals:
     return array
 
 
-def from_frame_mapping(
-    frames: Mapping[str, Any], query: str, doc: str, rank: str, score: str
+def from_frames(
+    frames: Any, query: str, doc: str, list_: str, rank: str, score: str
 ) -> dict[str, ListEntries]:
-    """Return the entries of each frame, by the names of the lists."""
+    """Return the entries of each list, from one long frame or from a frame for each list."""
+    if not isinstance(frames, Mapping):
+        table = read_frame(frames, "frames", list_, query, doc)
+        lists = as_ids(f"frames[{list_!r}]", table[list_].to_list(), floats=True)
+        together = _entries(table, "frames", query, doc, rank, score, lists)
+        names, codes = np.unique(lists, return_inverse=True)
+        return {str(name): together.take(codes == j) for j, name in enumerate(names)}
     if not frames:
         raise ValueError("frames must not be empty, got a mapping without lists")
     found = {}
     for key, frame in frames.items():
         name = f"frames[{str(key)!r}]"
-        found[str(key)] = _read(_eager(frame, name), name, query, doc, rank, score)
+        table = read_frame(frame, name, query, doc)
+        found[str(key)] = _entries(table, name, query, doc, rank, score)
     without = [name for name, entries in found.items() if entries.scores is None]
     if without and len(without) < len(found):
         raise ValueError(
@@ -92,28 +86,8 @@ def from_frame_mapping(
     return found
 
 
-def from_frame(
-    frame: Any, query: str, doc: str, list_: str, rank: str, score: str
-) -> dict[str, ListEntries]:
-    """Return the entries of one long frame, by the names of the lists."""
-    table = _eager(frame, "frames")
-    if list_ not in table.columns:
-        raise ValueError(f"frames must have a column {list_!r}, got {list(table.columns)}")
-    lists = as_ids(f"frames[{list_!r}]", table[list_].to_list(), floats=True)
-    together = _read(table, "frames", query, doc, rank, score, lists)
-    names, codes = np.unique(lists, return_inverse=True)
-    return {
-        str(name): ListEntries(
-            together.queries[rows],
-            together.docs[rows],
-            together.positions[rows],
-            None if together.scores is None else together.scores[rows],
-        )
-        for name, rows in ((name, codes == j) for j, name in enumerate(names))
-    }
-
-
-def _eager(frame: Any, name: str) -> Any:
+def read_frame(frame: Any, name: str, *columns: str) -> Any:
+    """Return a data frame through narwhals, or raise if it is empty or lacks one of the columns."""
     import narwhals.stable.v1 as nw
 
     try:
@@ -125,22 +99,16 @@ def _eager(frame: Any, name: str) -> Any:
         ) from None
     if not len(table):
         raise ValueError(f"{name} must not be empty")
+    for column in columns:
+        if column not in table.columns:
+            raise ValueError(f"{name} must have a column {column!r}, got {list(table.columns)}")
     return table
 
 
-def _read(
-    table: Any,
-    name: str,
-    query: str,
-    doc: str,
-    rank: str,
-    score: str,
-    lists: NDArray[Any] | None = None,
+def _entries(
+    table: Any, name: str, query: str, doc: str, rank: str, score: str, lists: Any = None
 ) -> ListEntries:
     """Return the entries of a frame; `lists` names the list of each, if there are several."""
-    for column in (query, doc):
-        if column not in table.columns:
-            raise ValueError(f"{name} must have a column {column!r}, got {list(table.columns)}")
     queries = as_ids(f"{name}[{query!r}]", table[query].to_list(), floats=True)
     docs = as_ids(f"{name}[{doc!r}]", table[doc].to_list(), floats=True)
     scores = None
@@ -150,8 +118,14 @@ def _read(
             raise ValueError(f"{name}[{score!r}] must be finite")
     if rank in table.columns:
         positions = as_reals(table[rank], f"{name}[{rank!r}]")
-        _check_ranks(positions, scores, name, rank, score)
+        low = positions[(positions < 1) | np.isinf(positions)]
+        if len(low):
+            raise ValueError(
+                f"{name}[{rank!r}] must be at least 1, the rank of the top document, got {low[0]:g}"
+            )
         if scores is not None:
+            if (np.isnan(scores) & ~np.isnan(positions)).any():
+                raise ValueError(f"{name}[{score!r}] must not be missing where there is a rank")
             scores = np.where(np.isnan(positions), np.nan, scores)
     elif scores is not None:
         groups = queries if lists is None else _pairs(queries, lists)
@@ -161,16 +135,6 @@ def _read(
             f"{name} must have a column {rank!r} or {score!r}, got {list(table.columns)}"
         )
     return ListEntries(queries, docs, positions, scores)
-
-
-def _check_ranks(positions: Reals, scores: Reals | None, name: str, rank: str, score: str) -> None:
-    low = positions[(positions < 1) | np.isinf(positions)]
-    if len(low):
-        raise ValueError(
-            f"{name}[{rank!r}] must be at least 1, the rank of the top document, got {low[0]:g}"
-        )
-    if scores is not None and (np.isnan(scores) & ~np.isnan(positions)).any():
-        raise ValueError(f"{name}[{score!r}] must not be missing where there is a rank")
 
 
 def _pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
@@ -184,15 +148,16 @@ def gather(lists: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
     """Return the arguments of :class:`RankedLists`: one row for each query and document."""
     queries = _joined([entries.queries for entries in lists.values()], f"{argument}: queries")
     docs = _joined([entries.docs for entries in lists.values()], f"{argument}: documents")
-    keys = _pairs(queries, docs)
-    _, first, rows = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, rows = np.unique(_pairs(queries, docs), return_index=True, return_inverse=True)
     shape = (len(first), len(lists))
     positions, scores = np.full(shape, np.nan, REAL), np.full(shape, np.nan, REAL)
-    for j, (name, entries, span) in enumerate(_spans(lists)):
-        _refuse_twice(rows[span], entries, f"{argument}: list {name!r}")
-        positions[rows[span], j] = entries.positions
+    ends = np.cumsum([len(entries.queries) for entries in lists.values()])
+    parts = np.split(rows, ends[:-1])
+    for j, ((name, entries), places) in enumerate(zip(lists.items(), parts, strict=True)):
+        _refuse_twice(places, entries, f"{argument}: list {name!r}")
+        positions[places, j] = entries.positions
         if entries.scores is not None:
-            scores[rows[span], j] = entries.scores
+            scores[places, j] = entries.scores
     scored = all(entries.scores is not None for entries in lists.values())
     return {
         "positions": positions,
@@ -201,13 +166,6 @@ def gather(lists: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
         "docs": docs[first],
         "names": tuple(lists),
     }
-
-
-def _spans(lists: Mapping[str, ListEntries]) -> Iterator[tuple[str, ListEntries, slice]]:
-    start = 0
-    for name, entries in lists.items():
-        yield name, entries, slice(start, start + len(entries.queries))
-        start += len(entries.queries)
 
 
 def _joined(parts: list[NDArray[Any]], what: str) -> NDArray[Any]:
