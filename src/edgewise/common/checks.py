@@ -1,7 +1,7 @@
 """Checks of arguments: errors name the argument, what is allowed and what it was."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
@@ -15,24 +15,7 @@ Values: TypeAlias = NDArray[Any] | Sequence[float]
 
 
 class ArgumentError(ValueError):
-    """A wrong argument, in parts: a command line has another name for it.
-
-    Attributes
-    ----------
-    argument : str
-        The name.
-    value : object
-        What it was.
-    problem : str
-        The rest of the sentence.
-
-    Examples
-    --------
-    >>> raise ArgumentError("target", "y", "must be a column of clicks.csv")
-    Traceback (most recent call last):
-        ...
-    edgewise.common.checks.ArgumentError: target='y' must be a column of clicks.csv
-    """
+    """A wrong argument, in parts: a command line has another name for it."""
 
     def __init__(self, argument: str, value: object, problem: str) -> None:
         super().__init__(f"{argument}={value!r} {problem}")
@@ -40,17 +23,7 @@ class ArgumentError(ValueError):
 
 
 def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return `value` as an int between `low` and `high`, or raise.
-
-    Examples
-    --------
-    >>> integer("n_rounds", 10, 1)
-    10
-    >>> integer("n_rounds", 0, 1)
-    Traceback (most recent call last):
-        ...
-    ValueError: n_rounds must be an integer of at least 1, got 0
-    """
+    """Return `value` as an int between `low` and `high`, or raise."""
     span = f"an integer of at least {low}" if high is None else f"an integer from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be {span}, got {value!r}")
@@ -63,65 +36,36 @@ def integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 def positive(name: str, value: Any, below: float = math.inf) -> float:
     """Return `value` as a finite float above 0 and below `below`, or raise."""
     span = "a positive number" if below == math.inf else f"a number above 0 and below {below:g}"
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be {span}, got {value!r}")
-    number = float(value)
-    if not 0 < number < below:
-        raise ValueError(f"{name} must be {span}, got {value!r}")
-    return number
+    return _number(name, value, span, lambda number: 0 < number < below)
 
 
 def up_to_one(name: str, value: Any) -> float:
     """Return `value` as a float above 0 and at most 1, or raise."""
-    number = positive(name, value)
-    if number > 1:
-        raise ValueError(f"{name} must be a number above 0 and at most 1, got {value!r}")
-    return number
+    return _number(name, value, "a number above 0 and at most 1", lambda number: 0 < number <= 1)
 
 
-def between(name: str, value: Any, low: float, high: float, *, open_low: bool = False) -> float:
-    """Return `value` as a float from `low` (without it, if `open_low`) to `high`, or raise."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, got {value!r}")
-    number = float(value)
-    if not (low < number <= high or (number == low and not open_low)):
-        left = "(" if open_low else "["
-        raise ValueError(f"{name} must lie in {left}{low:g}, {high:g}], got {value!r}")
-    return number
+def between(name: str, value: Any, low: float, high: float) -> float:
+    """Return `value` as a float from `low` to `high`, or raise."""
+    span = f"a number from {low:g} to {high:g}"
+    return _number(name, value, span, lambda number: low <= number <= high)
 
 
 def not_negative(name: str, value: Any) -> float:
-    """Return `value` as a finite float of at least 0, or raise.
+    """Return `value` as a finite float of at least 0, or raise."""
+    return _number(name, value, "a number of at least 0", lambda number: 0 <= number < math.inf)
 
-    Examples
-    --------
-    >>> not_negative("regularization", 0)
-    0.0
-    >>> not_negative("regularization", -1)
-    Traceback (most recent call last):
-        ...
-    ValueError: regularization must be a number of at least 0, got -1
-    """
+
+def _number(name: str, value: Any, span: str, lies_within: Callable[[float], bool]) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number of at least 0, got {value!r}")
+        raise TypeError(f"{name} must be {span}, got {value!r}")
     number = float(value)
-    if not 0 <= number < math.inf:
-        raise ValueError(f"{name} must be a number of at least 0, got {value!r}")
+    if not lies_within(number):
+        raise ValueError(f"{name} must be {span}, got {value!r}")
     return number
 
 
 def threads(name: str, value: Any) -> int | None:
-    """Return `value` if it can be a number of threads, None or an integer other than 0, or raise.
-
-    Examples
-    --------
-    >>> threads("n_jobs", -1)
-    -1
-    >>> threads("n_jobs", 0)
-    Traceback (most recent call last):
-        ...
-    ValueError: n_jobs must not be 0: use 1 for one thread, -1 for all cores
-    """
+    """Return `value` if it can be `n_jobs`: None or an integer but 0, or raise."""
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, Integral):
@@ -147,17 +91,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def numbers(name: str, values: Any) -> Reals:
-    """Return `values` as a one-dimensional float64 array, or raise.
-
-    Examples
-    --------
-    >>> numbers("scores", [1, 2.5])
-    array([1. , 2.5])
-    >>> numbers("scores", ["a"])
-    Traceback (most recent call last):
-        ...
-    TypeError: scores must hold real numbers, got an array of <U1
-    """
+    """Return `values` as a one-dimensional float64 array, or raise."""
     array = np.asarray(values)
     if array.dtype.kind not in "biufO":
         raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
@@ -196,13 +130,7 @@ def signs(name: str, values: Any, ndim: int, *, zero: bool = False) -> Signs:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Return the source of random draws that `random_state` stands for, or raise.
-
-    Examples
-    --------
-    >>> generator(7).random() == generator(7).random()
-    True
-    """
+    """Return the source of random draws that `random_state` stands for, or raise."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):

@@ -49,14 +49,6 @@ class Array(Field):
         For indices: the word for the length that they must stay below.
     least : int, default 0
         The smallest index.
-
-    Examples
-    --------
-    >>> sizes = {"users": 2}
-    >>> Array("users k").unpack(None, "values", {"values": np.ones((2, 3))}, sizes).shape
-    (2, 3)
-    >>> sizes
-    {'users': 2, 'k': 3}
     """
 
     def __init__(
@@ -130,15 +122,7 @@ class Sparse(Field):
 
 
 class Value(Field):
-    """A string, number or flag.
-
-    Parameters
-    ----------
-    kind : type
-        str, int, float or bool.
-    check : function, optional
-        Takes the value and returns it, or raises.
-    """
+    """A str, int, float or bool; `check` takes the value and returns it, or raises."""
 
     def __init__(self, kind: type, check: Callable[[Any], Any] = lambda value: value) -> None:
         self.kind = kind
@@ -176,13 +160,7 @@ def finite(value: float) -> float:
 
 
 class Plain(Field):
-    """A string, number, flag or None, or lists of them.
-
-    Parameters
-    ----------
-    check : function, optional
-        Takes the value and returns it, or raises.
-    """
+    """A string, number, flag or None, or lists of them; `check` returns the value or raises."""
 
     def __init__(self, check: Callable[[Any], Any] = lambda value: value) -> None:
         self.check = check
@@ -257,16 +235,10 @@ class DictOf(Field):
 
 
 class Record(Field):
-    """An object of declared fields.
+    """An object of declared fields, read in their order.
 
-    Parameters
-    ----------
-    fields : mapping from str to Field
-        The fields, in the order in which they are read.
-    make : function, default dict
-        Builds the object from keyword arguments.
-    take : function, default getattr
-        Returns the value of a field, from the object and the field's name.
+    `take` returns a field's value from the object and the field's name; `make` builds the object
+    from keyword arguments.
     """
 
     def __init__(
@@ -297,15 +269,7 @@ class Record(Field):
 
 
 class Converted(Field):
-    """A value that another field holds in another form.
-
-    Parameters
-    ----------
-    field : Field
-        Holds the other form.
-    there, back : functions
-        Turn a value into the other form, and back; `back` may raise.
-    """
+    """A value that `field` holds in another form: `there` makes it, `back` undoes it or raises."""
 
     def __init__(
         self, field: Field, there: Callable[[Any], Any], back: Callable[[Any], Any]

@@ -29,17 +29,7 @@ _BATCH: Final = 1 << 22
 
 @contextmanager
 def reading(path: PathLike) -> Iterator[BinaryIO]:
-    r"""Open a plain or gzipped file to read; raise ValueError if it is damaged or cut short.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "two.txt"
-    >>> _ = path.write_bytes(gzip.compress(b"one\ntwo\n"))
-    >>> with reading(path) as stream:
-    ...     stream.read()
-    b'one\ntwo\n'
-    """
+    """Open a plain or gzipped file to read; raise ValueError if it is damaged or cut short."""
     with Path(path).open("rb") as raw:
         packed = raw.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
         raw.seek(0)
@@ -55,16 +45,7 @@ def reading(path: PathLike) -> Iterator[BinaryIO]:
 
 
 def batches(path: PathLike) -> Iterator[tuple[int, list[bytes]]]:
-    r"""Yield the lines of a plain or gzipped text file in batches, with their first line number.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "two.txt"
-    >>> _ = path.write_bytes(b"one\ntwo\n")
-    >>> list(batches(path))
-    [(1, [b'one\n', b'two\n'])]
-    """
+    """Yield the lines of a plain or gzipped text file in batches, with their first line number."""
     with reading(path) as stream:
         yield from in_batches(stream)
 
@@ -87,15 +68,6 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file to write; it replaces the old one only when it is complete.
 
     A name that ends in ``.gz`` makes it gzipped; the same content gives the same bytes.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "notes.txt.gz"
-    >>> with replacing(path) as stream:
-    ...     _ = stream.write(b"kept")
-    >>> gzip.decompress(path.read_bytes())
-    b'kept'
     """
     # Follow a link: a rename would replace the link itself.
     target = Path(path).resolve()
@@ -122,17 +94,7 @@ def words(
     empty: bool = False,
     without: str = "",
 ) -> NDArray[np.str_]:
-    """Return ids as text, or raise if one has white space, which separates words of a line.
-
-    Examples
-    --------
-    >>> words("qid", [7, 7, 8])
-    array(['7', '7', '8'], dtype='<U1')
-    >>> words("docs", ["a b"])
-    Traceback (most recent call last):
-        ...
-    ValueError: docs must be words without white space, got 'a b'
-    """
+    """Return ids as text, or raise if one has white space, which separates words of a line."""
     given = np.asarray(values, dtype=object)
     if given.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {given.shape}")

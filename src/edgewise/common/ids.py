@@ -11,32 +11,14 @@ _SOME = 3
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether an object stands for a missing value: None, NaN, pandas' NA and NaT.
-
-    Examples
-    --------
-    >>> [is_missing(value) for value in (None, float("nan"), 0, "")]
-    [True, True, False, False]
-    """
+    """Return whether an object stands for a missing value: None, NaN, pandas' NA and NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
 
 
 class Ids:
-    """Ids in the order of their indices: all of them integers, or all of them strings.
-
-    Parameters
-    ----------
-    values : int64 or str array
-        The ids, each once; the place of an id is its index.
-
-    Examples
-    --------
-    >>> ids = Ids.of("items", ["b", "a", "b"])
-    >>> len(ids), ids.values, ids.find("items", ["b", "z"])
-    (2, array(['a', 'b'], dtype='<U1'), array([ 1, -1]))
-    """
+    """Different ids, all integers or all strings; the place of an id is its index."""
 
     def __init__(self, values: NDArray[Any]) -> None:
         self.values = values
@@ -62,20 +44,7 @@ class Ids:
         return "integers" if self.values.dtype.kind == "i" else "strings"
 
     def find(self, name: str, ids: Any) -> NDArray[np.intp]:
-        """Return the index of each id, -1 for ids that are not there.
-
-        Parameters
-        ----------
-        name : str
-            What errors call the ids.
-        ids : array-like or one id
-            What to look for.
-
-        Raises
-        ------
-        TypeError
-            If integers come where strings are known, or strings for integers.
-        """
+        """Return the index of each id, -1 for ids that are not there."""
         given = as_ids(name, ids)
         if len(given) == 0:
             return np.zeros(0, dtype=np.intp)
@@ -139,11 +108,6 @@ def different(values: NDArray[Any]) -> NDArray[Any]:
     """Return the different values in ascending order.
 
     By sorting: NumPy's own way, by hashing, takes many times as long where most values differ.
-
-    Examples
-    --------
-    >>> different(np.array([3, 1, 3]))
-    array([1, 3])
     """
     ascending = np.sort(values)
     new = np.ones(len(ascending), dtype=bool)
@@ -152,27 +116,9 @@ def different(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = False) -> NDArray[Any]:
-    """Return ids as an int64 or str array of one dimension, or raise.
+    """Return one or more ids as an int64 or str array of one dimension, or raise.
 
-    Parameters
-    ----------
-    name : str
-        What errors call them.
-    ids : array-like
-        One or more ids.
-    n_rows : int, default None
-        How many there must be.
-    floats : bool, default False
-        Whether floats may stand for integers, as in a column with missing values elsewhere.
-
-    Examples
-    --------
-    >>> as_ids("users", [3, 1])
-    array([3, 1])
-    >>> as_ids("users", [3, "1"])
-    Traceback (most recent call last):
-        ...
-    TypeError: users must be all integers or all strings, got int and str
+    With `floats`, floats may stand for integers, as in a column with missing values elsewhere.
     """
     if hasattr(ids, "to_list") and not isinstance(ids, np.ndarray):
         # From a series, NumPy would make objects or bytes of strings.

@@ -8,13 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def muted() -> Iterator[None]:
-    """Keep this thread from logging; other threads log as before.
-
-    Examples
-    --------
-    >>> with muted():
-    ...     logging.getLogger("edgewise").warning("nothing to learn")
-    """
+    """Keep this thread from logging; other threads log as before."""
     logger, own = logging.getLogger("edgewise"), threading.get_ident()
 
     def from_others(record: logging.LogRecord) -> bool:

@@ -22,20 +22,8 @@ class ProgressLine:
     """A bar, the speed, the time left and a few numbers.
 
     On a terminal one line is kept up to date, cut to its width; elsewhere a line is written every
-    tenth of the way.
-
-    Parameters
-    ----------
-    total : int
-        The number of steps.
-    unit : str
-        The name of the steps, in the plural.
-    done : int, default 0
-        The steps that are done already.
-    seconds : float, default 0.0
-        The time on the caller's clock.
-    stream : text stream or None
-        Where to write; None is standard error.
+    tenth of the way. `unit` names the steps in the plural, `seconds` is the caller's clock, and
+    `stream` defaults to standard error.
     """
 
     def __init__(
@@ -86,9 +74,8 @@ class ProgressLine:
         filled = _WIDTH * done // max(self.total, 1)
         parts = [f"[{'#' * filled}{'.' * (_WIDTH - filled)}] {done}/{self.total}"]
         if rate > 0:
-            parts.append(
-                f"{rate:,.0f} {self.unit}/s" if rate >= 10 else f"{rate:.2g} {self.unit}/s"
-            )
+            speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+            parts.append(f"{speed} {self.unit}/s")
             if goes_on:
                 parts.append(f"{duration((self.total - done) / rate)} left")
         return "  ".join([*parts, *notes])
@@ -96,13 +83,7 @@ class ProgressLine:
 
 @contextmanager
 def progress(shown: bool, total: int, unit: str) -> Iterator[Step]:
-    """Give a function to call after each of `total` steps, with the loss if there is one.
-
-    Examples
-    --------
-    >>> with progress(False, 10, "epochs") as step:
-    ...     step(0.5)
-    """
+    """Give a function to call after each of `total` steps, with the loss if there is one."""
     if not shown:
         yield lambda *_: None
         return
@@ -121,13 +102,7 @@ def progress(shown: bool, total: int, unit: str) -> Iterator[Step]:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in seconds, and as a clock shows it from a minute on.
-
-    Examples
-    --------
-    >>> duration(42.3), duration(90), duration(3661)
-    ('42 s', '1:30', '1:01:01')
-    """
+    """Return a time in seconds, and as a clock shows it from a minute on."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

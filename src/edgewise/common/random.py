@@ -7,14 +7,7 @@ Bits = NDArray[np.uint64]
 
 
 def splitmix64(seed: Bits, n: Bits | int = 1) -> Bits:
-    """Return the n-th output of the generator splitmix64 for each seed (Steele et al. 2014).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> splitmix64(np.zeros(1, dtype=np.uint64))
-    array([16294208416658607535], dtype=uint64)
-    """
+    """Return the n-th output of the generator splitmix64 for each seed (Steele et al. 2014)."""
     z = seed + np.asarray(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

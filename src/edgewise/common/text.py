@@ -7,13 +7,7 @@ _GAP = "  "
 
 
 def one_line(text: object) -> str:
-    r"""Return text on one printable line, whatever a file put into it.
-
-    Examples
-    --------
-    >>> one_line("two\nlines \x1b[31m")
-    'two lines ?[31m'
-    """
+    """Return text on one printable line, whatever a file put into it."""
     shown = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in str(text))
     encoding = sys.stdout.encoding or "utf-8"
     return shown.encode(encoding, "backslashreplace").decode(encoding)
@@ -22,14 +16,7 @@ def one_line(text: object) -> str:
 def text_table(
     rows: Sequence[Sequence[str]], indent: str = "", left: Collection[int] = (0,)
 ) -> str:
-    """Return rows of cells as an aligned table: columns flush right, but for those in `left`.
-
-    Examples
-    --------
-    >>> print(text_table([["run", "map"], ["bm25", "0.25"]]))
-    run    map
-    bm25  0.25
-    """
+    """Return rows of cells as an aligned table: columns flush right, but for those in `left`."""
     cells = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     lines = []
@@ -43,13 +30,7 @@ def text_table(
 
 
 def counted(number: int, what: str) -> str:
-    """Return a count with its noun; `what` is the plural.
-
-    Examples
-    --------
-    >>> counted(15211, "documents"), counted(1, "queries")
-    ('15,211 documents', '1 query')
-    """
+    """Return a count with its noun; `what` is the plural."""
     if number == 1:
         return f"1 {what[:-3]}y" if what.endswith("ies") else f"1 {what[:-1]}"
     return f"{number:,} {what}"

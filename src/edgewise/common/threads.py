@@ -16,13 +16,7 @@ ROWS_PER_THREAD = 4096
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for, as joblib counts; None is one.
-
-    Examples
-    --------
-    >>> n_threads(None), n_threads(2)
-    (1, 2)
-    """
+    """Return the number of threads that `n_jobs` asks for, as joblib counts; None is one."""
     if n_jobs is None:
         return 1
     from joblib import effective_n_jobs
@@ -31,14 +25,7 @@ def n_threads(n_jobs: int | None) -> int:
 
 
 class Threads:
-    """A pool of up to `n` threads; with one, work runs in the caller's thread.
-
-    Examples
-    --------
-    >>> with Threads(2) as threads:
-    ...     threads.map(lambda part: part * 2, [1, 2, 3])
-    [2, 4, 6]
-    """
+    """A pool of up to `n` threads; with one, work runs in the caller's thread."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -51,13 +38,7 @@ class Threads:
         return list(self._pool.map(run, parts))
 
     def spans(self, n_rows: int, least: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
-        """Return one range of rows (start, stop) per thread, none shorter than `least`.
-
-        Examples
-        --------
-        >>> Threads(1).spans(10), Threads(2).spans(10, least=4)
-        ([(0, 10)], [(0, 5), (5, 10)])
-        """
+        """Return one range of rows (start, stop) per thread, none shorter than `least`."""
         parts = max(1, min(self.n, n_rows // least))
         return list(pairwise(np.linspace(0, n_rows, parts + 1).astype(int).tolist()))
 
@@ -66,11 +47,6 @@ class Threads:
 
         Row i takes ``work[i + 1] - work[i]``: the work is cumulative, as the starts of compressed
         rows are.
-
-        Examples
-        --------
-        >>> Threads(1).shares(np.array([0, 9, 10])), Threads(2).shares(np.array([0, 9, 10]))
-        ([(0, 2)], [(0, 1), (1, 2)])
         """
         n_rows = len(work) - 1
         if self.n == 1:

@@ -6,7 +6,7 @@ of growth; here they have their constants. Losses of Hedge: Freund and Schapire 
 
 import math
 
-from edgewise.common.checks import flag, integer, not_negative, positive
+from edgewise.common.checks import flag, integer, not_negative, positive, up_to_one
 
 
 def mistake_bound(
@@ -112,9 +112,7 @@ def loss_bound(
     n_experts = integer("n_experts", n_experts, 1)
     share = integer("k", k, 1, n_experts) / n_experts
     if prior is not None:
-        share = positive("prior", prior)
-        if share > 1.0:
-            raise ValueError(f"prior must be a share of at most 1, got {prior!r}")
+        share = up_to_one("prior", prior)
     lost = not_negative("loss", loss)
     beta = positive("beta", beta, below=1.0)
     return (-lost * math.log(beta) - math.log(share)) / (1.0 - beta)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
+from edgewise.common.random import splitmix64
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender
 
@@ -108,8 +109,8 @@ class RandomRecommender(Recommender):
         self.seed_ = self._seed()
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        by_user = _mixed(np.uint64(self.seed_) ^ _mixed(users.astype(np.uint64)))
-        bits = _mixed(by_user ^ items.astype(np.uint64)) >> np.uint64(11)
+        by_user = splitmix64(np.uint64(self.seed_) ^ splitmix64(users.astype(np.uint64)))
+        bits = splitmix64(by_user ^ items.astype(np.uint64)) >> np.uint64(11)
         return bits.astype(float) * 2.0**-53
 
     def _user_scores(self, users: Indices) -> Reals:
@@ -227,11 +228,3 @@ def _damped_means(
     """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""
     sums = np.bincount(rows, errors if weights is None else errors * weights, len(mass))
     return np.divide(sums, mass + damping, out=np.zeros(len(mass)), where=mass > 0)
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return one pseudo-random number for each (the finaliser of splitmix64)."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

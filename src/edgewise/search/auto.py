@@ -39,45 +39,35 @@ class Auto(Search):
         self.k = k
 
     def validate(self) -> None:
-        """Raise if `k` is not a positive integer."""
         integer("k", self.k, 1)
 
     def start(self, columns: Columns, seed: int) -> Self:
-        """Begin a run over the given columns."""
         self.chosen_ = UCB(self.k, random=0.5) if len(columns) >= MANY_COLUMNS else Exhaustive()
         self.chosen_.start(columns, seed)
         return super().start(columns, seed)
 
     @property
     def learns(self) -> bool:  # type: ignore[override]
-        """Whether the search learns from rewards."""
         return "chosen_" not in self.__dict__ or self.chosen_.learns
 
     def begin(self, t: int) -> Self:
-        """Begin round `t`."""
         self.chosen_.begin(t)
         return super().begin(t)
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of `n_columns` columns."""
         return n_columns < MANY_COLUMNS
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return the columns that the chosen search pulls."""
         return self.chosen_.pull(n)
 
     def rewards(self, shares: Reals) -> Reals:
-        """Return the rewards of columns, from their edges as shares of the weight."""
         return self.chosen_.rewards(shares)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn from the rewards of columns that were pulled."""
         self.chosen_.update(columns, rewards)
 
     def state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
-        """Return what the search has learned after `n_rounds` rounds, as arrays."""
         return self.chosen_.state(n_rounds)
 
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Restore what `state` returned, after `start` on the same columns."""
         self.chosen_.restore(state)

@@ -41,13 +41,12 @@ class Bandit(Search):
         """Learn from rewards between 0 and 1, one for each position."""
 
     def start(self, columns: Columns, seed: int) -> Self:
-        """Begin a run over the given columns with an empty memory."""
         self.memory_ = self._nothing(len(columns))
         self.kept_ = _copy(self.memory_)
         return super().start(columns, seed)
 
     def begin(self, t: int) -> Self:
-        """Begin round `t`; beginning it again forgets what it has learned."""
+        # Beginning a round again forgets what it has learned.
         if t == self.__dict__.get("round_"):
             self.memory_ = _copy(self.kept_)
         else:
@@ -55,18 +54,15 @@ class Bandit(Search):
         return super().begin(t)
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of `n_columns` columns."""
         return self.k >= n_columns
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return the `n` columns (None: `k`) that the policy chooses, ascending."""
         size = self.k if n is None else integer("n", n, 1)
         if size >= len(self.columns_):
             return self.columns_
         return self.columns_[self._choose(size)]
 
     def rewards(self, shares: Reals) -> Reals:
-        """Return the rewards of columns, from their edges as shares of the weight."""
         return REWARDS[self.reward](shares)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
@@ -76,14 +72,10 @@ class Bandit(Search):
             self._learn(np.searchsorted(self.columns_, columns), np.clip(values, 0.0, 1.0))
 
     def state(self, n_rounds: int) -> Memory:
-        """Return the memory after `n_rounds` complete rounds.
-
-        Only the last round is kept; for earlier ones this is the memory at its beginning.
-        """
+        # Only the last round is kept; for earlier ones this is the memory at its beginning.
         return _copy(self.memory_ if n_rounds > self.round_ else self.kept_)
 
     def restore(self, state: Memory) -> None:
-        """Restore what `state` returned, after `start` on the same columns."""
         name = type(self).__name__
         if set(state) != set(self.memory_):
             wanted = ", ".join(sorted(self.memory_))
@@ -103,20 +95,12 @@ class Bandit(Search):
         self.kept_ = _copy(self.memory_)
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         integer("k", self.k, 1)
         one_of("reward", self.reward, REWARDS)
 
 
 def largest(values: Reals, n: int) -> Columns:
-    """Return the positions of the `n` largest values, ascending; ties go to the lowest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> largest(np.array([0.3, 0.1, 0.3, 0.7, 0.3]), 3)
-    array([0, 2, 3])
-    """
+    """Return the positions of the `n` largest values, ascending; ties go to the lowest."""
     if n <= 0:
         return np.empty(0, dtype=np.intp)
     last = np.partition(values, len(values) - n)[len(values) - n]

@@ -60,10 +60,7 @@ class Search(BaseEstimator):
         return False
 
     def rewards(self, shares: Reals) -> Reals:
-        """Return the rewards of columns, from their edges as shares of the weight.
-
-        The reward is the decrease of the bound on the error, 1 - sqrt(1 - edge^2).
-        """
+        """Return the rewards of columns, from their edges as shares of the weight."""
         return root(shares)
 
     def update(self, columns: Columns, rewards: Reals) -> None:

@@ -16,9 +16,7 @@ class Exhaustive(Search):
     """
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return all columns, whatever `n`."""
         return self.columns_
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return True."""
         return True

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from edgewise.backend.arithmetic import exp
-from edgewise.common.checks import integer, not_negative, positive
+from edgewise.common.checks import integer, not_negative, up_to_one
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
 
@@ -70,10 +70,8 @@ class Exp3P(Bandit):
         self.horizon = horizon
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         super().validate()
-        if positive("gamma", self.gamma) > 1.0:
-            raise ValueError(f"gamma must be a number above 0 and at most 1, got {self.gamma!r}")
+        up_to_one("gamma", self.gamma)
         not_negative("alpha", self.alpha)
         if self.horizon is not None:
             integer("horizon", self.horizon, 1)
@@ -93,12 +91,10 @@ class Exp3P(Bandit):
         return np.where(shares < most, np.minimum(chances, 1.0), 1.0)
 
     def start(self, columns: Columns, seed: int) -> Self:
-        """Begin a run over the given columns with an empty memory."""
         self._chances, self._drawn = np.ones(len(columns)), columns
         return super().start(columns, seed)
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return `n` columns (None: `k`), drawn with their probabilities, ascending."""
         self._chances = np.ones(len(self.columns_))
         self._drawn = super().pull(n)
         return self._drawn
@@ -108,10 +104,7 @@ class Exp3P(Bandit):
         return draw(self._chances, n, self.rng_)
 
     def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn from the rewards of the columns that were drawn.
-
-        Others that a learner searched too were not chosen by chance.
-        """
+        # Others that a learner searched too were not chosen by chance.
         drawn = np.isin(columns, self._drawn)
         super().update(columns[drawn], np.asarray(rewards)[drawn])
 
@@ -140,12 +133,6 @@ def capped_shares(log_weights: Reals, n: int, most: float) -> Reals:
 
     The excess goes to the others in proportion to their weights (Exp3.M). `most` is above 1 / n,
     so fewer than `n` weights are capped.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> capped_shares(np.log([12.0, 3.0, 1.0]), 2, 0.6)
-    array([0.6, 0.3, 0.1])
     """
     weights = exp(log_weights - log_weights.max())
     shares = weights / weights.sum()
@@ -169,16 +156,9 @@ def capped_shares(log_weights: Reals, n: int, most: float) -> Reals:
 
 
 def draw(chances: Reals, n: int, rng: np.random.Generator) -> Columns:
-    """Return `n` distinct positions, ascending, each drawn with its probability.
+    """Return `n` distinct positions, ascending, drawn with probabilities that sum to `n`.
 
-    The probabilities sum to `n`. They are laid end to end in random order, and the positions hit by
-    the points u, u + 1, u + 2, ... are drawn (systematic sampling).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draw(np.array([0.25, 1.0, 0.5, 0.25]), 2, np.random.default_rng(0)).shape
-    (2,)
+    Systematic sampling: laid end to end in random order, they are hit by u, u + 1, u + 2, ...
     """
     # For a single draw the order does not matter.
     order = rng.permutation(len(chances)) if n > 1 else np.arange(len(chances))

@@ -27,15 +27,12 @@ class Lazy(Search):
         self.k = k
 
     def validate(self) -> None:
-        """Raise if `k` is not a positive integer."""
         integer("k", self.k, 1)
 
     def takes_all(self, n_columns: int) -> bool:
-        """Return whether a pull takes all of `n_columns` columns."""
         return self.k >= n_columns
 
     def pull(self, n: int | None = None) -> Columns:
-        """Return `n` columns (None: `k`), drawn without replacement, ascending."""
         size = self.k if n is None else integer("n", n, 1)
         if size >= len(self.columns_):
             return self.columns_

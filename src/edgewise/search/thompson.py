@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgewise.common.checks import not_negative, positive
+from edgewise.common.checks import not_negative, up_to_one
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
 
@@ -64,13 +64,9 @@ class ThompsonSampling(Bandit):
         self.exploration = exploration
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         super().validate()
         not_negative("exploration", self.exploration)
-        if positive("discount", self.discount) > 1.0:
-            raise ValueError(
-                f"discount must be a number above 0 and at most 1, got {self.discount!r}"
-            )
+        up_to_one("discount", self.discount)
 
     def _nothing(self, n_arms: int) -> Memory:
         # noise: summed squares of the rewards' distances from their column's average, and a count.

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from edgewise.common.checks import not_negative, positive
+from edgewise.common.checks import between, not_negative, positive
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
 
@@ -76,13 +76,11 @@ class UCB(Bandit):
         self.random = random
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         super().validate()
         not_negative("exploration", self.exploration)
         if self.memory is not None:
             positive("memory", self.memory)
-        if not_negative("random", self.random) > 1:
-            raise ValueError(f"random must be a share from 0 to 1, got {self.random!r}")
+        between("random", self.random, 0, 1)
 
     def _nothing(self, n_arms: int) -> Memory:
         return {

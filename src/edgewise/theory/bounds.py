@@ -6,7 +6,7 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import Values, between, integer, one_of, reals
+from edgewise.common.checks import Values, integer, one_of, reals, up_to_one
 
 
 @overload
@@ -236,7 +236,7 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     """
     examples = integer("n", n, 1)
     classes = integer("n_classes", n_classes, 1)
-    delta = between("edge", edge, 0.0, 1.0, open_low=True)
+    delta = up_to_one("edge", edge)
     if classes == 1:
         inverse = float(examples)
     elif tight:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import between, integer, positive
+from edgewise.common.checks import between, integer, positive, up_to_one
 from edgewise.theory.margins import margin_cdf, sorted_margins
 
 _GRID = 64
@@ -255,7 +255,7 @@ def _sample_size(margins: ArrayLike, n: int | None) -> int:
 def _thetas(theta: float | None, lowest: float) -> NDArray[np.float64]:
     """Return the given theta, or a grid on (0, 1] that does not depend on the margins."""
     if theta is not None:
-        return np.array([between("theta", theta, 0.0, 1.0, open_low=True)])
+        return np.array([up_to_one("theta", theta)])
     return np.geomspace(min(lowest, 1.0), 1.0, _GRID)
 
 

@@ -7,7 +7,7 @@ be ranked above each of the m instances of X. A tied pair counts as misordered.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import between, integer, one_of, positive
+from edgewise.common.checks import between, integer, one_of, positive, up_to_one
 from edgewise.theory.bounds import exponential_loss_bound
 from edgewise.theory.generalisation import largest_shattered, vapnik_deviation, vote_vc_dimension
 
@@ -137,7 +137,7 @@ def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: f
     >>> ranking_sample_size(0.5, rounds=10, vc_dimension=3)
     219138
     """
-    wanted = between("epsilon", epsilon, 0.0, 1.0, open_low=True)
+    wanted = up_to_one("epsilon", epsilon)
 
     def enough(size: int) -> bool:
         return ranking_deviation(rounds, vc_dimension, size, size, delta) < wanted
