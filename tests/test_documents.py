@@ -110,7 +110,8 @@ def anchors(page: Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["datasets", "learners", "searching", "ranking", "recommending", "theory"]
+    "name",
+    ["architecture", "datasets", "learners", "searching", "ranking", "recommending", "theory"],
 )
 def test_the_examples_of_the_pages_run(name):
     failed, tried = doctest.testfile(str(ROOT / f"docs/{name}.md"), module_relative=False)
