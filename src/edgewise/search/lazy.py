@@ -8,7 +8,9 @@ from edgewise.search.base import Search
 
 
 class Lazy(Search):
-    """Search `k` random columns in every round (LazyBoost).
+    """Search `k` random columns in every round.
+
+    LazyBoost (Escudero, Màrquez and Rigau 2000).
 
     Parameters
     ----------
