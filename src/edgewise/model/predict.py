@@ -28,7 +28,7 @@ _LEAST_ROWS = 2048
 # The most memory for the outputs of all different factors on the rows of several blocks.
 _CUT_BYTES = 1 << 26
 
-_COMPILED_KINDS = [code for code, kind in enumerate(KINDS) if kind.scored_compiled]
+_SCORED_COMPILED = np.array([kind.scored_compiled for kind in KINDS])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ class Predictor:
 def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
     """Return the scores of every row, shape (n, K), term by term."""
     visits = 3.0 * rows.n_rows * len(terms) * (terms.n_scores + 4)
-    if not use_compiled(visits) or not np.isin(terms.kinds, _COMPILED_KINDS).all():
+    if not use_compiled(visits) or not _SCORED_COMPILED[terms.kinds].all():
         return np.ascontiguousarray(terms.summed_scores(rows).T)
     from edgewise.backend.numba import score as compiled
 
