@@ -11,16 +11,7 @@ from edgewise.common.dtypes import Reals
 
 
 def predicted(scores: Reals, multilabel: bool = False) -> np.ndarray:
-    """Return the predicted targets for scores of shape (n, K).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> predicted(np.array([[0.2, 0.9, 0.9], [-1.0, -3.0, -2.0]]))
-    array([1, 0])
-    >>> predicted(np.array([[0.2], [-0.1]]))
-    array([1, 0])
-    """
+    """Return the predicted targets for scores of shape (n, K)."""
     if multilabel:
         return (scores > 0).astype(np.int64)
     if scores.shape[1] == 1:
@@ -76,11 +67,9 @@ def log_loss(y: Any, probabilities: Reals) -> float:
 
 
 def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float:
-    """Return the mean recall over the classes.
+    """Return the mean recall over the classes that have rows, or over labels as two-class problems.
 
-    A constant prediction scores one over the number of classes, however rare a class is. Classes
-    without rows are left out. With multi-label targets it is the mean over the labels, each a
-    problem of two classes. Larger is better.
+    Larger is better; a constant prediction scores one over the number of classes.
 
     Parameters
     ----------

@@ -8,8 +8,14 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.lists import Lists, ranked_lists, running_sums
-from edgewise.metrics.relevance import EmptyOption, empty_value, over_queries
+from edgewise.metrics.lists import (
+    EmptyOption,
+    Lists,
+    empty_value,
+    over_queries,
+    ranked_lists,
+    running_sums,
+)
 
 Gain = Literal["exponential", "linear"]
 Rule = Literal["standard", "letor"]
@@ -28,16 +34,13 @@ def ndcg(
 ) -> float | Reals:
     """Normalised discounted cumulative gain: the discounted gain of a list over the best possible.
 
-    Rule "standard": DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and is
-    divided by the DCG@k of the list sorted by grade.
+    With the standard rule DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and
+    is divided by the DCG@k of the list sorted by grade.
 
-    Rule "letor" follows the evaluation script of the LETOR 4.0 collections, for comparison with
-    published results. The first two positions are not discounted: DCG@k is gain_1 plus the sum of
-    gain_i / log2(i) for i from 2 to k. The script scores a list of fewer than k documents 0.
-    Without k the result is the script's MeanNDCG: the mean of NDCG@1, ..., NDCG@n over all n
-    positions of the list.
-
-    Each place of a tie group has the group's mean gain.
+    Rule "letor" is the evaluation script of LETOR 4.0, for comparison with published results. It
+    does not discount the first two positions: DCG@k is gain_1 plus the sum of gain_i / log2(i) for
+    i from 2 to k. A list of fewer than k documents scores 0. Without k the result is the script's
+    MeanNDCG, the mean of NDCG@1, ..., NDCG@n over all n positions of the list.
 
     Parameters
     ----------
@@ -50,22 +53,15 @@ def ndcg(
     gain : {"exponential", "linear"}, default "exponential"
         The gain of grade g: 2^g - 1 (as in the LETOR script), or g (as in trec_eval).
     rule : {"standard", "letor"}, default "standard"
-        The discount, and the value of short lists, as above.
+        The discount, and the value of short lists.
     empty : float or "skip", default 0.0
         The value of a query with only zero gains; "skip" leaves it out of the mean.
-
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
 
     Examples
     --------
     >>> from edgewise.metrics import ndcg
     >>> round(ndcg([0, 2], [2.0, 1.0]), 4)  # (3 / log2(3)) / 3
     0.6309
-    >>> ndcg([0, 2], [2.0, 1.0], k=2, rule="letor")
-    1.0
     >>> ndcg([0, 2], [2.0, 1.0], rule="letor")  # mean of NDCG@1 = 0 and NDCG@2 = 1
     0.5
     """

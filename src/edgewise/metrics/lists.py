@@ -1,19 +1,24 @@
-"""Graded documents grouped by query, and their rankings by score, ties included."""
+"""Graded documents grouped by query, their rankings with ties, and which of them are relevant."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import numbers
+from edgewise.common.checks import flag, numbers
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.common.ids import is_missing
 
 T = TypeVar("T")
+RelevantOption: TypeAlias = float | Literal["top"] | None
+EmptyOption: TypeAlias = float | Literal["skip"]
 
 # Each cached entry may hold a few numbers a row, so only the latest are kept.
 _MOST_PREPARED = 16
@@ -41,8 +46,6 @@ class Lists:
     ----------
     queries : ndarray of shape (n_queries,)
         The sorted query ids: the order of all results per query.
-    n_queries, n_rows : int
-        Number of lists and of documents.
     grades, row_query : ndarray of shape (n_rows,)
         By row: the grade, and the index of the query in `queries`.
     sizes, starts : ndarray of shape (n_queries,)
@@ -54,8 +57,6 @@ class Lists:
     --------
     >>> from edgewise.metrics import Lists, mean_average_precision
     >>> lists = Lists([1, 0, 0, 2, 0], qid=["b", "a", "b", "a", "a"])
-    >>> lists
-    Lists(n_rows=5, n_queries=2)
     >>> lists.queries.tolist()
     ['a', 'b']
     >>> mean_average_precision(lists, [0.1, 0.9, 0.8, 0.7, 0.3], per_query=True)
@@ -93,25 +94,7 @@ class Lists:
         return f"Lists(n_rows={self.n_rows}, n_queries={self.n_queries})"
 
     def rank(self, scores: ArrayLike) -> Ranked:
-        """Sort the documents of every query by descending score.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n_rows,)
-            A score for each row, in the order of `y`; infinities are allowed, NaN is not.
-
-        Returns
-        -------
-        Ranked
-            The ranked lists, with the groups of documents whose scores are equal.
-
-        Examples
-        --------
-        >>> from edgewise.metrics import Lists
-        >>> ranked = Lists([1, 0, 2], qid=[7, 7, 3]).rank([0.5, 0.9, 0.1])
-        >>> ranked.order.tolist(), ranked.position.tolist()
-        ([2, 1, 0], [1, 1, 2])
-        """
+        """Sort the documents of every query by descending score, which must not be NaN."""
         values = numbers("scores", scores)
         if len(values) != self.n_rows:
             raise ValueError(
@@ -149,18 +132,8 @@ class Ranked:
     """The documents of every list by descending score, as :meth:`Lists.rank` returns them.
 
     Documents with equal scores form a tie group and stand in it in an arbitrary order; metrics
-    take the expectation over all orders of the group.
-
-    Parameters
-    ----------
-    lists : Lists
-        The lists that were ranked.
-    order : ndarray of shape (n_rows,)
-        The row at each place.
-    scores : ndarray of shape (n_rows,)
-        The score at each place.
-    returned : bool array of shape (n_rows,) or None, default None
-        By place, whether the document was returned; the others end their lists.
+    take the expectation over all orders of the group. `order`, `scores` and `returned` have the row
+    at each place, its score, and whether it was returned; documents not returned end their lists.
 
     Examples
     --------
@@ -168,8 +141,6 @@ class Ranked:
     >>> ranked = Lists([1, 0, 2, 0]).rank([0.5, 0.9, 0.5, 0.1])
     >>> ranked.group_starts.tolist(), ranked.group_sizes.tolist(), ranked.has_ties
     ([0, 1, 3], [1, 2, 1], True)
-    >>> ranked.group_before.tolist()
-    [0, 1, 3]
     """
 
     def __init__(
@@ -275,17 +246,85 @@ def ranked_lists(y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None)
     return y.rank(scores)
 
 
+def ranked_with_relevance(
+    y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None, relevant: Any
+) -> tuple[Ranked, Relevance]:
+    """Return the ranked lists and their relevant documents."""
+    ranked = ranked_lists(y, scores, qid)
+    return ranked, relevance(ranked.lists, relevant)
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """An indicator of relevant documents, by row, and their number in each list."""
+
+    flags: Reals
+    counts: Reals
+
+    @property
+    def defined(self) -> np.ndarray:
+        """The lists with a relevant document."""
+        return self.counts > 0
+
+
+def relevance(lists: Lists, relevant: Any) -> Relevance:
+    """Return the relevant documents of `lists`."""
+    option: RelevantOption
+    if relevant is None or (isinstance(relevant, str) and relevant == "top"):
+        option = None if relevant is None else "top"
+    elif isinstance(relevant, bool) or not isinstance(relevant, Real) or math.isnan(relevant):
+        raise ValueError(f"relevant must be None, 'top' or a least grade, got {relevant!r}")
+    else:
+        option = float(relevant)
+    return lists.prepared(("relevance", option), lambda: _relevance(lists, option))
+
+
+def _relevance(lists: Lists, option: RelevantOption) -> Relevance:
+    if option is None:
+        chosen = lists.grades > 0
+    elif option == "top":
+        by_grade = lists.ideal()
+        best = by_grade.scores[lists.starts]
+        # A list of one grade prefers nothing, so none of its documents is relevant.
+        best[best == by_grade.scores[lists.starts + lists.sizes - 1]] = np.inf
+        chosen = np.empty(lists.n_rows, dtype=bool)
+        chosen[by_grade.order] = by_grade.scores == best[lists.query]
+    else:
+        chosen = lists.grades >= option
+    flags = chosen.astype(np.float64)
+    counts: Reals = np.zeros(lists.n_queries)
+    np.add.at(counts, lists.row_query, flags)
+    return Relevance(flags, counts)
+
+
+def empty_value(empty: Any) -> float:
+    """Return the value of a query for which the metric is undefined; NaN for "skip"."""
+    if isinstance(empty, str) and empty == "skip":
+        return math.nan
+    if isinstance(empty, bool) or not isinstance(empty, Real) or math.isnan(empty):
+        raise ValueError(f"empty must be a number or 'skip', got {empty!r}")
+    return float(empty)
+
+
+def over_queries(values: Reals, defined: np.ndarray, fill: float, per_query: bool) -> float | Reals:
+    """Return the values per query or their mean, with `fill` where they are undefined."""
+    per_query = flag("per_query", per_query)
+    if not defined.all():
+        values = np.where(defined, values, fill)
+        if math.isnan(fill) and not per_query:
+            values = values[defined]
+            if len(values) == 0:
+                raise ValueError(
+                    "empty='skip' leaves no query: the metric is undefined for all of them"
+                )
+    return values if per_query else float(values.mean())
+
+
 def running_sums(values: Reals, position: Exacts) -> Reals:
     """Return the running sums of each list; `position` numbers its places from 1.
 
-    Sums of 1, 2, 4, ... neighbours are doubled up. Unlike differences of one running sum over all
-    lists, these lose no digits to earlier lists, at the price of one pass for each doubling.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> running_sums(np.array([1.0, 2.0, 4.0, 8.0, 16.0]), np.array([1, 2, 1, 2, 3]))
-    array([ 1.,  3.,  4., 12., 28.])
+    Sums of 1, 2, 4, ... neighbours are doubled up: unlike differences of one running sum over all
+    lists, these lose no digits to earlier lists.
     """
     sums = values.copy()
     width, longest = 1, int(position.max(initial=0))

@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.lists import Lists, Ranked, ranked_lists
-from edgewise.metrics.relevance import (
+from edgewise.metrics.lists import (
     EmptyOption,
+    Lists,
+    Ranked,
     RelevantOption,
     empty_value,
     over_queries,
-    relevance,
+    ranked_lists,
+    ranked_with_relevance,
 )
 
 
@@ -29,28 +31,24 @@ def disagreement(
 ) -> float | Reals:
     """Disagreement: the share of a list's pairs of different grades that the scores misorder.
 
-    Lower is better (Iyer 1999 section 5.2.4). It takes O(n log g) time for n sorted rows and g
-    grades.
+    Lower is better (Iyer 1999 section 5.2.4).
 
     Parameters
     ----------
     y, scores, qid, per_query
         As for :func:`mean_average_precision`.
     empty : float or "skip", default 0.0
-        The value of a query whose documents all have the same grade; "skip" leaves it out of the
-        mean.
+        The value of a query whose documents all have one grade; "skip" leaves it out of the mean.
 
     Examples
     --------
     >>> from edgewise.metrics import disagreement
     >>> disagreement([2, 1, 0], [1.0, 3.0, 2.0])  # (2, 1) and (2, 0) of three pairs
     0.6666666666666666
-    >>> disagreement([2, 1, 0], [0.0, 0.0, 0.0])
-    0.5
     """
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
-    levels = _levels(ranked.lists)
+    levels = ranked.lists.prepared("levels", lambda: _levels(ranked.lists))
     wrong = _misordered_twice(ranked, levels)
     values = wrong / np.maximum(2 * levels.pairs, 1)
     return over_queries(values, levels.pairs > 0, fill, per_query)
@@ -75,37 +73,30 @@ def grouped_auc(
     y, scores, qid, relevant, per_query
         As for :func:`mean_average_precision`.
     empty : float or "skip", default "skip"
-        The value of a query whose documents are all relevant, or all not; "skip" leaves it out of
-        the mean.
+        The value of a query whose documents are all relevant, or all not.
 
     Examples
     --------
     >>> from edgewise.metrics import grouped_auc
     >>> grouped_auc([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0])  # three of four pairs
     0.75
-    >>> grouped_auc([1, 0, 1, 0], [4.0, 2.0, 2.0, 1.0])  # and one of them tied
-    0.875
     """
     fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    lists = ranked.lists
-    good = relevance(lists, relevant)
+    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
+    sizes = ranked.lists.sizes
     # Documents that were not returned are tied below all others.
     inside = ranked.place_sums(good.flags[ranked.order])
     others = ranked.group_sizes - inside
     # Twice the pairs that are the wrong way round: a whole number, a tie being one.
     wrong = ranked.list_sums(inside * (2.0 * ranked.sums_above(others) + others))
-    pairs = good.counts * (lists.sizes - good.counts)
+    pairs = good.counts * (sizes - good.counts)
     values = 1.0 - wrong / np.maximum(2.0 * pairs, 1.0)
     return over_queries(values, pairs > 0, fill, per_query)
 
 
 @dataclass(frozen=True, eq=False)
 class _Levels:
-    """Grades by row as levels of their list, 0 the highest, and the ordered pairs of each list.
-
-    `bits` is the bit length of the largest level.
-    """
+    """Grades by row as levels of their list, 0 the highest; the bits they take; pairs by list."""
 
     levels: Exacts
     bits: int
@@ -113,19 +104,6 @@ class _Levels:
 
 
 def _levels(lists: Lists) -> _Levels:
-    """Return the levels of `lists`.
-
-    Examples
-    --------
-    >>> _levels(Lists([1, 5, 1, 3])).levels
-    array([2, 0, 2, 1])
-    >>> _levels(Lists([1, 5, 1, 3])).pairs
-    array([5])
-    """
-    return lists.prepared("levels", lambda: _find_levels(lists))
-
-
-def _find_levels(lists: Lists) -> _Levels:
     by_grade = lists.ideal()
     sizes, first = by_grade.group_sizes, by_grade.first_groups
     level = np.arange(len(sizes)) - first[by_grade.group_query]
@@ -141,12 +119,6 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
     Each pair is counted at the highest bit in which its two levels differ, among the documents that
     agree in all higher bits. Such documents stay together in a block, in the order of the scores,
     so a pair is misordered where the document with the bit set, the worse one, stands above.
-
-    Examples
-    --------
-    >>> lists = Lists([2, 1, 0, 0])
-    >>> _misordered_twice(lists.rank([1.0, 3.0, 2.0, 1.0]), _levels(lists))  # 2 pairs and a tie
-    array([5])
     """
     places = np.arange(ranked.lists.n_rows)
     level = grades.levels[ranked.order]

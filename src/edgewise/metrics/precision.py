@@ -8,13 +8,15 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.lists import Lists, Ranked, ranked_lists
-from edgewise.metrics.relevance import (
+from edgewise.metrics.lists import (
     EmptyOption,
+    Lists,
+    Ranked,
+    Relevance,
     RelevantOption,
     empty_value,
     over_queries,
-    relevance,
+    ranked_with_relevance,
 )
 
 
@@ -51,11 +53,6 @@ def mean_average_precision(
     per_query : bool, default False
         Return one value for each query, in the order of the sorted ids; NaN where skipped.
 
-    Returns
-    -------
-    float or ndarray of shape (n_queries,)
-        The mean over queries, or the value of each.
-
     Examples
     --------
     >>> from edgewise.metrics import mean_average_precision
@@ -65,8 +62,7 @@ def mean_average_precision(
     0.75
     """
     fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    found = relevance(ranked.lists, relevant)
+    ranked, found = ranked_with_relevance(y, scores, qid, relevant)
     sums = ranked.list_sums(_precisions(ranked, found.flags))
     return over_queries(sums / np.maximum(found.counts, 1), found.defined, fill, per_query)
 
@@ -104,8 +100,7 @@ def precision_at(
 ) -> float | Reals:
     """Precision at k: the number of relevant documents among the top k, divided by k.
 
-    The divisor is k even for a list of fewer documents. A tie group that only partly fits into the
-    top k counts with its mean.
+    The divisor is k even for a list of fewer documents.
 
     Parameters
     ----------
@@ -117,17 +112,12 @@ def precision_at(
     Examples
     --------
     >>> from edgewise.metrics import precision_at
-    >>> precision_at([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0], k=2)
-    0.5
     >>> precision_at([1, 0, 0, 1], [4.0, 3.0, 3.0, 3.0], k=2)  # 1 + 1/3 of the top two
     0.6666666666666666
     """
-    k = integer("k", k, 1)
-    fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    found = relevance(ranked.lists, relevant)
-    sums = _in_top(ranked, found.flags, k)
-    return over_queries(sums / k, found.defined, fill, per_query)
+    k, fill = integer("k", k, 1), empty_value(empty)
+    ranked, found = ranked_with_relevance(y, scores, qid, relevant)
+    return over_queries(_in_top(ranked, found, k) / k, found.defined, fill, per_query)
 
 
 def recall_at(
@@ -155,16 +145,14 @@ def recall_at(
     >>> recall_at([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0], k=2)
     0.5
     """
-    k = integer("k", k, 1)
-    fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    found = relevance(ranked.lists, relevant)
-    sums = _in_top(ranked, found.flags, k)
-    return over_queries(sums / np.maximum(found.counts, 1), found.defined, fill, per_query)
+    k, fill = integer("k", k, 1), empty_value(empty)
+    ranked, found = ranked_with_relevance(y, scores, qid, relevant)
+    shares = _in_top(ranked, found, k) / np.maximum(found.counts, 1)
+    return over_queries(shares, found.defined, fill, per_query)
 
 
-def _in_top(ranked: Ranked, flags: Reals, k: int) -> Reals:
+def _in_top(ranked: Ranked, found: Relevance, k: int) -> Reals:
     """Return the expected number of relevant documents among the top k of each list."""
     lists = ranked.lists
     top = lists.prepared(("top", k), lambda: (lists.position <= k).astype(np.float64))
-    return ranked.weighted_sums(flags, top)
+    return ranked.weighted_sums(found.flags, top)

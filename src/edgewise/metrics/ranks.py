@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.lists import Lists, Ranked, ranked_lists, running_sums
-from edgewise.metrics.relevance import (
+from edgewise.metrics.lists import (
     EmptyOption,
+    Lists,
+    Ranked,
     Relevance,
     RelevantOption,
     empty_value,
     over_queries,
-    relevance,
+    ranked_with_relevance,
+    running_sums,
 )
 
 # Steps with a probability below exp(-_FAR) are dropped: no double can tell the difference.
@@ -46,14 +48,11 @@ def mean_reciprocal_rank(
     Examples
     --------
     >>> from edgewise.metrics import mean_reciprocal_rank
-    >>> mean_reciprocal_rank([0, 1, 1], [3.0, 2.0, 1.0])
-    0.5
     >>> round(mean_reciprocal_rank([1, 0, 0], [0.0, 0.0, 0.0]), 4)  # (1 + 1/2 + 1/3) / 3
     0.6111
     """
     fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    good = relevance(ranked.lists, relevant)
+    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
         found = _groups(ranked, good)
@@ -71,25 +70,20 @@ def prot(
     empty: EmptyOption = 0.0,
     per_query: bool = False,
 ) -> float | Reals:
-    """Predicted rank of top: the reciprocal rank of the first document with the highest grade.
+    """Predicted rank of top: :func:`mean_reciprocal_rank` of the documents with the highest grade.
 
-    Iyer 1999 section 5.2.4 has this name for the reciprocal rank where the documents with the
-    highest grade of a list are the relevant ones.
+    Iyer 1999 section 5.2.4.
 
     Parameters
     ----------
-    y, scores, qid, empty, per_query
-        As for :func:`mean_reciprocal_rank`.
-    relevant : None, float or "top", default "top"
-        As for :func:`mean_reciprocal_rank`.
+    y, scores, qid, relevant, empty, per_query
+        As for :func:`mean_average_precision`, but `relevant` is "top" by default.
 
     Examples
     --------
-    >>> from edgewise.metrics import prot, mean_reciprocal_rank
+    >>> from edgewise.metrics import prot
     >>> prot([3, 5, 1], [3.0, 2.0, 1.0])
     0.5
-    >>> mean_reciprocal_rank([3, 5, 1], [3.0, 2.0, 1.0])
-    1.0
     """
     return mean_reciprocal_rank(y, scores, qid, relevant=relevant, empty=empty, per_query=per_query)
 
@@ -110,22 +104,17 @@ def coverage(
 
     Parameters
     ----------
-    y, scores, qid, empty, per_query
-        As for :func:`mean_reciprocal_rank`.
-    relevant : None, float or "top", default "top"
-        As for :func:`mean_reciprocal_rank`.
+    y, scores, qid, relevant, empty, per_query
+        As for :func:`mean_average_precision`, but `relevant` is "top" by default.
 
     Examples
     --------
     >>> from edgewise.metrics import coverage
     >>> coverage([5, 3, 5, 1], [4.0, 3.0, 2.0, 1.0])  # two good ones, the last at rank 3
     0.6666666666666666
-    >>> coverage([5, 3], [0.0, 0.0])
-    0.75
     """
     fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    good = relevance(ranked.lists, relevant)
+    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
         found = _groups(ranked, good, last=True)
@@ -157,7 +146,7 @@ def average_rank(
     Parameters
     ----------
     y, scores, qid, relevant, per_query
-        As for :func:`mean_reciprocal_rank`.
+        As for :func:`mean_average_precision`.
     most : int or None, default None
         The largest rank that counts as such; None for no limit.
     empty : float or "skip", default "skip"
@@ -166,17 +155,12 @@ def average_rank(
     Examples
     --------
     >>> from edgewise.metrics import average_rank
-    >>> average_rank([0, 0, 1], [3.0, 2.0, 1.0])
-    3.0
-    >>> average_rank([0, 0, 1], [3.0, 2.0, 1.0], most=2)
-    2.0
     >>> average_rank([0, 0, 1], [0.0, 0.0, 0.0], most=2)  # (1 + 2 + 2) / 3
     1.6666666666666665
     """
     most = None if most is None else integer("most", most, 1)
     fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
-    good = relevance(ranked.lists, relevant)
+    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
     values = np.full(ranked.lists.n_queries, np.inf if most is None else float(most))
     if good.defined.any():
         found = _groups(ranked, good)
@@ -207,11 +191,6 @@ def top_counts(
     ks : sequence of int, default (1, 2, 5, 10, 20, 30)
         The cut-offs.
 
-    Returns
-    -------
-    ndarray of shape (len(ks),)
-        The expected number of queries for each k.
-
     Examples
     --------
     >>> from edgewise.metrics import top_counts
@@ -220,8 +199,7 @@ def top_counts(
     array([1.3333, 1.6667, 2.    ])
     """
     tops = [integer("ks", k, 1) for k in np.ravel(ks).tolist()]
-    ranked = ranked_lists(y, scores, qid)
-    good = relevance(ranked.lists, relevant)
+    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
     found = _groups(ranked, good)
     at = _steps(found)
     rank = found.before[at.group] + at.step
@@ -232,7 +210,7 @@ def top_counts(
 class _TieGroups:
     """The tie groups with the first (or last) relevant document, one for each list with any.
 
-    In Iyer 1999 eq. (5.2) `before` is R, the documents of the list above the group; `tied` is Q and
+    In Iyer 1999 eq. 5.2 `before` is R, the documents of the list above the group; `tied` is Q and
     `relevant` is q, all documents of the group and the relevant ones. `query` is an index.
     """
 
@@ -263,10 +241,7 @@ def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> _TieGroups:
 
 @dataclass(frozen=True, eq=False)
 class _Steps:
-    """The probability that a group's first relevant document is its `step`-th, from 1.
-
-    The steps of all groups follow each other; `starts` has the first of each group.
-    """
+    """The probability, by group, that its first relevant document is the `step`-th, from 1."""
 
     starts: Exacts
     group: Exacts
@@ -286,13 +261,6 @@ def _steps(found: _TieGroups) -> _Steps:
     C(Q - l, q - 1) / C(Q, q). That is q / Q for l = 1, and each step has 1 - (q - 1) / (Q - l + 1)
     times the probability of the step before. By symmetry the same holds for the last relevant
     document, counted from the group's end.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> two_of_four = _TieGroups(np.array([0]), np.array([3]), np.array([4]), np.array([2]))
-    >>> (6 * _steps(two_of_four).probability).round(12)
-    array([3., 2., 1.])
     """
     share = found.relevant / found.tied
     # The first l places hold no relevant document with a probability below exp(-l * q / Q).

@@ -22,11 +22,6 @@ def rmse(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | Non
     sample_weight : array-like of shape (n_ratings,) or None, default None
         The weight of each rating, not negative; None for equal weights.
 
-    Returns
-    -------
-    float
-        The error.
-
     Examples
     --------
     >>> from edgewise.metrics import rmse
@@ -44,11 +39,6 @@ def mae(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None
     ----------
     y, predictions, sample_weight
         As for :func:`rmse`.
-
-    Returns
-    -------
-    float
-        The error.
 
     Examples
     --------
@@ -70,11 +60,6 @@ def nearest_level(predictions: ArrayLike, levels: ArrayLike) -> Reals:
     levels : array-like of shape (n_levels,)
         The possible ratings, two or more, in any order.
 
-    Returns
-    -------
-    ndarray of shape (n_ratings,)
-        One of `levels` for each prediction.
-
     Examples
     --------
     >>> from edgewise.metrics import nearest_level
@@ -92,33 +77,23 @@ def nmae(
     levels: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Normalised mean absolute error: the error relative to random guessing.
+    """Normalised mean absolute error: 1 is as good as random guessing.
 
-    Where guess and rating are drawn uniformly and independently from the K levels l_1, ..., l_K,
-    the expected error is
+    The error is divided by its expectation where guess and rating are drawn uniformly and
+    independently from the K levels l_1, ..., l_K,
 
         E|X - Y| = (1 / K^2) sum_a sum_b |l_a - l_b|,
 
-    which is (K^2 - 1) / (3 K) for levels 1, ..., K: 1.6 for five levels and 35/18, about 1.94, for
-    six. A value of 1 is as good as guessing. Marlin (2004), and Rennie and Srebro (2005) for
-    max-margin matrix factorisation, compare data sets with different scales by it; their
-    predictions are levels, as :func:`nearest_level` returns.
+    which is (K^2 - 1) / (3 K) for levels 1, ..., K. Marlin (2004), and Rennie and Srebro (2005),
+    compare data sets with different scales by it; their predictions are levels, as
+    :func:`nearest_level` returns.
 
     Parameters
     ----------
-    y : array-like of shape (n_ratings,)
-        The true ratings, all of them among the levels.
-    predictions : array-like of shape (n_ratings,)
-        The predicted ratings; they are not rounded.
+    y, predictions, sample_weight
+        As for :func:`rmse`; all of `y` must be levels, and predictions are not rounded.
     levels : array-like of shape (n_levels,)
         The possible ratings, two or more, in any order.
-    sample_weight : array-like of shape (n_ratings,) or None, default None
-        The weight of each rating, not negative; None for equal weights.
-
-    Returns
-    -------
-    float
-        The normalised error.
 
     Examples
     --------
@@ -139,17 +114,10 @@ def one_zero_error(
 ) -> float:
     """One-zero error: the share of ratings whose predicted level is not the true one.
 
-    Predictions are rounded by :func:`nearest_level` first.
-
     Parameters
     ----------
     y, predictions, levels, sample_weight
-        As for :func:`nmae`.
-
-    Returns
-    -------
-    float
-        The share.
+        As for :func:`nmae`; predictions are rounded by :func:`nearest_level` first.
 
     Examples
     --------
@@ -206,13 +174,7 @@ def finite(name: str, values: Any) -> Reals:
 
 
 def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:
-    """Return true and predicted ratings of equal length.
-
-    Examples
-    --------
-    >>> _paired([5, 3], [4.5, 2])
-    (array([5., 3.]), array([4.5, 2. ]))
-    """
+    """Return true and predicted ratings of equal length."""
     truth, guess = finite("y", y), finite("predictions", predictions)
     if len(truth) != len(guess):
         raise ValueError(
@@ -222,13 +184,7 @@ def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:
 
 
 def _mean(values: Reals, sample_weight: Any) -> float:
-    """Return the weighted mean of `values`.
-
-    Examples
-    --------
-    >>> _mean(np.array([1.0, 4.0]), sample_weight=[2, 1])
-    2.0
-    """
+    """Return the weighted mean of `values`."""
     if sample_weight is None:
         return float(values.mean())
     weights = finite("sample_weight", sample_weight)

@@ -40,11 +40,6 @@ def catalogue_coverage(lists: ItemLists, n_items: int) -> float:
     n_items : int
         The number of items.
 
-    Returns
-    -------
-    float
-        The share, above 0 and at most 1.
-
     Examples
     --------
     >>> from edgewise.metrics import catalogue_coverage
@@ -67,16 +62,9 @@ def gini(lists: ItemLists, n_items: int) -> float:
     lists, n_items
         As for :func:`catalogue_coverage`.
 
-    Returns
-    -------
-    float
-        The index, from 0 to 1 - 1 / n_items.
-
     Examples
     --------
     >>> from edgewise.metrics import gini
-    >>> gini([[0, 1], [2, 3]], n_items=4)
-    0.0
     >>> gini([[0], [0], [0]], n_items=4)
     0.75
     """
@@ -91,10 +79,8 @@ def novelty(
 ) -> float | Reals:
     """Novelty: the mean self-information of the recommended items, in bits.
 
-    An item known to `count` users has -log2(count / n_users) bits of information: 0 if all users
-    know it, one more each time their number halves. An item that nobody knows counts as known to
-    one user, so that its information is finite. The mean is over the items of a list, then over
-    the lists that are not empty.
+    An item known to `count` users has -log2(count / n_users) bits; one that nobody knows counts as
+    known to one user. The mean is over the items of a list, then over the lists that are not empty.
 
     Parameters
     ----------
@@ -106,11 +92,6 @@ def novelty(
         The number of users.
     per_list : bool, default False
         Return one value for each list, NaN for an empty one.
-
-    Returns
-    -------
-    float or ndarray of shape (n_lists,)
-        The mean over lists, or the value of each.
 
     Examples
     --------
@@ -133,25 +114,18 @@ def novelty(
 def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> float | Reals:
     """Diversity: the mean of 1 - cosine over all pairs of items on a list.
 
-    The vectors of the items may be features, factors or columns of ratings; a vector of zeros has
-    cosine 0 with every other. The mean is over the pairs of a list, then over the lists that have
-    a pair. It takes time linear in the length of the lists, since the cosines of all pairs of n
-    unit vectors add up to (|sum of the vectors|^2 - n) / 2.
+    It is 0 where all items of a list point the same way, 1 where they are orthogonal, at most 2;
+    a vector of zeros has cosine 0 with every other. The mean is over the pairs of a list, then over
+    the lists that have a pair.
 
     Parameters
     ----------
     lists
         As for :func:`catalogue_coverage`.
     vectors : array-like or SciPy sparse matrix of shape (n_items, n_components)
-        A vector for each item.
+        A vector for each item: features, factors or its column of ratings.
     per_list : bool, default False
         Return one value for each list, NaN for one of fewer than two items.
-
-    Returns
-    -------
-    float or ndarray of shape (n_lists,)
-        The mean over lists, or the value of each: 0 where all items of a list point the same
-        way, 1 where they are orthogonal, at most 2.
 
     Examples
     --------
@@ -170,6 +144,7 @@ def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> floa
     owner = np.repeat(np.arange(len(found.sizes)), found.sizes)
     alone = np.bincount(owner, weights=lengths[found.items], minlength=len(found.sizes))
     pairs = np.maximum(found.sizes * (found.sizes - 1), 1)
+    # The cosines of all pairs of n unit vectors add up to (|sum of the vectors|^2 - n) / 2.
     cosine = (_squared_sums(found, units) - alone) / pairs
     return _over_lists(np.clip(1.0 - cosine, 0.0, 2.0), defined, per_list)
 
@@ -246,14 +221,7 @@ def _squared_sums(found: _FlatLists, units: Any) -> Reals:
 
 
 def _flattened(lists: ItemLists, n_items: int) -> _FlatLists:
-    """Return lists of indices below `n_items`, one after another.
-
-    Examples
-    --------
-    >>> found = _flattened([[3, 1], [], [2]], n_items=4)
-    >>> found.items.tolist(), found.sizes.tolist()
-    ([3, 1, 2], [2, 0, 1])
-    """
+    """Return lists of indices below `n_items`, one after another."""
     if isinstance(lists, np.ndarray) and lists.ndim == 2:
         sizes = np.full(len(lists), lists.shape[1], dtype=np.int64)
         items = _indices(lists.ravel())
@@ -282,13 +250,7 @@ def _indices(part: ArrayLike) -> NDArray[np.intp]:
 
 
 def _over_lists(values: Reals, defined: NDArray[np.bool_], per_list: bool) -> float | Reals:
-    """Return the value of each list, NaN where undefined, or the mean of the defined ones.
-
-    Examples
-    --------
-    >>> _over_lists(np.array([0.5, 0.0]), np.array([True, False]), per_list=False)
-    0.5
-    """
+    """Return the value of each list, NaN where undefined, or the mean of the defined ones."""
     if flag("per_list", per_list):
         return np.where(defined, values, np.nan)
     return float(values[defined].mean())

@@ -49,19 +49,11 @@ class RankingMetric:
     function : callable
         The function of grades (or Lists), scores and query ids.
     larger_is_better : bool, default True
-        Whether a larger value means better lists.
+        The direction.
     cutoff : {"none", "optional", "required"}, default "none"
         Whether the name takes an "@k".
     for_runs : bool, default False
-        Whether the metric is defined where some judged documents were not returned, as in TREC
-        runs.
-
-    Examples
-    --------
-    >>> from edgewise.metrics import ranking_metric
-    >>> metric = ranking_metric("precision@1")
-    >>> metric([0, 1], [0.2, 0.7]), metric.larger_is_better
-    (1.0, True)
+        Whether it is defined where judged documents were not returned, as in TREC runs.
     """
 
     name: str
@@ -116,18 +108,12 @@ def ranking_metric(name: str) -> RankingMetric:
         "map", "mrr", "ndcg", "ndcg@k", "precision@k", "recall@k", "auc", "disagreement",
         "prot" or "coverage", with a number of 1 or more in place of k.
 
-    Returns
-    -------
-    RankingMetric
-        The metric with the defaults of its function.
-
     Examples
     --------
     >>> from edgewise.metrics import ranking_metric
-    >>> round(ranking_metric("ndcg@2")([0, 2, 1], [3.0, 2.0, 1.0]), 4)
-    0.5213
-    >>> ranking_metric("disagreement").larger_is_better
-    False
+    >>> metric = ranking_metric("ndcg@2")
+    >>> round(metric([0, 2, 1], [3.0, 2.0, 1.0]), 4), metric.larger_is_better
+    (0.5213, True)
     """
     base, at, k = name.partition("@") if isinstance(name, str) else ("", "", "")
     metric = RANKING_METRICS.get(base)
@@ -144,11 +130,6 @@ def larger_is_better(metric: Any, default: bool = False) -> bool:
 
     A function that is not in the registry may have an attribute ``larger_is_better``; `default`
     applies where it has none.
-
-    Examples
-    --------
-    >>> larger_is_better("roc_auc"), larger_is_better("error")
-    (True, False)
     """
     if isinstance(metric, str):
         return CLASSIFICATION_METRICS[metric].larger_is_better

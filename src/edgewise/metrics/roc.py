@@ -18,7 +18,7 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
 
     It is the share of (positive, negative) pairs of rows in which the positive row has the larger
     score; ties count one half. It equals scikit-learn's ``roc_auc_score``, and is fast enough to
-    compute in every round.
+    compute in every round. A column without positive or without negative rows raises ValueError.
 
     Parameters
     ----------
@@ -32,23 +32,11 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
     sample_weight : array of shape (n,) or None, default None
         Weights of the rows; the weight of a pair is their product.
 
-    Returns
-    -------
-    float
-        From 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If a column has no positive or no negative rows, so that there are no pairs.
-
     Examples
     --------
     >>> from edgewise.metrics import roc_auc
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
-    >>> roc_auc([0, 1], [0.5, 0.5])
-    0.5
     """
     y, scores = _fitting(np.asarray(y), np.asarray(scores, dtype=np.float64))
     mass = None if sample_weight is None else _mass(sample_weight, len(y))

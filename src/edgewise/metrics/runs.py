@@ -76,16 +76,6 @@ def evaluate_run(
     gain : {"exponential", "linear"}, default "exponential"
         The gain of grade g in NDCG: 2^g - 1, or g as in trec_eval.
 
-    Returns
-    -------
-    RunEvaluation
-        The values by metric and query, their means, and what was ignored.
-
-    Raises
-    ------
-    ValueError
-        If the run has none of the judged queries.
-
     Examples
     --------
     Two relevant documents; the run returns one of them, in second place:
@@ -123,13 +113,7 @@ def evaluate_run(
 
 
 def run_metrics(names: Sequence[str]) -> list[RankingMetric]:
-    """Return the metrics of some names, each once, or raise unless all are defined for runs.
-
-    Examples
-    --------
-    >>> [metric.name for metric in run_metrics(["map", "ndcg@10", "map"])]
-    ['map', 'ndcg@10']
-    """
+    """Return the metrics of some names, each once, or raise unless all are defined for runs."""
     found: dict[str, RankingMetric] = {}
     for name in [names] if isinstance(names, str) else names:
         base = name.partition("@")[0] if isinstance(name, str) else ""

@@ -58,11 +58,6 @@ def randomisation_test(
     random_state : int, RandomState, Generator or None, default None
         Randomness of the draws.
 
-    Returns
-    -------
-    RandomisationResult
-        The mean difference, the p-value, the number of queries, and whether it is exact.
-
     Examples
     --------
     >>> from edgewise.metrics import randomisation_test
