@@ -8,7 +8,7 @@ depend on their order, so every backend gives the same model, bit for bit.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -321,21 +321,25 @@ class Tally(NamedTuple):
     wrong_entries: Exacts
 
 
-class Part(ABC):
+StateT = TypeVar("StateT", bound=State)
+ProblemT = TypeVar("ProblemT", bound=Problem)
+
+
+class Part(ABC, Generic[ProblemT]):
     """Some rows, or some (row, score column) entries, copied so that searches of them are fast."""
 
-    backend: "Backend"
+    backend: "Backend[Any, ProblemT]"
     size: int
 
     @abstractmethod
-    def gather(self, problem: Problem, factors: Reals | None = None) -> Problem:
+    def gather(self, problem: ProblemT, factors: Reals | None = None) -> ProblemT:
         """Return the part's share of a problem of all rows, as it is now.
 
         `factors` multiply the weights of each of the part's rows, which are rounded again.
         """
 
 
-class Backend(ABC):
+class Backend(ABC, Generic[StateT, ProblemT]):
     """All arithmetic on the rows of one training table.
 
     To write one, derive from this class and implement the abstract methods; `choose.using` puts it
@@ -348,44 +352,44 @@ class Backend(ABC):
     # The round's problem.
 
     @abstractmethod
-    def state(self, targets: Targets, mass_column: bool = False) -> State:
+    def state(self, targets: Targets, mass_column: bool = False) -> StateT:
         """Return the state before the first round: all scores 0, the weights normalised."""
 
     @abstractmethod
-    def problem(self, state: State, row_masses: bool = False) -> Problem:
+    def problem(self, state: StateT, row_masses: bool = False) -> ProblemT:
         """Return the round's problem, valid until the weights change.
 
         With `row_masses` the problem has the rows' sample weights with it.
         """
 
     @abstractmethod
-    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> Problem:
+    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> ProblemT:
         """Return the problem with one score column and the given signed weights of some rows."""
 
     @abstractmethod
-    def flip(self, problem: Problem, tests: Sequence["Test"]) -> Problem:
+    def flip(self, problem: ProblemT, tests: Sequence["Test"]) -> ProblemT:
         """Return the problem with S multiplied by the tests' outputs: virtual labels."""
 
     @abstractmethod
-    def split(self, problem: Problem, test: "Test") -> tuple[Problem, Problem]:
+    def split(self, problem: ProblemT, test: "Test") -> tuple[ProblemT, ProblemT]:
         """Return the problem of the rows on which a test is -1, and of those on which it is +1."""
 
     @abstractmethod
-    def within(self, problem: Problem, rows: Rows) -> Problem:
+    def within(self, problem: ProblemT, rows: Rows) -> ProblemT:
         """Return the problem of some rows, ascending."""
 
     @abstractmethod
-    def absolute(self, problem: Problem) -> Problem:
+    def absolute(self, problem: ProblemT) -> ProblemT:
         """Return the problem with ``|S|`` in place of S."""
 
     @abstractmethod
-    def leaf_sums(self, problem: Problem, tree: "TreeRule") -> tuple[Exacts, Exacts]:
+    def leaf_sums(self, problem: ProblemT, tree: "TreeRule") -> tuple[Exacts, Exacts]:
         """Return the sums of S and of ``|S|`` in each leaf of a tree, shape (leaves, K)."""
 
     # The search.
 
     @abstractmethod
-    def histogram(self, columns: Columns, problem: Problem) -> Histogram:
+    def histogram(self, columns: Columns, problem: ProblemT) -> Histogram:
         """Return the sums of S over the rows of each bin of some columns, all of one kind."""
 
     @abstractmethod
@@ -393,72 +397,72 @@ class Backend(ABC):
         """Return the best cut of each numeric column; looks at no rows."""
 
     @abstractmethod
-    def over(self, table: BinnedTable) -> "Backend":
+    def over(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":
         """Return a backend for other columns of the same rows."""
 
     # Parts of the weights.
 
     @abstractmethod
-    def row_masses(self, problem: Problem) -> Exacts:
+    def row_masses(self, problem: ProblemT) -> Exacts:
         """Return the sum of each row's ``|S|``."""
 
     @abstractmethod
-    def mass_from(self, problem: Problem, least: int) -> int:
+    def mass_from(self, problem: ProblemT, least: int) -> int:
         """Return the sum of the ``|S|`` that are at least `least`."""
 
     @abstractmethod
-    def part(self, rows: Rows) -> Part:
+    def part(self, rows: Rows) -> Part[ProblemT]:
         """Return the part of some rows, ascending; only the last part is valid."""
 
     @abstractmethod
-    def heavy_part(self, problem: Problem, least: int) -> Part | None:
+    def heavy_part(self, problem: ProblemT, least: int) -> Part[ProblemT] | None:
         """Return the part of the entries with ``|S|`` of at least `least`; None to take rows."""
 
     # The step.
 
     @abstractmethod
-    def edges(self, state: State, rule: "Rule") -> Edges:
+    def edges(self, state: StateT, rule: "Rule") -> Edges:
         """Return the edges of a rule that says -1, 0 or +1."""
 
     @abstractmethod
-    def energy(self, state: State, rule: "Rule", coefficients: Reals) -> int:
+    def energy(self, state: StateT, rule: "Rule", coefficients: Reals) -> int:
         """Return Z of a real-valued rule, the sum of w exp(-y h), at `ENERGY_SCALE`."""
 
     @abstractmethod
-    def advance(self, state: State, rule: "Rule", step: Step) -> Tally:
+    def advance(self, state: StateT, rule: "Rule", step: Step) -> Tally:
         """Take a step that multiplies the weights."""
 
     @abstractmethod
-    def reweigh(self, state: State, rule: "Rule", step: RealStep) -> tuple[int, int]:
+    def reweigh(self, state: StateT, rule: "Rule", step: RealStep) -> tuple[int, int]:
         """Move the scores and compute the weights from them, not yet normalised.
 
         Returns the sum of the new weights in fixed point, and `Tally.pseudo`.
         """
 
     @abstractmethod
-    def rescale(self, state: State, factor: float) -> Tally:
+    def rescale(self, state: StateT, factor: float) -> Tally:
         """Multiply all weights by a factor; count errors."""
 
     @abstractmethod
-    def refresh(self, state: State) -> None:
+    def refresh(self, state: StateT) -> None:
         """Compute the weights of the exponential loss from the scores, normalised.
 
         Weights that have underflowed can return so.
         """
 
     @abstractmethod
-    def wrong_weight(self, state: State) -> int:
+    def wrong_weight(self, state: StateT) -> int:
         """Return the initial weight of the entries with a wrong sign, in 64-bit fixed point."""
 
     @abstractmethod
-    def scores(self, state: State) -> Reals:
+    def scores(self, state: StateT) -> Reals:
         """Return the scores, shape (K, n): for metrics of the training rows."""
 
     @abstractmethod
     def outputs(self, rule: "Rule") -> Signs | Reals:
         """Return the rule's outputs on all rows, shape (1, n) or (K, n)."""
 
-    def learned(self, tree: "TreeRule", leaves: Sequence[Problem]) -> None:  # noqa: B027
+    def learned(self, tree: "TreeRule", leaves: Sequence[ProblemT]) -> None:
         """Take note that the rows of ``leaves[l]`` are those of the tree's leaf `l`.
 
         A backend may remember this, to evaluate the tree faster.
@@ -493,7 +497,7 @@ class Backend(ABC):
         """Return ``run(part)`` for each part, on as many threads as there are."""
         return [run(part) for part in parts]
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """End the threads, or whatever else the backend holds."""
 
 

@@ -1,7 +1,8 @@
 """Threads: how many, and how work is spread over them."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any, Self, TypeVar
 
@@ -36,6 +37,26 @@ class Threads:
         if self._pool is None or len(parts) < 2:
             return [run(part) for part in parts]
         return list(self._pool.map(run, parts))
+
+    def stream(self, run: Callable[[P], T], parts: Iterable[P], ahead: int = 4) -> Iterator[T]:
+        """Yield ``run(part)`` in order; parts are read only `ahead` per thread before the results.
+
+        Examples
+        --------
+        >>> with Threads(2) as threads:
+        ...     list(threads.stream(lambda part: part * 2, iter([1, 2, 3])))
+        [2, 4, 6]
+        """
+        if self._pool is None:
+            yield from map(run, parts)
+            return
+        waiting: deque[Future[T]] = deque()
+        for part in parts:
+            waiting.append(self._pool.submit(run, part))
+            if len(waiting) > ahead * self.n:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
     def spans(self, n_rows: int, least: int = ROWS_PER_THREAD) -> list[tuple[int, int]]:
         """Return one range of rows (start, stop) per thread, none shorter than `least`."""

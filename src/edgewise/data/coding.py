@@ -1,14 +1,13 @@
 """From typed columns to bins and codes, a column at a time and on several threads."""
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
 
 from edgewise.backend.choose import VISITS_A_VALUE, use_compiled
 from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
+from edgewise.common.threads import Threads
 from edgewise.data.aligned import Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of
 from edgewise.data.bins import Bins, Categories, find_bins
@@ -25,9 +24,6 @@ from edgewise.data.storage import CategoricalCodes, Coded, Store, is_sparse, sto
 from edgewise.data.table import Table
 
 T = TypeVar("T")
-
-# Columns that each thread may be given before it is done with the first.
-_AHEAD = 4
 
 
 def fit_bins(
@@ -115,18 +111,8 @@ def _each(table: Table, work: Callable[[int, Column], T], n_jobs: int) -> Iterat
 
     The columns are read by one thread, which is only a few ahead of those that work on them.
     """
-    if n_jobs == 1:
-        for j, column in enumerate(table.columns()):
-            yield work(j, column)
-        return
-    with ThreadPoolExecutor(n_jobs) as pool:
-        waiting: deque[Future[T]] = deque()
-        for j, column in enumerate(table.columns()):
-            waiting.append(pool.submit(work, j, column))
-            if len(waiting) > _AHEAD * n_jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+    with Threads(n_jobs) as threads:
+        yield from threads.stream(lambda pair: work(*pair), enumerate(table.columns()))
 
 
 def _fitted(

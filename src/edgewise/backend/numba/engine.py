@@ -118,7 +118,7 @@ class NumbaBackend(ReferenceBackend):
         n_low, n_high = on_rows.cut_rows(codes, rows, first, missing, gone, low, high)
         return low[:n_low], high[:n_high]
 
-    def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:  # type: ignore[override]
+    def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
         """Return the problem of some rows."""
         if problem.entries is not None:
             return entries_within(self, problem, rows)
@@ -130,7 +130,7 @@ class NumbaBackend(ReferenceBackend):
 
     # The search.
 
-    def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:  # type: ignore[override]
+    def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
         """Return the sums of S over the rows of each bin, summed when a scan asks for them."""
         plan = self._layout(columns, problem)
         if problem.kept is None or not self._keeps or plan.size * plan.dtype.itemsize > _KEPT_BYTES:
@@ -232,7 +232,7 @@ class NumbaBackend(ReferenceBackend):
 
     # Parts of the weights.
 
-    def row_masses(self, problem: SignedProblem) -> Exacts:  # type: ignore[override]
+    def row_masses(self, problem: SignedProblem) -> Exacts:
         """Return the sum of each row's |S|."""
         chunks, n, _ = problem.shape
         masses = np.zeros(n, dtype=np.int64)
@@ -241,19 +241,19 @@ class NumbaBackend(ReferenceBackend):
         )
         return masses
 
-    def mass_from(self, problem: SignedProblem, least: int) -> int:  # type: ignore[override]
+    def mass_from(self, problem: SignedProblem, least: int) -> int:
         """Return the sum of the |S| that are at least `least`."""
         n = problem.n_rows
         signed, width = problem.flat_signed, problem.width
         return int(on_entries.mass_from(signed, least, n, width, problem.n_scores))
 
-    def part(self, rows: Rows) -> Part:
+    def part(self, rows: Rows) -> Part[SignedProblem]:
         """Return the part of some rows."""
         if not self._can_copy:
             return RowsWithin(self, rows)
         return RowPart(self.restricted(rows), rows)
 
-    def heavy_part(self, problem: SignedProblem, least: int) -> Part | None:  # type: ignore[override]
+    def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
         """Return the part of the entries with |S| of at least `least`."""
         return heavy_entries(self, problem, least) if self._can_copy else None
 
@@ -265,7 +265,7 @@ class NumbaBackend(ReferenceBackend):
 
     # The step.
 
-    def edges(self, state: HostState, rule: "Rule") -> Edges:  # type: ignore[override]
+    def edges(self, state: HostState, rule: "Rule") -> Edges:
         """Return the edges of a rule."""
         signs, spans = self.outputs(rule), self._row_spans(state.n_rows)
         sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
@@ -277,7 +277,7 @@ class NumbaBackend(ReferenceBackend):
         edges, masses, idle = _total(sums)
         return Edges(edges, masses - idle, sum(masses.tolist()))
 
-    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:  # type: ignore[override]
+    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
         """Return Z of a real-valued rule."""
         outputs, spans = self.outputs(rule), self._row_spans(state.n_rows)
 
@@ -303,13 +303,13 @@ class NumbaBackend(ReferenceBackend):
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
-    def rescale(self, state: HostState, factor: float) -> Tally:  # type: ignore[override]
+    def rescale(self, state: HostState, factor: float) -> Tally:
         """Multiply all weights by a factor; count errors."""
         if self._unmoved is None:
             self._unmoved = np.ones((1, state.n_rows), dtype=np.int8)
         return self._take_step(state, self._unmoved, Step.scaling(state.n_scores, factor))
 
-    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:  # type: ignore[override]
+    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
         """Move the scores and compute the weights from them, not yet normalised."""
         outputs, initial = self.outputs(rule), state.initial
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from edgewise.backend.numba.engine import NumbaBackend
 
 
-class RowPart(Part):
+class RowPart(Part[SignedProblem]):
     """Some rows: their vectors of signed weights, one after the other."""
 
     def __init__(self, backend: "NumbaBackend", rows: Rows) -> None:
@@ -24,7 +24,7 @@ class RowPart(Part):
         self.size = len(rows)
         self._signed: Integers | None = None
 
-    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
         """Return the part's share of a problem of all rows, as it is now."""
         chunks, n, lanes = problem.shape
         if self._signed is None:
@@ -42,7 +42,7 @@ class RowPart(Part):
         return SignedProblem.of(signed, totals, masses, None, problem.mass_column, weights)
 
 
-class EntryPart(Part):
+class EntryPart(Part[SignedProblem]):
     """Some entries: a list of rows, score columns and signed weights.
 
     Parameters
@@ -64,7 +64,7 @@ class EntryPart(Part):
         self._at = at
         self._entries = entries
 
-    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
         """Return the part's share of a problem of all rows, as it is now."""
         chunks, _, lanes = problem.shape
         form = self._entries

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _TESTS_REMEMBERED = 16
 
 
-class ReferenceBackend(PairSums, Backend):
+class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     """The backend in NumPy."""
 
     name = "numpy"
@@ -80,7 +80,7 @@ class ReferenceBackend(PairSums, Backend):
             self.refresh(state)
         return state
 
-    def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:  # type: ignore[override]
+    def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:
         """Return the round's problem."""
         return state.problem(row_masses)
 
@@ -98,7 +98,7 @@ class ReferenceBackend(PairSums, Backend):
         totals = quanta.sum(keepdims=True), sizes.sum(keepdims=True)
         return SignedProblem.of(self._potentials, *totals, some, mass_column)
 
-    def flip(self, problem: SignedProblem, tests: Sequence["Test"]) -> SignedProblem:  # type: ignore[override]
+    def flip(self, problem: SignedProblem, tests: Sequence["Test"]) -> SignedProblem:
         """Return the problem with each row's weights multiplied by its sign."""
         return self._flipped(problem, self._product(tests))
 
@@ -127,7 +127,7 @@ class ReferenceBackend(PairSums, Backend):
         self._signs[id(test)] = held
         return held[1]
 
-    def split(self, problem: SignedProblem, test: "Test") -> tuple[SignedProblem, SignedProblem]:  # type: ignore[override]
+    def split(self, problem: SignedProblem, test: "Test") -> tuple[SignedProblem, SignedProblem]:
         """Return the problems on either side of a test.
 
         Where no row is left out the larger part is the rest of the whole, and so are its sums.
@@ -171,7 +171,7 @@ class ReferenceBackend(PairSums, Backend):
             signs = signs[rows]
         return rows[signs < 0], rows[signs > 0]
 
-    def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:  # type: ignore[override]
+    def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
         """Return the problem of some rows."""
         signed = unpacked(replace(problem, rows=rows))
         totals, masses = signed.sum(axis=0), np.abs(signed).sum(axis=0)
@@ -187,7 +187,7 @@ class ReferenceBackend(PairSums, Backend):
             problem.signed, totals, masses, rows, problem.mass_column, weights, problem.lease
         )
 
-    def absolute(self, problem: SignedProblem) -> SignedProblem:  # type: ignore[override]
+    def absolute(self, problem: SignedProblem) -> SignedProblem:
         """Return the problem with |S| in place of S."""
         sizes, entries = np.abs(problem.signed), problem.entries
         return replace(
@@ -199,7 +199,7 @@ class ReferenceBackend(PairSums, Backend):
             entries=None if entries is None else replace(entries, values=sizes),
         )
 
-    def leaf_sums(self, problem: SignedProblem, tree: "TreeRule") -> tuple[Exacts, Exacts]:  # type: ignore[override]
+    def leaf_sums(self, problem: SignedProblem, tree: "TreeRule") -> tuple[Exacts, Exacts]:
         """Return the sums of S and of |S| in each leaf of a tree."""
         leaf_of = tree.leaf_of(self.table)
         self._leaf_of = (tree.nodes, leaf_of)
@@ -211,7 +211,7 @@ class ReferenceBackend(PairSums, Backend):
 
     # The search.
 
-    def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:  # type: ignore[override]
+    def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
         """Return the sums of S over the rows of each bin."""
         rows = self._plan(columns).bin_rows
         members = self._members if len(rows) == self._members.shape[0] else self._members[rows]
@@ -228,7 +228,7 @@ class ReferenceBackend(PairSums, Backend):
 
     # Parts of the weights.
 
-    def row_masses(self, problem: SignedProblem) -> Exacts:  # type: ignore[override]
+    def row_masses(self, problem: SignedProblem) -> Exacts:
         """Return the sum of each row's |S|."""
         sizes = np.abs(problem.signed.astype(np.int64)).sum(axis=(0, 2))
         if problem.mass_column:
@@ -236,18 +236,18 @@ class ReferenceBackend(PairSums, Backend):
             sizes -= problem.signed[chunk, :, lane]
         return sizes
 
-    def mass_from(self, problem: SignedProblem, least: int) -> int:  # type: ignore[override]
+    def mass_from(self, problem: SignedProblem, least: int) -> int:
         """Return the sum of the |S| that are at least `least`."""
         heavy = problem.signed[_heavy_entries(problem, least)]
         return int(np.abs(heavy.astype(np.int64)).sum())
 
-    def part(self, rows: Rows) -> Part:
+    def part(self, rows: Rows) -> Part[SignedProblem]:
         """Return the part of some rows."""
         if not self._can_copy:
             return RowsWithin(self, rows)
         return ArrayPart(self._restricted(rows), rows)
 
-    def heavy_part(self, problem: SignedProblem, least: int) -> Part | None:  # type: ignore[override]
+    def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
         """Return the part of the entries with |S| of at least `least`."""
         if not self._can_copy:
             return None
@@ -266,7 +266,7 @@ class ReferenceBackend(PairSums, Backend):
 
     # The step.
 
-    def edges(self, state: HostState, rule: "Rule") -> Edges:  # type: ignore[override]
+    def edges(self, state: HostState, rule: "Rule") -> Edges:
         """Return the edges of a rule."""
         signs = self.outputs(rule)
         exact = fixed(state.weights)
@@ -274,17 +274,17 @@ class ReferenceBackend(PairSums, Backend):
         masses = (exact * (signs != 0)).sum(axis=1)
         return Edges(edges, masses, sum(exact.sum(axis=1).tolist()))
 
-    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:  # type: ignore[override]
+    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
         """Return Z of a real-valued rule: the sum of w exp(-y h)."""
         h = self.outputs(rule) * coefficients[:, None]
         grown = state.weights * exp(np.where(state.labels > 0, -h, h))
         return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum())
 
-    def advance(self, state: HostState, rule: "Rule", step: Step) -> Tally:  # type: ignore[override]
+    def advance(self, state: HostState, rule: "Rule", step: Step) -> Tally:
         """Take the step: update weights, scores and quantised weights; count errors."""
         return self._take_step(state, self.outputs(rule), step)
 
-    def rescale(self, state: HostState, factor: float) -> Tally:  # type: ignore[override]
+    def rescale(self, state: HostState, factor: float) -> Tally:
         """Multiply all weights by a factor; count errors."""
         unmoved = np.ones((1, state.n_rows), dtype=np.int8)
         return self._take_step(state, unmoved, Step.scaling(state.n_scores, factor))
@@ -302,7 +302,7 @@ class ReferenceBackend(PairSums, Backend):
         wrong_rows = state.row_mass[_wrong_rows(state, wrong)].sum()
         return Tally(pseudo, int(wrong_rows), np.array(by_label))
 
-    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:  # type: ignore[override]
+    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
         """Move the scores and compute the weights from them, not yet normalised."""
         outputs = self.outputs(rule)
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if is_shared(outputs) else -1
@@ -317,7 +317,7 @@ class ReferenceBackend(PairSums, Backend):
             state.weights[:] = start * exp(step.shift - margins)
         return int(np.rint(state.weights * step.unit).astype(np.int64).sum()), pseudo
 
-    def refresh(self, state: HostState) -> None:  # type: ignore[override]
+    def refresh(self, state: HostState) -> None:
         """Compute the weights from the scores, in the steps that parts of the rows share."""
         self.restore_weights(state, self.least_margin(state))
         shift = exact_shift(state.weights.size, self.largest_weight(state))
@@ -353,7 +353,7 @@ class ReferenceBackend(PairSums, Backend):
         state.weights /= total
         self.rescale(state, 1.0)
 
-    def wrong_weight(self, state: HostState) -> int:  # type: ignore[override]
+    def wrong_weight(self, state: HostState) -> int:
         """Return the initial weight of the entries with a wrong sign."""
         total = 0
         for k, (scores, labels) in enumerate(zip(state.scores, state.labels, strict=True)):
@@ -361,7 +361,7 @@ class ReferenceBackend(PairSums, Backend):
             total += int(fixed(state.targets.initial_weights(k)[wrong] * state.scale).sum())
         return total
 
-    def scores(self, state: HostState) -> Reals:  # type: ignore[override]
+    def scores(self, state: HostState) -> Reals:
         """Return the scores, shape (K, n)."""
         return state.scores
 
@@ -381,7 +381,7 @@ class ReferenceBackend(PairSums, Backend):
             return self._product(factors)[None]
         return rule.outputs(self.table)
 
-    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem]) -> None:  # type: ignore[override]
+    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem]) -> None:
         """Remember where the rows fall, if the leaves have all of them."""
         n_rows = self.table.n_rows
         if sum(leaf.size for leaf in leaves) == n_rows:
@@ -414,21 +414,24 @@ class ReferenceBackend(PairSums, Backend):
         return self._plans[key]
 
 
-class ArrayPart(Part):
+class ArrayPart(Part[SignedProblem]):
     """Some rows, or some entries, as copies.
 
     `chosen` says which entries of the rows count, shape (chunks, rows, lanes); None is all.
     """
 
     def __init__(
-        self, backend: Backend, rows: Rows, chosen: NDArray[np.bool_] | None = None
+        self,
+        backend: Backend[HostState, SignedProblem],
+        rows: Rows,
+        chosen: NDArray[np.bool_] | None = None,
     ) -> None:
         self.backend = backend
         self.rows = rows
         self.size = len(rows) if chosen is None else int(chosen.sum())
         self._chosen = chosen
 
-    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
         """Return the part's share of a problem of all rows, as it is now."""
         signed = problem.signed[:, self.rows]
         if self._chosen is not None:
@@ -436,21 +439,21 @@ class ArrayPart(Part):
         return summed(signed, problem, row_masses_of(problem, self.rows), factors)
 
 
-class RowsWithin(Part):
+class RowsWithin(Part[SignedProblem]):
     """Some rows, in the table of all: where they cannot be copied."""
 
-    def __init__(self, backend: Backend, rows: Rows) -> None:
+    def __init__(self, backend: Backend[HostState, SignedProblem], rows: Rows) -> None:
         self.backend = backend
         self.rows = rows
         self.size = len(rows)
 
-    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:  # type: ignore[override]
+    def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
         """Return the part's share of a problem of all rows, as it is now."""
         if factors is not None:
             every = np.zeros(problem.n_rows)
             every[self.rows] = factors
             problem = summed(problem.signed, problem, problem.row_masses, every)
-        return self.backend.within(problem, self.rows)  # type: ignore[return-value]
+        return self.backend.within(problem, self.rows)
 
 
 def row_masses_of(problem: SignedProblem, rows: Rows) -> SignedProblem | None:
