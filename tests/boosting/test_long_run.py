@@ -17,8 +17,8 @@ def long_run():
     y = np.arange(60) % 3
     taken, advance = [], Hamming.advance
 
-    def watched(self, signs, vote, rule):
-        progress = advance(self, signs, vote, rule)
+    def watched(self, *given):
+        progress = advance(self, *given)
         watched.rounds += 1
         if watched.rounds % 1000 == 0:
             taken.append(self.state.weights.copy())
