@@ -184,11 +184,12 @@ def chosen_and_tested(model: BoostedFactorization, split: Split) -> tuple[float,
 
 def errors_by_round(model: BoostedFactorization, test: Ratings) -> np.ndarray:
     """Return zero-one and absolute error after each round, starting with the constant."""
-    levels = Levels(model.target, model.levels_, model.level_starts_)
+    logistic = model.loss == "logistic"
+    levels = Levels(model.target, model.levels_, model.level_starts_, logistic)
     found = []
     for scores in scores_by_round(model, test):
-        wrong = levels.likeliest(scores, model.loss == "logistic") != test.values
-        found.append((wrong.mean(), np.abs(levels.middle(scores) - test.values).mean()))
+        wrong = levels.mode(scores) != test.values
+        found.append((wrong.mean(), np.abs(levels.median(scores) - test.values).mean()))
     return np.array(found)
 
 

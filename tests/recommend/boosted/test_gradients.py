@@ -7,8 +7,8 @@ from tests.recommend.boosted.conftest import drawn
 from edgewise.backend.numba import factorization_boosting as compiled
 from edgewise.backend.reference import factorization_boosting as reference
 from edgewise.common.threads import Threads
-from edgewise.recommend.boosted.gradients import ScoredRatings
 from edgewise.recommend.boosted.levels import levels_of
+from edgewise.recommend.boosted.products import ScoredRatings
 
 
 def made(ratings, n_threads=1):
@@ -65,7 +65,7 @@ def test_the_squared_error_is_that_of_the_expected_rating():
 
 
 def test_parts_of_the_ratings_give_the_same_on_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("edgewise.recommend.boosted.gradients._PART", 50)
+    monkeypatch.setattr("edgewise.recommend.boosted.products._PART", 50)
     ratings = drawn(40, 30)
     found = []
     for n_threads in (1, 3):

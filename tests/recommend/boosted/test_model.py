@@ -212,7 +212,7 @@ def test_validation_chooses_the_number_of_rounds(factors):
 
 @pytest.mark.parametrize("factors", ["real", "signs"])
 def test_the_model_is_the_same_for_any_number_of_threads(monkeypatch, factors):
-    monkeypatch.setattr("edgewise.recommend.boosted.gradients._PART", 60)
+    monkeypatch.setattr("edgewise.recommend.boosted.products._PART", 60)
     ratings = drawn()
     one, two = (
         BoostedFactorization(factors=factors, n_jobs=n, **FAST).fit(ratings) for n in (1, 2)

@@ -21,20 +21,8 @@ def indicators_of(
 ) -> Any:
     """Return the indicator features of users or items as a sparse matrix; None if there are none.
 
-    In each row all are one over the root of their number.
-
-    Parameters
-    ----------
-    view : Grouped
-        The ratings of each row.
-    n_others : int
-        The size of the other side.
-    features : ColumnTable or None
-        The features of the rows.
-    rated : bool
-        Whether ratings are indicators.
-    n_trained : int
-        The number of rows in training, which numeric features are cut by.
+    In each row all are one over the root of their number. Numeric features are cut by the first
+    `n_trained` rows.
     """
     parts = []
     if rated:

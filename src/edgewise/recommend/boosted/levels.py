@@ -20,33 +20,24 @@ _TILE = 1 << 14
 class Levels:
     """The levels of ratings, and the questions of the score columns.
 
-    Attributes
-    ----------
-    target : {"ordered", "one_hot", "binary"}
-        The questions: "above this level?", "this level?", or in one column "above the
-        threshold?".
-    values : float64 array of shape (K,)
-        The rating of each level, ascending.
-    starts : float64 array of shape (K - 1,)
-        The least rating of each level after the first.
+    `values` has the rating of each level, `starts` the least rating of each level after the first.
 
     Examples
     --------
     >>> import numpy as np
     >>> levels = Levels("ordered", np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0]))
-    >>> levels.codes(np.array([3.0, 1.0]))
-    array([2, 0], dtype=int32)
     >>> levels.labels()
     array([[-1., -1.],
            [ 1., -1.],
            [ 1.,  1.]])
-    >>> levels.expected(np.array([[50.0, 0.0]]), logistic=True)
+    >>> levels.expected(np.array([[50.0, 0.0]]))
     array([2.5])
     """
 
     target: str
     values: Reals
     starts: Reals
+    logistic: bool = True
 
     @property
     def n_columns(self) -> int:
@@ -81,11 +72,11 @@ class Levels:
         """The expected rating before anything is added."""
         return 0.0 if self.target == "one_hot" else float(self.values[0])
 
-    def chances(self, scores: Reals, logistic: bool) -> Reals:
+    def chances(self, scores: Reals) -> Reals:
         """Return the chance of a yes in each column."""
-        return 1.0 / (1.0 + exp(-scores if logistic else -2.0 * scores))
+        return 1.0 / (1.0 + exp(-scores if self.logistic else -2.0 * scores))
 
-    def expected(self, scores: Reals, logistic: bool) -> Reals:
+    def expected(self, scores: Reals) -> Reals:
         """Return the expected rating, from scores of shape (..., columns)."""
         if scores.size == 0:
             return np.full(scores.shape[:-1], self.low)
@@ -94,11 +85,11 @@ class Levels:
         step = max(1, _TILE // rows.shape[1])
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            found[part] = self._expected(rows[part], logistic)
+            found[part] = self._expected(rows[part])
         return found.reshape(scores.shape[:-1])
 
-    def _expected(self, scores: Reals, logistic: bool) -> Reals:
-        chances = self.chances(scores, logistic)
+    def _expected(self, scores: Reals) -> Reals:
+        chances = self.chances(scores)
         if self.target == "one_hot":
             chances = chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
         return self.low + (chances * self.gaps()).sum(axis=-1)
@@ -109,31 +100,21 @@ class Levels:
             return self.values[scores.argmax(axis=-1)]
         return self.values[(scores > 0).sum(axis=-1)]
 
-    def mode(self, scores: Reals, logistic: bool) -> Reals:
+    def mode(self, scores: Reals) -> Reals:
         """Return the likeliest level."""
         if self.target == "one_hot":
             return self.median(scores)
         # Chances of "above this level" can only decrease from level to level.
-        chances = -np.sort(-self.chances(scores, logistic), axis=-1)
+        chances = -np.sort(-self.chances(scores), axis=-1)
         ends = np.ones((*chances.shape[:-1], 1))
-        steps = np.concatenate([ends, chances], axis=-1) - np.concatenate(
-            [chances, 0.0 * ends], axis=-1
-        )
+        steps = -np.diff(np.concatenate([ends, chances, 0.0 * ends], axis=-1))
         return self.values[steps.argmax(axis=-1)]
 
 
-def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
-    """Return the levels of training ratings.
-
-    Parameters
-    ----------
-    ratings : float64 array
-        The ratings.
-    target : {"ordered", "one_hot", "binary"}
-        The questions of the score columns.
-    threshold : float or None
-        For a binary target, ratings above it count as yes; None is the mean.
-    """
+def levels_of(
+    ratings: Reals, target: str, threshold: float | None, logistic: bool = True
+) -> Levels:
+    """Return the levels of training ratings; `threshold` is for a binary target, None the mean."""
     distinct, counts = np.unique(ratings, return_counts=True)
     if target == "binary":
         starts = distinct[distinct > _between(distinct, ratings, threshold)][:1]
@@ -148,7 +129,7 @@ def levels_of(ratings: Reals, target: str, threshold: float | None) -> Levels:
     sizes = np.bincount(codes, minlength=len(starts) + 1)
     sums = np.bincount(codes, ratings, minlength=len(starts) + 1)
     values = distinct if len(starts) == len(distinct) - 1 else sums / np.maximum(sizes, 1)
-    return Levels(target, values.astype(np.float64), starts.astype(np.float64))
+    return Levels(target, values.astype(np.float64), starts.astype(np.float64), logistic)
 
 
 def _between(distinct: Reals, ratings: Reals, threshold: float | None) -> float:

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from edgewise.common.checks import flag, integer, one_of, positive, threads
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, DictOf
-from edgewise.data import CategoricalColumn
-from edgewise.model import PairExplanation
+from edgewise.data import Table
+from edgewise.model import Contribution, PairExplanation
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender
-from edgewise.recommend.boosted.explanation import explanation
+from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
-from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRounds, RoundFactors, fold
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, RoundFactors, fold
 from edgewise.recommend.boosted.signs import (
     USER_RULE,
     UserRule,
@@ -36,6 +36,7 @@ from edgewise.recommend.boosted.training import (
     user_indicators,
     values_of_new_users,
 )
+from edgewise.recommend.content import has_features
 
 FACTORS = ("real", "signs")
 VOTES = ("real", "discrete")
@@ -43,10 +44,8 @@ LOSSES = ("logistic", "exponential")
 OUTPUTS = ("expected", "level", "mode", "score")
 
 # Chosen on ratings held out of the training parts of MovieLens 100K.
-_RATE, _BIAS_RATE = 0.2, 0.3
-_SIGN_RATE = 0.05
+_RATE, _SIGN_RATE = 0.2, 0.05
 _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
-_BIAS_ROUNDS, _SWEEPS = 30, 2
 
 # Scores of all columns are computed for as many users at a time as stay below this many entries.
 _ENTRIES = 1 << 21
@@ -297,8 +296,8 @@ class BoostedFactorization(Recommender):
         integer("n", n, 1)
         if self.target == "one_hot":
             raise ValueError("explain needs target='ordered' or 'binary', got 'one_hot'")
-        places = self._found(user, item, "raise")
-        return explanation(self, int(places[0][0]), int(places[1][0]), n)
+        users, items, _ = self._found(user, item, "raise")
+        return _explanation(self, int(users[0]), int(items[0]), n)
 
     def _check_parameters(self) -> None:
         integer("n_rounds", self.n_rounds, 1)
@@ -341,22 +340,21 @@ class BoostedFactorization(Recommender):
         rest = None
         if self.validation_fraction is not None:
             ratings, rest = self._split(ratings, self.validation_fraction, seed)
-        levels = levels_of(ratings.values, self.target, self.threshold)
+        levels = levels_of(ratings.values, self.target, self.threshold, self.loss == "logistic")
         self.levels_, self.level_starts_ = levels.values, levels.starts
         if levels.n_columns == 0 or len(levels.starts) == 0:
             # All ratings are the same: predict that.
-            self._keep_rounds(FactorRounds(), ratings, levels)
+            self._keep_rounds([], ratings, levels)
             self.history_ = {}
             return
         held_out = None
         if rest is not None:
-            stop, logistic = self.early_stopping_rounds, self.loss == "logistic"
-            held_out = HeldOutRatings(rest, levels, stop, logistic)
+            held_out = HeldOutRatings(rest, levels, self.early_stopping_rounds)
         fit = self._fit_signs if self.factors == "signs" else self._fit_real
         rounds = fit(ratings, levels, seed, held_out)
         if held_out is not None:
             last = held_out.best_round
-            rounds.truncate(last + 1)
+            del rounds[last + 1 :]
             self.rules_ = {t: rule for t, rule in self.rules_.items() if t <= last}
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
@@ -373,7 +371,7 @@ class BoostedFactorization(Recommender):
 
     def _fit_real(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
-    ) -> FactorRounds:
+    ) -> list[FactorRound]:
         tuned = self.tuned
         if tuned == "auto":
             given = self.regularization is not None or self.validation_fraction is not None
@@ -386,15 +384,15 @@ class BoostedFactorization(Recommender):
         with self._progress(settings.n_rounds, "rounds") as step:
             rounds = train(ratings, levels, settings, held_out, step)
         self.history_ = {
-            "train_rmse": np.array(rounds.errors[1:]),
-            "gain": np.array(rounds.gains[1:]),
+            "train_rmse": np.array([one.error for one in rounds[1:]]),
+            "gain": np.array([one.gain for one in rounds[1:]]),
         }
         return rounds
 
     def _fit_signs(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
-    ) -> FactorRounds:
-        columns = sign_columns(ratings, self.side_features)
+    ) -> list[FactorRound]:
+        columns = sign_columns(ratings, self.side_features, self.features)
         settings = {
             "n_rounds": self.n_rounds,
             "votes": self.votes,
@@ -404,25 +402,33 @@ class BoostedFactorization(Recommender):
             "n_jobs": self.n_jobs,
             "verbose": self.verbose,
         }
-        if self.features is not None:
-            columns = columns.some(self.features)
         trained = train_signs(ratings, levels, columns, self.n_terms, settings)
-        rounds, self.history_, self.rules_ = trained.rounds, trained.history, trained.rules
-        values = zip(rounds.user_values, rounds.item_values, rounds.votes, strict=True)
+        rounds, self.rules_, self.history_ = trained
         if held_out is not None:
-            any(held_out.add(*one) for one in values)
+            any(held_out.add(one) for one in rounds)
         return rounds
 
-    def _keep_rounds(self, rounds: FactorRounds, ratings: Ratings, levels: Levels) -> None:
-        def stacked(rows: list[Reals], width: int) -> Reals:
+    def _keep_rounds(self, rounds: list[FactorRound], ratings: Ratings, levels: Levels) -> None:
+        def stacked(name: str, width: int) -> Reals:
+            rows = [getattr(one, name) for one in rounds]
             return np.stack(rows) if rows else np.zeros((0, width))
 
-        self.user_values_ = stacked(rounds.user_values, ratings.n_users)
-        self.item_values_ = stacked(rounds.item_values, ratings.n_items)
-        self.round_votes_ = stacked(rounds.votes, levels.n_columns)
-        self.indicator_weights_ = stacked(rounds.indicator_weights, 0)
-        self.kinds_ = np.array(rounds.kinds, dtype=np.int8)
+        self.user_values_ = stacked("user_values", ratings.n_users)
+        self.item_values_ = stacked("item_values", ratings.n_items)
+        self.round_votes_ = stacked("votes", levels.n_columns)
+        self.indicator_weights_ = stacked("indicator_weights", 0)
+        self.kinds_ = np.array([one.kind for one in rounds], dtype=np.int8)
         self._folded = None
+
+    def _rounds(self) -> list[FactorRound]:
+        kept = (
+            self.kinds_.tolist(), self.user_values_, self.item_values_, self.round_votes_,
+            self.indicator_weights_,
+        )  # fmt: skip
+        return [
+            FactorRound(kind, u, z, v, indicator_weights=weights)
+            for kind, u, z, v, weights in zip(*kept, strict=True)
+        ]
 
     def _settings(self, seed: int = 0, scale: float | None = None) -> FactorSettings:
         """Return how real values are learned, by a scale of regularisation or the tuned one."""
@@ -437,10 +443,7 @@ class BoostedFactorization(Recommender):
         )
         return FactorSettings(
             n_rounds=self.n_rounds,
-            bias_rounds=_BIAS_ROUNDS,
-            sweeps=_SWEEPS,
             learning_rate=_RATE if self.learning_rate is None else float(self.learning_rate),
-            bias_learning_rate=_BIAS_RATE,
             regularization=own,
             bias_regularization=alone,
             share_regularization=shared,
@@ -456,7 +459,8 @@ class BoostedFactorization(Recommender):
 
     @property
     def _levels(self) -> Levels:
-        return Levels(self.target, self.levels_, self.level_starts_)
+        logistic = self.loss == "logistic"
+        return Levels(self.target, self.levels_, self.level_starts_, logistic)
 
     @property
     def _factors(self) -> RoundFactors:
@@ -474,30 +478,19 @@ class BoostedFactorization(Recommender):
         user_places, item_places, known = self._found(users, items, unknown)
         pair = user_places[known], item_places[known]
         scores = np.zeros((len(pair[0]), self._levels.n_columns))
-        rows = zip(self.user_values_, self.item_values_, self.round_votes_, strict=True)
-        for user_values, item_values, votes in rows:
+        for _, user_values, item_values, votes, *_ in self._rounds():
             scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
-            rated = self._expected(scores)
+            rated = self._levels.expected(scores)
             yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
 
-    def _expected(self, scores: Reals) -> Reals:
-        """Return expected ratings from scores."""
-        if len(self.levels_) < 2:
-            return np.full(scores.shape[:-1], self.levels_[0])
-        return self._levels.expected(scores, self.loss == "logistic")
-
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        return self._expected(self._factors.pairs(users, items))
+        return self._levels.expected(self._factors.pairs(users, items))
 
     def _medians(self, users: Indices, items: Indices) -> Reals:
-        if len(self.levels_) < 2:
-            return np.full(len(users), self.levels_[0])
         return self._levels.median(self._factors.pairs(users, items))
 
     def _modes(self, users: Indices, items: Indices) -> Reals:
-        if len(self.levels_) < 2:
-            return np.full(len(users), self.levels_[0])
-        return self._levels.mode(self._factors.pairs(users, items), self.loss == "logistic")
+        return self._levels.mode(self._factors.pairs(users, items))
 
     def _user_scores(self, users: Indices) -> Reals:
         found = np.full((len(users), self.n_items_), self.levels_[0])
@@ -506,36 +499,29 @@ class BoostedFactorization(Recommender):
         size = max(1, _ENTRIES // max(1, self.n_items_ * self._levels.n_columns))
         for start in range(0, len(users), size):
             part = slice(start, start + size)
-            found[part] = self._expected(self._factors.table(users[part]))
+            found[part] = self._levels.expected(self._factors.table(users[part]))
         return found
 
     def _knows_users(self, ratings: Ratings) -> Mask:
-        known = super()._knows_users(ratings)
-        return known | _described(ratings.user_features) if self._by_features("user") else known
+        return super()._knows_users(ratings) | self._described(ratings.user_features, "user")
 
     def _knows_items(self, ratings: Ratings) -> Mask:
-        known = super()._knows_items(ratings)
-        return known | _described(ratings.item_features) if self._by_features("item") else known
+        return super()._knows_items(ratings) | self._described(ratings.item_features, "item")
 
-    def _by_features(self, side: str) -> bool:
-        """Return whether users, or items, without ratings are known by their features."""
-        if self.factors == "real":
-            return self.side_features
+    def _described(self, features: Table | None, side: str) -> Mask | bool:
+        """Return which users, or items, are known by their features."""
+        if features is None or not self.side_features:
+            return False
         # Rules that may test users themselves have no need of their features.
-        return self.side_features and self.features is not None and side not in self.features
+        named = self.factors == "signs" and (self.features is None or side in self.features)
+        return False if named else has_features(features)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        rounds = FactorRounds(
-            item_values=list(self.item_values_),
-            votes=list(self.round_votes_),
-            kinds=self.kinds_.tolist(),
-            indicator_weights=list(self.indicator_weights_),
-        )
+        levels, rounds = self._levels, self._rounds()
         if self.factors == "signs":
-            logistic = self.loss == "logistic"
-            more = signs_of_new_users(ratings, users, self._levels, rounds, self.rules_, logistic)
+            more = signs_of_new_users(ratings, users, levels, rounds, self.rules_)
         else:
-            settings, levels = self._settings(), self._levels
+            settings = self._settings()
             more = values_of_new_users(ratings, users, levels, settings, rounds, self.n_trained_)
         self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
         self._folded = None
@@ -568,14 +554,71 @@ class BoostedFactorization(Recommender):
         check_rules(self.rules_, self.ratings_.user_features)
 
 
-def _described(features: Any) -> Any:
-    """Return which rows of a table have a feature that is not missing."""
-    if features is None:
-        return False
-    return np.logical_or.reduce([~_missing(column) for column in features.columns()])
+def _explanation(model: BoostedFactorization, user: int, item: int, shown: int) -> PairExplanation:
+    """Return the parts of a prediction, given the indices of a user and an item.
+
+    The scores of the columns are sums. The expected rating is a sum of chances, each of which
+    depends on one score: a part's share of the score's way from the constant to its end is its
+    share of the change of the chance.
+    """
+    levels, ratings, kinds = model._levels, model.ratings_, model.kinds_[1:]
+    products = (model.user_values_[:, user] * model.item_values_[:, item])[:, None]
+    products = products * model.round_votes_
+    constant = products[0] if len(products) else np.zeros(levels.n_columns)
+    moved = products[1:].sum(axis=0)
+    start, end = levels.chances(constant), levels.chances(constant + moved)
+    # Where parts cancel, the quotient is noise: take the derivative there instead.
+    moves = np.abs(moved) > 1e-6
+    slope = start * (1.0 - start) * (1.0 if levels.logistic else 2.0)
+    slope = levels.gaps() * np.divide(end - start, moved, out=slope, where=moves)
+
+    def points(scores: Reals) -> Reals:
+        return (scores * slope).sum(axis=-1)
+
+    def of_kind(kind: int) -> float:
+        return float(points(products[1:][kinds == kind].sum(axis=0)))
+
+    added, named = _by_indicator(model, user, item)
+    amounts = points(added)
+    parts = [
+        Contribution("mean", float(levels.expected(constant))),
+        Contribution("user offset", of_kind(USERS)),
+        Contribution("item offset", of_kind(ITEMS)),
+        Contribution("user taste", float(of_kind(BOTH) - amounts.sum())),
+    ]
+    parts = [part for part in parts if part.amount != 0.0]
+    parts += [
+        Contribution(name, amount, detail)
+        for (name, detail), amount in zip(named, amounts.tolist(), strict=True)
+    ]
+    parts.sort(key=lambda part: -abs(part.amount))
+    return PairExplanation(
+        ratings.user_ids.values[user].item(),
+        ratings.item_ids.values[item].item(),
+        float(levels.expected(constant + moved)),
+        tuple(parts),
+        shown,
+    )
 
 
-def _missing(column: Any) -> Mask:
-    if isinstance(column, CategoricalColumn):
-        return column.codes == column.missing_code
-    return np.isnan(column.reals())
+def _by_indicator(
+    model: BoostedFactorization, user: int, item: int
+) -> tuple[Reals, list[tuple[str, str]]]:
+    """Return what each indicator feature of a user adds to the scores, and its name and detail."""
+    if model.indicator_weights_.shape[1] == 0:
+        return np.zeros((0, model._levels.n_columns)), []
+    ratings, settings = model.ratings_, model._settings()
+    row = user_indicators(ratings, settings, model.n_trained_)[[user]]
+    along = model.item_values_[:, item, None] * model.round_votes_
+    weights = model.indicator_weights_[:, row.indices]
+    added = np.einsum("tm,tl->ml", weights, along) * row.data[:, None]
+    n_rated = ratings.n_items if model.share else 0
+    features: list[str] = []
+    if model.side_features and ratings.user_features is not None:
+        features = indicator_names(ratings.user_features, model.n_trained_)
+    return added, [
+        ("rated", str(ratings.item_ids.values[k]))
+        if k < n_rated
+        else ("feature", features[k - n_rated])
+        for k in row.indices.tolist()
+    ]

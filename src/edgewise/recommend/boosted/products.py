@@ -12,13 +12,25 @@ treated in the same way.
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals
-from edgewise.recommend.boosted.gradients import ScoredRatings
+from edgewise.backend.choose import kernels
+from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.threads import Threads
+from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound
+
+# Ratings are cut into parts whose sums are added in order. The number of parts depends on the
+# ratings alone, so that sums are the same on any number of threads.
+_PART = 1 << 17
+_MOST_PARTS = 16
+
+# The cost of a round for each rating and score column in NumPy, counted in visits of a histogram.
+_VISITS = 60
 
 _SINGLE_SWEEPS = 2
 
@@ -26,18 +38,85 @@ _SINGLE_SWEEPS = 2
 _TINY = 1e-12
 
 
+class ScoredRatings:
+    """The ratings of a training run and their scores, moved round by round.
+
+    `gradients` are negative ones of the logistic loss, `hessians` its second derivatives: half as
+    wide as the scores, since reading them is most of the work. `squared_error` is the weighted sum
+    of squared errors of the expected ratings.
+    """
+
+    def __init__(
+        self,
+        users: Rows,
+        items: Rows,
+        values: Reals,
+        weights: Reals,
+        levels: Levels,
+        sizes: tuple[int, int],
+        n_rounds: int,
+        threads: Threads,
+    ) -> None:
+        self.users, self.items = users, items
+        self.values, self.weights = values, weights
+        self.levels, self.sizes = levels, sizes
+        n, width = len(users), levels.n_columns
+        self.labels = levels.labels()[levels.codes(values)].astype(np.float32)
+        self.gaps = levels.gaps()
+        self.weighted = not bool((weights == 1.0).all())
+        self.scores = np.zeros((n, width))
+        self.gradients = np.zeros((n, width), dtype=np.float32)
+        self.hessians = np.zeros((n, width), dtype=np.float32)
+        self.squared_error = 0.0
+        n_parts = min(_MOST_PARTS, max(1, n // _PART))
+        self._parts = list(pairwise(np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()))
+        self._threads = threads
+        work = float(n) * width * n_rounds * _VISITS
+        self._kernels: Any = kernels("factorization_boosting", work)
+
+    def advance(self, user_values: Reals, item_values: Reals, votes: Reals) -> None:
+        """Add ``U Z votes`` to the scores, and compute gradients and hessians there."""
+        sums = np.zeros((len(self._parts), 1))
+
+        def run(part: int) -> None:
+            self._kernels.advance(
+                *self._parts[part], self.users, self.items, user_values, item_values, votes,
+                self.labels, self.gaps, self.levels.low, self.levels.target == "one_hot",
+                self.values, self.weights, self.weighted, self.scores, self.gradients,
+                self.hessians, sums[part],
+            )  # fmt: skip
+
+        self._threads.map(run, range(len(self._parts)))
+        self.squared_error = float(_added(sums)[0])
+
+    def sums(self, side: str, other_values: Reals) -> tuple[Reals, Reals]:
+        """Return each row's sums of gradients and hessians, along values of the other side."""
+        of_users = side == "users"
+        ones, others = (self.users, self.items) if of_users else (self.items, self.users)
+        shape = (len(self._parts), self.sizes[0 if of_users else 1], self.levels.n_columns)
+        gradients, hessians = np.zeros(shape), np.zeros(shape)
+
+        def run(part: int) -> None:
+            self._kernels.gather(
+                *self._parts[part], ones, others, other_values, self.gradients, self.hessians,
+                gradients[part], hessians[part],
+            )  # fmt: skip
+
+        self._threads.map(run, range(len(self._parts)))
+        return _added(gradients), _added(hessians)
+
+
+def _added(parts: NDArray[np.float64]) -> Reals:
+    """Return the sum over parts, in their order."""
+    return parts[0] if len(parts) == 1 else np.add.reduce(parts, axis=0)
+
+
 @dataclass(frozen=True, eq=False)
 class ValueStep:
     """How the values of users, or of items, follow from gradients and hessians.
 
-    Attributes
-    ----------
-    counts : float64 array of shape (rows,)
-        The weight of each row's ratings.
-    indicators : csr_array of shape (rows, indicators) or None
-        Indicator features: see `indicators`.
-    regularization, share_regularization : float
-        The regularisation of a row's own part, and of the weights of indicators.
+    `counts` has the weight of each row's ratings. `indicators` is None or a sparse matrix, with
+    weights regularised by `share_regularization`.
     """
 
     counts: Reals
@@ -45,10 +124,10 @@ class ValueStep:
     regularization: float
     share_regularization: float
 
-    def values(self, gradients: Reals, hessians: Reals) -> tuple[Reals, Reals | None]:
+    def values(self, gradients: Reals, hessians: Reals) -> tuple[Reals, Reals]:
         """Return the values of all rows, and the weights of the indicators."""
         if self.indicators is None:
-            return newton_step(gradients, hessians, self.regularization, None), None
+            return newton_step(gradients, hessians, self.regularization, None), np.zeros(0)
         by_indicator, squares = self._transposed
         weights = (by_indicator @ gradients) / (squares @ hessians + self.share_regularization)
         shared = self.indicators @ weights

@@ -1,6 +1,6 @@
 """The rounds of a boosted factorisation, and the few factors that they come down to."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -17,71 +17,28 @@ _PAIRS = 2048
 
 
 class FactorRound(NamedTuple):
-    """The product of a round.
+    """A round: U and Z (all 1 for a side without a part in it), v, and how good they are.
 
-    Attributes
-    ----------
-    kind : int
-        USERS, ITEMS or BOTH.
-    user_values, item_values : float64 arrays
-        U and Z; all 1 for a side without a part in it.
-    votes : float64 array of shape (L,)
-        v, whose square is 1 on average.
-    gain : float
-        About twice the decrease of the loss along it at full length.
-    indicator_weights : float64 array or None
-        The weights of the users' indicator features behind U.
+    The first round of a model is the constant that fits best without users and items.
     """
 
     kind: int
     user_values: Reals
     item_values: Reals
     votes: Reals
+    # About twice the decrease of the loss along it at full length.
     gain: float = 0.0
-    indicator_weights: Reals | None = None
-
-
-@dataclass
-class FactorRounds:
-    """All rounds in lists; the first is the constant that fits best without users and items."""
-
-    user_values: list[Reals] = field(default_factory=list)
-    item_values: list[Reals] = field(default_factory=list)
-    votes: list[Reals] = field(default_factory=list)
-    kinds: list[int] = field(default_factory=list)
-    indicator_weights: list[Reals] = field(default_factory=list)
-    gains: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
-
-    def add(self, found: FactorRound, n_indicators: int = 0, error: float = np.nan) -> None:
-        """Add a round."""
-        weights = found.indicator_weights
-        self.user_values.append(found.user_values)
-        self.item_values.append(found.item_values)
-        self.votes.append(found.votes)
-        self.kinds.append(found.kind)
-        self.indicator_weights.append(np.zeros(n_indicators) if weights is None else weights)
-        self.gains.append(found.gain)
-        self.errors.append(error)
-
-    def truncate(self, n: int) -> None:
-        """Keep the first rounds only, the constant among them."""
-        for rows in vars(self).values():
-            del rows[n:]
+    # The weights of the users' indicator features behind U.
+    indicator_weights: Reals = np.zeros(0)
+    # The root mean squared error in training after it.
+    error: float = np.nan
 
 
 @dataclass(frozen=True, eq=False)
 class RoundFactors:
     """User factors, item factors and votes: a score is the sum over terms of their product.
 
-    Attributes
-    ----------
-    users, items : float64 arrays of shape (users, terms) and (items, terms)
-        The factors.
-    votes : float64 array of shape (terms, L)
-        The votes of the terms for each score column.
-    n_single : int
-        The number of terms, the first ones, of users alone or items alone.
+    The first `n_single` terms are of users alone or items alone.
     """
 
     users: Reals

@@ -5,15 +5,15 @@ tests users and items, so its output is the product of a sign for each user and 
 item: the values of a round.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import Count, ListOf, OrNone, Record, Value
+from edgewise.common.fields import Converted, Count, Field, ListOf, OrNone, Record, Value
 from edgewise.data import Aligned, ArrayTable, CategoricalColumn
 from edgewise.data.table import ColumnTable
 from edgewise.estimators import AdaBoostMH
@@ -21,7 +21,7 @@ from edgewise.learners import Best, Indicator, Product, Stump
 from edgewise.model import Cut, Subset, Test
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, FactorRounds
+from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound
 
 RECORDED = ("edge", "alpha", "energy", "bound", "train_error", "hamming_loss")
 
@@ -29,156 +29,109 @@ UserRule = list[Cut | Subset]
 """Tests of user features, columns numbered as in the table of user features; signs multiply."""
 
 
-@dataclass(frozen=True)
-class SignColumns:
-    """The columns of the rows: "user", "item" and features.
+class SignColumn(NamedTuple):
+    """A column of the rows: users, items, or a feature, a number for each user or item."""
 
-    Attributes
-    ----------
-    names : list of str
-        The names.
-    of_users : list of bool
-        Whether a column belongs to users.
-    values : list of float64 arrays
-        A number for every user or item; codes if categorical.
-    places : list of int
-        The column of a feature in its own table; -1 for "user" and "item".
-    categorical : list of int
-        The columns that hold codes.
-    """
+    name: str
+    of_users: bool
+    values: Reals
+    categorical: bool
+    # The feature's column in its own table; -1 for users and items themselves.
+    place: int = -1
 
-    names: list[str]
-    of_users: list[bool]
-    values: list[Reals]
-    places: list[int]
-    categorical: list[int]
-
-    def of_ratings(self, users: NDArray[Any], items: NDArray[Any]) -> Reals:
-        """Return the rows of ratings."""
-        parts = zip(self.of_users, self.values, strict=True)
-        return np.column_stack([v[users] if of_users else v[items] for of_users, v in parts])
-
-    def of_side(self, users: bool) -> Reals:
-        """Return a row for each user, or each item; the other side's columns are missing."""
-        parts = list(zip(self.of_users, self.values, strict=True))
-        size = next((len(v) for of_users, v in parts if of_users == users), 0)
-        return np.column_stack(
-            [v if of_users == users else np.full(size, np.nan) for of_users, v in parts]
-        )
-
-    def some(self, names: Any) -> "SignColumns":
-        """Return the columns of the given names, or raise."""
-        lost = [name for name in names if name not in self.names]
-        if lost:
-            listed = ", ".join(repr(name) for name in self.names)
-            raise ValueError(f"features must be among {listed}, got {lost[0]!r}")
-        kept = [j for j, name in enumerate(self.names) if name in names]
-        return SignColumns(
-            [self.names[j] for j in kept],
-            [self.of_users[j] for j in kept],
-            [self.values[j] for j in kept],
-            [self.places[j] for j in kept],
-            [place for place, j in enumerate(kept) if j in self.categorical],
-        )
+    def of_side(self, users: bool, size: int) -> Reals:
+        """Return the values of users, or items; the other side's columns are missing."""
+        return self.values if self.of_users == users else np.full(size, np.nan)
 
 
-def sign_columns(ratings: Ratings, side_features: bool) -> SignColumns:
-    """Return all columns that rules may test."""
-    values = [np.arange(n, dtype=np.float64) for n in (ratings.n_users, ratings.n_items)]
-    columns = SignColumns(["user", "item"], [True, False], values, [-1, -1], [0, 1])
+def sign_columns(
+    ratings: Ratings, side_features: bool, names: Sequence[str] | None
+) -> list[SignColumn]:
+    """Return the columns that rules may test, by name; None for all."""
+    columns = [
+        SignColumn("user", True, np.arange(ratings.n_users, dtype=np.float64), True),
+        SignColumn("item", False, np.arange(ratings.n_items, dtype=np.float64), True),
+    ]
     tables = (ratings.user_features, True), (ratings.item_features, False)
     for table, of_users in tables if side_features else ():
-        for j in range(0 if table is None else table.n_columns):
+        for j, column in enumerate(() if table is None else table.columns()):
             assert table is not None
-            column = table.column(j)
+            categorical = isinstance(column, CategoricalColumn)
             if isinstance(column, CategoricalColumn):
-                columns.categorical.append(len(columns.names))
-                codes = column.codes.astype(np.float64)
-                codes[column.codes == column.missing_code] = np.nan
-                columns.values.append(codes)
+                values = np.where(column.codes == column.missing_code, np.nan, column.codes)
             else:
-                columns.values.append(column.reals())
-            columns.names.append(table.name(j))
-            columns.of_users.append(of_users)
-            columns.places.append(j)
-    return columns
-
-
-@dataclass(frozen=True)
-class SignRounds:
-    """The rounds of AdaBoost.MH.
-
-    Attributes
-    ----------
-    rounds : FactorRounds
-        The values and votes of the rounds; the first is the constant 0.
-    rules : dict from int to UserRule
-        The rounds that test features of users but not users themselves, and their tests.
-    history : dict of arrays
-        The measures recorded.
-    """
-
-    rounds: FactorRounds
-    rules: dict[int, UserRule]
-    history: dict[str, Reals]
+                values = column.reals()
+            columns.append(SignColumn(table.name(j), of_users, values, categorical, j))
+    known = [column.name for column in columns]
+    lost = [name for name in names or () if name not in known]
+    if lost:
+        listed = ", ".join(map(repr, known))
+        raise ValueError(f"features must be among {listed}, got {lost[0]!r}")
+    return [column for column in columns if names is None or column.name in names]
 
 
 def train_signs(
-    ratings: Ratings, levels: Levels, columns: SignColumns, n_terms: int, settings: dict[str, Any]
-) -> SignRounds:
-    """Train AdaBoost.MH and return its rounds as values of users and items.
+    ratings: Ratings,
+    levels: Levels,
+    columns: list[SignColumn],
+    n_terms: int,
+    settings: dict[str, Any],
+) -> tuple[list[FactorRound], dict[int, UserRule], dict[str, Reals]]:
+    """Return the rounds of AdaBoost.MH as values of users and items, and its history.
 
-    `n_terms` is the number of factors of a product, `settings` are further ones of AdaBoostMH.
+    Rounds that test features of users but not users themselves have a rule. `settings` are further
+    ones of AdaBoostMH.
     """
     base = Best([Indicator(), Stump(constant=False)])
     model = AdaBoostMH(
         learner=base if n_terms == 1 else Product(base, n_terms=n_terms),
-        categorical_features=columns.categorical,
+        categorical_features=[j for j, column in enumerate(columns) if column.categorical],
         init_weights="uniform",
         **settings,
     )
     wanted = (levels.labels()[levels.codes(ratings.values)] > 0).astype(np.int64)
-    rows = columns.of_ratings(ratings.users, ratings.items)
+    rows = np.column_stack(
+        [one.values[ratings.users if one.of_users else ratings.items] for one in columns]
+    )
     # One column is a problem of two classes, which has one score.
     model.fit(rows, wanted[:, 0] if wanted.shape[1] == 1 else wanted, ratings.weights)
     if model.stop_reason_ == "interrupted":
         # A boosted model keeps its rounds then; a recommender stays as it was.
         raise KeyboardInterrupt
-    return _unfolded(model, columns, levels.n_columns, ratings)
+    rounds, rules = _unfolded(model, columns, levels.n_columns, ratings)
+    return rounds, rules, {name: model.history_[name][: model.n_rounds_] for name in RECORDED}
 
 
-def _unfolded(model: AdaBoostMH, columns: SignColumns, width: int, ratings: Ratings) -> SignRounds:
+def _unfolded(
+    model: AdaBoostMH, columns: list[SignColumn], width: int, ratings: Ratings
+) -> tuple[list[FactorRound], dict[int, UserRule]]:
     """Return the rounds of a model, each rule as signs of users and of items."""
-    categories = model.fitted_.categories
-    sources = {
-        of_users: Aligned(
-            ArrayTable(columns.of_side(of_users)).declare(columns.categorical), categories
-        )
-        for of_users in (True, False)
-    }
-    sizes = {True: ratings.n_users, False: ratings.n_items}
-    rounds, rules = FactorRounds(), {}
-    rounds.add(FactorRound(ITEMS, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width)))
+    categories, sizes = model.fitted_.categories, {True: ratings.n_users, False: ratings.n_items}
+    categorical = [j for j, column in enumerate(columns) if column.categorical]
+    sources = {}
+    for side, size in sizes.items():
+        table = ArrayTable(np.column_stack([column.of_side(side, size) for column in columns]))
+        sources[side] = Aligned(table.declare(categorical), categories)
+    rounds = [FactorRound(ITEMS, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width))]
+    rules = {}
     for t in range(model.n_rounds_):
         rule = model.terms_.rule(t)
         assert isinstance(rule, Test)
-        values = {side: np.ones(sizes[side]) for side in (True, False)}
+        values = {side: np.ones(size) for side, size in sizes.items()}
         for factor in rule.factors:
-            side = columns.of_users[factor.column]
+            side = columns[factor.column].of_users
             values[side] *= factor.signs(sources[side])
-        of_users = [factor for factor in rule.factors if columns.of_users[factor.column]]
+        of_users = [factor for factor in rule.factors if columns[factor.column].of_users]
         kind = BOTH if 0 < len(of_users) < len(rule.factors) else USERS if of_users else ITEMS
         votes = np.array(model.terms_.coefficients[t], dtype=np.float64)
-        rounds.add(FactorRound(kind, values[True], values[False], votes))
-        if of_users and all(columns.places[factor.column] >= 0 for factor in of_users):
+        rounds.append(FactorRound(kind, values[True], values[False], votes))
+        places = [columns[factor.column].place for factor in of_users]
+        if places and min(places) >= 0:
             rules[t + 1] = [
-                _on_features(
-                    factor, columns.places[factor.column], ratings, model.fitted_.categories
-                )
-                for factor in of_users
+                _on_features(factor, place, ratings, categories)
+                for factor, place in zip(of_users, places, strict=True)
             ]
-    history = {name: model.history_[name][: model.n_rounds_] for name in RECORDED}
-    return SignRounds(rounds, rules, history)
+    return rounds, rules
 
 
 def _on_features(
@@ -222,7 +175,7 @@ def check_rules(rules: dict[int, UserRule], features: ColumnTable | None) -> Non
             raise ValueError("a rule tests a user feature of another kind")
 
 
-def _factor(column: int, threshold: float | None, missing: int, values: list[int]) -> Cut | Subset:
+def _read(column: int, threshold: float | None, missing: int, values: list[int]) -> Cut | Subset:
     if not {missing, *values} <= {-1, 0, 1}:
         raise ValueError("a rule on features is damaged")
     if threshold is not None:
@@ -230,27 +183,22 @@ def _factor(column: int, threshold: float | None, missing: int, values: list[int
     return Subset(column, np.array([*values, missing], dtype=np.int8))
 
 
-def _taken(factor: Cut | Subset, name: str) -> Any:
-    if name == "column":
-        return factor.column
-    cut = isinstance(factor, Cut)
-    if name == "threshold":
-        return factor.threshold if isinstance(factor, Cut) else None
-    values = [factor.missing] if isinstance(factor, Cut) else factor.values.tolist()
-    return values[-1] if name == "missing" else [] if cut else values[:-1]
+def _written(factor: Cut | Subset) -> dict[str, Any]:
+    if isinstance(factor, Cut):
+        values, threshold, missing = [], factor.threshold, factor.missing
+    else:
+        (*values, missing), threshold = factor.values.tolist(), None
+    return {"column": factor.column, "threshold": threshold, "missing": missing, "values": values}
 
 
+_FIELDS: dict[str, Field] = {
+    "column": Count(),
+    "threshold": OrNone(Value(float)),
+    "missing": Value(int),
+    "values": ListOf(Value(int)),
+}
 USER_RULE = ListOf(
-    Record(
-        {
-            "column": Count(),
-            "threshold": OrNone(Value(float)),
-            "missing": Value(int),
-            "values": ListOf(Value(int)),
-        },
-        _factor,
-        _taken,
-    )
+    Converted(Record(_FIELDS, take=dict.__getitem__), _written, lambda saved: _read(**saved))
 )
 """How a file holds a user rule."""
 
@@ -259,9 +207,8 @@ def signs_of_new_users(
     ratings: Ratings,
     users: NDArray[np.intp],
     levels: Levels,
-    rounds: FactorRounds,
+    rounds: list[FactorRound],
     rules: dict[int, UserRule],
-    logistic: bool,
 ) -> Reals:
     """Return the signs of new users in each round, shape (rounds, users).
 
@@ -274,18 +221,21 @@ def signs_of_new_users(
     labels = levels.labels()[levels.codes(ratings.values[new])]
     weights = np.ones(len(new)) if ratings.weights is None else ratings.weights[new]
     scores = np.zeros_like(labels)
-    signs = np.ones((len(rounds.kinds), len(users)))
-    for t, kind in enumerate(rounds.kinds):
-        votes, item_values = rounds.votes[t], rounds.item_values[t][items]
+    signs = np.ones((len(rounds), len(users)))
+    for t, (kind, _, item_values, votes, *_) in enumerate(rounds):
+        z = item_values[items]
         if t in rules:
             signs[t] = feature_signs(rules[t], ratings.user_features, users)
         elif kind != ITEMS:
             margins = scores * labels
             # Only the ratios of a user's exponential weights count: none overflows.
-            sizes = 1 / (1 + exp(margins)) if logistic else exp(_least(margins, places) - margins)
+            if levels.logistic:
+                sizes = 1 / (1 + exp(margins))
+            else:
+                sizes = exp(_least(margins, places) - margins)
             gradients = (sizes * labels * votes).sum(axis=1) * weights
-            signs[t] = np.sign(np.bincount(places, gradients * item_values, len(users)))
-        scores += (signs[t][places] * item_values)[:, None] * votes
+            signs[t] = np.sign(np.bincount(places, gradients * z, len(users)))
+        scores += (signs[t][places] * z)[:, None] * votes
     return signs
 
 
