@@ -1,7 +1,10 @@
-"""Ratings from arrays, frames, matrices and mappings, checked and put in order."""
+"""Ratings from arrays, frames, matrices, mappings and files, checked and put in order."""
 
+import csv
+import io
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +12,7 @@ from scipy import sparse
 
 from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.dtypes import ROW, Reals
+from edgewise.common.files import PathLike, reading
 from edgewise.common.ids import Ids, as_ids
 from edgewise.data import as_table
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
@@ -16,6 +20,13 @@ from edgewise.data.table import ColumnTable, Table, is_frame
 from edgewise.ratings.ratings import Ratings
 
 DUPLICATES = ("raise", "last", "mean", "sum")
+
+_ROLES: Final = ("user", "item", "rating", "weight", "time")
+Names = tuple[str, str, str | None, str | None, str | None]
+
+# Longest first.
+_SEPARATORS: Final = ("::", "\t", ";", ",")
+_PARQUET: Final = b"PAR1"
 
 
 class RatingColumns(NamedTuple):
@@ -30,11 +41,11 @@ class RatingColumns(NamedTuple):
 
 def build(
     columns: RatingColumns,
-    user_features: Any,
-    item_features: Any,
-    user: str,
-    item: str,
-    duplicates: str,
+    user_features: Any = None,
+    item_features: Any = None,
+    user: str = "user",
+    item: str = "item",
+    duplicates: str = "raise",
 ) -> Ratings:
     """Check the columns and sort the ratings by user and item."""
     one_of("duplicates", duplicates, DUPLICATES)
@@ -49,10 +60,14 @@ def build(
     if weights is not None and not (weights > 0).all():
         raise ValueError(f"weights must be positive, got {weights.min():g}")
     times = None if columns.times is None else _finite("times", columns.times, len(users))
-    about_users = _features("user_features", user_features, user)
-    about_items = _features("item_features", item_features, item)
-    user_ids = _catalogue("users", users, about_users)
-    item_ids = _catalogue("items", items, about_items)
+    user_ids, item_ids = Ids.of("users", users), Ids.of("items", items)
+    about_users = about_items = None
+    if user_features is not None:
+        about_users = _IdFeatures("user_features", user_features, user)
+        user_ids = Ids.union("users", [user_ids, about_users.ids])
+    if item_features is not None:
+        about_items = _IdFeatures("item_features", item_features, item)
+        item_ids = Ids.union("items", [item_ids, about_items.ids])
     places = user_ids.find("users", users), item_ids.find("items", items)
     rows = _Rows(*places, ratings, weights, times).once(duplicates, user_ids, item_ids)
     return Ratings(
@@ -128,9 +143,7 @@ class _Rows(NamedTuple):
         )
 
 
-def frame_columns(
-    frame: Any, user: str, item: str, rating: str | None, weight: str | None, time: str | None
-) -> RatingColumns:
+def frame_columns(frame: Any, names: Names) -> RatingColumns:
     """Return the columns of a data frame."""
     if not is_frame(frame):
         raise TypeError(f"frame must be a data frame, got {type(frame).__name__}")
@@ -140,21 +153,16 @@ def frame_columns(
         table = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         raise TypeError(f"frame must be a data frame in memory: {error}") from error
-    roles = {"user": user, "item": item, "rating": rating, "weight": weight, "time": time}
-    check_names(roles, table.columns)
-    read = {
-        role: None if name is None else _numbers(role, table[name], nw)
-        for role, name in roles.items()
-        if role not in ("user", "item")
-    }
+    _check_names(names, table.columns)
+    pairs = zip(_ROLES, names, strict=True)
     return RatingColumns(
-        _words("user", table[user], nw), _words("item", table[item], nw), *read.values()
+        *(None if name is None else _series(role, table[name], nw) for role, name in pairs)
     )
 
 
-def check_names(roles: Mapping[str, str | None], columns: Any, of: str = "") -> None:
+def _check_names(names: Names, columns: Any, of: str = "") -> None:
     """Raise if a named column is missing or named twice."""
-    for role, name in roles.items():
+    for role, name in zip(_ROLES, names, strict=True):
         if name is None and role not in ("user", "item"):
             continue
         if not isinstance(name, str):
@@ -162,7 +170,7 @@ def check_names(roles: Mapping[str, str | None], columns: Any, of: str = "") -> 
         if list(columns).count(name) != 1:
             listed = ", ".join(repr(column) for column in columns)
             raise ArgumentError(role, name, f"must be one of the columns{of}: there are {listed}")
-    named = [name for name in roles.values() if name is not None]
+    named = [name for name in names if name is not None]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
         raise ValueError(
@@ -170,19 +178,15 @@ def check_names(roles: Mapping[str, str | None], columns: Any, of: str = "") -> 
         )
 
 
-def _words(role: str, series: Any, nw: Any) -> NDArray[Any]:
+def _series(role: str, series: Any, nw: Any) -> NDArray[Any]:
+    """Return the ids or the numbers of a column."""
     if series.is_null().any():
         row = int(np.argmax(series.is_null().to_numpy()))
         raise ValueError(f"{role}={series.name!r} must not be missing, but row {row} is")
-    if series.dtype.is_integer():
-        return as_ids(role, np.asarray(series.to_numpy()))
-    return as_ids(role, np.array(series.to_list(), dtype=object))
-
-
-def _numbers(role: str, series: Any, nw: Any) -> Reals:
-    if series.is_null().any():
-        row = int(np.argmax(series.is_null().to_numpy()))
-        raise ValueError(f"{role}={series.name!r} must not be missing, but row {row} is")
+    if role in ("user", "item"):
+        whole = series.dtype.is_integer()
+        values = series.to_numpy() if whole else np.array(series.to_list(), dtype=object)
+        return as_ids(role, np.asarray(values))
     if series.dtype in (nw.Datetime, nw.Date) and role == "time":
         return np.asarray(series.to_numpy()).astype("datetime64[ns]").astype(np.int64) / 1e9
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
@@ -212,17 +216,14 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
     users = _axis_ids("user_ids", user_ids, entries.shape[0])
     items = _axis_ids("item_ids", item_ids, entries.shape[1])
-    built = build(
-        RatingColumns(users[rows], items[columns], entries.data), None, None, "", "", "raise"
-    )
+    built = build(RatingColumns(users[rows], items[columns], entries.data))
     return _over(built, Ids.of("user_ids", users), Ids.of("item_ids", items))
 
 
 def _dense(matrix: Any) -> Reals:
     try:
         given = np.asarray(matrix)
-        kind = given.dtype.kind
-        if kind not in "biufO":
+        if given.dtype.kind not in "biufO":
             raise TypeError(f"got an array of {given.dtype}")
         dense = given.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -241,7 +242,18 @@ def _over(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Ratings:
 
 def build_dict(ratings: Any) -> Ratings:
     """Return the ratings in a mapping of mappings; users without ratings join the catalogue."""
-    built = build(dict_columns(ratings), None, None, "user", "item", "raise")
+    if not isinstance(ratings, Mapping):
+        raise TypeError(
+            f"ratings must be a mapping of users to mappings, got {type(ratings).__name__}"
+        )
+    users, items, values = [], [], []
+    for user, rated in ratings.items():
+        if not isinstance(rated, Mapping):
+            raise TypeError(f"the ratings of {user!r} must map items to ratings, got {rated!r}")
+        users += [user] * len(rated)
+        items += list(rated)
+        values += list(rated.values())
+    built = build(RatingColumns(_objects(users), _objects(items), np.asarray(values)))
     return _over(built, Ids.of("users", _objects(list(ratings))), built.item_ids)
 
 
@@ -256,26 +268,89 @@ def _axis_ids(name: str, given: Any, size: int) -> NDArray[Any]:
     return ids
 
 
-def dict_columns(ratings: Any) -> RatingColumns:
-    """Return the columns of a mapping of mappings."""
-    if not isinstance(ratings, Mapping):
-        raise TypeError(
-            f"ratings must be a mapping of users to mappings, got {type(ratings).__name__}"
-        )
-    users, items, values = [], [], []
-    for user, rated in ratings.items():
-        if not isinstance(rated, Mapping):
-            raise TypeError(f"the ratings of {user!r} must map items to ratings, got {rated!r}")
-        users += [user] * len(rated)
-        items += list(rated)
-        values += list(rated.values())
-    return RatingColumns(_objects(users), _objects(items), np.asarray(values))
-
-
 def _objects(values: list[Any]) -> NDArray[Any]:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+def file_columns(
+    path: PathLike, names: Names, columns: Any, separator: str | None
+) -> RatingColumns:
+    """Return the columns of a file of ratings."""
+    with Path(path).open("rb") as raw:
+        is_parquet = raw.read(4) == _PARQUET
+    if is_parquet:
+        from edgewise.io.frames import read_table
+
+        return frame_columns(read_table(path).X, names)
+    if columns is not None and (
+        isinstance(columns, str) or not all(isinstance(name, str) for name in columns)
+    ):
+        raise TypeError(f"columns must be a list of names, got {columns!r}")
+    if separator is not None and (not isinstance(separator, str) or not separator):
+        raise TypeError(f"separator must be a string or None, got {separator!r}")
+    with reading(path) as stream:
+        rows = _cells(path, stream.read(), separator)
+    header = [name.strip() for name in (rows.pop(0) if columns is None else columns)]
+    _check_names(names, header, f" of {path}")
+    width = len(header)
+    for number, row in enumerate(rows, 1):
+        # A header in the file fixes the length of all rows.
+        if len(row) < width or (columns is None and any(row[width:])):
+            raise ValueError(f"{path} has {len(row)} columns in row {number}, not {width}")
+    parsed = []
+    for role, name in zip(_ROLES, names, strict=True):
+        cells = None if name is None else [row[header.index(name)] for row in rows]
+        parse = _file_ids if role in ("user", "item") else _file_numbers
+        parsed.append(None if cells is None else parse(path, role, cells))
+    return RatingColumns(*parsed)
+
+
+def _cells(path: PathLike, data: bytes, separator: str | None) -> list[list[str]]:
+    """Return rows of cells, with quotes resolved."""
+    if not data.strip():
+        raise ValueError(f"{path} is empty")
+    try:
+        text = data.decode("utf-8-sig").lstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not a text file in UTF-8: {error}") from error
+    first = text[: text.find("\n")] if "\n" in text else text
+    if separator is None:
+        separator = next((sign for sign in _SEPARATORS if sign in first), None)
+        if separator is None:
+            raise ValueError(f"{path} has one column only, or none of {_SEPARATORS} between them")
+    if len(separator) > 1:
+        # The csv module takes separators of one character only.
+        text, separator = text.replace(separator, "\x1f"), "\x1f"
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        return [row for row in rows if row]
+    except csv.Error as error:
+        raise ValueError(f"{path} is not a readable text file: {error}") from error
+
+
+def _file_ids(path: PathLike, role: str, cells: list[str]) -> NDArray[Any]:
+    """Return integers if every id is written as one, else strings."""
+    words = [cell.strip() for cell in cells]
+    if "" in words:
+        raise ValueError(f"{path} has no {role} in row {words.index('') + 1}")
+    if all(_is_integer(word) for word in set(words)):
+        return np.array(words, dtype=object).astype(np.int64)
+    return np.array(words, dtype=np.str_)
+
+
+def _is_integer(word: str) -> bool:
+    """Return whether a word is an integer in canonical form: not 007."""
+    plain = word.removeprefix("-")
+    return plain.isascii() and plain.isdigit() and len(plain) < 19 and str(int(word)) == word
+
+
+def _file_numbers(path: PathLike, role: str, cells: list[str]) -> NDArray[np.float64]:
+    try:
+        return np.array(cells, dtype=object).astype(np.float64)
+    except ValueError as error:
+        raise ValueError(f"{path} must hold numbers in the column of {role}s: {error}") from error
 
 
 def _finite(name: str, values: Any, size: int) -> Reals:
@@ -286,15 +361,6 @@ def _finite(name: str, values: Any, size: int) -> Reals:
         place = int(np.argmin(np.isfinite(array)))
         raise ValueError(f"{name} must be finite, but entry {place} is {array[place]}")
     return array
-
-
-def _catalogue(name: str, ids: NDArray[Any], features: "_IdFeatures | None") -> Ids:
-    found = Ids.of(name, ids)
-    return found if features is None else Ids.union(name, [found, features.ids])
-
-
-def _features(name: str, given: Any, key: str) -> "_IdFeatures | None":
-    return None if given is None else _IdFeatures(name, given, key)
 
 
 class _IdFeatures:

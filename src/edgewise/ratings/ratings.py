@@ -1,7 +1,7 @@
 """Ratings of items by users, with the ids they came under."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,26 +15,11 @@ from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped, grouped
-from edgewise.ratings.splits import (
-    FOLD_WAYS,
-    LEFT_OUT,
-    WAYS,
-    fold_numbers,
-    held_out,
-    one_each,
-)
+from edgewise.ratings.splits import FOLD_WAYS, LEFT_OUT, WAYS, fold_numbers, held_out, one_each
 
 
 class Split(NamedTuple):
-    """A training part and a test part of ratings, with the same catalogue.
-
-    Examples
-    --------
-    >>> from edgewise import Ratings
-    >>> train, test = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8]).split(0.25, random_state=0)
-    >>> len(train), len(test)
-    (3, 1)
-    """
+    """A training part and a test part of ratings, with the same catalogue."""
 
     train: "Ratings"
     test: "Ratings"
@@ -42,11 +27,10 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
-    """Ratings of items by users, at most one for each pair.
+    """Ratings of items by users, at most one for each pair; sorted by user, then by item.
 
     Build them with :meth:`from_frame`, :meth:`from_arrays`, :meth:`from_matrix`,
-    :meth:`from_dict` or :meth:`from_file`. They are sorted by user, then by item, so that no
-    result depends on the order of the input.
+    :meth:`from_dict` or :meth:`from_file`.
 
     Attributes
     ----------
@@ -67,9 +51,6 @@ class Ratings:
     >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
     >>> ratings
     Ratings(3 ratings from 3 to 5, 2 users, 2 items)
-    >>> ratings.csr().toarray()
-    array([[3., 5.],
-           [4., 0.]])
     >>> ratings.item_ids.values
     array(['Fargo', 'Heat'], dtype='<U5')
     """
@@ -123,13 +104,6 @@ class Ratings:
             How to combine several ratings of one pair; "last" goes by time if there are times,
             else by the order of the input.
 
-        Raises
-        ------
-        ValueError
-            If there are no ratings, lengths differ, a rating is not finite, or a pair comes twice.
-        TypeError
-            If ids are neither all integers nor all strings.
-
         Examples
         --------
         >>> from edgewise import Ratings
@@ -170,18 +144,10 @@ class Ratings:
             The columns of ratings (None for implicit feedback), weights and times.
         user_features, item_features, duplicates
             As in :meth:`from_arrays`; id columns have the same names as in `frame`.
-
-        Examples
-        --------
-        >>> import pandas
-        >>> from edgewise import Ratings
-        >>> frame = pandas.DataFrame({"user": [1, 2], "item": ["a", "a"], "rating": [4, 5]})
-        >>> Ratings.from_frame(frame)
-        Ratings(2 ratings from 4 to 5, 2 users, 1 items)
         """
         from edgewise.ratings.inputs import build, frame_columns
 
-        columns = frame_columns(frame, user, item, rating, weight, time)
+        columns = frame_columns(frame, (user, item, rating, weight, time))
         return build(columns, user_features, item_features, user, item, duplicates)
 
     @classmethod
@@ -198,12 +164,6 @@ class Ratings:
             The ids of rows and columns; None numbers them from 0.
         missing : float, default 0
             The value that means "not rated" in an array; NaN always does.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> Ratings.from_matrix([[5, 0], [3, 4]], item_ids=["Heat", "Fargo"])
-        Ratings(3 ratings from 3 to 5, 2 users, 2 items)
         """
         from edgewise.ratings.inputs import build_matrix
 
@@ -211,16 +171,7 @@ class Ratings:
 
     @classmethod
     def from_dict(cls, ratings: Mapping[Any, Mapping[Any, float]]) -> "Ratings":
-        """Build ratings from a mapping of users to mappings of items to ratings.
-
-        A user without ratings joins the catalogue.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> Ratings.from_dict({"ann": {"Heat": 5}}).values
-        array([5.])
-        """
+        """Build ratings from a mapping of users to mappings of items to ratings."""
         from edgewise.ratings.inputs import build_dict
 
         return build_dict(ratings)
@@ -239,41 +190,25 @@ class Ratings:
         separator: str | None = None,
         duplicates: str = "raise",
     ) -> "Ratings":
-        r"""Read ratings from a text file or a Parquet file, gzipped or not.
+        """Read ratings from a text file or a Parquet file, gzipped or not.
+
+        Ids are integers if all of them are written as integers, else strings.
 
         Parameters
         ----------
         path : str or path-like
             The file. Parquet needs pandas or polars.
-        user, item, rating, weight, time : str
-            The columns, as in :meth:`from_frame`.
+        user, item, rating, weight, time, duplicates
+            As in :meth:`from_frame`.
         columns : sequence of str, default None
             The names of the columns if the file has no header.
         separator : str, default None
             What separates columns; None detects a tab, "::", ";" or ",".
-        duplicates : {"raise", "last", "mean", "sum"}, default "raise"
-            As in :meth:`from_arrays`.
-
-        Returns
-        -------
-        Ratings
-            Ids are integers if all of them are written as integers, else strings.
-
-        Examples
-        --------
-        >>> import pathlib, tempfile
-        >>> from edgewise import Ratings
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "u.data"
-        >>> _ = path.write_text("196\t242\t3\n186\t302\t4\n")
-        >>> Ratings.from_file(path, columns=["user", "item", "rating"])
-        Ratings(2 ratings from 3 to 4, 2 users, 2 items)
         """
-        from edgewise.ratings.inputs import build
-        from edgewise.ratings.text_files import file_columns
+        from edgewise.ratings.inputs import build, file_columns
 
         names = (user, item, rating, weight, time)
-        read = file_columns(path, names, columns, separator)
-        return build(read, None, None, user, item, duplicates)
+        return build(file_columns(path, names, columns, separator), duplicates=duplicates)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -330,26 +265,15 @@ class Ratings:
         return sparse.csr_array(parts, shape=shape)
 
     def take(self, rows: ArrayLike) -> "Ratings":
-        """Return a subset of the ratings, by mask or position, with the same catalogue.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> ratings = Ratings.from_arrays([1, 1, 2], [7, 8, 7], [5, 3, 4])
-        >>> ratings.take(ratings.values > 3)
-        Ratings(2 ratings from 4 to 5, 2 users, 2 items)
-        """
+        """Return a subset of the ratings, by mask or position, with the same catalogue."""
         chosen = self._chosen(np.asarray(rows))
-        return Ratings(
-            self.user_ids,
-            self.item_ids,
-            self.users[chosen],
-            self.items[chosen],
-            self.values[chosen],
-            None if self.weights is None else self.weights[chosen],
-            None if self.times is None else self.times[chosen],
-            self.user_features,
-            self.item_features,
+        return replace(
+            self,
+            users=self.users[chosen],
+            items=self.items[chosen],
+            values=self.values[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            times=None if self.times is None else self.times[chosen],
         )
 
     def _chosen(self, rows: NDArray[Any]) -> NDArray[np.intp]:
@@ -386,9 +310,9 @@ class Ratings:
         Examples
         --------
         >>> from edgewise import Ratings
-        >>> ratings = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8], times=[4, 3, 2, 1])
-        >>> ratings.split(0.5, by="time").test.users
-        array([0, 0], dtype=int32)
+        >>> train, test = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8]).split(0.25)
+        >>> len(train), len(test)
+        (3, 1)
         """
         share = positive("test", test, 1.0)
         if one_of("by", by, WAYS).endswith("time"):
@@ -401,15 +325,7 @@ class Ratings:
         return parts
 
     def leave_one_out(self, by: str = "random", random_state: Any = None) -> Split:
-        """Hold out one rating of every user who has at least two.
-
-        Parameters
-        ----------
-        by : {"random", "last"}, default "random"
-            A random rating, or the latest.
-        random_state : int, Generator, RandomState or None, default None
-            Random seed.
-        """
+        """Hold out one rating, random or the last, of every user who has at least two."""
         if one_of("by", by, LEFT_OUT) == "last":
             self._require_times("by='last'")
         return self._parts(one_each(by, self.by_user, self.times, generator(random_state)))
@@ -427,13 +343,6 @@ class Ratings:
             Distribute all ratings at random, or each user's ratings evenly over the folds.
         random_state : int, Generator, RandomState or None, default None
             Random seed.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> ratings = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8])
-        >>> [len(test) for train, test in ratings.folds(2)]
-        [2, 2]
         """
         integer("n_folds", n_folds, 2)
         if len(self) < n_folds:
@@ -452,18 +361,7 @@ class Ratings:
             raise ValueError(f"{what} needs times, but these ratings have none")
 
     def with_users(self, more: "Ratings") -> "Ratings":
-        """Return these ratings with those of new users on the same items.
-
-        Parameters
-        ----------
-        more : Ratings
-            Ratings by users that are new, of items that are not.
-
-        Raises
-        ------
-        ValueError
-            If a user is known already, or an item is not.
-        """
+        """Return these ratings with more ratings, by new users of the same items."""
         user_ids = self.user_ids.extended("users", more.user_ids)
         places = self.item_ids.find("items", more.item_ids.values)
         rated = np.zeros(more.n_items, dtype=bool)
@@ -471,16 +369,15 @@ class Ratings:
         if (places[rated] < 0).any():
             lost = more.item_ids.values[rated & (places < 0)].tolist()
             raise ValueError(f"items must be known, got {', '.join(map(repr, lost[:3]))}")
-        return Ratings(
-            user_ids,
-            self.item_ids,
-            np.concatenate([self.users, (more.users + self.n_users).astype(ROW)]),
-            np.concatenate([self.items, places[more.items].astype(ROW)]),
-            np.concatenate([self.values, more.values]),
-            _both(self.weights, more.weights, 1.0, len(self), len(more)),
-            _both(self.times, more.times, np.nan, len(self), len(more)),
-            _more_rows(self.user_features, more.user_features, more.n_users),
-            self.item_features,
+        return replace(
+            self,
+            user_ids=user_ids,
+            users=np.concatenate([self.users, (more.users + self.n_users).astype(ROW)]),
+            items=np.concatenate([self.items, places[more.items].astype(ROW)]),
+            values=np.concatenate([self.values, more.values]),
+            weights=_both(self.weights, more.weights, 1.0, len(self), len(more)),
+            times=_both(self.times, more.times, np.nan, len(self), len(more)),
+            user_features=_more_rows(self.user_features, more.user_features, more.n_users),
         )
 
 

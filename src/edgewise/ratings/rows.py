@@ -12,28 +12,17 @@ from edgewise.common.dtypes import Reals, Rows
 class Grouped:
     """Ratings in compressed rows: row u holds the entries ``starts[u]:starts[u + 1]``.
 
-    Attributes
-    ----------
-    starts : int64 array of shape (rows + 1,)
-        Where each row begins.
-    others : int32 array
-        The index on the other side, ascending within a row: a user's items, an item's users.
-    values : float64 array
-        The ratings.
-    weights : float64 array or None
-        Their weights.
-    rows : intp array
-        The position of each entry in the ratings.
+    `others` is the index on the other side, ascending within a row: a user's items, an item's
+    users. `rows` is the position of each entry in the ratings.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> view = grouped(np.array([1, 0, 1], np.int32), np.array([2, 0, 1], np.int32),
-    ...                np.array([5.0, 3.0, 4.0]), None, 2)
+    >>> from edgewise import Ratings
+    >>> view = Ratings.from_arrays([1, 1, 2], [7, 8, 7], [5, 3, 4]).by_item
     >>> view.starts, view.others, view.values
-    (array([0, 1, 3]), array([0, 1, 2], dtype=int32), array([3., 4., 5.]))
+    (array([0, 2, 3]), array([0, 1, 0], dtype=int32), array([5., 4., 3.]))
     >>> view.row_numbers, view.mass, view.means
-    (array([0, 1, 1]), array([1., 2.]), array([3. , 4.5]))
+    (array([0, 0, 1]), array([2., 1.]), array([4.5, 3. ]))
     """
 
     starts: NDArray[np.int64]
@@ -81,15 +70,7 @@ class Grouped:
         return np.arange(sizes.sum()) + np.repeat(self.starts[rows] - before, sizes)
 
     def last(self, n: int) -> "Grouped":
-        """Return the last `n` rows.
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> view = Ratings.from_arrays([1, 1, 2], [7, 8, 7], [5, 3, 4]).by_user
-        >>> view.last(1).starts, view.last(1).values
-        (array([0, 1]), array([4.]))
-        """
+        """Return the last `n` rows."""
         first = self.n_rows - n
         at = int(self.starts[first])
         weights = None if self.weights is None else self.weights[at:]

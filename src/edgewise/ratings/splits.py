@@ -20,11 +20,12 @@ def held_out(
     """
     n = len(view.values)
     chosen = np.zeros(n, dtype=bool)
+    keys = times if by.endswith("time") else None
     if by in ("random", "time"):
-        order = rng.permutation(n) if by == "random" else _by_time(times)
+        order = rng.permutation(n) if keys is None else np.argsort(keys, kind="stable")
         chosen[order[n - round(share * n) :]] = True
         return chosen
-    place, sizes = _places(view, times if by == "user_time" else None, rng)
+    place, sizes = _places(view, keys, rng)
     taken = np.minimum(np.round(share * sizes), np.maximum(sizes - 1, 0))
     chosen[view.rows] = place >= np.repeat(sizes - taken, sizes)
     return chosen
@@ -54,19 +55,13 @@ def fold_numbers(by: str, k: int, view: Grouped, rng: np.random.Generator) -> ND
     return numbers
 
 
-def _by_time(times: Reals | None) -> NDArray[np.intp]:
-    assert times is not None
-    return np.argsort(times, kind="stable")
-
-
 def _places(
     view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
     """Return each entry's position in a random (or temporal) order of its user's ratings."""
     n = len(view.values)
     keys = rng.random(n) if times is None else times[view.rows]
-    users = np.repeat(np.arange(len(view.sizes)), view.sizes)
-    order = np.lexsort((keys, users))
+    order = np.lexsort((keys, view.row_numbers))
     place = np.empty(n, dtype=np.intp)
     place[order] = np.arange(n) - np.repeat(view.starts[:-1], view.sizes)
     return place, view.sizes
