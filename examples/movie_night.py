@@ -18,13 +18,13 @@ from edgewise.ratings import Split
 from edgewise.recommend import (
     BiasBaseline,
     BoostedFactorization,
-    Comparison,
     ImplicitFactorization,
     ItemKNN,
     MatrixFactorization,
     RankBoostRecommender,
     RecommendedList,
     Recommender,
+    RecommenderComparison,
     compare,
 )
 
@@ -107,7 +107,7 @@ def say(heading: str, lines: Iterable[str]) -> None:
     print("\n".join([heading, "", *lines, ""]))
 
 
-def compared(split: Split, n_rounds: int = 500) -> Comparison:
+def compared(split: Split, n_rounds: int = 500) -> RecommenderComparison:
     """Compare a handful of models on one split; models that only score have no rating errors."""
     models = {
         "mean and biases": BiasBaseline(),

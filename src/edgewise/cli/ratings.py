@@ -226,7 +226,7 @@ def describe(ratings: Ratings) -> str:
 
 def metric_names(text: str | None, implicit: bool) -> list[str]:
     """Return the names of metrics; the default depends on the feedback."""
-    from edgewise.recommend.evaluation.metrics import metrics_named
+    from edgewise.recommend.evaluation.evaluator import metrics_named
 
     usual = _IMPLICIT_METRICS if implicit else _METRICS
     names = (usual if text is None else text).split(",")

@@ -10,7 +10,7 @@ from edgewise.recommend.blend import Blend as Blend
 from edgewise.recommend.boosted import BoostedFactorization as BoostedFactorization
 from edgewise.recommend.content import ContentRecommender as ContentRecommender
 from edgewise.recommend.evaluation import (
-    Comparison as Comparison,
+    RecommenderComparison as RecommenderComparison,
     compare as compare,
     evaluate as evaluate,
 )

@@ -1,8 +1,4 @@
-"""The base class of all recommenders.
-
-A model works on indices and only says how it fits and how it scores; ids, unknown ids, lists,
-similar items, new users and files are handled here.
-"""
+"""The base class of all recommenders: ids, unknown ids, lists, new users and files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -39,25 +35,18 @@ _ENTRIES = 1 << 22
 class Recommender(Storable, ABC):
     """Base of all recommenders; derive from it to write your own.
 
-    A subclass stores its parameters in ``__init__`` and writes
+    A subclass stores its parameters in ``__init__`` and writes ``_fit(ratings)`` and
+    ``_pair_scores(users, items)``, which work on indices; the other methods at the top of this
+    class have defaults to override. Fitted attributes end in an underscore and are arrays,
+    numbers, strings or None, so that files can hold them; ``stored`` declares the shapes of
+    arrays, such as "users k".
 
-    - ``_fit(ratings)``: learn, and set fitted attributes;
-    - ``_pair_scores(users, items)``: the scores of pairs of known users and items, by index.
+    Many recommenders share these parameters:
 
-    Where the defaults will not do, it also writes
-
-    - ``_check_parameters()``: raise on a wrong parameter, before any work;
-    - ``_user_scores(users)``: the scores of all items, shape (users, items);
-    - ``_fold_in(ratings, users)``: learn about new users, whose indices follow all others;
-    - ``_item_vectors()``, ``_user_vectors()`` or ``_similarities(side, places)``: what
-      :meth:`similar_items` and :meth:`similar_users` compare;
-    - ``_knows_users(ratings)``, ``_knows_items(ratings)``: whom and what the model can score;
-    - ``predicts``: "score" if scores only order items;
-    - ``predicts_levels``: True if ``predict`` takes ``output="level"``;
-    - ``stored`` and ``_restored()``: what files hold, and how it is checked.
-
-    Fitted attributes end in an underscore and are arrays, numbers, strings or None, so that files
-    can hold them; ``stored`` declares the shapes of arrays, such as "users k".
+    - ``random_state`` (int, RandomState or None, default None): the random seed;
+    - ``n_jobs`` (int or None, default None): the number of threads, -1 for all cores; no result
+      depends on it;
+    - ``verbose`` (int, default 0): 1 shows progress.
 
     Attributes
     ----------
@@ -70,7 +59,6 @@ class Recommender(Storable, ABC):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from edgewise import Ratings
     >>> from edgewise.recommend import Recommender
     >>> class ItemMean(Recommender):
@@ -171,17 +159,7 @@ class Recommender(Storable, ABC):
         return self._trained().n_items
 
     def fit(self, ratings: Ratings) -> Self:
-        """Learn from ratings.
-
-        Parameters
-        ----------
-        ratings : Ratings
-            The training ratings. If the fit fails, the model stays as it was.
-
-        Returns
-        -------
-        self
-        """
+        """Learn from ratings and return the model; if the fit fails, it stays as it was."""
         if not isinstance(ratings, Ratings):
             raise TypeError(
                 f"ratings must be Ratings, got {type(ratings).__name__}: {_instead_of(ratings)}"
@@ -208,7 +186,7 @@ class Recommender(Storable, ABC):
         users, items : array-like of ids, or one id
             The pairs; a single id is paired with every id of the other side.
         unknown : {"raise", "mean", "nan"}, default "raise"
-            For users and items that training does not know: raise an error, predict the mean
+            For users and items that training does not know: raise a ValueError, predict the mean
             rating of the known side (of all ratings if neither is known), or NaN.
 
         Returns
@@ -216,13 +194,6 @@ class Recommender(Storable, ABC):
         float64 array
             Within the scale of the ratings if the model predicts ratings. A number for one user
             and one item.
-
-        Raises
-        ------
-        ValueError
-            If an id is unknown, or the numbers of users and items differ.
-        TypeError
-            If ids are of another type than in training, such as 196 for "196".
         """
         return self._predicted(users, items, unknown, self._pair_scores)
 
@@ -275,24 +246,11 @@ class Recommender(Storable, ABC):
         return RecommendedLists.of(as_ids("users", users), lists, ratings.item_ids.values)
 
     def similar_items(self, items: Any, n: int = 10) -> Any:
-        """Return the items most similar to each of some items.
-
-        Parameters
-        ----------
-        items : array-like of ids, or one id
-            Items that training knows.
-        n : int, default 10
-            Length of the lists; an item is never on its own list.
-
-        Returns
-        -------
-        RecommendedLists
-            One list per item; a single :class:`RecommendedList` for one id.
-        """
+        """Return the `n` items most similar to each item (or to one), never the item itself."""
         return self._similar("items", items, n)
 
     def similar_users(self, users: Any, n: int = 10) -> Any:
-        """Return the users most similar to each of some users; see :meth:`similar_items`."""
+        """Return the `n` users most similar to each user (or to one), never the user itself."""
         return self._similar("users", users, n)
 
     def fold_in(self, ratings: Ratings | Mapping[Any, Mapping[Any, float]]) -> Self:
@@ -302,16 +260,6 @@ class Recommender(Storable, ABC):
         ----------
         ratings : Ratings, or mapping of users to mappings of items to ratings
             Ratings by users that training has not seen, of items that it has.
-
-        Returns
-        -------
-        Recommender
-            The model with the new users; this one stays as it is.
-
-        Raises
-        ------
-        ValueError
-            If a user is known already, or an item is not.
         """
         trained = self._trained()
         more = ratings if isinstance(ratings, Ratings) else Ratings.from_dict(ratings)
@@ -512,25 +460,14 @@ def _instead_of(given: Any) -> str:
 
 
 def centred(matrix: Any, mean: float) -> Any:
-    """Return a sparse matrix with `mean` subtracted from the stored values.
-
-    If all stored values are equal, as in implicit feedback, it stays as it is: nothing would be
-    left.
-    """
+    """Return a sparse matrix less `mean`; as it is if all are equal, as in implicit feedback."""
     if len(matrix.data) == 0 or (matrix.data == matrix.data[0]).all():
         return matrix
     return sparse.csr_array((matrix.data - mean, matrix.indices, matrix.indptr), matrix.shape)
 
 
 def cosines(vectors: Any, places: Indices) -> Reals:
-    """Return the cosines of some rows, dense or sparse, with all rows; 0 for a zero row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> cosines(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]]), np.array([0]))
-    array([[1., 1., 0.]])
-    """
+    """Return the cosines of some rows, dense or sparse, with all rows; 0 for a zero row."""
     if sparse.issparse(vectors):
         lengths = np.sqrt(np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel())
         products = np.asarray((vectors[places] @ vectors.T).todense())

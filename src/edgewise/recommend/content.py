@@ -42,15 +42,13 @@ class ContentRecommender(PerUserRecommender):
         Boosting rounds.
     learning_rate : float, default 0.5
         The share of each boosting step to take.
-    n_jobs : int or None, default None
-        Number of threads, which share users; -1 for all cores.
+    n_jobs
+        See :class:`Recommender`.
 
     Attributes
     ----------
-    features_ : float64 array of shape (items, d)
-        The encoded item features.
-    feature_names_ : list of str
-        The names of their columns.
+    features_, feature_names_ : float64 array of shape (items, d), and list of str
+        The encoded item features and the names of their columns.
     weights_ : float64 array of shape (d,)
         The model of all users.
 
@@ -185,19 +183,7 @@ class ContentRecommender(PerUserRecommender):
         return encoded(_features_of(self.ratings_))[0]
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
-        """Explain a predicted rating by the features of the item; for the learner "ridge".
-
-        Parameters
-        ----------
-        user, item : id
-            The pair.
-        n : int, default 5
-            How many contributions to show.
-
-        Returns
-        -------
-        PairExplanation
-            The average item for this user, and what each feature adds; largest first.
+        """Explain a predicted rating by the `n` features that add most; for the learner "ridge".
 
         Examples
         --------
@@ -253,12 +239,6 @@ def encoded(table: Table) -> tuple[Reals, list[str]]:
 
     Numeric columns get mean 0 and variance 1, or range 1 if they have two values; a category
     becomes a centred one-hot column. Missing values are 0.
-
-    Examples
-    --------
-    >>> from edgewise.data import as_table
-    >>> encoded(as_table([[1.0], [3.0], [float("nan")]]))
-    (array([[-0.5], [ 0.5], [ 0. ]]), ['x0'])
     """
     columns: list[Reals] = []
     names: list[str] = []

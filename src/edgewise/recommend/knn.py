@@ -28,15 +28,7 @@ _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
 
 @dataclass(frozen=True, eq=False)
 class Neighbors:
-    """The most similar rows of each row, most similar first.
-
-    Attributes
-    ----------
-    others : int32 array of shape (rows, n)
-        Their numbers; -1 past the last.
-    similarities : float64 array of shape (rows, n)
-        Their similarities, above 0; 0 past the last.
-    """
+    """The most similar rows of each row, most similar first; -1 and 0 past the last."""
 
     others: Rows
     similarities: Reals
@@ -44,18 +36,10 @@ class Neighbors:
 
 @dataclass(frozen=True)
 class NeighborCriteria:
-    """Which rows count as neighbours.
+    """Which rows count as neighbours: at most `n`, below the row number `limit`.
 
-    Attributes
-    ----------
-    n : int
-        The most neighbours of a row.
-    shrinkage : float
-        A similarity from m common columns counts ``m / (m + shrinkage)`` of itself.
-    min_support : int
-        The fewest common columns.
-    limit : int
-        Only rows below this number are candidates.
+    A similarity from m common columns counts ``m / (m + shrinkage)`` of itself, and not at all if
+    m is below `min_support`.
     """
 
     n: int
@@ -316,20 +300,7 @@ class KNNRecommender(Recommender):
             raise ValueError(f"neighbors_ must be row numbers below {size}")
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
-        """Explain a score by the neighbours it is averaged over.
-
-        Parameters
-        ----------
-        user, item : id
-            The pair.
-        n : int, default 5
-            How many contributions to show.
-
-        Returns
-        -------
-        PairExplanation
-            The baseline, and the share of each similar item that the user rated, or of each
-            similar user who rated the item; largest first.
+        """Explain a score by the baseline and the `n` neighbours that add most.
 
         Examples
         --------
@@ -398,8 +369,8 @@ class ItemKNN(KNNRecommender):
     implicit : bool, default False
         For implicit feedback: scores are sums of similarities times ratings over the nearest
         items, without a baseline.
-    n_jobs : int or None, default None
-        Number of threads; -1 for all cores. The result does not depend on it.
+    n_jobs
+        See :class:`Recommender`.
 
     Attributes
     ----------
@@ -415,13 +386,8 @@ class ItemKNN(KNNRecommender):
     >>> ratings = Ratings.from_dict({
     ...     "ann": {"Heat": 5, "Fargo": 1, "Jaws": 5}, "bob": {"Heat": 1, "Fargo": 5},
     ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 4, "Jaws": 2}})
-    >>> model = ItemKNN(n_neighbors=2, similarity="pearson").fit(ratings)
-    >>> model.similar_items("Heat").ids
+    >>> ItemKNN(n_neighbors=2, similarity="pearson").fit(ratings).similar_items("Heat").ids
     array(['Jaws'], dtype='<U5')
-    >>> print(model.explain("bob", "Jaws"))
-    Jaws for bob: 2.93
-      +3.39  baseline
-      -0.45  Heat: similarity 0.02, rated 1
     """
 
     _side = "items"
@@ -435,15 +401,12 @@ class ItemKNN(KNNRecommender):
 
 
 class UserKNN(KNNRecommender):
-    r"""User neighbourhoods: a user rates an item like the most similar users did.
+    """User neighbourhoods: a user rates an item like the most similar users did.
 
-    The prediction is a baseline, mean plus biases, plus the average deviation from it of the
-    `n_neighbors` nearest users who rated the item:
-    :math:`b_{ui} + \sum_v s_{uv} (r_{vi} - b_{vi}) / (\delta + \sum_v s_{uv})`.
-
-    Parameters and attributes are those of :class:`ItemKNN` with the roles of users and items
-    exchanged, except that `damping` is 0.2 and a `similarity` of None is "residual", or "cosine"
-    for implicit feedback.
+    The prediction is the baseline plus the average deviation from it of the `n_neighbors` nearest
+    users who rated the item. Parameters and attributes are as for :class:`ItemKNN` with the roles
+    of users and items exchanged, except that `damping` is 0.2 and a `similarity` of None is
+    "residual", or "cosine" for implicit feedback.
 
     Examples
     --------
@@ -452,11 +415,8 @@ class UserKNN(KNNRecommender):
     >>> ratings = Ratings.from_dict({
     ...     "ann": {"Heat": 5, "Fargo": 1, "Jaws": 5}, "bob": {"Heat": 1, "Fargo": 5},
     ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 5, "Jaws": 2}})
-    >>> model = UserKNN(n_neighbors=2, similarity="pearson").fit(ratings)
-    >>> model.similar_users("bob").ids
+    >>> UserKNN(n_neighbors=2, similarity="pearson").fit(ratings).similar_users("bob").ids
     array(['dan'], dtype='<U3')
-    >>> bool(model.predict("bob", "Jaws") < model.predict("cat", "Jaws"))
-    True
     """
 
     _side = "users"

@@ -11,16 +11,7 @@ from edgewise.common.dtypes import Reals
 
 
 class RecommendedList(NamedTuple):
-    """One list: ids, best first, and their scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> best = RecommendedList(np.array(["Heat", "Fargo"]), np.array([4.5, 4.25]))
-    >>> print(best)
-    Heat   4.500
-    Fargo  4.250
-    """
+    """One list: ids, best first, and their scores."""
 
     ids: NDArray[Any]
     scores: Reals
@@ -40,10 +31,8 @@ class RecommendedLists(Sequence[RecommendedList]):
     ----------
     keys : array
         The user (or item) of each list.
-    ids : array
-        The lists, concatenated.
-    scores : float64 array
-        Their scores.
+    ids, scores : arrays
+        The ids and scores of all lists, one after the other.
     ends : intp array
         Where each list ends. Lists may be shorter than requested, or empty.
 
@@ -52,12 +41,9 @@ class RecommendedLists(Sequence[RecommendedList]):
     >>> import numpy as np
     >>> lists = RecommendedLists(np.array([7, 8]), np.array([1, 2, 1]), np.array([5.0, 4, 3]),
     ...                          np.array([2, 3]))
-    >>> lists
-    RecommendedLists(2 lists of 3 ids)
-    >>> lists[1].ids
-    array([1])
-    >>> [len(one.ids) for one in lists]
-    [2, 1]
+    >>> print(lists[0])
+    1  5.000
+    2  4.000
     """
 
     keys: NDArray[Any]
@@ -124,14 +110,6 @@ def best_of(scores: Reals, n: int) -> NDArray[np.intp]:
     """Return the positions of the `n` largest scores, best first; ties go to the lowest position.
 
     Minus infinity and NaN never count, so there may be fewer than `n`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> best_of(np.array([1.0, 3.0, -np.inf, 3.0]), 2)
-    array([1, 3])
-    >>> best_of(np.array([1.0, -np.inf]), 5)
-    array([0])
     """
     candidates = np.flatnonzero(scores > -np.inf)
     if len(candidates) > n:

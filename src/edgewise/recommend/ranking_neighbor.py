@@ -35,8 +35,10 @@ class RankingNeighbor(PerUserRecommender):
     The distance of a viewer, Iyer's word for another user, is the ranking loss of its ratings:
     the share of the user's pairs of differently rated items that the viewer orders the other way,
     ties counting half (Eq. 5.1). Items that the viewer did not rate get a default score, the level
-    that minimises the loss, or the viewer's mean if it rated all the user's items. Neighbours of a
-    user are found on first use.
+    that minimises the loss, or the viewer's mean if it rated all the user's items. Among viewers
+    with equal loss the nearer has more items in common with the user, then the lower index; among
+    default scores the lowest wins. Weights of viewers' ratings do not count. Neighbours of a user
+    are found on first use.
 
     Parameters
     ----------
@@ -46,10 +48,8 @@ class RankingNeighbor(PerUserRecommender):
     viewers : int, sequence of ids or None, default None
         Who can be a neighbour: a number of users drawn at random, the users with these ids, or
         all users (None).
-    random_state : int, RandomState or None, default None
-        Random seed of the drawn viewers.
-    n_jobs : int or None, default None
-        Number of threads, which share users; -1 for all cores.
+    random_state, n_jobs
+        See :class:`Recommender`.
 
     Attributes
     ----------
@@ -57,12 +57,6 @@ class RankingNeighbor(PerUserRecommender):
         The distinct ratings in training, tried as default scores.
     viewers_, viewer_means_ : arrays
         The indices of the viewers, and their mean ratings.
-
-    Notes
-    -----
-    Among viewers with equal loss the nearer has more items in common with the user, then the lower
-    index; among default scores with equal loss the lowest wins. Weights of the user's own ratings
-    count in its pairs; weights of viewers' ratings do not.
 
     Examples
     --------
@@ -172,17 +166,7 @@ class RankingNeighbor(PerUserRecommender):
 
 
 class ViewerLosses(NamedTuple):
-    """How well each viewer orders a user's items.
-
-    Attributes
-    ----------
-    losses : float64 array of shape (viewers,)
-        The ranking loss, with the best default; 0 if the user has no pairs.
-    defaults : intp array of shape (viewers,)
-        The level of items that the viewer did not rate; -1 if it rated them all.
-    common : int64 array of shape (viewers,)
-        The number of items that both rated.
-    """
+    """How each viewer orders a user's items: loss, best default level (-1: none), common items."""
 
     losses: Reals
     defaults: NDArray[np.intp]
@@ -201,26 +185,10 @@ def viewer_losses(
     """Return the ranking loss (Iyer 1999, Eq. 5.1) of each viewer, with its best default score.
 
     Pairs are never listed: the number that a viewer misorders follows from how many of the user's
-    items have each combination of the user's level and the viewer's.
-
-    Parameters
-    ----------
-    grades : intp array of shape (m,)
-        The codes of the user's ratings, from 0 without gaps.
-    viewers, places, levels : arrays of shape (n,)
-        The viewers' ratings of these items: the viewer, the item, and the code of the rating.
-    n_viewers, n_levels : int
-        Their numbers.
-    weights : float64 array of shape (m,) or None
-        Weights of the items; a pair has the product of two.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> found = viewer_losses(np.array([0, 1, 1]), np.array([0, 0]), np.array([0, 1]),
-    ...                       np.array([1, 1]), 1, 3)
-    >>> found.losses, found.defaults
-    (array([0.25]), array([2]))
+    items have each combination of the user's level and the viewer's. `grades` are the codes of the
+    user's ratings, from 0 without gaps; `viewers`, `places` and `levels` the viewers' ratings of
+    these items: the viewer, the item, and the code of the rating. A pair has the product of the
+    weights of its items.
     """
     n_grades = int(grades.max(initial=0)) + 1
     masses = np.ones(len(grades)) if weights is None else weights

@@ -40,17 +40,13 @@ class UserRegression(PerUserRecommender):
     viewers : int, sequence of ids or None, default None
         Whose ratings to combine: a number of users drawn at random, the users with these ids, or
         all users (None).
-    random_state : int, RandomState or None, default None
-        Random seed of the drawn viewers.
-    n_jobs : int or None, default None
-        Number of threads, which share users; -1 for all cores.
+    random_state, n_jobs
+        See :class:`Recommender`.
 
     Attributes
     ----------
-    viewers_ : intp array
-        The indices of the viewers.
-    viewer_means_, viewer_scales_ : float64 arrays
-        Their mean ratings and standard deviations (1 if not normalised).
+    viewers_, viewer_means_, viewer_scales_ : arrays
+        The indices of the viewers, their means and their deviations (1 if not normalised).
 
     Examples
     --------
@@ -171,14 +167,7 @@ class UserRegression(PerUserRecommender):
 
 
 def least_length(matrix: Reals, wanted: Reals) -> Reals:
-    """Return the shortest vector w that minimises ``|| matrix w - wanted ||``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> least_length(np.array([[1.0, 1.0]]), np.array([4.0]))
-    array([2., 2.])
-    """
+    """Return the shortest vector w that minimises ``|| matrix w - wanted ||``."""
     if matrix.size == 0:
         return np.zeros(matrix.shape[1])
     return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])

@@ -13,8 +13,11 @@ from edgewise.common.progress import progress
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.comparison import Splits, Trial, splits_of
-from edgewise.recommend.evaluation.evaluator import check_relevant
-from edgewise.recommend.evaluation.metrics import RecommenderMetric, metrics_named
+from edgewise.recommend.evaluation.evaluator import (
+    RecommenderMetric,
+    check_relevant,
+    metrics_named,
+)
 
 
 class RecommenderSearch(BaseEstimator):
@@ -41,20 +44,16 @@ class RecommenderSearch(BaseEstimator):
         Whether to fit the best model on all ratings.
     k, relevant, unknown
         As in :func:`evaluate`.
-    random_state : int, Generator, RandomState or None, default None
-        Random seed of folds and draws.
-    verbose : int, default 0
-        1 shows a progress bar.
+    random_state, verbose
+        See :class:`Recommender`.
 
     Attributes
     ----------
     results_ : list of dict
         For each combination: "params", "score" (the mean over folds), "std", "folds" (the value on
         each), "fit_s" (median seconds of a fit) and "rank", 1 for the best.
-    best_params_ : dict
-        The combination with the best mean; ties go to the first.
-    best_score_ : float
-        Its mean.
+    best_params_, best_score_ : dict and float
+        The combination with the best mean, and the mean; ties go to the first.
     best_estimator_ : Recommender
         The model with these parameters, fitted on all ratings; only with `refit`.
 
@@ -65,11 +64,8 @@ class RecommenderSearch(BaseEstimator):
     >>> rows = [(user, item, user + item) for user in range(6) for item in range(5)]
     >>> ratings = Ratings.from_arrays(*zip(*rows))
     >>> grid = {"item_damping": [0.0, 100.0]}
-    >>> search = RecommenderSearch(BiasBaseline(), grid, cv=3, random_state=0).fit(ratings)
-    >>> search.best_params_
+    >>> RecommenderSearch(BiasBaseline(), grid, cv=3, random_state=0).fit(ratings).best_params_
     {'item_damping': 0.0}
-    >>> search.recommend(5).ids
-    array([], dtype=int64)
     """
 
     results_: list[dict[str, Any]]
@@ -105,22 +101,7 @@ class RecommenderSearch(BaseEstimator):
         self.verbose = verbose
 
     def fit(self, ratings: Ratings) -> Self:
-        """Try all candidates, and fit the best on all ratings.
-
-        Parameters
-        ----------
-        ratings : Ratings
-            The ratings to make folds of, and to fit the best model on.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        RuntimeError
-            If a candidate fails; it names the parameters.
-        """
+        """Try all candidates, and fit the best on all ratings; RuntimeError if one fails."""
         if not isinstance(ratings, Ratings):
             raise TypeError(f"ratings must be Ratings, got {type(ratings).__name__}")
         metric = self._checked()

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from edgewise import Ratings
-from edgewise.recommend import BiasBaseline, Comparison, ItemKNN, Popularity, compare, evaluate
+from edgewise.recommend import (
+    BiasBaseline,
+    ItemKNN,
+    Popularity,
+    RecommenderComparison,
+    compare,
+    evaluate,
+)
 from edgewise.recommend.base import Recommender
 
 ROWS = [(user, item, 1 + (user * 7 + item * 3) % 5) for user in range(12) for item in range(10)]
@@ -127,7 +134,7 @@ def test_one_table_is_printed():
     }
     outputs = {"first": {"mae_best": "level"}, "the second": {"mae_best": "expected"}}
     metrics = ("rmse", "mae_best", "ndcg@10")
-    printed = str(Comparison(("first", "the second"), metrics, folds, outputs))
+    printed = str(RecommenderComparison(("first", "the second"), metrics, folds, outputs))
     assert printed.split("\n") == [
         "                        mae      ndcg     fit",
         "model         rmse     best       @10       s",

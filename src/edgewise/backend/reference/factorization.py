@@ -22,15 +22,7 @@ Starts = NDArray[np.int64]
 
 
 def pair_products(left: NDArray, right: NDArray, ones: NDArray, others: NDArray) -> NDArray:
-    """Return the inner products of pairs of rows, one from `left` and one from `right`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rows = np.array([[1.0, 2.0], [0.0, 1.0]])
-    >>> pair_products(rows, rows, np.array([0, 0]), np.array([0, 1]))
-    array([5., 2.])
-    """
+    """Return the inner products of pairs of rows, one from `left` and one from `right`."""
     products = np.empty(len(ones), dtype=np.result_type(left, right))
     size = max(1, _BLOCK // max(1, left.shape[1]))
     for start in range(0, len(ones), size):
@@ -40,16 +32,7 @@ def pair_products(left: NDArray, right: NDArray, ones: NDArray, others: NDArray)
 
 
 def shuffle(order: Rows, state: NDArray[np.uint64]) -> None:
-    """Shuffle (Fisher and Yates) with Marsaglia's xorshift generator; OUT order, state.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> places = np.arange(5, dtype=np.int32)
-    >>> shuffle(places, np.array([1], dtype=np.uint64))
-    >>> sorted(places.tolist())
-    [0, 1, 2, 3, 4]
-    """
+    """Shuffle (Fisher and Yates) with Marsaglia's xorshift generator; OUT order, state."""
     x, places = int(state[0]), order.tolist()
     for last in range(len(places) - 1, 0, -1):
         x ^= x << 13 & _WORD

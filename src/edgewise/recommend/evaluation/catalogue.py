@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics import Lists, catalogue_coverage, diversity, novelty, ranking_metric
 from edgewise.recommend.base import Indices
-from edgewise.recommend.evaluation.metrics import RecommenderMetric
 from edgewise.recommend.lists import best_of
 
 if TYPE_CHECKING:
-    from edgewise.recommend.evaluation.evaluator import Evaluator
+    from edgewise.recommend.evaluation.evaluator import Evaluator, RecommenderMetric
 
 _LIST_METRICS = ("catalogue_coverage", "novelty", "diversity")
 _BY_POSITION = ("ndcg", "precision", "recall", "map", "auc")
@@ -28,7 +27,7 @@ _ENTRIES = 1 << 21
 
 
 def list_values(
-    evaluator: "Evaluator", metrics: list[RecommenderMetric], relevant: float
+    evaluator: "Evaluator", metrics: "list[RecommenderMetric]", relevant: float
 ) -> dict[str, float]:
     """Return metrics of the lists that the model recommends to the users of the test, by name.
 
@@ -137,16 +136,9 @@ class _TestUsers:
 class _RelevantItems:
     """The relevant items of a block of users.
 
-    Attributes
-    ----------
-    scores : float64 array of shape (n_users, n_items)
-        The scores; minus infinity is on no list.
-    pairs : (row, item) intp arrays
-        The relevant items by user; -1 is on no list.
-    hits : Hits
-        Where they stand.
-    listed, relevant, others : float64 arrays
-        By user, the numbers of items on the list, of relevant items and of all others.
+    `scores` are minus infinity for items on no list; `pairs` are the rows and relevant items, -1 on
+    no list; `listed`, `relevant` and `others` count each user's items on the list, relevant items
+    and all others.
     """
 
     scores: Reals
@@ -156,7 +148,7 @@ class _RelevantItems:
     relevant: Reals
     others: Reals
 
-    def values(self, metric: RecommenderMetric) -> Reals:
+    def values(self, metric: "RecommenderMetric") -> Reals:
         """Return the value of each user for whom the metric is defined."""
         hits, relevant = self.hits, self.relevant
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -169,7 +161,7 @@ class _RelevantItems:
                 values = self._at_cutoff(metric.base, metric.k)
         return values[relevant > 0]
 
-    def ranked(self, metric: RecommenderMetric) -> Reals:
+    def ranked(self, metric: "RecommenderMetric") -> Reals:
         """Return the value of each user with a relevant item, by ranking whole lists."""
         row, item = self.pairs
         missed = row[item < 0]
@@ -213,24 +205,10 @@ class _RelevantItems:
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Tie groups, items with equal scores, that hold a relevant item.
+    """Tie groups, items with equal scores, that hold a relevant item; by row (user), ascending.
 
-    Attributes
-    ----------
-    row : intp array
-        The row (user) of each group; ascending.
-    above, tied : int64 arrays
-        The numbers of items above the group and in it; each order of the group is equally likely.
-    relevant, before : int64 arrays
-        The numbers of relevant items in the group and above it.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scores = np.array([[0.2, 0.9, 0.2, -np.inf]])
-    >>> hits = find_hits(scores, np.array([0, 0]), np.array([0, 1]))
-    >>> hits.above.tolist(), hits.tied.tolist(), hits.before.tolist()
-    ([0, 1], [1, 2], [0, 1])
+    There are `above` items above the group and `tied` in it, in any order alike; `relevant` items
+    are in the group, and `before` of them above it.
     """
 
     row: NDArray[np.intp]
@@ -252,10 +230,7 @@ class Hits:
         return self.relevant / self.tied * (high - ends[np.minimum(self.above, last)])
 
     def precisions(self) -> Reals:
-        """Return the expected sum of the precisions of each group's relevant items.
-
-        The formula is in :func:`edgewise.metrics.mean_average_precision`.
-        """
+        """Return the expected sum of precisions at relevant items (``mean_average_precision``)."""
         if not len(self.row):
             return np.zeros(0)
         starts = np.cumsum(self.tied) - self.tied
@@ -310,7 +285,7 @@ def _mean(parts: list[Reals]) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _list_value(metric: RecommenderMetric, evaluator: "Evaluator", lists: list[Indices]) -> float:
+def _list_value(metric: "RecommenderMetric", evaluator: "Evaluator", lists: list[Indices]) -> float:
     """Return the coverage, novelty or diversity of lists; NaN if nothing is recommended."""
     ratings = evaluator.model.ratings_
     cut = [one[: metric.k] for one in lists]

@@ -15,31 +15,24 @@ from edgewise.common.progress import progress
 from edgewise.common.text import counted, text_table
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
-from edgewise.recommend.evaluation.evaluator import Evaluator, check_relevant
-from edgewise.recommend.evaluation.metrics import LEVEL, RecommenderMetric, metrics_named
+from edgewise.recommend.evaluation.evaluator import (
+    BEST,
+    DEFAULT_METRICS,
+    LEVEL,
+    METRICS,
+    Evaluator,
+    RecommenderMetric,
+    check_relevant,
+    metrics_named,
+)
 
 TIMES = ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s")
 """The names of times in results, in seconds: wall-clock time, and CPU time of all threads."""
 
-COLUMNS = (
-    "rmse",
-    "mae_best",
-    "nmae_best",
-    "one_zero_best",
-    "disagreement",
-    "ap",
-    "prot",
-    "coverage",
-    "ndcg",
-    "precision",
-    "recall",
-    "map",
-    "auc",
-    "catalogue_coverage",
-    "novelty",
-    "diversity",
+COLUMNS = tuple(
+    name for name in DEFAULT_METRICS if not name.endswith(LEVEL) and name + BEST not in METRICS
 )
-"""The metrics that a comparison shows by default."""
+"""The metrics that a comparison shows by default: the best of ratings and levels, and the rest."""
 
 _SHOWN_TIMES = ("fit_s", "predict_s")
 
@@ -58,7 +51,7 @@ def compare(
     unknown: str = "mean",
     random_state: Any = None,
     verbose: int = 0,
-) -> "Comparison":
+) -> "RecommenderComparison":
     """Fit many recommenders on the same folds and evaluate them in one table.
 
     Parameters
@@ -74,15 +67,8 @@ def compare(
         Number of folds, if `ratings` are not split yet.
     k, relevant, unknown
         As in :func:`evaluate`.
-    random_state : int, Generator, RandomState or None, default None
-        Random seed of the folds.
-    verbose : int, default 0
-        1 shows a progress bar.
-
-    Returns
-    -------
-    Comparison
-        Values and times of all models; ``print`` it for a table.
+    random_state, verbose
+        See :class:`Recommender`.
 
     Raises
     ------
@@ -97,7 +83,7 @@ def compare(
     >>> ratings = Ratings.from_arrays(*zip(*rows))
     >>> found = compare([BiasBaseline(), Popularity()], ratings, ["rmse", "auc"], random_state=0)
     >>> found
-    Comparison(2 models, 2 metrics, 5 folds)
+    RecommenderComparison(2 models, 2 metrics, 5 folds)
     >>> found.best("rmse")
     'BiasBaseline'
     """
@@ -120,7 +106,7 @@ def compare(
                 step()
     values, outputs = _gathered(runs, chosen)
     names = tuple(metric.name for metric in chosen)
-    return Comparison(tuple(named), names, values, outputs)
+    return RecommenderComparison(tuple(named), names, values, outputs)
 
 
 def _named_models(models: Any) -> dict[str, Recommender]:
@@ -168,7 +154,7 @@ def _free(name: str, taken: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison:
+class RecommenderComparison:
     """The result of :func:`compare`; ``print`` it for a table.
 
     Values are means over the folds in which they are defined; times, in seconds, are medians, since
@@ -178,10 +164,8 @@ class Comparison:
 
     Attributes
     ----------
-    models : tuple of str
-        The names of the models.
-    metrics : tuple of str
-        The names of the metrics.
+    models, metrics : tuples of str
+        The names of the models and the metrics.
     folds_ : dict of str to dict of str to float array
         For each model and metric, the values of the folds; also the times "fit_s", "fit_cpu_s",
         "predict_s" and "predict_cpu_s". CPU times add up all threads.
@@ -192,14 +176,11 @@ class Comparison:
     --------
     >>> import numpy as np
     >>> folds = {"one": {"rmse": np.array([1.0, 0.8])}, "two": {"rmse": np.array([0.9, 0.8])}}
-    >>> comparison = Comparison(("one", "two"), ("rmse",), folds, {"one": {}, "two": {}})
-    >>> print(comparison)
+    >>> print(RecommenderComparison(("one", "two"), ("rmse",), folds, {"one": {}, "two": {}}))
     model    rmse
     one    0.9000
     two    0.8500*
     mean of 2 folds; * best
-    >>> comparison.best("rmse")
-    'two'
     """
 
     models: tuple[str, ...]
@@ -231,18 +212,7 @@ class Comparison:
         return float(np.median(values) if metric in TIMES else values.mean())
 
     def best(self, metric: str) -> str:
-        """Return the name of the model with the best value; ties go to the first.
-
-        Parameters
-        ----------
-        metric : str
-            One of :attr:`metrics`, or the name of a time.
-
-        Raises
-        ------
-        ValueError
-            If the comparison does not have it, or it is undefined for all models.
-        """
+        """Return the model with the best value of a metric or time; ties go to the first."""
         values = np.array([self.value(model, metric) for model in self.models])
         if np.isnan(values).all():
             raise ValueError(f"metric {metric!r} is defined for none of the models")
@@ -254,13 +224,7 @@ class Comparison:
         return [name for name in TIMES if name in self.folds_[self.models[0]]]
 
     def to_frame(self, library: str | None = None) -> Any:
-        """Return :attr:`table` as a data frame.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars"} or None, default None
-            The kind of frame; None takes the first of these that is installed.
-        """
+        """Return :attr:`table` as a frame of `library`, "pandas" or "polars"; None takes either."""
         from edgewise.io.frames import frame_library
 
         rows = self.table
@@ -269,7 +233,8 @@ class Comparison:
 
     def __repr__(self) -> str:
         sizes = {"models": len(self.models), "metrics": len(self.metrics), "folds": self.n_folds}
-        return f"Comparison({', '.join(counted(size, what) for what, size in sizes.items())})"
+        parts = ", ".join(counted(size, what) for what, size in sizes.items())
+        return f"RecommenderComparison({parts})"
 
     def __str__(self) -> str:
         shown = [*self.metrics, *(name for name in _SHOWN_TIMES if name in self._times)]

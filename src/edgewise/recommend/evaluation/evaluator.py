@@ -1,6 +1,7 @@
-"""One fitted model on test ratings."""
+"""One fitted model on test ratings: the metrics by name, and their values."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any
@@ -8,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import one_of
+from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.metrics import (
+    RANKING_METRICS,
     Lists,
     coverage,
     disagreement,
@@ -25,12 +27,6 @@ from edgewise.metrics import (
 from edgewise.ratings import Ids, Ratings
 from edgewise.recommend.base import UNKNOWN, Indices, Recommender
 from edgewise.recommend.evaluation.catalogue import list_values
-from edgewise.recommend.evaluation.metrics import (
-    DEFAULT_METRICS,
-    LEVEL,
-    RecommenderMetric,
-    metrics_named,
-)
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
     "disagreement": disagreement,
@@ -38,6 +34,98 @@ _ORDER_METRICS: dict[str, Callable[..., Any]] = {
     "prot": prot,
     "coverage": coverage,
 }
+
+
+@dataclass(frozen=True)
+class MetricKind:
+    """What a metric evaluates, whether more is better, and whether it has a cut-off k.
+
+    `evaluates` is "ratings" (predictions of test pairs), "order" (of each user's test items) or
+    "lists" (recommended out of the whole catalogue).
+    """
+
+    evaluates: str
+    larger_is_better: bool = True
+    cut: bool = False
+
+
+BEST, LEVEL = "_best", "_level"
+_ERROR = MetricKind("ratings", larger_is_better=False)
+
+METRICS: dict[str, MetricKind] = {
+    "rmse": _ERROR,
+    **{stem + end: _ERROR for stem in ("mae", "nmae", "one_zero") for end in ("", LEVEL, BEST)},
+    "disagreement": MetricKind("order", larger_is_better=False),
+    "ap": MetricKind("order"),
+    "prot": MetricKind("order"),
+    "coverage": MetricKind("order"),
+    "ndcg": MetricKind("lists", cut=True),
+    "precision": MetricKind("lists", cut=True),
+    "recall": MetricKind("lists", cut=True),
+    "map": MetricKind("lists"),
+    "auc": MetricKind("lists"),
+    "catalogue_coverage": MetricKind("lists", cut=True),
+    "novelty": MetricKind("lists", cut=True),
+    "diversity": MetricKind("lists", cut=True),
+}
+DEFAULT_METRICS = tuple(METRICS)
+"""The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
+
+METRICS |= {
+    name: MetricKind("lists", metric.larger_is_better, cut=metric.cutoff != "none")
+    for name, metric in RANKING_METRICS.items()
+    if metric.for_runs and name not in METRICS
+}
+"""All metrics by name; names with a cut-off may end in "@k"."""
+
+
+@dataclass(frozen=True)
+class RecommenderMetric:
+    """A metric by name, with its cut-off if it has one."""
+
+    base: str
+    k: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name in results, with "@k" if there is a cut-off."""
+        return self.base if self.k is None else f"{self.base}@{self.k}"
+
+    @property
+    def kind(self) -> MetricKind:
+        """What the metric evaluates, and which way is better."""
+        return METRICS[self.base]
+
+    @property
+    def choices(self) -> tuple["RecommenderMetric", ...]:
+        """The metrics that a "best" one takes the better of: of the expectation and the level."""
+        if not self.base.endswith(BEST):
+            return (self,)
+        stem = self.base.removesuffix(BEST)
+        return RecommenderMetric(stem), RecommenderMetric(stem + LEVEL)
+
+
+def metrics_named(metrics: Any, k: Any, argument: str = "metrics") -> tuple[RecommenderMetric, ...]:
+    """Return the metrics of these names, each once; `argument` is what errors call them."""
+    integer("k", k, 1)
+    names = [metrics] if isinstance(metrics, str) else metrics
+    if not isinstance(names, Iterable):
+        raise TypeError(f"{argument} must be names of metrics, got {metrics!r}")
+    found = dict.fromkeys(_named(name, int(k), argument) for name in names)
+    if not found:
+        raise ValueError(f"{argument} must name at least one metric, got none")
+    return tuple(found)
+
+
+def _named(name: Any, k: int, argument: str) -> RecommenderMetric:
+    base, at, cut = name.partition("@") if isinstance(name, str) else ("", "", "")
+    kind = METRICS.get(base)
+    if kind is not None and not at:
+        return RecommenderMetric(base, k if kind.cut else None)
+    if kind is not None and kind.cut and cut.isascii() and cut.isdigit() and int(cut) > 0:
+        return RecommenderMetric(base, int(cut))
+    listed = ", ".join(one + ("[@k]" if kind.cut else "") for one, kind in METRICS.items())
+    raise ValueError(f"{argument} must be among {listed}, got {name!r}")
 
 
 def evaluate(
@@ -90,8 +178,7 @@ def evaluate(
     Returns
     -------
     dict of str to float
-        The values by name, with names like "ndcg@10" for metrics with a cut-off. NaN if a metric
-        is undefined.
+        The values by name, such as "ndcg@10"; NaN if a metric is undefined.
 
     Examples
     --------
@@ -118,17 +205,7 @@ def check_relevant(relevant: Any) -> float | None:
 
 
 class Evaluator:
-    """A fitted model and test ratings; predictions are made once for all metrics.
-
-    Parameters
-    ----------
-    model : Recommender
-        A fitted model.
-    test : Ratings
-        Test ratings, with the same catalogue or another one.
-    unknown : {"mean", "nan", "raise"}
-        For users and items that training does not know: predict means, skip them, or raise.
-    """
+    """A fitted model and test ratings; predictions are made once for all metrics."""
 
     def __init__(self, model: Recommender, test: Ratings, unknown: str) -> None:
         if not isinstance(model, Recommender):

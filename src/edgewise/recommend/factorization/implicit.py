@@ -42,7 +42,7 @@ class ImplicitFactorization(FactorModel):
 
         1/2 sum over all pairs of c_ij (p_ij - X_i Y_j')^2 + lambda / 2 (|X|^2 + |Y|^2)
 
-    Time is linear in the number of ratings, as the gaps enter through one small matrix.
+    Time is linear in the number of ratings. Predictions are scores, not ratings.
 
     Parameters
     ----------
@@ -60,12 +60,8 @@ class ImplicitFactorization(FactorModel):
         (Takács, Pilászy and Tikk 2011), or the exact solution.
     cg_steps : int, default 3
         The number of conjugate gradient steps.
-    random_state : int, RandomState or None, default None
-        Random seed of the initial factors.
-    n_jobs : int or None, default None
-        Number of threads; -1 for all cores. The result does not depend on it.
-    verbose : int, default 0
-        1 shows progress.
+    random_state, n_jobs, verbose
+        See :class:`Recommender`.
 
     Attributes
     ----------
@@ -75,13 +71,6 @@ class ImplicitFactorization(FactorModel):
         The lambda in use.
     loss_history_ : array of shape (n_epochs + 1,)
         The loss at the start and after each epoch.
-
-    Notes
-    -----
-    The defaults did well on a tenth of the training ratings of the first split of MovieLens 100K,
-    held out for the purpose.
-
-    Predictions are scores, not ratings. New users are solved for exactly, with the items fixed.
 
     Examples
     --------

@@ -22,14 +22,12 @@ _VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
 
 
 class NonNegativeFactorization(FactorModel):
-    """Factors that are never negative (Shi 2025).
+    """Factors that are never negative (Shi 2025), of ratings that are not.
 
-    A rating is predicted as ``U_i V_j'``. Multiplicative updates minimise, over U >= 0 and V >= 0,
-    a sum over the observed entries, or over all::
+    A rating is predicted as ``U_i V_j'``. Multiplicative updates, none of which increases the loss,
+    minimise over U >= 0 and V >= 0, by the observed entries, or by all::
 
         1/2 sum of w_ij ((R_ij - U_i V_j')^2 + lambda (|U_i|^2 + |V_j|^2))
-
-    No update increases it.
 
     Parameters
     ----------
@@ -42,12 +40,8 @@ class NonNegativeFactorization(FactorModel):
         predictions are scores, not ratings.
     regularization : float, default 0.1
         The penalty lambda on the factors, counted once for each entry of a row.
-    random_state : int, RandomState or None, default None
-        Random seed of the initial factors.
-    n_jobs : int or None, default None
-        Number of threads, used if `entries` is "observed". The result does not depend on it.
-    verbose : int, default 0
-        1 shows progress.
+    random_state, n_jobs, verbose
+        See :class:`Recommender`; threads are used if `entries` is "observed".
 
     Attributes
     ----------
@@ -55,11 +49,6 @@ class NonNegativeFactorization(FactorModel):
         U and V, not negative.
     loss_history_ : array of shape (n_epochs + 1,)
         The loss at the start and after each epoch.
-
-    Notes
-    -----
-    Ratings must not be negative. New users are folded in by `n_epochs` updates with the items
-    fixed.
 
     Examples
     --------

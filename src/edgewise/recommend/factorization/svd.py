@@ -24,8 +24,8 @@ class SVDRecommender(BiasedFactorModel):
 
     Missing ratings get a fill value, the fill is subtracted from the whole matrix, and the k
     largest singular values of the remainder, with their vectors, are the factors: the nearest
-    matrix of rank k. With no gaps and no regularisation, matrix factorisation finds the same
-    (the theorem of Shi 2025).
+    matrix of rank k. All entries count alike: weights of ratings enter only the mean and the
+    biases.
 
     Parameters
     ----------
@@ -45,15 +45,8 @@ class SVDRecommender(BiasedFactorModel):
         V: right singular vectors, orthonormal; the entry of largest size in each is positive.
     singular_values_ : array of shape (k,)
         In descending order.
-    user_biases_, item_biases_ : arrays of shape (users,) and (items,)
-        The biases; 0 unless `fill` is "bias".
-    intercept_ : float
-        The mean; 0 if `fill` is "zero".
-
-    Notes
-    -----
-    All entries count alike: weights of ratings enter only the mean and the biases. New users are
-    projected onto the item factors; a training user projected this way gets its own factors.
+    user_biases_, item_biases_, intercept_ : arrays of shape (users,) and (items,), float
+        The biases (0 unless `fill` is "bias") and the mean (0 if `fill` is "zero").
 
     Examples
     --------
