@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import (
-    Bounds,
     Candidates,
     Edges,
     Histogram,
@@ -18,7 +17,7 @@ from edgewise.backend.base import (
     Step,
     Tally,
 )
-from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, width_of
+from edgewise.backend.host import HostState, SignedProblem, aligned_zeros
 from edgewise.backend.numba import entries as on_entries
 from edgewise.backend.numba import histogram as on_rows
 from edgewise.backend.numba import ranking
@@ -40,14 +39,7 @@ _KEPT_BYTES = 1 << 25
 
 _BY = {"edge": EDGE, "gain": GAIN, "score": SCORE}
 
-# How compiled code is told that any sign, and any mass, will do.
-_ANY_SIGN = Bounds(
-    np.empty(0, dtype=np.int8),
-    np.zeros(1, dtype=np.intp),
-    np.empty(0, dtype=np.intp),
-    np.empty(0, dtype=np.int8),
-    np.empty(0, dtype=np.int64),
-)
+# How compiled code is told that any mass will do.
 _ANY_MASS = np.empty((0, 2), dtype=bool)
 _NOT_KNOWN = np.empty(0, dtype=bool)
 
@@ -69,6 +61,7 @@ class NumbaBackend(ReferenceBackend):
         self._spare: dict[tuple[int, Any], list[Integers]] = {}
         self._scratch: SimpleQueue[Integers] = SimpleQueue()
         self._scratch_shape: tuple[int, Any] = (0, None)
+        self._scratch_plan: Plan | None = None
         self._stores: dict[bool, PartStore] = {}
         self._unmoved: Signs | None = None
         self._keeps = True
@@ -162,18 +155,17 @@ class NumbaBackend(ReferenceBackend):
         missing = np.empty(shape, dtype=np.int8)
         wanted = question.score_edges and not per_score
         edges = np.empty((n_columns, len(totals)) if wanted else (0, 0), dtype=np.int64)
-        bounds = _ANY_SIGN if question.bounds is None else question.bounds
         heavy = _ANY_MASS
         if question.masses is not None:
             places = self._plan(plan.columns)
             heavy = places.heavy(question.masses, question.missing, question.least)
         asked = (
             _BY[question.criterion], question.constant, question.missing, histogram.mass_column,
-            bounds, heavy,
+            question.bounds, heavy,
         )  # fmt: skip
-        sums = (plan.chunks, totals, histogram.mass, width_of(plan.lanes))
+        mass = histogram.mass if question.criterion == "gain" else 0
+        sums = (plan.chunks, totals, mass, plan.width)
         found = (best, first, missing, edges)
-        starts = plan.starts if len(heavy) else plan.columns
 
         def run(batch: Batch) -> None:
             flat = histogram.flat
@@ -183,7 +175,7 @@ class NumbaBackend(ReferenceBackend):
                 self._fill(histogram, batch, bins)
             scan_columns(
                 bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *asked,
-                starts[batch.where], *sums, *found,
+                plan.starts[batch.where] if len(heavy) else batch.where, *sums, *found,
             )  # fmt: skip
             if flat is None:
                 self._scratch.put(memory)
@@ -419,6 +411,9 @@ class NumbaBackend(ReferenceBackend):
 
     def _make_scratch(self, plan: Plan) -> None:
         """Have memory for histograms, one for each thread."""
+        if plan is self._scratch_plan:
+            return
+        self._scratch_plan = plan
         size, dtype = self._scratch_shape
         count = min(self.threads.n, len(plan.batches))
         if dtype != plan.dtype or size < plan.largest:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Histogram
-from edgewise.backend.host import SignedProblem
+from edgewise.backend.host import SignedProblem, width_of
 from edgewise.common.dtypes import Columns, Exacts, Integers
 from edgewise.data import BinnedTable
 from edgewise.data.bins import Categories
@@ -110,6 +110,7 @@ class Plan:
     ) -> None:
         self.columns = columns
         self.chunks, self.lanes = shape
+        self.width = width_of(self.lanes)
         self.dtype = dtype
         self.batches = batches
         self.size = batches[-1].start + batches[-1].size
@@ -163,7 +164,7 @@ class LaneHistogram(Histogram):
         rest_of: Integers | None = None,
     ) -> None:
         self.columns = plan.columns
-        self.totals, self.mass = problem.signed_totals, problem.mass
+        self.totals, self._masses = problem.signed_totals, problem.signed_masses
         self.plan = plan
         self.mass_column = problem.mass_column
         # Until the sums are there; a node keeps its histograms, and the two must not keep each
@@ -174,6 +175,11 @@ class LaneHistogram(Histogram):
         self.rest_of = rest_of
         self.is_summed = False
         self._fill = fill
+
+    @property
+    def mass(self) -> int:  # type: ignore[override]
+        """The sum of ``|S|``."""
+        return int(self._masses.sum())
 
     @property
     def flat(self) -> Integers | None:
@@ -201,7 +207,8 @@ class LaneHistogram(Histogram):
 
     def _combined(self, flat: Integers, totals: Exacts, mass: int) -> "LaneHistogram":
         other = copy(self)
-        other.lease, other.totals, other.mass = Lease(flat, []), totals, mass
+        other.lease, other.totals = Lease(flat, []), totals
+        other._masses = np.array([mass])
         return other
 
     def __add__(self, other: "LaneHistogram") -> "LaneHistogram":

@@ -215,7 +215,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
 
     IN histogram, bases, n_codes, has_missing, where (each column's row in the output), by (EDGE,
     GAIN or SCORE), constant (whether it may win), absent (the side of missing values, or LEARN),
-    massed (whether there is a mass column), bounds (see base.Bounds; empty where any sign will do),
+    massed (whether there is a mass column), bounds (see base.Bounds; None where any sign will do),
     heavy (whether both sides of each cut hold enough, from offsets[q] on; empty where any will do),
     totals, mass (of all rows). OUT best, first, missing of shape (columns, 1), or (columns, K) with
     SCORE; score_edges of shape (columns, K), or (0, 0) where not wanted.
@@ -224,7 +224,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
     for q in range(len(bases)):
         row = where[q]
         allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
-        if len(bounds.directions) > 0:
+        if bounds is not None:
             best[row, 0], first[row, 0], missing[row, 0] = _scan_bound(
                 histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals[0],
                 1 << (width.ndim - 1), bounds.directions[row], bounds, bounds.starts[row],
