@@ -18,7 +18,7 @@ from edgewise.recommend import (
     UserKNN,
 )
 from edgewise.recommend.base import Recommender
-from edgewise.recommend.blend_weights import (
+from edgewise.recommend.blend import (
     METHODS,
     Evidence,
     set_aside,
@@ -188,8 +188,8 @@ def test_where_rankboost_finds_no_edge_weights_are_equal_and_nothing_is_logged(c
     pairs = shuffled_pairs(Ratings.from_arrays(users, items, items + 1.0), seed=0)
     # Right for two of the users, and just as wrong for the two others.
     says = np.where(pairs.users % 2 == 0, 1.0, -1.0) * pairs.items
-    evidence = Evidence(pairs, np.column_stack([says, says]), np.arange(1.0, 11.0), seed=0)
-    learned = METHODS["rankboost"](evidence, "auto", 5)
+    evidence = Evidence(pairs, np.column_stack([says, says]), np.arange(1.0, 11.0), n_rounds=5)
+    learned = METHODS["rankboost"](evidence)
     assert learned.weights[0] == learned.weights[1] > 0
     assert learned.loss is None
     assert not caplog.records

@@ -1,26 +1,38 @@
 """A blend of recommenders."""
 
+from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Arrays, Field, Json, ListOf, Sizes
+from edgewise.common.log import muted
+from edgewise.metrics import nearest_level
 from edgewise.model.file import packed, unpacked
-from edgewise.ratings import Ratings
+from edgewise.online import Hedge, WeightedMajority, tuned_beta
+from edgewise.ratings import Ratings, Split
+from edgewise.ratings.splits import held_out, one_each
 from edgewise.recommend.base import Indices, Recommender
-from edgewise.recommend.blend_weights import (
-    METHODS,
-    BlendWeights,
-    Evidence,
-    set_aside,
-    shuffled_pairs,
-    with_negatives,
-)
+
+# Draws of an item that a user did not rate; a user who rated nearly all may find none.
+_DRAWS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class BlendWeights:
+    """Weights of models; the loss while learning them, each model's own, and the bound."""
+
+    weights: Reals
+    loss: float | None = None
+    losses: Reals | None = None
+    bound: float | None = None
 
 
 class _PartField(Field):
@@ -40,9 +52,8 @@ class _PartField(Field):
 class Blend(Recommender, _BaseComposition):
     """A weighted mean of several recommenders, with weights learned on ratings set aside.
 
-    The models are fitted without a share of each user's ratings, the weights are learned from their
-    predictions of that share, and then all models are fitted again on all ratings. A model that
-    does not know a user or an item contributes the mean.
+    Then all models are fitted again on all ratings. A model that does not know a user or an item
+    contributes the mean.
 
     Parameters
     ----------
@@ -51,13 +62,10 @@ class Blend(Recommender, _BaseComposition):
     method : str, default "hedge"
         How to learn the weights:
 
-        - "hedge": by :class:`edgewise.online.Hedge`; the ratings set aside come one after the
-          other, and the loss of a model is |prediction - rating| / (high - low);
-        - "majority": by :class:`edgewise.online.WeightedMajority`; each model votes for the level
-          nearest to its prediction;
+        - "hedge": by :class:`edgewise.online.Hedge`, losing |prediction - rating| / (high - low);
+        - "majority": by :class:`edgewise.online.WeightedMajority`, voting for the nearest level;
         - "rankboost": by RankBoost with the models' scores as ranking features and users as
-          queries. It also takes models that predict scores, and predicts scores itself. Implicit
-          feedback is set against as many items that its users did not rate;
+          queries; takes models that predict scores, and predicts scores itself;
         - "least_squares": the weights, of any sign, with the least squared error;
         - "uniform": equal weights; nothing is set aside.
     validation_fraction : float, default 0.1
@@ -74,19 +82,14 @@ class Blend(Recommender, _BaseComposition):
 
     Attributes
     ----------
-    models_ : list of Recommender
-        The models, fitted on all ratings.
-    names_ : list of str
-        Their names.
+    models_, names_ : list of Recommender, list of str
+        The models, fitted on all ratings, and their names.
     weights_ : array of shape (models,)
         Their weights; they sum to 1 except with "rankboost" and "least_squares". Equal if there is
         nothing to set aside.
-    loss_ : float or None
-        The loss while learning: the total loss of Hedge's mixture, the mistakes of the majority, or
-        RankBoost's ranking loss.
-    bound_ : float or None
-        Its bound: the loss bound of Hedge, the mistake bound of weighted majority, or the product
-        of RankBoost's normalisers.
+    loss_, bound_ : float or None
+        The total loss of Hedge's mixture, the mistakes of the majority, or RankBoost's ranking
+        loss while learning; and its bound.
     losses_ : array of shape (models,) or None
         The total loss, or the mistakes, of each model.
     n_validation_ : int
@@ -141,8 +144,7 @@ class Blend(Recommender, _BaseComposition):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also the models by name and their parameters."""
-        params: dict[str, Any] = self._get_params("models", deep=deep)
-        return params
+        return dict(self._get_params("models", deep=deep))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, those of the models as "name__parameter"."""
@@ -150,7 +152,7 @@ class Blend(Recommender, _BaseComposition):
         return self
 
     def _check_parameters(self) -> None:
-        one_of("method", self.method, METHODS)
+        one_of("method", self.method, (*METHODS, "uniform"))
         positive("validation_fraction", self.validation_fraction, below=1.0)
         integer("n_rounds", self.n_rounds, 1)
         if self.beta != "auto":
@@ -206,37 +208,53 @@ class Blend(Recommender, _BaseComposition):
         """Return the weights learned from ratings set aside."""
         seed = self._seed()
         rest, aside = set_aside(ratings, float(self.validation_fraction), seed)
-        pairs = shuffled_pairs(aside, seed)
-        self.n_validation_ = len(pairs) if self.method != "uniform" else 0
+        self.n_validation_ = len(aside) if self.method != "uniform" else 0
         if not self.n_validation_:
-            pairs = shuffled_pairs(aside.take(np.zeros(len(aside), dtype=bool)), seed)
-            predictions = np.zeros((0, len(self.models)))
-        else:
-            if self.predicts == "score" and ratings.low == ratings.high:
-                pairs = with_negatives(pairs, ratings, seed)
-            predictions = np.column_stack(
-                [
-                    _pair_scores(one, pairs.users, pairs.items, self._on_scale)
-                    for one in fitted(rest)
-                ]
-            )
-        evidence = Evidence(pairs, predictions, ratings.levels, seed)
-        return METHODS[self.method](evidence, self.beta, int(self.n_rounds))
-
-    @property
-    def _on_scale(self) -> bool:
-        return self.predicts == "rating"
+            return BlendWeights(uniform(len(self.models)))
+        pairs = shuffled_pairs(aside, seed)
+        if self.predicts == "score" and ratings.low == ratings.high:
+            pairs = with_negatives(pairs, ratings, seed)
+        columns = [self._scores_of(one, pairs.users, pairs.items) for one in fitted(rest)]
+        evidence = Evidence(
+            pairs, np.column_stack(columns), ratings.levels, seed, self.beta, int(self.n_rounds)
+        )
+        return METHODS[self.method](evidence)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         scores = np.zeros(len(users))
         for weight, model in zip(self.weights_, self.models_, strict=True):
-            scores += weight * _pair_scores(model, users, items, self._on_scale)
+            scores += weight * self._scores_of(model, users, items)
         return scores
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = np.zeros((len(users), self.n_items_))
         for weight, model in zip(self.weights_, self.models_, strict=True):
-            scores += weight * _user_scores(model, users, self._on_scale)
+            scores += weight * self._table_of(model, users)
+        return scores
+
+    def _scores_of(self, part: Recommender, users: Indices, items: Indices) -> Reals:
+        """Return a model's scores of pairs, means if it does not know the user or the item."""
+        known = part._known(users, items)
+        scores = np.zeros(len(users))
+        if known.any():
+            scores[known] = part._pair_scores(users[known], items[known])
+        if self.predicts == "rating":
+            np.clip(scores, part.low_, part.high_, out=scores)
+        if not known.all():
+            scores[~known] = part._means(users[~known], items[~known])
+        return scores
+
+    def _table_of(self, part: Recommender, users: Indices) -> Reals:
+        """Return a model's scores of all items for some users, as `_scores_of` does."""
+        scores = np.zeros((len(users), part.n_items_))
+        known = part.known_users_[users]
+        if known.any():
+            scores[known] = part._user_scores(users[known])
+        if self.predicts == "rating":
+            np.clip(scores, part.low_, part.high_, out=scores)
+        if not (known.all() and part.known_items_.all()):
+            row, item = np.nonzero(~(known[:, None] & part.known_items_))
+            scores[row, item] = part._means(users[row], item)
         return scores
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
@@ -269,33 +287,6 @@ class Blend(Recommender, _BaseComposition):
         self._check_models()
 
 
-def _pair_scores(part: Recommender, users: Indices, items: Indices, on_scale: bool) -> Reals:
-    """Return a model's scores of pairs, means if it does not know the user or the item."""
-    known = part._known(users, items)
-    scores = np.zeros(len(users))
-    if known.any():
-        scores[known] = part._pair_scores(users[known], items[known])
-    if on_scale:
-        np.clip(scores, part.low_, part.high_, out=scores)
-    if not known.all():
-        scores[~known] = part._means(users[~known], items[~known])
-    return scores
-
-
-def _user_scores(part: Recommender, users: Indices, on_scale: bool) -> Reals:
-    """Return a model's scores of all items for some users, as `_pair_scores` does."""
-    scores = np.zeros((len(users), part.n_items_))
-    known = part.known_users_[users]
-    if known.any():
-        scores[known] = part._user_scores(users[known])
-    if on_scale:
-        np.clip(scores, part.low_, part.high_, out=scores)
-    if not (known.all() and part.known_items_.all()):
-        row, item = np.nonzero(~(known[:, None] & part.known_items_))
-        scores[row, item] = part._means(users[row], item)
-    return scores
-
-
 def _with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommender:
     """Return a model that also knows new users who rated items that it knows."""
     known = part.known_items_[ratings.items] | (ratings.users < users[0])
@@ -306,3 +297,163 @@ def _with_users(part: Recommender, ratings: Ratings, users: Indices) -> Recommen
     more.known_users_ = np.concatenate([part.known_users_, new])
     more._fold_in(usable, users)
     return more
+
+
+@dataclass(frozen=True, eq=False)
+class RatedPairs:
+    """Pairs of users and items, by index, with ratings and weights, in some order."""
+
+    users: NDArray[np.intp]
+    items: NDArray[np.intp]
+    values: Reals
+    weights: Reals | None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Rated pairs with the models' predictions, shape (pairs, models), and the rating levels."""
+
+    pairs: RatedPairs
+    predictions: Reals
+    levels: Reals
+    seed: int = 0
+    beta: float | str = "auto"
+    n_rounds: int = 50
+
+    @property
+    def n_models(self) -> int:
+        """The number of models."""
+        return self.predictions.shape[1]
+
+    @property
+    def span(self) -> float:
+        """The width of the rating scale; 1 if all ratings are the same."""
+        return float(self.levels[-1] - self.levels[0]) or 1.0
+
+
+def set_aside(ratings: Ratings, share: float, seed: int) -> Split:
+    """Split off a share of each user's ratings; if that is nothing, one of each user with two."""
+    rng = np.random.default_rng(seed)
+    chosen = held_out("user", share, ratings.by_user, None, rng)
+    if not chosen.any():
+        chosen = one_each("random", ratings.by_user, None, rng)
+    return Split(ratings.take(~chosen), ratings.take(chosen))
+
+
+def shuffled_pairs(ratings: Ratings, seed: int) -> RatedPairs:
+    """Return ratings in an order that depends on the seed alone."""
+    order = np.random.default_rng(seed).permutation(len(ratings))
+    weights = None if ratings.weights is None else ratings.weights[order]
+    users, items = ratings.users[order].astype(np.intp), ratings.items[order].astype(np.intp)
+    return RatedPairs(users, items, ratings.values[order], weights)
+
+
+def with_negatives(pairs: RatedPairs, ratings: Ratings, seed: int) -> RatedPairs:
+    """Return pairs rated 1, and for each an item that its user did not rate, rated 0."""
+    rng = np.random.default_rng([seed, 1])
+    taken = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
+    items = np.zeros(len(pairs), dtype=np.intp)
+    left = np.arange(len(pairs))
+    for _ in range(_DRAWS):
+        items[left] = rng.integers(ratings.n_items, size=len(left))
+        left = left[np.isin(pairs.users[left] * ratings.n_items + items[left], taken)]
+    found = np.setdiff1d(np.arange(len(pairs)), left)
+    return RatedPairs(
+        np.concatenate([pairs.users, pairs.users[found]]),
+        np.concatenate([pairs.items, items[found]]),
+        np.repeat([1.0, 0.0], [len(pairs), len(found)]),
+        None if pairs.weights is None else np.concatenate([pairs.weights, pairs.weights[found]]),
+    )
+
+
+def uniform(n_models: int) -> Reals:
+    """Return equal weights."""
+    return np.full(n_models, 1.0 / n_models)
+
+
+def hedge(evidence: Evidence) -> BlendWeights:
+    """Return the weights of Hedge; the losses of a round are |prediction - rating| / span."""
+    losses = np.abs(evidence.predictions - evidence.pairs.values[:, None]) / evidence.span
+    if evidence.pairs.weights is not None:
+        losses *= (evidence.pairs.weights / evidence.pairs.weights.max())[:, None]
+    beta = evidence.beta
+    learner = Hedge(horizon=len(losses)) if beta == "auto" else Hedge(beta)
+    learner.run(np.clip(losses, 0.0, 1.0))
+    return BlendWeights(learner.weights_, learner.loss_, learner.expert_losses_, learner.bound())
+
+
+def majority(evidence: Evidence) -> BlendWeights:
+    """Return the weights of weighted majority; each model votes for a level."""
+    if len(evidence.levels) < 2:
+        return BlendWeights(uniform(evidence.n_models))
+    votes = [nearest_level(column, evidence.levels) for column in evidence.predictions.T]
+    beta: Any = evidence.beta
+    if beta == "auto":
+        beta = tuned_beta(max(2, evidence.n_models), len(evidence.pairs))
+    learner = WeightedMajority(beta, labels=evidence.levels, random_state=evidence.seed)
+    learner.run(np.column_stack(votes), evidence.pairs.values)
+    losses = learner.expert_mistakes_.astype(np.float64)
+    return BlendWeights(learner.weights_, float(learner.mistakes_), losses, learner.bound())
+
+
+def least_squares(evidence: Evidence) -> BlendWeights:
+    """Return the weights, of any sign, with the least squared error."""
+    weights, rows = evidence.pairs.weights, evidence.predictions
+    root = np.ones(len(rows)) if weights is None else np.sqrt(weights)
+    found = np.linalg.lstsq(rows * root[:, None], evidence.pairs.values * root, rcond=None)
+    return BlendWeights(np.asarray(found[0], dtype=np.float64))
+
+
+def rank_boost(evidence: Evidence) -> BlendWeights:
+    """Return RankBoost's coefficients of the models' scores, with users as queries.
+
+    The weak rankers are the scores themselves (Iyer 1999 section 4.2.2, the first method).
+    """
+    from edgewise.estimators.rank_boost import RankBoost
+
+    pairs, scores = evidence.pairs, evidence.predictions
+    spread = scores.std(axis=0)
+    scale = np.where(spread > 0, spread, 1.0)
+    equal = BlendWeights(uniform(evidence.n_models) / scale)
+    rows = _with_pairs(pairs)
+    if not rows.any():
+        return equal
+    moving = np.flatnonzero(np.ptp(scores[rows], axis=0) > 0)
+    if not len(moving):
+        return equal
+    model = RankBoost("feature", n_rounds=evidence.n_rounds, learning_rate=1.0)
+    # RankBoost warns if there is nothing to learn; then weights are equal.
+    with muted():
+        model.fit(
+            scores[rows][:, moving] / scale[moving],
+            pairs.values[rows],
+            qid=pairs.users[rows],
+            sample_weight=None if pairs.weights is None else pairs.weights[rows],
+        )
+    weights = np.zeros(evidence.n_models)
+    np.add.at(weights, moving[model.terms_.columns], model.terms_.coefficients[:, 0])
+    if not weights.any():
+        return equal
+    history = model.history_
+    return BlendWeights(weights / scale, history.last("ranking_loss"), None, history.last("bound"))
+
+
+def _with_pairs(pairs: RatedPairs) -> NDArray[np.bool_]:
+    """Return which rows belong to users who rated two items differently."""
+    size = int(pairs.users.max()) + 1
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, pairs.users, pairs.values)
+    np.maximum.at(high, pairs.users, pairs.values)
+    return (low < high)[pairs.users]
+
+
+METHODS: dict[str, Callable[[Evidence], BlendWeights]] = {
+    "hedge": hedge,
+    "majority": majority,
+    "rankboost": rank_boost,
+    "least_squares": least_squares,
+}
+"""The ways to learn weights, by name."""

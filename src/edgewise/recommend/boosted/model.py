@@ -55,27 +55,19 @@ class BoostedFactorization(Recommender):
     """Boosting with products of user values and item values: a factorisation learned by rounds.
 
     The score of a user and an item in each score column is the sum over rounds of a user's value
-    times an item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). Ratings are ordered,
-    so the columns ask "is the rating above this level?", and the chances of a yes add up to the
-    expected rating. There are two kinds of values:
-
-    - ``factors="real"``, the default: Newton steps on the logistic loss, regularised, and shared
-      among users who rated the same items, items rated by the same users, and those with the same
-      features. Made for low error.
-    - ``factors="signs"``: subset indicators, +1 or -1 for every user and item, and AdaBoost.MH as
-      in the paper, with its bound on the training error in ``history_``. Features take part as
-      further terms of products.
+    times an item's value times votes (Kégl and Busa-Fekete 2009a, remark 2). The columns ask "is
+    the rating above this level?", and the chances of a yes add up to the expected rating.
 
     Parameters
     ----------
     n_rounds : int, default 500
-        The most rounds. With real factors the first 30 learn offsets of users and items, and
-        products follow.
+        The most rounds. With real factors the first 30 learn offsets of users and items.
     target : {"ordered", "one_hot", "binary"}, default "ordered"
         What the score columns ask: "above this level?", "this level?", or, in one column, "above
         `threshold`?". More than 20 distinct ratings share at most 20 levels.
     factors : {"real", "signs"}, default "real"
-        The kind of user values and item values; see above.
+        The kind of values: Newton steps on the logistic loss, regularised and shared among similar
+        users and items, made for low error; or -1 and +1, and AdaBoost.MH as in the paper.
     votes : {"real", "discrete"}, default "real"
         Whether a product's votes for the score columns have sizes, or only signs.
     loss : {"logistic", "exponential"}, default "logistic"
@@ -87,35 +79,30 @@ class BoostedFactorization(Recommender):
         The number of terms of a product; 1 learns users and items separately. More than 2 make
         products with features, with ``factors="signs"`` only.
     regularization : float or None, default None
-        The L2 penalty on a real value's own part in a product, added to the hessian that the Newton
-        step divides by. A rating adds at most a quarter for each score column. None is 200, times
-        ``regularization_scale_`` if that is tuned. This and the following up to `tuned` have no
-        effect on signs.
+        The L2 penalty on a real value's own part in a product. None is 200, times
+        ``regularization_scale_``. This and the following up to `tuned` have no effect on signs.
     bias_regularization : float or None, default None
-        The same for values of users alone and items alone; None is 25, times
-        ``regularization_scale_``.
+        The same for values of users alone and items alone; None is 25, times the scale.
     share : bool, default True
         Whether users who rated the same items, and items rated by the same users, share parts of
         their values.
     share_regularization : float or None, default None
-        The penalty on the shared part; None is 25, times ``regularization_scale_``.
+        The penalty on the shared part; None is 25, times the scale.
     tuned : bool or "auto", default "auto"
         Whether to choose ``regularization_scale_`` and the number of rounds on a tenth of the
-        ratings first, and then train on all. "auto" does so for fewer than 50,000 ratings, where
-        the best choice varies most, if neither `regularization` nor `validation_fraction` is given.
+        ratings first, and then train on all. "auto" does so for fewer than 50,000 ratings if
+        neither `regularization` nor `validation_fraction` is given.
     side_features : bool, default True
-        Whether to use features of users and items. Users and items without ratings are known by
-        them; with signs, if `features` leaves out "user" or "item".
+        Whether to use features of users and items; with real factors, users and items without
+        ratings are known by them.
     features : list of str or None, default None
         With ``factors="signs"``, what rules may test: "user", "item", and names of features; None
-        for all. A sign for each user fits the training ratings at least as well as any rule on user
-        features, so features come in if "user" or "item" is left out: products of users and item
-        features work for items without ratings.
+        for all. Leave out "user" or "item" to learn from their features instead, which also works
+        for users or items without ratings.
     threshold : float or None, default None
         With ``target="binary"``, ratings above it count as a yes; None is the mean.
     validation_fraction : float or None, default None
-        The share of the ratings to hold out for choosing the number of rounds. The model does not
-        learn from them.
+        The share of the ratings to hold out for choosing the number of rounds.
     early_stopping_rounds : int or None, default None
         Stop after this many rounds without a lower validation error; None runs all. Signs always
         run all rounds and drop those after the stop.
@@ -253,7 +240,7 @@ class BoostedFactorization(Recommender):
         Parameters
         ----------
         users, items, unknown
-            As in every recommender; see :meth:`Recommender.predict`.
+            As in :meth:`Recommender.predict`.
         output : {"expected", "level", "mode", "score"}, default "expected"
             The expected rating, for the least squared error; the median level, for the least
             absolute error; the likeliest level, for the fewest wrong levels; or the scores of all
@@ -269,22 +256,15 @@ class BoostedFactorization(Recommender):
         return self._predicted(users, items, unknown, scorers[output])
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
-        """Yield the expected ratings of the constant alone, and then after each round.
-
-        Parameters
-        ----------
-        users, items, unknown
-            As in :meth:`predict`.
-        """
+        """Yield the predictions of the constant alone, and then after each round."""
         self._found(users, items, unknown)
         return self._stages(users, items, unknown)
 
     def explain(self, user: Any, item: Any, n: int = 10) -> PairExplanation:
         """Return where the expected rating of an item comes from, in points of the rating.
 
-        The parts add up to the prediction: the mean, the offsets of user and item, what it says
-        that the user rated each of its items (how well it rated them is in the offset and in the
-        user's own taste), each feature of the user, and the user's own taste.
+        The parts add up to the prediction: the mean, the offsets of user and item, the items that
+        the user rated (however well), the user's features, and the user's own taste.
 
         Parameters
         ----------
@@ -378,9 +358,9 @@ class BoostedFactorization(Recommender):
             tuned = not given and len(ratings) < MANY
         settings = self._settings(seed)
         if tuned:
-            choice = tune(ratings, levels, lambda scale: self._settings(seed, scale))
-            self.regularization_scale_ = choice.scale
-            settings = replace(self._settings(seed), n_rounds=choice.n_rounds)
+            scale, n_rounds = tune(ratings, levels, lambda scale: self._settings(seed, scale))
+            self.regularization_scale_ = scale
+            settings = replace(self._settings(seed), n_rounds=n_rounds)
         with self._progress(settings.n_rounds, "rounds") as step:
             rounds = train(ratings, levels, settings, held_out, step)
         self.history_ = {

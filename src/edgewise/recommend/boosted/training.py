@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -204,30 +204,24 @@ def _largest_gain(found: list[FactorRound]) -> FactorRound:
     return max(found, key=lambda one: one.gain)
 
 
-class TunedChoice(NamedTuple):
-    """The factor on the usual regularisation, the number of rounds, and their validation error."""
-
-    scale: float
-    n_rounds: int
-    error: float
-
-
 def tune(
     ratings: Ratings, levels: Levels, scaled: Callable[[float], FactorSettings]
-) -> TunedChoice:
-    """Return the choice with the least error on a tenth of the ratings; `scaled` has settings."""
+) -> tuple[float, int]:
+    """Return the factor on the usual regularisation, and the number of rounds.
+
+    They have the least error on a tenth of the ratings held out; `scaled` has the settings.
+    """
     settings = scaled(1.0)
     if len(ratings) < _FEWEST:
-        return TunedChoice(_LEAST_SCALE, settings.n_rounds, float("nan"))
+        return _LEAST_SCALE, settings.n_rounds
     kept, rest = ratings.split(_HELD_OUT, random_state=settings.seed)
-
-    def tried(scale: float) -> TunedChoice:
+    best, least = (_LEAST_SCALE, 1), np.inf
+    for scale in _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY:
         held_out = HeldOutRatings(rest, levels, _TUNING_PATIENCE)
         train(kept, levels, replace(scaled(scale), n_threads=1), held_out)
-        return TunedChoice(scale, max(1, held_out.best_round), min(held_out.errors))
-
-    scales = _SCALES_OF_FEW if len(ratings) < MANY else _SCALES_OF_MANY
-    return min((tried(scale) for scale in scales), key=lambda choice: choice.error)
+        if min(held_out.errors) < least:
+            best, least = (scale, max(1, held_out.best_round)), min(held_out.errors)
+    return best
 
 
 def values_of_new_users(
