@@ -36,20 +36,11 @@ def mistake_bound(
     total : bool, default False
         Whether `mistakes` is the sum over the `k` experts.
 
-    Returns
-    -------
-    float
-        The bound; its floor holds too, as the number of mistakes is an integer.
-
     Examples
     --------
     >>> from edgewise.online import mistake_bound
-    >>> round(mistake_bound(n_experts=10, mistakes=3), 2)
-    15.23
     >>> round(mistake_bound(n_experts=10, mistakes=3, k=5), 2)
     9.64
-    >>> round(mistake_bound(n_experts=10, mistakes=10, k=5, total=True), 2)
-    7.23
     """
     n_experts = integer("n_experts", n_experts, 1)
     k = integer("k", k, 1, n_experts)
@@ -61,13 +52,7 @@ def mistake_bound(
 
 
 def halving(beta: float) -> float:
-    """Return ln(2 / (1 + beta)): a mistake decreases the log of the total weight at least as much.
-
-    Examples
-    --------
-    >>> round(halving(0.5), 4)
-    0.2877
-    """
+    """Return ln(2 / (1 + beta)), the least decrease of the log of the total weight by a mistake."""
     return -math.log1p((beta - 1.0) / 2.0)
 
 
@@ -76,12 +61,10 @@ def loss_bound(
 ) -> float:
     """Bound on the loss of Hedge, from the loss of its best expert or its best k.
 
-    Freund and Schapire's theorem 2: if each expert of a set has a total loss of at most L, and the
-    set has a share p of the initial weight,
+    Freund and Schapire 1997, theorem 2: if each expert of a set has a total loss of at most L, and
+    the set has a share p of the initial weight (k / N where all weights are equal),
 
         L_Hedge <= (L ln(1 / beta) + ln(1 / p)) / (1 - beta).
-
-    With equal initial weights p = k / N.
 
     Parameters
     ----------
@@ -96,18 +79,11 @@ def loss_bound(
     prior : float or None, default None
         The set's share of the initial weight, above 0 and at most 1; None for k / N.
 
-    Returns
-    -------
-    float
-        The bound on the total loss of the mixture.
-
     Examples
     --------
     >>> from edgewise.online import loss_bound
     >>> round(loss_bound(n_experts=10, loss=3.0), 2)
     8.76
-    >>> round(loss_bound(n_experts=10, loss=3.0, prior=0.5), 2)
-    5.55
     """
     n_experts = integer("n_experts", n_experts, 1)
     share = integer("k", k, 1, n_experts) / n_experts
@@ -121,7 +97,7 @@ def loss_bound(
 def tuned_beta(n_experts: int, horizon: float) -> float:
     """Return the beta of Hedge for a known horizon: 1 / (1 + sqrt(2 ln N / horizon)).
 
-    Freund and Schapire's lemma 4; :func:`tuned_loss_bound` is its guarantee.
+    Freund and Schapire 1997, lemma 4; :func:`tuned_loss_bound` is its guarantee.
 
     Parameters
     ----------
@@ -129,11 +105,6 @@ def tuned_beta(n_experts: int, horizon: float) -> float:
         The number N of experts, at least 2.
     horizon : float
         An upper bound on the best expert's total loss, such as the number of rounds.
-
-    Returns
-    -------
-    float
-        The beta.
 
     Examples
     --------
@@ -148,22 +119,12 @@ def tuned_beta(n_experts: int, horizon: float) -> float:
 def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
     """Bound on the loss of Hedge with :func:`tuned_beta`: L + sqrt(2 horizon ln N) + ln N.
 
-    Over T rounds the mixture loses per round at most sqrt(2 ln N / T) + ln N / T more than the best
-    expert.
-
     Parameters
     ----------
-    n_experts : int
-        The number N of experts.
+    n_experts, horizon
+        As for :func:`tuned_beta`.
     loss : float
         The total loss L of the best expert, at most `horizon`.
-    horizon : float
-        The horizon that was passed to :func:`tuned_beta`.
-
-    Returns
-    -------
-    float
-        The bound on the total loss of the mixture.
 
     Examples
     --------

@@ -44,14 +44,10 @@ class Hedge(Pool):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_experts,)
-        The weights of the next round; they sum to 1.
-    log_weights_ : ndarray of shape (n_experts,)
-        The logarithms of prior times beta^loss, not normalised; they never underflow.
-    loss_ : float
-        The total loss of the mixture.
-    expert_losses_ : ndarray of shape (n_experts,)
-        The total loss of each expert.
+    weights_, log_weights_ : ndarray of shape (n_experts,)
+        The weights of the next round, which sum to 1, and their logarithms, not normalised.
+    loss_, expert_losses_ : float, and ndarray of shape (n_experts,)
+        The total loss of the mixture, and of each expert.
     n_rounds_, n_experts_ : int
         Number of rounds so far, and of experts.
     beta_, learning_rate_, prior_ :
@@ -93,14 +89,7 @@ class Hedge(Pool):
         self.random_state = random_state
 
     def start(self, n_experts: int) -> Self:
-        """Start over with `n_experts` experts; the first round does so by itself.
-
-        Examples
-        --------
-        >>> from edgewise.online import Hedge
-        >>> Hedge(prior=[1, 3]).start(2).weights_
-        array([0.25, 0.75])
-        """
+        """Start over with `n_experts` experts; the first round does so by itself."""
         n_experts = integer("n_experts", n_experts, 1)
         prior = _prior(self.prior, n_experts)
         rate = self._rate(spread=-math.log(prior.min()))
@@ -112,40 +101,14 @@ class Hedge(Pool):
         return self
 
     def update(self, losses: ArrayLike) -> Self:
-        """Learn from one round.
-
-        Parameters
-        ----------
-        losses : array-like of shape (n_experts,)
-            The loss of each expert, from 0 to 1.
-
-        Examples
-        --------
-        >>> from edgewise.online import Hedge
-        >>> Hedge(beta=0.25).update([0.0, 0.5]).weights_.round(4)
-        array([0.6667, 0.3333])
-        """
+        """Learn from one round: the loss of each expert, from 0 to 1."""
         self._rounds(self._losses(losses, ndim=1)[None])
         return self
 
     def run(self, losses: ArrayLike) -> Reals:
-        """Learn from many rounds, continuing from the current weights.
+        """Learn from many rounds, shape (n_rounds, n_experts), continuing from the current weights.
 
-        Parameters
-        ----------
-        losses : array-like of shape (n_rounds, n_experts)
-            The loss of each expert in each round, from 0 to 1.
-
-        Returns
-        -------
-        ndarray of shape (n_rounds,)
-            The loss of the mixture in each round, under the weights before it.
-
-        Examples
-        --------
-        >>> from edgewise.online import Hedge
-        >>> Hedge(beta=0.5).run([[0, 1], [0, 1], [0, 1]]).round(3)
-        array([0.5  , 0.333, 0.2  ])
+        Returns the loss of the mixture in each round, under the weights before it.
         """
         return self._rounds(self._losses(losses, ndim=2))
 
@@ -156,17 +119,6 @@ class Hedge(Pool):
         ----------
         predictions : array-like of shape (n_experts, ...)
             The prediction of each expert: a number, or an array of the same shape for all.
-
-        Returns
-        -------
-        float or ndarray
-            The mixture, in the shape of one prediction.
-
-        Examples
-        --------
-        >>> from edgewise.online import Hedge
-        >>> Hedge().mix([[1.0, 5.0], [3.0, 4.0]])
-        array([2. , 4.5])
         """
         values = _real("predictions", predictions)
         if values.ndim == 0:
@@ -177,19 +129,7 @@ class Hedge(Pool):
         return float(mixed) if mixed.ndim == 0 else mixed
 
     def choose(self) -> int:
-        """Draw an expert by the weights: its expected loss is the loss of the mixture.
-
-        Returns
-        -------
-        int
-            The index of the expert.
-
-        Examples
-        --------
-        >>> from edgewise.online import Hedge
-        >>> Hedge(beta=1e-9, random_state=0).update([1.0, 0.0, 1.0]).choose()
-        1
-        """
+        """Draw an expert by the weights: its expected loss is the loss of the mixture."""
         self._require_start()
         return int(self._rng.choice(self.n_experts_, p=self.weights_))
 
@@ -201,7 +141,7 @@ class Hedge(Pool):
 
     @property
     def log_weights_(self) -> Reals:
-        """The logarithms of prior times beta^loss."""
+        """The logarithms of prior times beta^loss, not normalised; they never underflow."""
         self._require_start()
         return np.log(self.prior_) - self.learning_rate_ * self.expert_losses_
 
@@ -217,18 +157,6 @@ class Hedge(Pool):
             "horizon": L + sqrt(2 horizon R) + R with R = ln N, only with a `horizon` that the best
             expert's loss has not exceeded. Each of the first three is at most the one before, and
             "best" is at most "horizon".
-
-        Returns
-        -------
-        float
-            The bound on `loss_`.
-
-        Examples
-        --------
-        >>> from edgewise.online import Hedge
-        >>> learner = Hedge(horizon=10).update([0.0, 1.0]).update([0.5, 0.5])
-        >>> round(learner.loss_, 3), round(learner.bound(), 3), round(learner.bound("horizon"), 3)
-        (1.0, 3.138, 4.916)
         """
         one_of("kind", kind, _BOUNDS)
         self._require_start()

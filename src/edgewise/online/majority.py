@@ -45,14 +45,10 @@ class WeightedMajority(Pool):
 
     Attributes
     ----------
-    weights_ : ndarray of shape (n_experts,)
-        The weights of the next round, divided by their sum.
-    log_weights_ : ndarray of shape (n_experts,)
-        The logarithms of the weights, not normalised; they never underflow.
-    mistakes_ : int
-        Mistakes of the majority.
-    expert_mistakes_ : ndarray of shape (n_experts,)
-        Mistakes of each expert.
+    weights_, log_weights_ : ndarray of shape (n_experts,)
+        The weights of the next round, divided by their sum, and their logarithms, not normalised.
+    mistakes_, expert_mistakes_ : int, and ndarray of shape (n_experts,)
+        Mistakes of the majority, and of each expert.
     penalties_ : ndarray of shape (n_experts,)
         Number of times that the weight of each expert was multiplied by beta.
     n_rounds_, n_experts_ : int
@@ -93,14 +89,7 @@ class WeightedMajority(Pool):
         self.random_state = random_state
 
     def start(self, n_experts: int) -> Self:
-        """Start over with `n_experts` experts of equal weight; the first round does so by itself.
-
-        Examples
-        --------
-        >>> from edgewise.online import WeightedMajority
-        >>> WeightedMajority().start(4).weights_
-        array([0.25, 0.25, 0.25, 0.25])
-        """
+        """Start over with `n_experts` experts of equal weight; the first round does so by itself."""
         n_experts = integer("n_experts", n_experts, 1)
         beta = positive("beta", self.beta, below=1.0)
         labels = _checked_labels(self.labels)
@@ -116,46 +105,13 @@ class WeightedMajority(Pool):
         return self
 
     def predict(self, advice: ArrayLike) -> Any:
-        """Return the label with the most weight, without learning.
-
-        Parameters
-        ----------
-        advice : array-like of shape (n_experts,)
-            The label that each expert advises.
-
-        Returns
-        -------
-        label
-            One of `labels`.
-
-        Examples
-        --------
-        >>> from edgewise.online import WeightedMajority
-        >>> WeightedMajority().predict([1, 1, -1])
-        1
-        >>> WeightedMajority(labels=["cat", "dog", "cow"]).predict(["cow", "cat", "cow", "dog"])
-        'cow'
-        """
+        """Return the label with the most weight, given the label that each expert advises."""
         codes = self._advice(advice, ndim=1)
         self._begin(len(codes))
         return self.labels_[self._vote(codes)].item()
 
     def update(self, advice: ArrayLike, outcome: Any) -> Self:
-        """Learn from one round.
-
-        Parameters
-        ----------
-        advice : array-like of shape (n_experts,)
-            The label that each expert advised.
-        outcome : label
-            The true label.
-
-        Examples
-        --------
-        >>> from edgewise.online import WeightedMajority
-        >>> WeightedMajority().update([1, 1, -1], -1).weights_
-        array([0.25, 0.25, 0.5 ])
-        """
+        """Learn from one round: the label that each expert advised, and the true label."""
         codes = self._advice(advice, ndim=1)
         right = int(_coded("outcome", [outcome], self._allowed(), ndim=1)[0])
         self._begin(len(codes))
@@ -170,18 +126,7 @@ class WeightedMajority(Pool):
         advice : array-like of shape (n_rounds, n_experts)
             The label that each expert advises in each round.
         outcomes : array-like of shape (n_rounds,)
-            The true label of each round.
-
-        Returns
-        -------
-        ndarray of shape (n_rounds,)
-            The predictions, each made before its outcome is known.
-
-        Examples
-        --------
-        >>> from edgewise.online import WeightedMajority
-        >>> WeightedMajority().run([[1, 1, -1], [1, 1, -1]], [-1, -1]).shape
-        (2,)
+            The true label of each round. Each prediction is made before its outcome is known.
         """
         codes = self._advice(advice, ndim=2)
         right = _coded("outcomes", outcomes, self._allowed(), ndim=1)
@@ -203,12 +148,12 @@ class WeightedMajority(Pool):
 
     @property
     def log_weights_(self) -> Reals:
-        """The logarithms of the weights, which start at 1."""
+        """The logarithms of the weights, which start at 1, not normalised; they never underflow."""
         self._require_start()
         return np.asarray(self.penalties_ * math.log(self.beta_), dtype=REAL)
 
     def bound(self, kind: str = "best", k: int | None = None) -> float:
-        """Bound on the mistakes so far, from those of the experts: see :func:`mistake_bound`.
+        """Bound on the mistakes so far, from the mistakes of the experts: see :func:`mistake_bound`.
 
         Parameters
         ----------
@@ -218,18 +163,6 @@ class WeightedMajority(Pool):
             at most the one before.
         k : int or None, default None
             The size of the subpool of "each" and "total"; None for the smallest bound.
-
-        Returns
-        -------
-        float
-            The bound on `mistakes_`.
-
-        Examples
-        --------
-        >>> from edgewise.online import WeightedMajority
-        >>> learner = WeightedMajority().update([1, 1, 1, -1], -1).update([1, 1, 1, -1], -1)
-        >>> learner.mistakes_, round(learner.bound(), 2), round(learner.bound("weights"), 2)
-        (2, 4.82, 2.87)
         """
         one_of("kind", kind, _BOUNDS)
         self._require_start()
@@ -281,24 +214,16 @@ class WeightedMajority(Pool):
         return predicted
 
     def _powers_of(self, behind: Exacts) -> Reals:
-        """Return weights relative to the largest, which is 1.
-
-        They are read from a table, as the same power may round differently elsewhere in an array.
-        """
+        """Return weights relative to the largest, which is 1."""
         most = int(behind.max())
+        # From a table, as the same power may round differently elsewhere in an array.
         if most >= len(self._powers):
             self._powers = np.power(self.beta_, np.arange(2 * most + 1))
         return self._powers[behind]
 
 
 def _checked_labels(labels: Any) -> NDArray[Any]:
-    """Return two or more different labels, all numbers or all strings, as an array.
-
-    Examples
-    --------
-    >>> _checked_labels((-1, 1))
-    array([-1,  1])
-    """
+    """Return two or more different labels, all numbers or all strings, as an array."""
     wanted = "labels must be two or more different numbers, or strings"
     if isinstance(labels, str):
         raise TypeError(f"{wanted}, got {labels!r}")
@@ -315,13 +240,7 @@ def _checked_labels(labels: Any) -> NDArray[Any]:
 
 
 def _coded(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
-    """Return the index of each value among `labels`.
-
-    Examples
-    --------
-    >>> _coded("advice", ["no", "yes", "no"], _checked_labels(["yes", "no"]), ndim=1)
-    array([1, 0, 1])
-    """
+    """Return the index of each value among `labels`."""
     array = _as_array(values)
     listed = ", ".join(map(repr, labels.tolist()))
     if array.ndim != ndim:

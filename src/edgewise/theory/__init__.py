@@ -19,17 +19,8 @@ from edgewise.theory.generalisation import (
     vc_bound,
     vote_vc_dimension,
 )
-from edgewise.theory.margins import (
-    margin_cdf,
-    margin_cdf_bound,
-    margin_distribution,
-    margins,
-)
-from edgewise.theory.pseudo_weights import (
-    pseudo_labels,
-    pseudo_weight_sum,
-    pseudo_weights,
-)
+from edgewise.theory.margins import margin_cdf, margin_cdf_bound, margin_distribution, margins
+from edgewise.theory.pseudo_weights import pseudo_labels, pseudo_weight_sum, pseudo_weights
 from edgewise.theory.ranking import (
     ranker_vc_dimension,
     ranking_bound,

@@ -25,11 +25,6 @@ def energy(edge: float | Values, total: float | Values = 1.0) -> float | NDArray
     total : float or array-like, default=1.0
         The sum W of the weights, positive.
 
-    Returns
-    -------
-    float or ndarray
-        The energy, between 0 and W.
-
     Examples
     --------
     >>> from edgewise.theory import energy
@@ -56,11 +51,6 @@ def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[n
     ----------
     edge, total
         As for :func:`energy`.
-
-    Returns
-    -------
-    float or ndarray
-        The step.
 
     Examples
     --------
@@ -92,17 +82,12 @@ def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     With initial weights that sum to one, R_exp(f, W1) after t rounds equals Z_1 * ... * Z_t, since
     each update divides the weights by its Z (Kégl and Busa-Fekete 2009a section 2.1, Kégl 2014b
-    below eq. 3). The product is computed through logarithms.
+    below eq. 3).
 
     Parameters
     ----------
     energies : array-like of shape (n_rounds,)
         The energy Z of each round, non-negative.
-
-    Returns
-    -------
-    ndarray of shape (n_rounds,)
-        Entry t is the product of the first t + 1 energies.
 
     Examples
     --------
@@ -118,21 +103,16 @@ def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
 
 def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
-    """Upper bound on the weighted Hamming loss after each round.
+    """Upper bound on the weighted Hamming loss after each round, not clipped at 1.
 
-    An entry with a wrong sign has y * f <= 0 and so exp(-y * f) >= 1. Hence the Hamming loss under
+    An entry with a wrong sign (or a score of zero) has exp(-y * f) >= 1, so the Hamming loss under
     the initial weights, R_H(f, W1), is at most the exponential loss, the product of the energies
-    (Kégl 2014b eqs. 1 and 3). A score of zero counts as wrong.
+    (Kégl 2014b eqs. 1 and 3).
 
     Parameters
     ----------
     energies
         As for :func:`exponential_loss_bound`.
-
-    Returns
-    -------
-    ndarray of shape (n_rounds,)
-        The bound after each round, not clipped at 1.
 
     Examples
     --------
@@ -150,7 +130,7 @@ def one_error_bound(
     *,
     tight: bool = False,
 ) -> NDArray[np.float64]:
-    """Upper bound on the share of misclassified examples after each round.
+    """Upper bound on the share of misclassified examples after each round, not clipped at 1.
 
     An example is misclassified when some other class l has f_l >= f_c, c being its true class. Its
     part of the exponential loss is then at least w_c * exp(-f_c) + w_l * exp(f_c), and so at least
@@ -161,32 +141,23 @@ def one_error_bound(
     - uniform weights, both 1/(nK): this is 2/(nK), so the mean error is at most K/2 * prod Z. Kégl
       and Busa-Fekete 2009a state K, which follows from one wrong sign per example.
 
-    The bounds are on the mean over examples (the paper writes the one-error as a sum). With one
-    column (K = 1, two classes by the sign of f) w = 1/n and the factor is 1.
-
     Parameters
     ----------
     energies
         As for :func:`exponential_loss_bound`.
     n_classes : int
-        Number of columns K of the label matrix; 1 for a two-class problem in a single column.
+        Number of columns K of the label matrix; 1 for a two-class problem in a single column, where
+        the factor is 1.
     init_weights : {"balanced", "uniform"}, default="balanced"
         The initial weights: Kégl and Busa-Fekete 2009a eq. 2, or 1/(nK) everywhere.
     tight : bool, default=False
         With uniform weights and K >= 2, use the factor K/2 instead of the paper's K.
-
-    Returns
-    -------
-    ndarray of shape (n_rounds,)
-        The bound after each round, not clipped at 1.
 
     Examples
     --------
     >>> from edgewise.theory import one_error_bound
     >>> one_error_bound([0.5, 0.5], n_classes=5)
     array([1. , 0.5])
-    >>> one_error_bound([0.5, 0.5], n_classes=5, init_weights="uniform")
-    array([2.5 , 1.25])
     """
     classes = integer("n_classes", n_classes, 1)
     one_of("init_weights", init_weights, ("balanced", "uniform"))
@@ -215,24 +186,17 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
     n : int
         Number of training examples.
     n_classes : int
-        Number of columns K of the label matrix; 1 for a two-class problem in a single column.
+        As for :func:`one_error_bound`.
     edge : float
         The smallest edge of any round, in (0, 1], for weights that sum to one.
     tight : bool, default=False
         Require only that every example is classified correctly.
-
-    Returns
-    -------
-    int
-        The number of rounds T*.
 
     Examples
     --------
     >>> from edgewise.theory import rounds_to_zero_error
     >>> rounds_to_zero_error(n=1000, n_classes=10, edge=0.2)
     491
-    >>> rounds_to_zero_error(n=1000, n_classes=10, edge=0.2, tight=True)
-    402
     """
     examples = integer("n", n, 1)
     classes = integer("n_classes", n_classes, 1)

@@ -23,17 +23,12 @@ def stump_vc_dimension(n_features: int) -> int:
     On m points one feature, read from either end, cuts off exactly one set of m // 2 points, so
     d features cut off at most 2d such sets. Shattering needs all C(m, m // 2) of them: the largest
     m with C(m, m // 2) <= 2d is an upper bound, and it is attained (Leboeuf, LeBlanc and Marchand
-    2020). It grows like log2(d). Stumps that abstain are not covered.
+    2020). Stumps that abstain are not covered.
 
     Parameters
     ----------
     n_features : int
         Number of real features d.
-
-    Returns
-    -------
-    int
-        The VC dimension.
 
     Examples
     --------
@@ -45,11 +40,7 @@ def stump_vc_dimension(n_features: int) -> int:
 
 
 def largest_shattered(chains: int) -> int:
-    """Return the largest m with C(m, m // 2) <= chains.
-
-    A chain of nested sets has at most one with m // 2 members, so sets on that many chains cannot
-    shatter more points.
-    """
+    """Return the largest m with C(m, m // 2) <= chains."""
     m = 1
     while math.comb(m + 1, (m + 1) // 2) <= chains:
         m += 1
@@ -70,11 +61,6 @@ def vote_vc_dimension(rounds: int, vc_dimension: int) -> float:
         Number of base classifiers T.
     vc_dimension : int
         VC dimension d of the base classifiers.
-
-    Returns
-    -------
-    float
-        The bound on the VC dimension.
 
     Examples
     --------
@@ -107,19 +93,12 @@ def vc_bound(
     ----------
     train_error : float
         Share of misclassified training examples.
-    rounds : int
-        Number of rounds T.
-    vc_dimension : int
-        VC dimension d of the base classifiers.
+    rounds, vc_dimension
+        As for :func:`vote_vc_dimension`.
     n : int
         Number of training examples.
     delta : float, default=0.05
         Probability that the bound fails, in (0, 1).
-
-    Returns
-    -------
-    float
-        The bound; 1 or more says nothing.
 
     Examples
     --------
@@ -153,9 +132,7 @@ def margin_bound(
     (2 / theta) sqrt(2 d ln(e n / d) / n) + sqrt(ln(1 / delta) / (2n)). This saves a factor of
     sqrt(ln n) over Schapire, Freund, Bartlett and Lee (1998, theorem 2); the constants are from
     Koltchinskii and Panchenko (2002), as Mohri, Rostamizadeh and Talwalkar give them for voted
-    classifiers (Foundations of Machine Learning, chapter on boosting). A vote has the Rademacher
-    complexity of its base class, at most sqrt(2 ln(growth) / n); a ramp from 1 at margin 0 to 0 at
-    theta costs 1 / theta, symmetrisation 2, concentration the last term. The base class must be
+    classifiers (Foundations of Machine Learning, chapter on boosting). The base class must be
     closed under negation, as stumps of either sign are.
 
     Theta must be fixed before seeing the data. With ``theta=None`` the best of a grid of 64 values,
@@ -175,11 +152,6 @@ def margin_bound(
         The margin, in (0, 1]; by default the best of the grid.
     delta : float, default=0.05
         Probability that the bound fails, in (0, 1).
-
-    Returns
-    -------
-    MarginBound
-        The bound (`value`; 1 or more says nothing) and its `theta`.
 
     Examples
     --------
@@ -219,11 +191,6 @@ def finite_margin_bound(
     class_size : int
         Number of base classifiers, negations included, fixed before seeing the data:
         2 * features * (bins - 1) + 2 for stumps on given bins.
-
-    Returns
-    -------
-    MarginBound
-        The bound (`value`; 1 or more says nothing) and its `theta`.
 
     Examples
     --------

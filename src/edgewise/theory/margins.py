@@ -12,17 +12,14 @@ _ROUNDING = 1e-9
 
 
 def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.float64]:
-    """Normalised margin of each example (Iyer 1999 section 3.4.2).
+    """Normalised margin of each example, in [-1, 1] (Iyer 1999 section 3.4.2).
 
-    The shapes decide which margin:
+    The shapes decide which margin; it is positive where the example (or entry) is right, no tie:
 
     - two classes, `scores` (n,) and `y` (n,) of +-1: y * f / total;
     - multi-class, `scores` (n, K) and `y` (n,) of class indices: (f_c - max of the others) /
       (2 * total), which for K = 2 and f_2 = -f_1 is the two-class margin of f_1;
     - multi-label, `scores` (n, K) and `y` (n, K) of +-1: y * f / total, entry by entry.
-
-    Margins lie in [-1, 1]; one is positive if and only if the example (or entry) is classified
-    correctly without a tie.
 
     Parameters
     ----------
@@ -34,18 +31,11 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
         The largest possible absolute score: the sum over rounds of |alpha| for votes of +-1, or of
         the largest |alpha * v| for real votes.
 
-    Returns
-    -------
-    ndarray of shape (n,) or (n, K)
-        The margins.
-
     Examples
     --------
     >>> from edgewise.theory import margins
     >>> margins([1.5, -1.0], [1, 1], total_vote=2.0)
     array([ 0.75, -0.5 ])
-    >>> margins([[1.0, 0.0, -2.0]], [0], total_vote=2.0)
-    array([0.25])
     """
     f = reals("scores", scores, ndim=(1, 2))
     total = positive("total_vote", total_vote)
@@ -84,7 +74,7 @@ def _multiclass_gap(f: NDArray[np.float64], y: NDArray[np.generic]) -> NDArray[n
 
 
 def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sorted margins and the share of margins at or below each of them.
+    """Sorted margins, flattened, and the share of margins at or below each of them.
 
     Drawn as a step function (a value holds until the next margin, ``drawstyle="steps-post"``),
     it is the margin distribution graph of Iyer 1999, figure 3-2.
@@ -94,21 +84,11 @@ def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArra
     margins : array-like
         Margins, of any shape.
 
-    Returns
-    -------
-    values : ndarray of shape (n,)
-        The margins in ascending order.
-    cumulative : ndarray of shape (n,)
-        The share of margins <= each value; equal at ties; the last is 1.
-
     Examples
     --------
     >>> from edgewise.theory import margin_distribution
-    >>> values, cumulative = margin_distribution([0.5, -0.5, 0.25, 0.5])
-    >>> values
-    array([-0.5 ,  0.25,  0.5 ,  0.5 ])
-    >>> cumulative
-    array([0.25, 0.5 , 1.  , 1.  ])
+    >>> margin_distribution([0.5, -0.5, 0.25, 0.5])
+    (array([-0.5 ,  0.25,  0.5 ,  0.5 ]), array([0.25, 0.5 , 1.  , 1.  ]))
     """
     values = sorted_margins(margins)
     return values, np.searchsorted(values, values, side="right") / len(values)
@@ -119,9 +99,7 @@ def margin_cdf(margins: ArrayLike, theta: float) -> float: ...
 @overload
 def margin_cdf(margins: ArrayLike, theta: Values) -> NDArray[np.float64]: ...
 def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.float64]:
-    """Share of margins at or below theta.
-
-    At theta = 0 it is the training error, ties counted as errors.
+    """Share of margins at or below theta; at 0 the training error, ties counted as errors.
 
     Parameters
     ----------
@@ -129,11 +107,6 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.
         Margins, of any shape.
     theta : float or array-like
         Where to evaluate the distribution function.
-
-    Returns
-    -------
-    float or ndarray of theta's shape
-        The share of margins <= theta.
 
     Examples
     --------
@@ -164,12 +137,7 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     alphas : array-like of shape (n_rounds,)
         The base coefficient of each round, for votes of +-1.
     theta : float
-        The margin, in [-1, 1].
-
-    Returns
-    -------
-    ndarray of shape (n_rounds,)
-        The bound after each round; at theta = 0 it is the bound on the Hamming loss.
+        The margin, in [-1, 1]; at 0 this is :func:`hamming_bound`.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from edgewise.common.dtypes import SIGN
 
 
 def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.int8]:
-    """Label of each example in the binary problem that the votes define.
+    """Label of each example in the binary problem that the votes define, -1 or +1.
 
     The sign of sum_l w_il v_l y_il; +1 where the sum is zero, since the weight is then zero too.
 
@@ -29,11 +29,6 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
     votes : array-like of shape (K,)
         Votes v of +-1, or 0 where a class abstains.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-        The pseudo-labels, -1 or +1.
-
     Examples
     --------
     >>> from edgewise.theory import pseudo_labels
@@ -44,17 +39,12 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
 
 
 def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.float64]:
-    """Weight of each example in the binary problem that the votes define.
+    """Weight of each example in the binary problem that the votes define: | sum_l w_il v_l y_il |.
 
     Parameters
     ----------
     weights, signs, votes
         As for :func:`pseudo_labels`.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        The pseudo-weights | sum_l w_il v_l y_il |.
 
     Examples
     --------
@@ -77,18 +67,9 @@ def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) ->
     weights, signs, votes
         As for :func:`pseudo_labels`.
 
-    Returns
-    -------
-    float
-        sum_i | sum_l w_il v_l y_il |.
-
     Examples
     --------
-    Two classes, where it is 1, and three, where it is less:
-
     >>> from edgewise.theory import pseudo_weight_sum
-    >>> pseudo_weight_sum([[0.25, 0.25], [0.25, 0.25]], [[1, -1], [-1, 1]], [1, -1])
-    1.0
     >>> pseudo_weight_sum([[0.5, 0.25, 0.25]], [[1, -1, -1]], [-1, 1, -1])
     0.5
     """

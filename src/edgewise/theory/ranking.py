@@ -13,7 +13,7 @@ from edgewise.theory.generalisation import largest_shattered, vapnik_deviation, 
 
 
 def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
-    """Upper bound on the ranking loss on the training pairs, after each round.
+    """Upper bound on the ranking loss on the training pairs, after each round, not clipped at 1.
 
     The ranking loss is the share, under the initial distribution D, of the crucial pairs (x0, x1)
     with H(x1) <= H(x0). Each of them has exp(H(x0) - H(x1)) >= 1, and the D-weighted sum of these
@@ -25,11 +25,6 @@ def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
     energies : array-like of shape (n_rounds,)
         The energy Z of each round, non-negative: the sum over the pairs of
         D exp(alpha (h(x0) - h(x1))) under the distribution D of the round.
-
-    Returns
-    -------
-    ndarray of shape (n_rounds,)
-        The bound after each round, not clipped at 1.
 
     Examples
     --------
@@ -48,10 +43,10 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
         | training loss - true loss | < 2 sqrt((D (ln(2m / D) + 1) + ln(18 / delta)) / m)
                                       + 2 sqrt((D (ln(2n / D) + 1) + ln(18 / delta)) / n)
 
-    where D is :func:`vote_vc_dimension`. The pairs are not independent, but the instances are: for
-    fixed y, "H misorders (x, y)" is a threshold on the vote of x, a classification problem over X
-    with m examples; for fixed x it is one over Y with n. Each of the two fails with probability
-    delta / 2. D is at most 2m or 2n, as in :func:`vc_bound`; the bound is far above 1 there.
+    where D is :func:`vote_vc_dimension`, at most 2m or 2n as in :func:`vc_bound`. The pairs are not
+    independent, but the instances are: for fixed y, "H misorders (x, y)" is a threshold on the vote
+    of x, a classification problem over X with m examples; for fixed x it is one over Y with n. Each
+    of the two fails with probability delta / 2.
 
     Parameters
     ----------
@@ -60,17 +55,11 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
     vc_dimension : int
         VC dimension d of the weak rankers with outputs 0 and 1; see :func:`ranker_vc_dimension`.
         The paper requires d >= 2; its counting needs only d >= 1.
-    m : int
-        Number of training instances to be ranked below, drawn independently from X.
-    n : int
-        Number of training instances to be ranked above, drawn independently from Y.
+    m, n : int
+        Number of training instances to be ranked below, drawn independently from X, and above,
+        drawn independently from Y.
     delta : float, default=0.05
         Probability that the bound fails, in (0, 1).
-
-    Returns
-    -------
-    float
-        The bound on the distance; 1 or more says nothing.
 
     Examples
     --------
@@ -87,9 +76,7 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
 def ranking_bound(
     train_loss: float, rounds: int, vc_dimension: int, m: int, n: int, delta: float = 0.05
 ) -> float:
-    """Bound on the ranking loss on new pairs, from the training loss and the number of rounds.
-
-    The training loss plus :func:`ranking_deviation`.
+    """Bound on the ranking loss on new pairs: the training loss plus :func:`ranking_deviation`.
 
     Parameters
     ----------
@@ -97,11 +84,6 @@ def ranking_bound(
         Share of the m * n training pairs with H(x) >= H(y), ties counted in full.
     rounds, vc_dimension, m, n, delta
         As for :func:`ranking_deviation`.
-
-    Returns
-    -------
-    float
-        The bound; 1 or more says nothing.
 
     Examples
     --------
@@ -114,10 +96,7 @@ def ranking_bound(
 
 
 def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: float = 0.05) -> int:
-    """Smallest number of instances on each side for which the deviation is below epsilon.
-
-    The bound decreases in m and n, so with both at least this number training and true ranking loss
-    are less than epsilon apart.
+    """Smallest m = n for which :func:`ranking_deviation`, which decreases in both, is below epsilon.
 
     Parameters
     ----------
@@ -125,11 +104,6 @@ def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: f
         The tolerated distance of the two losses, in (0, 1].
     rounds, vc_dimension, delta
         As for :func:`ranking_deviation`.
-
-    Returns
-    -------
-    int
-        The smallest m = n with ``ranking_deviation(rounds, vc_dimension, m, n, delta) < epsilon``.
 
     Examples
     --------
@@ -153,7 +127,7 @@ def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: f
 
 
 def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
-    """VC dimension of weak rankers that threshold one ranking feature.
+    """Upper bound on the VC dimension of weak rankers that threshold one ranking feature.
 
     A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
     (Iyer 1999 eq. 4.9). Count the sets of k = p // 2 out of p instances on which it can be 1. As
@@ -167,7 +141,7 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
     - q learned with each weak ranker: each feature has two nested sequences, which gives
       C(p, k) <= 2N, the count of :func:`stump_vc_dimension`, as an upper bound.
 
-    It grows like log2(N). The sign of alpha does not matter: it belongs to the vote.
+    The sign of alpha does not matter: it belongs to the vote.
 
     Parameters
     ----------
@@ -177,18 +151,11 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
         Whether q is chosen together with the threshold, or fixed for all weak rankers. Use "given"
         also if every feature ranks every instance.
 
-    Returns
-    -------
-    int
-        An upper bound on the VC dimension.
-
     Examples
     --------
     >>> from edgewise.theory import ranker_vc_dimension
     >>> [ranker_vc_dimension(n) for n in (1, 2, 21, 1000)]
     [2, 3, 7, 13]
-    >>> [ranker_vc_dimension(n, default="given") for n in (1, 2, 21, 1000)]
-    [1, 2, 6, 12]
     """
     features = integer("n_features", n_features, 1)
     one_of("default", default, ("learned", "given"))
