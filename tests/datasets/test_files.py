@@ -14,13 +14,13 @@ import pytest
 from edgewise import datasets
 from edgewise.datasets import catalogue, files
 from edgewise.datasets.catalogue import DataFile
-from edgewise.datasets.files import Store, decompress, sha256_of
+from edgewise.datasets.files import DataFolders, decompress, sha256_of
 
 pytestmark = pytest.mark.usefixtures("cache")
 
 
 def content_of(file: DataFile) -> bytes:
-    return Store().content(file, download=True)
+    return DataFolders().content(file, download=True)
 
 
 def files_below(folder: Path) -> list[str]:
@@ -42,9 +42,9 @@ def test_the_data_folder_comes_before_the_cache(toy, cache, tmp_path, monkeypatc
     folder = tmp_path / "data"
     monkeypatch.setenv("EDGEWISE_DATA", str(folder))
     in_cache = put(cache, "toy/train.data", gzip.decompress(publisher.pages["/train.data.gz"]))
-    assert Store().find(train) == in_cache
+    assert DataFolders().find(train) == in_cache
     in_folder = put(folder, "toy/train.data.gz", publisher.pages["/train.data.gz"])
-    assert Store().find(train) == in_folder
+    assert DataFolders().find(train) == in_folder
     assert content_of(train) == in_cache.read_bytes()
     assert publisher.requests == []
 
@@ -52,7 +52,7 @@ def test_the_data_folder_comes_before_the_cache(toy, cache, tmp_path, monkeypatc
 def test_data_home_replaces_both_folders(toy, cache, tmp_path):
     (test,) = toy.files["test"]
     put(cache, "toy/test.data", b"6.5,7.5,0\n8.5,9.5,1\n")
-    store = Store(tmp_path / "elsewhere")
+    store = DataFolders(tmp_path / "elsewhere")
     assert list(store.folders()) == [tmp_path / "elsewhere"]
     assert store.find(test) is None
 

@@ -5,7 +5,7 @@ import pytest
 
 from edgewise.datasets import loading
 from edgewise.datasets.catalogue import DataFile, entry
-from edgewise.datasets.files import Store, sha256_of
+from edgewise.datasets.files import DataFolders, sha256_of
 from edgewise.datasets.formats import n_categorical, read_mixed
 
 ROWS = DataFile("a", "", hash="rows")
@@ -104,7 +104,7 @@ def test_connect4_takes_the_original_with_three_classes_too(tmp_path):
     ):
         (tmp_path / "uci").mkdir(exist_ok=True)
         (tmp_path / file.path).write_bytes(content)
-        found = Store(tmp_path).content(file, download=False)
+        found = DataFolders(tmp_path).content(file, download=False)
         table = loading._read(entry("connect4"), [found])
         assert table.y.tolist() == classes
         assert table.X.iloc[0, -2:].tolist() == ["x", "o"]

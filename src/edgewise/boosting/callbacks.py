@@ -36,10 +36,8 @@ class TrainingRun:
     save : callable
         ``save(path)`` writes the model of the rounds so far; once training has ended, the model
         that `fit` returns.
-    validates : bool
-        Whether there are validation rows.
-    larger_is_better : bool
-        The direction of the validation metric.
+    validates, larger_is_better : bool
+        Whether there are validation rows, and the direction of their metric.
     stop_reason : str
         Why training ended: "n_rounds", "no edge", "fitted" (no loss is left), "early stopping",
         "time limit", "interrupted", or what a callback returned.
@@ -92,26 +90,7 @@ class Callback:
 
 
 class BestRound:
-    """The best of a series of values, and when to stop waiting for a better one.
-
-    Parameters
-    ----------
-    patience : int or None
-        The rounds without improvement after which to stop; None never stops.
-    larger_is_better : bool, default False
-        The direction of the values.
-
-    Attributes
-    ----------
-    n_rounds, best : int
-        The number of values so far, and the round of the best one, from 1; 0 for none.
-
-    Examples
-    --------
-    >>> watch = BestRound(patience=2)
-    >>> [watch.update(error) for error in (0.5, 0.3, 0.4, 0.3)], watch.best
-    ([False, False, False, True], 2)
-    """
+    """The best of a series of values (`best`, from 1), and when to stop waiting for more."""
 
     def __init__(self, patience: int | None, larger_is_better: bool = False) -> None:
         self.patience, self.larger_is_better = patience, larger_is_better
@@ -150,7 +129,6 @@ class EarlyStopping(Callback):
         self.rounds = integer("rounds", rounds, 1)
 
     def on_start(self, run: TrainingRun) -> None:
-        """Begin with the best of the rounds there are already."""
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
         self._watch = BestRound(self.rounds, run.larger_is_better)
@@ -158,7 +136,6 @@ class EarlyStopping(Callback):
             self._note(run, value)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        """Note the round's metric."""
         return "early stopping" if self._note(run, run.history.last("validation")) else None
 
     def _note(self, run: TrainingRun, value: float) -> bool:
@@ -188,7 +165,6 @@ class TimeLimit(Callback):
         self.seconds = positive("seconds", seconds)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        """Check the clock."""
         return "time limit" if run.seconds >= self.seconds else None
 
 
@@ -206,13 +182,8 @@ class Checkpoint(Callback):
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> import edgewise
-    >>> path = os.path.join(tempfile.mkdtemp(), "model.edgewise")
-    >>> model = edgewise.AdaBoostMH(n_rounds=3, callbacks=[edgewise.Checkpoint(path)])
-    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
-    >>> edgewise.load(path).n_rounds_
-    3
+    >>> from edgewise import AdaBoostMH, Checkpoint
+    >>> model = AdaBoostMH(n_rounds=10_000, callbacks=[Checkpoint("model.edgewise", every=500)])
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int = 100) -> None:
@@ -220,18 +191,16 @@ class Checkpoint(Callback):
         self.every = integer("every", every, 1)
 
     def on_start(self, run: TrainingRun) -> None:
-        """Fail now rather than after the first hundred rounds."""
+        # Fail now rather than after the first hundred rounds.
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"path: the folder of {str(self.path)!r} does not exist")
 
     def on_round(self, run: TrainingRun) -> str | None:
-        """Save every `every` rounds."""
         if run.history.n_rounds % self.every == 0:
             run.save(self.path)
         return None
 
     def on_end(self, run: TrainingRun) -> None:
-        """Save the model that `fit` returns."""
         run.save(self.path)
 
 
@@ -249,30 +218,22 @@ class ProgressBar(Callback):
 
     Examples
     --------
-    >>> import io
     >>> from edgewise import AdaBoostMH, ProgressBar
-    >>> shown = io.StringIO()
-    >>> model = AdaBoostMH(n_rounds=10, callbacks=[ProgressBar(shown)])
-    >>> _ = model.fit([[0.0], [1.0], [2.0]], [0, 1, 0])
-    >>> shown.getvalue().split("  ")[0]
-    '[##......................] 1/10'
+    >>> model = AdaBoostMH(n_rounds=1000, callbacks=[ProgressBar()])
     """
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
 
     def on_start(self, run: TrainingRun) -> None:
-        """Begin the line, once data are read and earlier rounds replayed."""
         done = run.history.n_rounds
         self._line = ProgressLine(run.n_rounds, "rounds", done, run.seconds, self.stream)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        """Redraw if it is time."""
         self._line.update(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
         return None
 
     def on_end(self, run: TrainingRun) -> None:
-        """Leave the last state on the screen."""
         self._line.close(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
 
 

@@ -15,23 +15,7 @@ Metric = Callable[[Any, Reals], float]
 
 
 class Monitor:
-    """The scores of validation rows, updated round by round.
-
-    Parameters
-    ----------
-    binned : BinnedTable
-        The validation rows in the training bins.
-    y : array
-        Their true targets, as the metric takes them.
-    metric : callable
-        The metric.
-    n_scores : int
-        K, the number of score columns.
-    larger_is_better : bool
-        The direction of the metric.
-    positive : bool array of shape (n,) or None
-        For two classes, which rows belong to the second.
-    """
+    """The scores of validation rows, shape (K, n); `positive` marks the second of two classes."""
 
     def __init__(
         self,

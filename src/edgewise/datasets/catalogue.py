@@ -13,36 +13,20 @@ KINDS: Final = ("classification", "ranking", "ratings")
 
 @dataclass(frozen=True)
 class DataFile:
-    """A publisher's file.
+    """A publisher's file."""
 
-    Attributes
-    ----------
-    path : str
-        Path below a data folder, without the suffix of a compressed copy.
-    sha256 : str
-        The expected hash.
-    addresses : tuple of str
-        URLs to try in turn; "#..." names a member of a zip archive.
-    hash : {"content", "lines", "rows", "values"}
-        What the hash is of: the bytes; the bytes with any line ends; the sorted lines; or the
-        sorted rows of numbers, rounded to `decimals`.
-    decimals : int
-        The published number of decimals.
-    delimiter : str or None
-        The separator of the values; None for white space.
-    replace : tuple of (str, str)
-        Words to replace before anything else.
-    by_hand : str
-        How to get a file that has no address.
-    """
-
+    # Below a data folder, without the suffix of a compressed copy.
     path: str
     sha256: str
+    # URLs to try in turn; "#..." names a member of a zip archive.
     addresses: tuple[str, ...] = ()
+    # What the hash is of: "content", the bytes; "lines", the bytes with any line ends; "rows", the
+    # sorted lines; "values", the sorted rows of numbers, rounded to `decimals`.
     hash: str = "content"
     decimals: int = 0
     delimiter: str | None = ","
     replace: tuple[tuple[str, str], ...] = ()
+    # How to get a file that has no address.
     by_hand: str = ""
 
 
@@ -60,14 +44,12 @@ class DatasetInfo:
         Rows, columns and splits in a few sentences.
     licence, citation, source : str
         The terms of use as the publisher states them, the paper to cite, and the publisher's page.
-    n_features : int
-        Number of columns of ``X``.
+    n_features, n_categorical : int
+        Number of columns of ``X``, and of categorical ones: with any, ``X`` is a pandas data frame.
     n_train, n_test : int
         Rows of the standard split. Without a published split all rows train and `n_test` is 0.
     n_classes : int
         Number of classes, or of labels where a row may have several.
-    n_categorical : int
-        Number of categorical columns. If there are any, ``X`` is a pandas data frame.
     multilabel : bool
         Whether ``y`` is an indicator matrix.
     n_rows, n_queries : tuple of int
@@ -78,10 +60,8 @@ class DatasetInfo:
         Users, items, items with at least one rating, and ratings.
     levels : tuple of float
         The values of ratings, ascending.
-    splits : tuple of str
-        Names of the published splits of ratings, folds first.
-    n_held_out : tuple of int
-        Test ratings of each split.
+    splits, n_held_out : tuple of str, tuple of int
+        Names of the published splits of ratings, folds first, and their numbers of test ratings.
     n_folds : int
         Number of published folds.
 
@@ -91,8 +71,6 @@ class DatasetInfo:
     >>> letter = datasets.info("letter")
     >>> letter.n_train, letter.n_test, letter.n_features, letter.n_classes
     (16000, 4000, 16, 26)
-    >>> datasets.info("ml-100k").n_ratings
-    100000
     """
 
     name: str
@@ -128,25 +106,7 @@ class DatasetInfo:
 
 @dataclass(frozen=True)
 class Entry:
-    """A data set as the catalogue describes it.
-
-    Attributes
-    ----------
-    info : DatasetInfo
-        The facts; loading checks the counts.
-    files : mapping of str to tuple of DataFile
-        The files by role.
-    format : str
-        The name of the reader.
-    columns, classes, numeric : tuple of str
-        Names of all columns, of the classes, and of the numeric columns of a mixed table.
-    mixed : bool
-        Whether the columns that are not numeric are categorical.
-    class_first : bool
-        Whether the class is the first value of a row rather than the last.
-    first : int
-        The part, from 0, that the training rows of fold 1 begin with.
-    """
+    """A data set as the catalogue describes it; `files` are by role, `format` names the reader."""
 
     info: DatasetInfo
     files: Mapping[str, tuple[DataFile, ...]]
@@ -154,8 +114,10 @@ class Entry:
     columns: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    # Whether the columns that are not numeric are categorical.
     mixed: bool = False
     class_first: bool = False
+    # The part, from 0, that the training rows of fold 1 begin with.
     first: int = 0
 
     @property
@@ -187,23 +149,16 @@ def entry(name: str) -> Entry:
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
-    """List the data sets.
+    """List the data sets: the names that :func:`load` takes.
 
     Parameters
     ----------
     kind : {"classification", "ranking", "ratings"} or None, default None
         List only the sets of this kind.
 
-    Returns
-    -------
-    tuple of str
-        The names that :func:`load` takes.
-
     Examples
     --------
     >>> from edgewise import datasets
-    >>> datasets.names()[:5]
-    ('letter', 'pendigits', 'mnist', 'usps', 'isolet')
     >>> datasets.names("ranking")
     ('mq2008', 'mq2008-agg', 'mq2007-agg', 'ohsumed')
     """
@@ -215,21 +170,9 @@ def names(kind: str | None = None) -> tuple[str, ...]:
 def info(name: str) -> DatasetInfo:
     """Return sizes, licence, citation and source of a data set, without touching its files.
 
-    Parameters
-    ----------
-    name : str
-        One of :func:`names`.
-
-    Returns
-    -------
-    DatasetInfo
-        The facts.
-
     Examples
     --------
     >>> from edgewise import datasets
-    >>> datasets.info("bibtex").n_classes
-    159
     >>> datasets.info("pendigits").licence
     'CC BY 4.0, as stated by the UCI Machine Learning Repository'
     """

@@ -15,27 +15,35 @@ from edgewise.ratings import Ratings, Split
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dataset:
+class _Named:
+    info: DatasetInfo
+
+    @property
+    def name(self) -> str:
+        """The name of the set."""
+        return self.info.name
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset(_Named):
     """A classification set with its standard split, or with all its rows where it has none.
 
     Attributes
     ----------
     info : DatasetInfo
         Sizes, licence, citation and source.
-    X_train : ndarray, scipy.sparse.csr_matrix or pandas.DataFrame
+    X_train, X_test : ndarray, scipy.sparse.csr_matrix or pandas.DataFrame
         One row per example. With categorical columns it is a data frame: they have the type
-        ``category``, the others ``float64``, and missing values are NaN.
-    y_train : ndarray
-        One class per example, or an (n, K) ``int8`` matrix of zeros and ones.
-    X_test, y_test : as `X_train` and `y_train`, or None
+        ``category``, the others ``float64``, and missing values are NaN. `X_test` and `y_test` are
         None where the publisher has no split.
+    y_train, y_test : ndarray
+        One class per example, or an (n, K) ``int8`` matrix of zeros and ones.
     feature_names : sequence of str
         One name per column of ``X``.
     target_names : sequence of str
         One name per class, in the sorted order of the values of ``y``, or per column of ``y``.
     """
 
-    info: DatasetInfo
     X_train: Features
     y_train: NDArray[Any]
     X_test: "Features | None"
@@ -50,11 +58,6 @@ class Dataset:
             f"classes={len(self.target_names)})"
         )
 
-    @property
-    def name(self) -> str:
-        """The name of the set."""
-        return self.info.name
-
 
 class Fold(NamedTuple):
     """One fold of a ranking set: rows to train on, to choose settings by, and to test on."""
@@ -65,7 +68,7 @@ class Fold(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RankingDataset:
+class RankingDataset(_Named):
     """A ranking set in parts, from which its publisher makes folds.
 
     Attributes
@@ -80,7 +83,6 @@ class RankingDataset:
         One name per column of ``X``.
     """
 
-    info: DatasetInfo
     parts: Sequence[RankingData]
     first: int
     feature_names: Sequence[str]
@@ -92,11 +94,6 @@ class RankingDataset:
             f"RankingDataset({self.name!r}, {n_rows} rows, {len(self.feature_names)} columns, "
             f"{n_queries} queries, {self.n_folds} folds)"
         )
-
-    @property
-    def name(self) -> str:
-        """The name of the set."""
-        return self.info.name
 
     @property
     def n_folds(self) -> int:
@@ -117,7 +114,7 @@ class RankingDataset:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RatingsDataset:
+class RatingsDataset(_Named):
     """Ratings with side features and titles, and their published splits.
 
     Attributes
@@ -131,15 +128,8 @@ class RatingsDataset:
         The title of each item, by its id.
     held_out : mapping of str to intp array
         For each published split, folds first, the indices of its test ratings.
-
-    Examples
-    --------
-    >>> from edgewise import datasets
-    >>> if datasets.available("ml-100k"):
-    ...     train, test = datasets.load("ml-100k").fold(1)
     """
 
-    info: DatasetInfo
     ratings: Ratings
     item_titles: Mapping[int, str]
     held_out: Mapping[str, NDArray[np.intp]]
@@ -150,11 +140,6 @@ class RatingsDataset:
             f"{self.ratings.n_items} items, {len(self.ratings)} ratings, "
             f"splits: {', '.join(self.splits) or 'none'})"
         )
-
-    @property
-    def name(self) -> str:
-        """The name of the set."""
-        return self.info.name
 
     @property
     def n_folds(self) -> int:
@@ -177,11 +162,7 @@ class RatingsDataset:
     def split(self, name: str) -> Split:
         """Return a published split, one of :attr:`splits`.
 
-        Returns
-        -------
-        Split
-            ``train`` and ``test``, which share all users and items, so an index means the same in
-            both; some items may have no rating in ``train``.
+        Both parts share all users and items, so an index means the same in both.
         """
         if not self.held_out:
             raise ValueError(f"{self.name} has no published splits; ratings.split() makes one")

@@ -14,7 +14,7 @@ import tempfile
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,16 +41,18 @@ class DatasetMismatchError(ValueError):
     """A copy of a file differs from the publisher's."""
 
 
-class Store:
+def check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
+    """Compare counts (what, found, expected) with the catalogue, or raise."""
+    for what, found, expected in counts:
+        if found != expected:
+            raise DatasetMismatchError(f"{where}: expected {expected} {what}, found {found}")
+
+
+class DataFolders:
     """The folders to look in, and the one to download to.
 
-    Parameters
-    ----------
-    data_home : str, path-like or None, default None
-        The only folder to look in and to download to. None: look in ``$EDGEWISE_DATA`` and then in
-        the user's cache, and download to the cache.
-    notice : str, default ""
-        Name, licence and citation of the set, logged before the first download.
+    Without `data_home` files are looked up in ``$EDGEWISE_DATA`` and the user's cache, and
+    downloaded to the cache. `notice` (licence, citation) is logged before the first download.
     """
 
     def __init__(self, data_home: str | os.PathLike[str] | None = None, notice: str = "") -> None:
@@ -80,17 +82,7 @@ class Store:
         return next((path for path in copies if path.is_file()), None)
 
     def content(self, file: DataFile, *, download: bool) -> bytes:
-        """Return the verified, decompressed content of `file`.
-
-        Raises
-        ------
-        DatasetNotFoundError
-            If there is no copy, and `download` is False or every address failed.
-        DatasetMismatchError
-            If a copy differs from the publisher's file.
-        ImportError
-            If a download is needed and pooch is not installed.
-        """
+        """Return the verified, decompressed content of `file`."""
         path = self.find(file)
         if path is not None:
             remedy = "Remove this copy and get it again from the publisher."
@@ -169,15 +161,6 @@ def sha256_of(file: DataFile, content: bytes) -> str:
 
     Copies of some sets have their rows in another order, or numbers printed in another way; a hash
     of sorted rows or of rounded values is the same for all of them.
-
-    Examples
-    --------
-    >>> rows = DataFile("a", "", hash="rows")
-    >>> sha256_of(rows, b"x,o,win\no,x,loss\n") == sha256_of(rows, b"o,x,loss\r\nx,o,win")
-    True
-    >>> values = DataFile("a", "", hash="values", decimals=1)
-    >>> sha256_of(values, b"0.5,1\n-0.0,2\n") == sha256_of(values, b"0, 2.\n5e-1, 1.0\n")
-    True
     """
     if file.hash == "lines":
         content = content.replace(b"\r\n", b"\n")
@@ -197,14 +180,7 @@ def numbers(lines: Sequence[bytes], delimiter: str | None) -> NDArray[np.float64
 
 
 def decompress(content: bytes) -> bytes:
-    r"""Undo gzip or compress(1); return any other content as it is.
-
-    Examples
-    --------
-    >>> import gzip
-    >>> decompress(gzip.compress(b"1,2\n")), decompress(b"1,2\n")
-    (b'1,2\n', b'1,2\n')
-    """
+    """Undo gzip or compress(1); return any other content as it is."""
     try:
         if content.startswith(b"\x1f\x8b"):
             return gzip.decompress(content)

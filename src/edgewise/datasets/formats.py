@@ -42,15 +42,7 @@ class LabelledTable:
 def read_numbers(
     content: bytes, *, delimiter: str | None = ",", class_first: bool = False
 ) -> LabelledTable:
-    r"""Read rows of numbers and a class, which is an integer or a word.
-
-    Examples
-    --------
-    >>> read_numbers(b"0.5,0.25,7\n").y
-    array([7])
-    >>> read_numbers(b"T,2,8\nI,5,12\n", class_first=True).y
-    array(['T', 'I'], dtype='<U1')
-    """
+    """Read rows of numbers and a class, which is an integer or a word."""
     lines = [line.strip() for line in content.splitlines() if line.strip()]
     mark = None if delimiter is None else delimiter.encode()
     if class_first:
@@ -75,17 +67,6 @@ def read_mixed(
 
     ``?`` is a missing value, ``|`` begins a comment, and a full stop may end a row. Files are read
     together so that a column has the same sorted categories in all of them.
-
-    Examples
-    --------
-    >>> rows = [b"red,2,yes\nblue,?,no\n"]
-    >>> table = read_mixed(rows, columns=["colour", "size"], numeric=["size"])
-    >>> table.X
-      colour  size
-    0    red   2.0
-    1   blue   NaN
-    >>> table.y
-    array(['yes', 'no'], dtype='<U3')
     """
     import pandas
 
@@ -110,13 +91,7 @@ def read_mixed(
 
 
 def read_idx(content: bytes) -> NDArray[np.uint8]:
-    r"""Read an IDX array of unsigned bytes.
-
-    Examples
-    --------
-    >>> read_idx(b"\0\0\x08\x01" + b"\0\0\0\x02" + b"\x05\x07")
-    array([5, 7], dtype=uint8)
-    """
+    """Read an IDX array of unsigned bytes."""
     if len(content) < 4 or content[:2] != b"\0\0":
         raise ValueError("not an IDX file: it does not begin with two zero bytes")
     kind, n_dims = content[2], content[3]
@@ -139,14 +114,6 @@ def read_arff(content: bytes, *, n_labels: int) -> LabelledTable:
     r"""Read a dense or sparse ARFF file whose last `n_labels` attributes are 0/1 labels.
 
     Sparse rows give a CSR matrix; ``?`` becomes NaN.
-
-    Examples
-    --------
-    >>> text = b"@relation r\n@attribute a numeric\n@attribute b {0,1}\n@data\n"
-    >>> read_arff(text + b"0.5,1\n", n_labels=1).y
-    array([[1]], dtype=int8)
-    >>> read_arff(text + b"{1 1}\n{0 2}\n", n_labels=1).X.toarray()
-    array([[0.], [2.]])
     """
     try:
         import arff

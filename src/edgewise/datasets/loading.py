@@ -2,7 +2,6 @@
 
 import io
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from edgewise.common.files import in_batches
 from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
 from edgewise.datasets.dataset import Dataset, RankingDataset
-from edgewise.datasets.files import DatasetMismatchError, Store
+from edgewise.datasets.files import DataFolders, DatasetMismatchError, check_counts
 from edgewise.datasets.formats import (
     LabelledTable,
     n_categorical,
@@ -26,19 +25,12 @@ Contents = dict[str, list[bytes]]
 
 
 def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> bool:
-    """Return whether a data set can be loaded without a download.
+    """Return whether a data set can be loaded without a download; checksums are not verified.
 
     Parameters
     ----------
-    name : str
-        One of :func:`names`.
-    data_home : str, path-like or None, default None
-        As in :func:`load`.
-
-    Returns
-    -------
-    bool
-        Whether there is a copy of every file; checksums are verified only by loading.
+    name, data_home
+        As for :func:`load`.
 
     Examples
     --------
@@ -48,8 +40,8 @@ def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> 
     ...     datasets.available("letter", data_home=empty)
     False
     """
-    files, store = entry(name).all_files, Store(data_home)
-    return all(store.find(file) is not None for file in files)
+    files, folders = entry(name).all_files, DataFolders(data_home)
+    return all(folders.find(file) is not None for file in files)
 
 
 def load(
@@ -74,9 +66,7 @@ def load(
     Returns
     -------
     Dataset, RankingDataset or RatingsDataset
-        The data, depending on ``info(name).kind``. In a Dataset ``X_test`` and ``y_test`` are None
-        where the publisher has no split, and ``X_train`` and ``X_test`` are pandas data frames
-        where there are categorical columns.
+        The data, depending on ``info(name).kind``.
 
     Raises
     ------
@@ -84,27 +74,22 @@ def load(
         If a file is missing and cannot, or must not, be downloaded.
     DatasetMismatchError
         If a file, or its content, differs from what the publisher distributes.
-    ImportError
-        If pooch is needed for a download, pandas for categorical columns or liac-arff for a
-        multi-label set, and is not installed.
 
     Examples
     --------
-    >>> import tempfile
     >>> from edgewise import datasets
-    >>> with tempfile.TemporaryDirectory() as empty:
-    ...     datasets.load("letter", data_home=empty, download=False)
-    Traceback (most recent call last):
-    edgewise.datasets.files.DatasetNotFoundError: letter/letter-recognition.data is missing ...
+    >>> if datasets.available("letter"):
+    ...     letter = datasets.load("letter")
+    ...     assert letter.X_train.shape == (16000, 16)
     """
     found = entry(name)
     info = found.info
     if info.n_categorical:
         _require_pandas(name)
     notice = f"{name}. Licence: {info.licence}. Please cite: {info.citation}"
-    store = Store(data_home, notice)
+    folders = DataFolders(data_home, notice)
     contents = {
-        role: [store.content(file, download=download) for file in files]
+        role: [folders.content(file, download=download) for file in files]
         for role, files in found.files.items()
     }
     if info.kind == "classification":
@@ -166,7 +151,7 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
             ("columns", part.X.shape[1], info.n_features),
             ("grades", len(np.unique(part.y)), info.n_grades),
         ]
-        _check_counts(f"{info.name}, part {number + 1}", counts)
+        check_counts(f"{info.name}, part {number + 1}", counts)
         parts.append(part)
     return RankingDataset(info, tuple(parts), found.first, found.columns)
 
@@ -180,13 +165,7 @@ def _check_rows(info: DatasetInfo, side: str, rows: LabelledTable, n_rows: int) 
         ("categorical columns", n_categorical(rows.X), info.n_categorical),
         ("classes", n_classes, info.n_classes),
     ]
-    _check_counts(f"{info.name}, {side}", counts)
-
-
-def _check_counts(where: str, counts: Iterable[tuple[str, int, int]]) -> None:
-    for what, found, expected in counts:
-        if found != expected:
-            raise DatasetMismatchError(f"{where}: expected {expected} {what}, found {found}")
+    check_counts(f"{info.name}, {side}", counts)
 
 
 def _require_pandas(name: str) -> None:

@@ -89,7 +89,7 @@ class WeightedMajority(Pool):
         self.random_state = random_state
 
     def start(self, n_experts: int) -> Self:
-        """Start over with `n_experts` experts of equal weight; the first round does so by itself."""
+        """Start over with `n_experts` equal experts; the first round does so by itself."""
         n_experts = integer("n_experts", n_experts, 1)
         beta = positive("beta", self.beta, below=1.0)
         labels = _checked_labels(self.labels)
@@ -153,7 +153,7 @@ class WeightedMajority(Pool):
         return np.asarray(self.penalties_ * math.log(self.beta_), dtype=REAL)
 
     def bound(self, kind: str = "best", k: int | None = None) -> float:
-        """Bound on the mistakes so far, from the mistakes of the experts: see :func:`mistake_bound`.
+        """Bound on the mistakes so far, from the experts' mistakes: see :func:`mistake_bound`.
 
         Parameters
         ----------

@@ -96,7 +96,7 @@ def ranking_bound(
 
 
 def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: float = 0.05) -> int:
-    """Smallest m = n for which :func:`ranking_deviation`, which decreases in both, is below epsilon.
+    """Smallest m = n for which :func:`ranking_deviation` is below epsilon.
 
     Parameters
     ----------
