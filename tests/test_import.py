@@ -39,6 +39,14 @@ def test_importing_edgewise_loads_nothing_heavy():
     assert loaded_by("import edgewise; edgewise.__version__; dir(edgewise)") == set()
 
 
+def test_help_loads_nothing_heavy():
+    program = """
+        from edgewise.cli.app import COMMANDS, main
+        assert not any(main([command, "--help"]) for command in COMMANDS)
+        """
+    assert loaded_by(program) == set()
+
+
 def test_a_small_fit_compiles_nothing():
     loaded = loaded_by(
         """

@@ -7,7 +7,7 @@ import pytest
 from edgewise import Ratings, recommend
 from edgewise.cli import compare as command
 from edgewise.cli import main
-from edgewise.ratings.splits import FOLD_WAYS
+from edgewise.common.choices import FOLDS
 from edgewise.recommend.evaluation import compare
 
 
@@ -48,7 +48,7 @@ def shown(text, n):
 
 
 class TestTable:
-    @pytest.mark.parametrize("by", FOLD_WAYS)
+    @pytest.mark.parametrize("by", FOLDS)
     def test_is_that_of_the_library(self, by, folder, success, capsys):
         metrics = ["rmse", "ndcg@3", "auc"]
         argv = [*ARGV, "--folds", 3, "--by", by, "--seed", 5, "--metrics", ",".join(metrics)]

@@ -85,6 +85,6 @@ def test_an_interrupt_during_training_ends_the_demo(tmp_path, monkeypatch):
 
 def test_a_saved_model_that_predicts_otherwise_is_an_error(tmp_path, monkeypatch):
     other = edgewise.AdaBoostMH(n_rounds=1).fit(np.eye(64), np.arange(64) % 10)
-    monkeypatch.setattr(demo, "load", lambda path: other)
+    monkeypatch.setattr(edgewise, "load", lambda path: other)
     with pytest.raises(RuntimeError, match="does not predict as the trained one"):
         demo.run(tmp_path, rounds=2)

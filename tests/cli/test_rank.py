@@ -12,7 +12,7 @@ import edgewise
 import edgewise.boosting.loop
 from edgewise import RankBoost, io
 from edgewise.cli import documents, main
-from edgewise.estimators.ranking import LEARNER_NAMES
+from edgewise.common.choices import RANK_LEARNERS
 from edgewise.metrics import ranking_metric
 
 
@@ -134,7 +134,7 @@ class TestRank:
         assert "1 query, 3 documents, 3 features" in out
         assert "1.0000" in out
 
-    @pytest.mark.parametrize("learner", LEARNER_NAMES)
+    @pytest.mark.parametrize("learner", RANK_LEARNERS)
     def test_every_learner(self, learner, letor, success, capsys):
         argv = ["rank", letor / "train.txt", "--learner", learner, "--rounds", 3, "--jobs", 2]
         assert "strongest rules" in success(argv, capsys)

@@ -10,8 +10,8 @@ import pytest
 import edgewise
 from edgewise import AdaBoostMH, Ratings, recommend
 from edgewise.cli import main
-from edgewise.cli.ratings import ALGORITHMS, build
-from edgewise.ratings.splits import WAYS
+from edgewise.common.choices import SPLITS
+from edgewise.recommend.algorithms import ALGORITHMS, build
 from edgewise.recommend.evaluation import evaluate
 
 BIAS = ["--algorithm", "bias"]
@@ -337,7 +337,7 @@ class TestTests:
         again = success([*argv, "--relevant", 3], capsys)
         assert again.splitlines()[-2:] == out.splitlines()[-2:]
 
-    @pytest.mark.parametrize("by", WAYS)
+    @pytest.mark.parametrize("by", SPLITS)
     def test_on_a_part_held_out(self, by, folder, success, capsys):
         ratings = Ratings.from_frame(frame(), time="time")
         train, test = ratings.split(0.3, by, random_state=4)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from edgewise.common.checks import ArgumentError
-from edgewise.common.text import one_line, text_table
+from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
     import os
@@ -25,9 +24,10 @@ TABLE = (".csv", ".csv.gz", ".parquet")
 """How the names of models, TREC runs and tables end."""
 
 Decorator = Callable[[Any], Any]
+Option = Callable[..., Decorator]
 
 
-class Command(click.Command):
+class _Command(click.Command):
     """A command with options under headings and a help text printed as it is written.
 
     An option that may be repeated also takes several values at once, ``--user 7 8``. No two files
@@ -35,7 +35,6 @@ class Command(click.Command):
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line."""
         rest = super().parse_args(ctx, self._one_value_each(args))
         if not ctx.resilient_parsing:
             self._check_files(ctx)
@@ -54,7 +53,7 @@ class Command(click.Command):
                 raise click.BadOptionUsage(word, f"Option {word!r} requires an argument.")
             if word in several:
                 option, filled = word, False
-            elif option and filled and not _is_option(word):
+            elif option and filled and (not word.startswith("-") or word[1:].isdigit()):
                 words.append(option)
             elif option and not filled:
                 filled = True
@@ -67,7 +66,7 @@ class Command(click.Command):
         files = []
         for one in self.params:
             value = ctx.params.get(one.name or "")
-            if isinstance(one.type, (InputFile, OutputFile)) and value is not None:
+            if isinstance(one.type, (click.Path, OutputFile)) and value is not None:
                 paths = value if isinstance(value, tuple) else (value,)
                 label = one.opts[0] if isinstance(one, click.Option) else str(one.name).upper()
                 files += [(label, Path(path)) for path in paths]
@@ -77,16 +76,13 @@ class Command(click.Command):
                 raise click.UsageError(f"{other} is given as {both}")
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the help text as it stands."""
         formatter.write(f"\n{cleandoc(self.help or '')}\n")
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the epilog as it stands."""
         if self.epilog:
             formatter.write(f"\n{self.epilog}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the arguments, then the options under their headings."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx)
@@ -105,8 +101,8 @@ class _Option(click.Option):
         self.group = group
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """Leave out the range of a number, which the error names."""
         extra = super().get_help_extra(ctx)
+        # The error names the range.
         extra.pop("range", None)
         return extra
 
@@ -127,13 +123,15 @@ class _Argument(click.Argument):
 def command(name: str, **attrs: Any) -> Decorator:
     """Make a function a command; its docstring is the help text."""
     settings = {"show_default": True, "help_option_names": ["-h", "--help"]}
-    return click.command(name, cls=Command, context_settings=settings, **attrs)
+    return click.command(name, cls=_Command, context_settings=settings, **attrs)
 
 
-def heading(title: str) -> Callable[..., Decorator]:
-    """Return a function that adds an option under a heading of the help."""
+def heading(title: str) -> Option:
+    """Return a function that adds options under a heading; the first choice is the default."""
 
-    def option(*names: str, **attrs: Any) -> Decorator:
+    def option(*names: str, choices: Iterable[str] | None = None, **attrs: Any) -> Decorator:
+        if choices is not None:
+            attrs = {"type": click.Choice(tuple(choices)), "default": next(iter(choices)), **attrs}
         kind = attrs.get("type")
         if isinstance(kind, click.IntRange):
             attrs.setdefault("metavar", "N")
@@ -158,13 +156,6 @@ def options(*decorators: Decorator) -> Decorator:
         return function
 
     return decorate
-
-
-class InputFile(click.Path):
-    """A file that exists and can be read."""
-
-    def __init__(self) -> None:
-        super().__init__(exists=True, dir_okay=False, readable=True)
 
 
 class OutputFile(click.ParamType):
@@ -205,8 +196,7 @@ class Real(click.FloatRange):
 
 
 COUNT = click.IntRange(min=1)
-FILE = InputFile()
-MODEL_FILE = OutputFile(MODEL)
+FILE = click.Path(exists=True, dir_okay=False, readable=True)
 TABLE_FILE = OutputFile(*TABLE)
 
 
@@ -216,24 +206,26 @@ def _threads(ctx: click.Context, param: click.Parameter, value: int | None) -> i
     return value
 
 
-Adder = Callable[..., Decorator]
-"""What `heading` returns."""
-
-
-def seed(option: Adder) -> Decorator:
+def seed(option: Option) -> Decorator:
     """Add the option ``--seed``."""
     kind = click.IntRange(0, 2**32 - 1)
     return option("--seed", "random_state", type=kind, default=0, help="Random seed.")
 
 
-def jobs(option: Adder) -> Decorator:
+def jobs(option: Option) -> Decorator:
     """Add the option ``--jobs``."""
     about = "Number of threads; -1 uses all cores."
     kind = click.IntRange(min=-1)
     return option("--jobs", "n_jobs", type=kind, default=1, callback=_threads, help=about)
 
 
-def boosting(option: Adder) -> Decorator:
+def model_file(option: Option) -> Decorator:
+    """Add the option ``--model``."""
+    about = f"Save the model here; the name must end in {MODEL}."
+    return option("--model", type=OutputFile(MODEL), help=about)
+
+
+def boosting(option: Option) -> Decorator:
     """Add the options of every boosting run, named as the estimators name them."""
     rate, about = Real(0, 1, min_open=True), "Factor that shrinks every step."
     return options(
@@ -268,18 +260,12 @@ def one_line_errors(where: object = None, names: Mapping[str, str] | None = None
     """Turn the library's errors into the command's: `where` says in which file or option.
 
     An argument of the library becomes the option that `names` gives for it.
-
-    Examples
-    --------
-    >>> with one_line_errors("train.txt"):
-    ...     raise ValueError("there are no pairs")
-    Traceback (most recent call last):
-        ...
-    click.exceptions.ClickException: train.txt: there are no pairs
     """
     try:
         yield
     except (ValueError, TypeError, ImportError, MemoryError) as error:
+        from edgewise.common.checks import ArgumentError
+
         message = str(error) or "not enough memory"
         if isinstance(error, ArgumentError) and names and error.argument in names:
             message = f"{names[error.argument]} {error.value!r} {error.problem}"
@@ -287,12 +273,27 @@ def one_line_errors(where: object = None, names: Mapping[str, str] | None = None
         raise click.ClickException(message if repeats else f"{where}: {message}") from error
 
 
-def load_model(path: str) -> Any:
-    """Return the model of a file."""
-    from edgewise import load
+_USES = {
+    "AdaBoostMH": "edgewise.load({path!r}).predict(X) in Python",
+    "RankBoost": "`edgewise apply {path} FILE`",
+    "RankFusion": "`edgewise fuse {path} RUN RUN -o FUSED.run`",
+    "Recommender": "`edgewise recommend {path} --user ID`",
+}
+
+
+def load_model(path: str, kind: str | None = None, purpose: str = "") -> Any:
+    """Return the model of a file, or raise if it is not of a kind that serves a purpose."""
+    import edgewise
 
     with one_line_errors():
-        return load(path)
+        model = edgewise.load(path)
+    if kind is not None and not isinstance(model, getattr(edgewise, kind)):
+        found = next(name for name in _USES if isinstance(model, getattr(edgewise, name)))
+        raise click.ClickException(
+            f"{path} holds {type(model).__name__}, which does not {purpose}: "
+            f"use {_USES[found].format(path=path)}"
+        )
+    return model
 
 
 def verbosity() -> int:
@@ -307,21 +308,9 @@ def raise_if_interrupted(model: Any) -> None:
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """Print names and values in two columns.
-
-    Examples
-    --------
-    >>> print_facts([("rounds", "300"), ("ranking loss", "0.12")])
-    rounds           300
-    ranking loss     0.12
-    """
+    """Print names and values in two columns."""
     for name, value in facts:
         click.echo(f"{name:<16} {one_line(value)}".rstrip())
-
-
-def print_table(rows: list[list[str]]) -> None:
-    """Print an aligned table."""
-    click.echo(text_table(rows))
 
 
 def print_rules(model: Any, n: int) -> None:
@@ -343,7 +332,3 @@ def training_facts(model: "RankBoost") -> list[tuple[str, str]]:
         for name, key in (("ranking loss", "ranking_loss"), ("bound on it", "bound")):
             facts.append((name, f"{model.history_[key][kept - 1]:.4f}"))
     return facts
-
-
-def _is_option(word: str) -> bool:
-    return word.startswith("-") and not word[1:].isdigit()

@@ -1,32 +1,32 @@
 """``edgewise datasets``: the standard data sets, and which are here."""
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import click
 
-from edgewise import datasets as sets
 from edgewise.cli.common import command
 from edgewise.common.text import text_table
 
 _SIZES: dict[str, dict[str, Callable[[Any], int]]] = {
     "classification": {
-        "train": lambda one: one.n_train,
-        "test": lambda one: one.n_test,
-        "columns": lambda one: one.n_features,
-        "classes": lambda one: one.n_classes,
+        "train": attrgetter("n_train"),
+        "test": attrgetter("n_test"),
+        "columns": attrgetter("n_features"),
+        "classes": attrgetter("n_classes"),
     },
     "ranking": {
         "documents": lambda one: sum(one.n_rows),
         "queries": lambda one: sum(one.n_queries),
-        "columns": lambda one: one.n_features,
+        "columns": attrgetter("n_features"),
         "folds": lambda one: len(one.n_rows),
     },
     "ratings": {
-        "users": lambda one: one.n_users,
-        "items": lambda one: one.n_items,
-        "ratings": lambda one: one.n_ratings,
-        "folds": lambda one: one.n_folds,
+        "users": attrgetter("n_users"),
+        "items": attrgetter("n_items"),
+        "ratings": attrgetter("n_ratings"),
+        "folds": attrgetter("n_folds"),
     },
 }
 
@@ -34,6 +34,8 @@ _SIZES: dict[str, dict[str, Callable[[Any], int]]] = {
 @command("datasets")
 def datasets() -> None:
     """List the standard data sets, their sizes and licences, and which are here."""
+    from edgewise import datasets as sets
+
     for kind, sizes in _SIZES.items():
         rows = [[kind, *sizes, "here", "licence"]]
         for name in sets.names(kind):

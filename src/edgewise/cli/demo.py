@@ -3,16 +3,16 @@
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
-from numpy.typing import NDArray
 
-from edgewise.boosting import ProgressBar
 from edgewise.cli.common import COUNT, command, heading, raise_if_interrupted
-from edgewise.estimators import AdaBoostMH
-from edgewise.model import load
-from edgewise.theory import one_error_bound
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edgewise import AdaBoostMH
 
 _FOLDER, _ROUNDS = "edgewise-demo", 150
 _SIDE = 8
@@ -32,24 +32,20 @@ def demo(output: str, rounds: int) -> None:
     run(output, rounds)
 
 
-def run(folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS) -> AdaBoostMH:
-    """Train on two thirds of the digits, test on the rest, explain the model and save it.
+def run(folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS) -> "AdaBoostMH":
+    """Train on two thirds of the digits, test on the rest, explain the model and save it."""
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
 
-    Parameters
-    ----------
-    folder : str or path-like, default "edgewise-demo"
-        Where to write the model and the learning curve.
-    rounds : int, default 150
-        Number of boosting rounds.
+    from edgewise import AdaBoostMH
+    from edgewise.boosting import ProgressBar
 
-    Returns
-    -------
-    AdaBoostMH
-        The trained model.
-    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    X_train, X_test, y_train, y_test = _digits()
+    X, y = load_digits(return_X_y=True)
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=1 / 3, stratify=y, random_state=0
+    )
     click.echo(f"Products of stumps on handwritten digits ({_SIDE} x {_SIDE} pixels, 10 classes)")
     click.echo(f"{len(y_train):,} digits to train on, {len(y_test)} to test on")
     model = AdaBoostMH("product", n_rounds=rounds, callbacks=[ProgressBar()])
@@ -58,7 +54,7 @@ def run(folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS) -> AdaB
     _print_errors(model)
     click.echo("\nMost important pixels (row, column), by their share of the decrease in loss")
     shares = model.feature_importances_
-    for j in np.argsort(-shares, kind="stable")[:5].tolist():
+    for j in (-shares).argsort(kind="stable")[:5].tolist():
         click.echo(f"  {_pixel(j)}   {shares[j]:5.1%}")
     click.echo("\nStrongest rules (where the product is -1, the votes are reversed)")
     for rule in model.rules(3):
@@ -68,16 +64,9 @@ def run(folder: str | os.PathLike[str] = _FOLDER, rounds: int = _ROUNDS) -> AdaB
     return model
 
 
-def _digits() -> list[NDArray]:
-    from sklearn.datasets import load_digits
-    from sklearn.model_selection import train_test_split
+def _print_errors(model: "AdaBoostMH") -> None:
+    from edgewise.theory import one_error_bound
 
-    X, y = load_digits(return_X_y=True)
-    parts: list[NDArray] = train_test_split(X, y, test_size=1 / 3, stratify=y, random_state=0)
-    return parts
-
-
-def _print_errors(model: AdaBoostMH) -> None:
     history = model.history_
     error_bound = one_error_bound(history["energy"], len(model.classes_))[-1]
     weights = history["pseudo_weight"]
@@ -89,17 +78,17 @@ def _print_errors(model: AdaBoostMH) -> None:
     click.echo()
     for name, key, note in rows:
         click.echo(f"  {name:<18} {history.last(key):>6.2%}   {note}")
-    name, note = (
-        "smallest w'_Sigma",
-        f"in round {weights.argmin() + 1}, the weight of its binary problem",
-    )
+    name = "smallest w'_Sigma"
+    note = f"in round {weights.argmin() + 1}, the weight of its binary problem"
     click.echo(f"  {name:<18} {weights.min():>6.3f}   {note}")
 
 
-def _write(model: AdaBoostMH, folder: Path, X: NDArray) -> None:
+def _write(model: "AdaBoostMH", folder: Path, X: "NDArray") -> None:
+    import edgewise
+
     path, picture = folder / "digits.edgewise", folder / "learning-curve.png"
     model.save(path)
-    if not np.array_equal(load(path).decision_function(X), model.decision_function(X)):
+    if (edgewise.load(path).decision_function(X) != model.decision_function(X)).any():
         raise RuntimeError(f"the model loaded from {path} does not predict as the trained one")
     click.echo(f"Model: {path} (loaded again, it gives the same {len(X)} test scores bit for bit)")
     try:

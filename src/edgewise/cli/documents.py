@@ -1,34 +1,22 @@
 """Documents to rank, from LETOR files or tables, and their scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-import numpy as np
-from scipy import sparse
 
-from edgewise.cli.common import (
-    RUN,
-    TABLE,
-    heading,
-    one_line_errors,
-    options,
-    print_facts,
-    print_table,
-)
-from edgewise.common.files import replacing
-from edgewise.common.text import counted
-from edgewise.data import as_table
-from edgewise.io import RankingData, check_run, read_letor, read_table, write_run
-from edgewise.metrics import Lists, ranking_metric
+from edgewise.cli.common import RUN, TABLE, heading, one_line_errors, options, print_facts
+from edgewise.common.text import counted, text_table
 
 if TYPE_CHECKING:
     from edgewise.common.dtypes import Reals
     from edgewise.estimators import RankBoost
+    from edgewise.io import RankingData
+    from edgewise.metrics import Lists
 
 METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
-"""What a test shows, besides the metric of the model."""
+"""Metrics of a test, besides the metric of the model."""
 
 # Below this share of stored values, a sparse matrix is smaller.
 _SPARSE = 1 / 3
@@ -48,13 +36,13 @@ class Roles(NamedTuple):
                 raise click.UsageError(f"--{role} is for tables ({', '.join(TABLE)})")
 
 
+_OPTIONS = {role: f"--{role}" for role in Roles._fields}
 _column = heading("Columns of tables")
 columns = options(
     _column("--target", metavar="COL", help="Column with relevance grades."),
     _column("--query", metavar="COL", help="Column with query ids.  [default: a single query]"),
     _column("--doc", metavar="COL", help="Column with document ids, for run files."),
 )
-"""Adds the options that name the columns of a table."""
 
 
 @dataclass(frozen=True)
@@ -62,47 +50,44 @@ class Documents:
     """The documents of a file, and their grades by query if there are any."""
 
     path: str
-    data: RankingData
-    lists: Lists | None = None
+    data: "RankingData"
+    lists: "Lists | None" = None
 
     def __str__(self) -> str:
         n_queries = 1 if self.data.qid is None else self.data.n_queries
         return f"{counted(n_queries, 'queries')}, {counted(len(self.data), 'documents')}"
 
     @property
-    def judged(self) -> Lists:
+    def judged(self) -> "Lists":
         """The grades by query of a file that has grades."""
         assert self.lists is not None
         return self.lists
 
+    @property
+    def rows(self) -> tuple[Any, "Reals", Any]:
+        """The features, grades and query ids that a ranker trains on."""
+        return self.data.X, self.judged.grades, self.data.qid
+
 
 def is_table(path: str) -> bool:
-    """Return whether a file is a table, going by its name.
-
-    Examples
-    --------
-    >>> is_table("clicks.csv.gz"), is_table("S1.txt.gz")
-    (True, False)
-    """
+    """Return whether a file is a table, going by its name."""
     return path.lower().endswith(TABLE)
 
 
 def read_judged(paths: Sequence[str], roles: Roles) -> list[Documents]:
     """Read files of judged documents, all LETOR or all tables; the first decides the features."""
-    with one_line_errors(names=_OPTIONS):
-        if is_table(paths[0]):
-            parts = [read_table(path, *roles) for path in paths]
-            names = list(parts[0].X.columns)
-            parts = [
-                _with_columns(part, path, names, paths[0])
-                for part, path in zip(parts, paths, strict=True)
-            ]
-        else:
-            parts = [read_letor(path, sparse=True) for path in paths]
-            # A line may leave out its last features, which are 0.
-            width = max(part.X.shape[1] for part in parts)
-            few = _is_sparse(parts[0].X, width)
-            parts = [_widened(part, width, few) for part in parts]
+    parts = [_read(path, roles) for path in paths]
+    if is_table(paths[0]):
+        names = list(parts[0].X.columns)
+        parts = [
+            _with_columns(part, path, names, paths[0])
+            for part, path in zip(parts, paths, strict=True)
+        ]
+    else:
+        # A line may leave out its last features, which are 0.
+        width = max(part.X.shape[1] for part in parts)
+        few = _is_sparse(parts[0].X, width)
+        parts = [_widened(part, width, few) for part in parts]
     return [_checked(path, part, "raise") for path, part in zip(paths, parts, strict=True)]
 
 
@@ -118,59 +103,66 @@ def read_for_model(path: str, roles: Roles, model: "RankBoost", model_path: str)
             f"{path} is a LETOR file, but the features of {model_path} have names: use a table "
             f"({', '.join(TABLE)})"
         )
-    with one_line_errors(names=_OPTIONS):
-        if names is not None:
-            for role, column in roles._asdict().items():
-                if column in names:
-                    raise click.UsageError(
-                        f"--{role}: {column!r} is a feature of the model {model_path}"
-                    )
-            part = _with_columns(read_table(path, *roles), path, names.tolist(), model_path)
-        else:
-            part = read_letor(path, sparse=True)
-            n_features, width = part.X.shape[1], model.n_features_in_
-            if n_features > width:
-                raise click.ClickException(
-                    f"{path} has {n_features} features, more than the {width} of {model_path}"
+    if names is not None:
+        for role, column in roles._asdict().items():
+            if column in names:
+                raise click.UsageError(
+                    f"--{role}: {column!r} is a feature of the model {model_path}"
                 )
-            part = _widened(part, width, _is_sparse(part.X, width))
+        part = _with_columns(_read(path, roles), path, names.tolist(), model_path)
+    else:
+        part = _read(path, roles)
+        n_features, width = part.X.shape[1], model.n_features_in_
+        if n_features > width:
+            raise click.ClickException(
+                f"{path} has {n_features} features, more than the {width} of {model_path}"
+            )
+        part = _widened(part, width, _is_sparse(part.X, width))
     return _checked(path, part, model.handle_infinite)
 
 
-_OPTIONS = {role: f"--{role}" for role in Roles._fields}
+def _read(path: str, roles: Roles) -> "RankingData":
+    from edgewise.io import read_letor, read_table
+
+    with one_line_errors(names=_OPTIONS):
+        return read_table(path, *roles) if is_table(path) else read_letor(path, sparse=True)
 
 
-def _with_columns(part: RankingData, path: str, names: list[str], owner: str) -> RankingData:
+def _with_columns(part: "RankingData", path: str, names: list[str], owner: str) -> "RankingData":
     there = set(part.X.columns)
     missing = [name for name in names if name not in there]
     if missing:
         raise click.ClickException(f"{path} lacks the column {missing[0]!r}, which {owner} has")
-    return RankingData(part.X[names], part.y, part.qid, part.docs)
+    return replace(part, X=part.X[names])
 
 
 def _is_sparse(X: Any, width: int) -> bool:
     return bool(X.nnz < _SPARSE * X.shape[0] * width)
 
 
-def _widened(part: RankingData, width: int, few: bool) -> RankingData:
+def _widened(part: "RankingData", width: int, few: bool) -> "RankingData":
     X = part.X
-    wide = sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-    return RankingData(wide if few else wide.toarray(), part.y, part.qid, part.docs)
+    wide = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
+    return replace(part, X=wide if few else wide.toarray())
 
 
-def _checked(path: str, data: RankingData, infinite: str) -> Documents:
+def _checked(path: str, data: "RankingData", infinite: str) -> Documents:
     """Return the documents; wrong values are found now, not after training."""
+    from edgewise.data import as_table
+    from edgewise.metrics import Lists
+
     with one_line_errors(path):
         for _ in as_table(data.X, infinite).columns():
             pass
-        lists = None if data.y is None else Lists(np.asarray(data.y), data.qid)
-        return Documents(path, data, lists)
+        return Documents(path, data, None if data.y is None else Lists(data.y, data.qid))
 
 
 def check_output(path: str | None, documents: Documents) -> None:
     """Raise, before any work starts, if a run of these documents cannot be written."""
     if path is None or not path.endswith(RUN):
         return
+    from edgewise.io import check_run
+
     data = documents.data
     if data.docs is None or data.qid is None:
         raise click.ClickException(
@@ -183,16 +175,17 @@ def check_output(path: str | None, documents: Documents) -> None:
 
 def score(documents: Documents, model: "RankBoost", path: str | None) -> "Reals":
     """Return the scores of documents, and write them if there is a path."""
-    with one_line_errors(documents.path):
-        scores = model.predict(documents.data.X)
+    from edgewise.common.files import replacing
+    from edgewise.io import write_run
+
     data = documents.data
-    if path is None:
-        return scores
-    if path.endswith(RUN):
+    with one_line_errors(documents.path):
+        scores = model.predict(data.X)
+    if path is not None and path.endswith(RUN):
         assert data.qid is not None
         assert data.docs is not None
         write_run(path, data.qid, data.docs, scores)
-    else:
+    elif path is not None:
         with replacing(path) as stream:
             stream.writelines(f"{score!r}\n".encode() for score in scores.tolist())
     return scores
@@ -202,12 +195,15 @@ def print_test(documents: Documents, scores: "Reals", metric: str) -> None:
     """Print how well scores rank documents, by the usual metrics and by the model's own."""
     print_facts([("test", f"{documents}; expected over ties:")])
     names = list(dict.fromkeys((*METRICS, metric)))
-    print_table([["", *names], ["", *(_value(name, documents, scores) for name in names)]])
+    values = [_value(name, documents.judged, scores) for name in names]
+    click.echo(text_table([["", *names], ["", *values]]))
 
 
-def _value(name: str, documents: Documents, scores: "Reals") -> str:
+def _value(name: str, lists: "Lists", scores: "Reals") -> str:
+    from edgewise.metrics import ranking_metric
+
     try:
-        return f"{ranking_metric(name)(documents.judged, scores):.4f}"
+        return f"{ranking_metric(name)(lists, scores):.4f}"
     except ValueError:
         # Negative grades have no gain.
         return "-"

@@ -3,40 +3,31 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 import click
-import numpy as np
 
-from edgewise.cli.common import (
-    FILE,
-    argument,
-    command,
-    heading,
-    one_line_errors,
-    print_table,
-    seed,
-)
-from edgewise.common.text import counted
-from edgewise.io import Run, read_qrels, read_run
-from edgewise.metrics import RunEvaluation, evaluate_run, randomisation_test
-from edgewise.metrics.gain import GAINS
-from edgewise.metrics.runs import run_metrics
+from edgewise.cli import common
+from edgewise.cli.common import FILE, one_line_errors
+from edgewise.common.choices import GAINS, Gain
+from edgewise.common.text import counted, text_table
+
+if TYPE_CHECKING:
+    from edgewise.io import Run
+    from edgewise.metrics import RunEvaluation
 
 _METRICS = "map,ndcg@10,mrr,precision@10,recall@100"
 # Means that are equal in exact arithmetic differ by rounding.
 _ROUNDING = 1e-12
 
-Gain = Literal["exponential", "linear"]
-
 logger = logging.getLogger("edgewise")
 
-option = heading("Options")
+option = common.heading("Options")
 
 
-@command("evaluate")
-@argument("qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")
-@argument(
+@common.command("evaluate")
+@common.argument("qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")
+@common.argument(
     "run",
     nargs=-1,
     required=True,
@@ -44,13 +35,8 @@ option = heading("Options")
     help="Runs, lines of `query Q0 document rank score tag`.",
 )
 @option("--metrics", metavar="LIST", default=_METRICS, help="Comma-separated names.")
-@option(
-    "--gain",
-    type=click.Choice(tuple(GAINS)),
-    default="exponential",
-    help="Gain of grade g in ndcg: 2^g - 1, or g.",
-)
-@seed(option)
+@option("--gain", choices=GAINS, help="Gain of grade g in ndcg: 2^g - 1, or g.")
+@common.seed(option)
 def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_state: int) -> None:
     """Evaluate TREC runs against judgements; * marks the best value of a column.
 
@@ -78,20 +64,16 @@ def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_
         report.print_tests(random_state)
 
 
-def read_runs(paths: Sequence[str]) -> list[Run]:
+def read_runs(paths: Sequence[str]) -> "list[Run]":
     """Read runs."""
+    from edgewise.io import read_run
+
     with one_line_errors():
         return [read_run(path) for path in paths]
 
 
 def stem(path: str) -> str:
-    """Return the name of a file without its folder and the usual endings.
-
-    Examples
-    --------
-    >>> stem("runs/bm25.run.gz"), stem("input.bm25")
-    ('bm25', 'input.bm25')
-    """
+    """Return the name of a file without its folder and the usual endings."""
     name = Path(path).name.removesuffix(".gz")
     for ending in (".run", ".txt", ".trec", ".res"):
         if name.endswith(ending) and name != ending:
@@ -103,6 +85,9 @@ class Report:
     """The values of runs by some metrics, against the judgements of a file."""
 
     def __init__(self, path: str, metrics: str, gain: Gain = "exponential") -> None:
+        from edgewise.io import read_qrels
+        from edgewise.metrics.runs import run_metrics
+
         self.path, self.gain = path, gain
         with one_line_errors("--metrics"):
             names = [name.strip().lower() for name in metrics.split(",")]
@@ -111,9 +96,11 @@ class Report:
             self.qrels = read_qrels(path)
         self.runs: dict[str, RunEvaluation] = {}
 
-    def add(self, name: str, run: Run) -> None:
+    def add(self, name: str, run: "Run") -> None:
         """Evaluate a run, and warn of queries that do not count."""
-        if not np.isin(run.queries, self.qrels.queries).any():
+        from edgewise.metrics import evaluate_run
+
+        if set(run.queries).isdisjoint(self.qrels.queries):
             raise click.ClickException(f"{name} has none of the judged queries")
         with one_line_errors(self.path):
             found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain)
@@ -145,10 +132,12 @@ class Report:
                 for value, top in zip(row, best, strict=True)
             ]
             rows.append([name, *cells])
-        print_table(rows)
+        click.echo(text_table(rows))
 
     def print_tests(self, random_state: int) -> None:
         """Print the differences of all runs from the first, with p-values."""
+        from edgewise.metrics import randomisation_test
+
         (first, base), *others = self.runs.items()
         rows = [[f"against {first}", *self.metrics]]
         for name, found in others:
@@ -157,4 +146,4 @@ class Report:
                 for one in self.metrics
             ]
             rows.append([name, *(f"{t.mean_difference:+.4f} ({t.p_value:.4f})" for t in tests)])
-        print_table(rows)
+        click.echo(text_table(rows))

@@ -4,35 +4,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from edgewise.cli.common import (
-    FILE,
-    MODEL,
-    MODEL_FILE,
-    OutputFile,
-    argument,
-    boosting,
-    command,
-    heading,
-    load_model,
-    one_line_errors,
-    print_facts,
-    print_rules,
-    raise_if_interrupted,
-    training_facts,
-    verbosity,
-)
+from edgewise.cli import common
+from edgewise.cli.common import FILE, heading, one_line_errors
 from edgewise.cli.evaluate import Report, read_runs, stem
+from edgewise.common.choices import FUSIONS
 from edgewise.common.text import counted
-from edgewise.fusion import FUSIONS, RankedLists
-from edgewise.fusion import fuse as fuse_lists
-from edgewise.io import Qrels, Run, check_run, write_run
 
 if TYPE_CHECKING:
     from edgewise.estimators import RankFusion
+    from edgewise.fusion import RankedLists
+    from edgewise.io import Run
 
 RANKBOOST = "rankboost"
+METHODS = (RANKBOOST, *FUSIONS)
 
 _TOP_RULES = 5
 _METRICS = "map,ndcg@10,mrr,precision@10"
@@ -40,8 +25,8 @@ _METRICS = "map,ndcg@10,mrr,precision@10"
 files, training = heading("Files"), heading("Training")
 
 
-@command("fuse")
-@argument(
+@common.command("fuse")
+@common.argument(
     "run",
     nargs=-1,
     required=True,
@@ -51,16 +36,12 @@ files, training = heading("Files"), heading("Training")
     "before them.",
 )
 @files("--qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")
-@files("--output", "-o", type=OutputFile(), help="Write the fused run here.")
-@files("--model", type=MODEL_FILE, help="Save the model here; the name must end in .edgewise.")
+@files("--output", "-o", type=common.OutputFile(), help="Write the fused run here.")
+@common.model_file(files)
 @heading("Fusion")(
-    "--method",
-    type=click.Choice((RANKBOOST, *FUSIONS)),
-    metavar="NAME",
-    default=RANKBOOST,
-    help=f"One of {', '.join((RANKBOOST, *FUSIONS))}.",
+    "--method", choices=METHODS, metavar="NAME", help=f"One of {', '.join(METHODS)}."
 )
-@boosting(training)
+@common.boosting(training)
 def fuse(
     run: tuple[str, ...],
     qrels: str | None,
@@ -88,10 +69,16 @@ def fuse(
     Ctrl-C ends the training: the rounds so far are used and saved, and the exit
     code is 130.
     """
-    saved, paths = (run[0], run[1:]) if run[0].endswith(MODEL) else (None, run)
+    import numpy as np
+
+    from edgewise.fusion import RankedLists
+    from edgewise.fusion import fuse as fuse_lists
+    from edgewise.io import Run, check_run, write_run
+
+    saved, paths = (run[0], run[1:]) if run[0].endswith(common.MODEL) else (None, run)
     _check(saved, paths, qrels, output, model, method)
     runs = read_runs(paths)
-    fusion = None if saved is None else _fusion(saved)
+    fusion = None if saved is None else common.load_model(saved, "RankFusion", "fuse runs")
     systems = _named(paths, runs) if fusion is None else _known(fusion, str(saved), paths, runs)
     report = None if qrels is None else Report(qrels, _METRICS)
     if report is not None:
@@ -99,9 +86,9 @@ def fuse(
             report.add(name, one)
     with one_line_errors():
         lists = RankedLists.from_runs(systems)
+        docs: Any = lists.docs
         if output is not None:
-            assert lists.docs is not None
-            check_run(lists.qid, lists.docs)
+            check_run(lists.qid, docs)
     if method == RANKBOOST:
         if fusion is None:
             assert report is not None
@@ -109,20 +96,28 @@ def fuse(
         scores = fusion.predict(lists)
     else:
         scores = fuse_lists(lists, method)
-    fused = _as_run(lists, scores, f"edgewise-{method}")
     if model is not None and fusion is not None:
         fusion.save(model)
     if output is not None:
-        write_run(output, fused.queries, fused.docs, fused.scores, str(fused.tags[0]))
-    _print(lists, method, fusion)
+        write_run(output, lists.qid, docs, scores, f"edgewise-{method}")
+    counts = counted(len(lists.queries.ids), "queries"), counted(len(lists), "documents")
+    common.print_facts(
+        [
+            ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),
+            ("fused", f"{', '.join(counts)}, by {method}"),
+            *([] if fusion is None else common.training_facts(fusion)),
+        ]
+    )
     if report is not None:
-        report.add(f"fused by {method}", fused)
+        # An evaluation sorts by score.
+        unranked = np.zeros(len(lists), dtype=np.int64)
+        report.add(f"fused by {method}", Run(lists.qid, docs, unranked, scores, lists.qid))
         click.echo()
         report.print()
     if fusion is not None:
-        print_rules(fusion, _TOP_RULES)
+        common.print_rules(fusion, _TOP_RULES)
         if saved is None:
-            raise_if_interrupted(fusion)
+            common.raise_if_interrupted(fusion)
 
 
 def _check(
@@ -149,14 +144,14 @@ def _check(
         raise click.UsageError("nothing to do: add --output to write the fused run")
 
 
-def _tags(runs: Sequence[Run]) -> list[str] | None:
+def _tags(runs: "Sequence[Run]") -> list[str] | None:
     """Return the tags of runs, or None if they do not tell the runs apart."""
-    tags = [np.unique(run.tags).tolist() for run in runs]
-    single = [names[0] for names in tags if len(names) == 1]
+    tags = [set(run.tags.tolist()) for run in runs]
+    single = [names.pop() for names in tags if len(names) == 1]
     return single if len(set(single)) == len(runs) else None
 
 
-def _named(paths: Sequence[str], runs: Sequence[Run]) -> dict[str, Run]:
+def _named(paths: Sequence[str], runs: "Sequence[Run]") -> "dict[str, Run]":
     """Return runs by name: their tags, or the names of their files."""
     names = _tags(runs) or [stem(path) for path in paths]
     for place, name in enumerate(names):
@@ -168,8 +163,8 @@ def _named(paths: Sequence[str], runs: Sequence[Run]) -> dict[str, Run]:
 
 
 def _known(
-    fusion: "RankFusion", path: str, paths: Sequence[str], runs: Sequence[Run]
-) -> dict[str, Run]:
+    fusion: "RankFusion", path: str, paths: Sequence[str], runs: "Sequence[Run]"
+) -> "dict[str, Run]":
     """Return runs by the names that a model knows, in its order."""
     known = list(fusion.list_names_)
     tags, stems = _tags(runs), [stem(path) for path in paths]
@@ -182,42 +177,12 @@ def _known(
     )
 
 
-def _fusion(path: str) -> "RankFusion":
+def _trained(lists: "RankedLists", report: Report, settings: dict[str, Any]) -> "RankFusion":
     from edgewise import RankFusion
 
-    model = load_model(path)
-    if not isinstance(model, RankFusion):
-        raise click.ClickException(f"{path} holds {type(model).__name__}, which does not fuse runs")
-    return model
-
-
-def _trained(lists: RankedLists, report: Report, settings: dict[str, Any]) -> "RankFusion":
-    from edgewise import RankFusion
-
-    # A grade below 0 means not judged.
-    qrels = report.qrels
-    judgements = Qrels(qrels.queries, qrels.docs, np.maximum(qrels.grades, 0))
-    fusion = RankFusion(verbose=verbosity(), **settings)
+    fusion = RankFusion(verbose=common.verbosity(), **settings)
     with one_line_errors(report.path):
-        fusion.fit(lists, judgements)
+        fusion.fit(lists, report.qrels)
     if not fusion.n_rounds_:
-        raise_if_interrupted(fusion)
+        common.raise_if_interrupted(fusion)
     return fusion
-
-
-def _as_run(lists: RankedLists, scores: Any, tag: str) -> Run:
-    ranks = np.zeros(len(lists), dtype=np.int64)
-    docs: Any = lists.docs
-    fused = Run(lists.qid, docs, ranks, scores, np.full(len(lists), tag))
-    return Run(fused.queries, fused.docs, fused.positions(), fused.scores, fused.tags)
-
-
-def _print(lists: RankedLists, method: str, fusion: "RankFusion | None") -> None:
-    counts = counted(len(lists.queries.ids), "queries"), counted(len(lists), "documents")
-    print_facts(
-        [
-            ("runs", f"{lists.n_lists}: {', '.join(lists.names)}"),
-            ("fused", f"{', '.join(counts)}, by {method}"),
-            *([] if fusion is None else training_facts(fusion)),
-        ]
-    )

@@ -1,58 +1,20 @@
 """``edgewise recommend``: from ratings to lists of items."""
 
 import csv
-import io
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-import numpy as np
 
-from edgewise.cli.common import (
-    COUNT,
-    FILE,
-    MODEL,
-    MODEL_FILE,
-    TABLE_FILE,
-    Real,
-    argument,
-    command,
-    given,
-    heading,
-    jobs,
-    load_model,
-    needs,
-    one_line_errors,
-    print_facts,
-    seed,
-    verbosity,
-)
-from edgewise.cli.ratings import (
-    ABOUT_ALGORITHMS,
-    ABOUT_METRICS,
-    ALGORITHMS,
-    COLUMN_OPTIONS,
-    PARQUET,
-    build,
-    check_libraries,
-    columns,
-    describe,
-    find_ids,
-    metric_names,
-    metrics,
-    parse_settings,
-    print_values,
-    read_ratings,
-    read_test,
-    reading_of,
-    shared_settings,
-    write_columns,
-)
-from edgewise.common.files import reading as opened
+from edgewise.cli import common
+from edgewise.cli import ratings as shared
+from edgewise.cli.common import given, heading, one_line_errors
+from edgewise.common.choices import SPLITS
 from edgewise.common.text import counted, one_line, text_table
-from edgewise.ratings.splits import WAYS
+from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,24 +29,28 @@ NEW = "new user"
 Names = dict[Any, str]
 """The names of items by id; some may lack one."""
 
+Pairs = list[tuple[str, str]]
+"""Ids of items with their names, as a file has them."""
+
 Titled = tuple[str, "RecommendedList"]
 """A list under its title."""
 
 files, lists = heading("Files"), heading("Lists")
 training, testing = heading("Training"), heading("Testing")
+several = partial(lists, multiple=True)
 
 
-@command("recommend", epilog=f"{ABOUT_METRICS}\n\n{ABOUT_ALGORITHMS}")
-@argument("ratings", type=FILE, help="Ratings to train on, or a saved model.")
-@files("--model", type=MODEL_FILE, help="Save the model here; the name must end in .edgewise.")
+@common.command("recommend", epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}")
+@common.argument("ratings", type=common.FILE, help="Ratings to train on, or a saved model.")
+@common.model_file(files)
 @files(
     "--output",
     "-o",
-    type=TABLE_FILE,
+    type=common.TABLE_FILE,
     help="Write the lists of --user, or of all users, here: a table with the columns user, item, "
     "rank and score; .csv, .csv.gz or .parquet.",
 )
-@files("--item-names", type=FILE, help="Text or Parquet file with item names to show.")
+@files("--item-names", type=common.FILE, help="Text or Parquet file with item names to show.")
 @files("--name-column", metavar="COL", help="Its column with names.  [default: name]")
 @files(
     "--names-columns",
@@ -92,32 +58,21 @@ training, testing = heading("Training"), heading("Testing")
     help="Its first columns, such as item,name, if it has no header. Ids are in the column named "
     "as in the ratings.",
 )
-@lists(
-    "--user",
-    "users",
-    metavar="ID",
-    multiple=True,
-    help="Users to list items for, as in --user 7 8.",
-)
-@lists(
+@several("--user", "users", metavar="ID", help="Users to list items for, as in --user 7 8.")
+@several(
     "--new-user",
     "new_users",
     metavar="ITEM=RATING,...",
-    multiple=True,
     help="Ratings of a user who is not in RATINGS, to list items for.",
 )
-@lists(
-    "--similar-to",
-    metavar="ITEM",
-    multiple=True,
-    help="Items to list similar items for.",
-)
-@lists("-n", type=COUNT, default=10, help="Length of the lists.")
+@several("--similar-to", metavar="ITEM", help="Items to list similar items for.")
+@lists("-n", type=common.COUNT, default=10, help="Length of the lists.")
 @lists("--include-seen", is_flag=True, help="Also list items that the user has rated.")
 @training(
     "--algorithm",
-    type=click.Choice(tuple(ALGORITHMS)),
+    choices=ALGORITHMS,
     metavar="NAME",
+    default=None,
     help=f"Name from the list below.  [default: {DEFAULT}; with --implicit: {DEFAULT_IMPLICIT}]",
 )
 @training(
@@ -127,23 +82,22 @@ training, testing = heading("Training"), heading("Testing")
     multiple=True,
     help="Parameters of the algorithm, as in Python.",
 )
-@seed(training)
-@jobs(training)
-@testing("--test", type=FILE, help="Ratings to test on, with the columns of RATINGS.")
+@common.seed(training)
+@common.jobs(training)
+@testing("--test", type=common.FILE, help="Ratings to test on, with the columns of RATINGS.")
 @testing(
     "--hold-out",
-    type=Real(0, 1, min_open=True, max_open=True),
+    type=common.Real(0, 1, min_open=True, max_open=True),
     help="Share of RATINGS to test on.",
 )
 @testing(
     "--by",
-    type=click.Choice(WAYS),
-    default=WAYS[0],
+    choices=SPLITS,
     help="Hold out random ratings, random ratings of each user, the latest ratings, or the latest "
     "of each user.",
 )
-@metrics(testing)
-@columns
+@shared.metrics(testing)
+@shared.columns
 def recommend(
     ratings: str,
     model: str | None,
@@ -185,32 +139,38 @@ def recommend(
     strings otherwise. With --hold-out, the metrics come from a model trained
     without the held-out ratings; the lists and --model from one trained on all.
     """
-    saved = ratings.endswith(MODEL)
+    saved = ratings.endswith(common.MODEL)
     wants_model = bool(users or new_users or similar_to or output or model)
     params = click.get_current_context().params
-    _check(params, saved, wants_model)
-    how = reading_of(**reading)
-    check_libraries(output)
-    names = metric_names(metrics, how.implicit)
+    _check(params, saved, wants_model, list(reading))
+    how = shared.reading_of(**reading)
+    implicit = how["rating"] is None
+    shared.check_libraries(output)
+    names = shared.metric_names(metrics, implicit)
     if saved:
-        recommender = _load(ratings)
+        recommender = common.load_model(ratings, "Recommender", "recommend")
         data = recommender.ratings_
     else:
-        name = algorithm or (DEFAULT_IMPLICIT if how.implicit else DEFAULT)
-        shared = shared_settings(random_state, n_jobs, how.implicit) | {"verbose": verbosity()}
-        recommender = build(name, parse_settings(settings), shared)
-        data = read_ratings(ratings, how)
+        name = algorithm or (DEFAULT_IMPLICIT if implicit else DEFAULT)
+        usual = shared.shared_settings(random_state, n_jobs, implicit)
+        with one_line_errors("--set"):
+            chosen = shared.parse_settings(settings)
+            recommender = build(name, chosen, usual | {"verbose": common.verbosity()})
+        data = shared.read_ratings(ratings, how)
     request = _request(params, data, recommender if saved else None)
     titles: Names = {}
     if item_names is not None:
-        item_column = reading["item_column"] or "item"
-        titles = _read_names(item_names, item_column, name_column, names_columns, data.item_ids)
+        columns = (reading["item_column"] or "item", name_column or "name")
+        titles = _read_names(item_names, columns, names_columns, data.item_ids)
     train, held_out = data, None
     if test is not None:
-        held_out = read_test(test, how, data)
+        held_out = shared.read_test(test, how, data)
     elif hold_out is not None:
-        train, held_out = _split(data, hold_out, by, random_state)
-    facts = [("ratings", describe(data)), ("users", f"{data.n_users:,}")]
+        if by.endswith("time") and data.times is None:
+            raise click.UsageError(f"--by {by} needs the times of ratings: add --time-column")
+        with one_line_errors("--hold-out"):
+            train, held_out = data.split(hold_out, by, random_state=random_state)
+    facts = [("ratings", shared.describe(data)), ("users", f"{data.n_users:,}")]
     facts.append(("items", f"{data.n_items:,}"))
     values = {}
     if held_out is not None:
@@ -227,21 +187,24 @@ def recommend(
     if model is not None:
         recommender.save(model)
     if output is not None and found is not None:
-        _write_lists(output, found, titles)
+        table = {name: column.tolist() for name, column in found.columns().items()}
+        if titles:
+            table["name"] = [titles.get(one, "") for one in table["item"]]
+        shared.write_columns(output, table)
         facts.append(("written", f"{counted(len(found), 'lists')} to {output}"))
     if saved:
         facts.append(("model", f"{type(recommender).__name__}, from {ratings}"))
-    print_facts(facts)
+    common.print_facts(facts)
     if held_out is not None:
         source = f"held out by {by}" if test is None else test
-        print_facts([("test", f"{counted(len(held_out), 'ratings')}, {source}")])
-        print_values(values)
+        common.print_facts([("test", f"{counted(len(held_out), 'ratings')}, {source}")])
+        shared.print_values(values)
     for title, ranked in shown:
         click.echo()
         print_list(title, ranked, titles)
 
 
-def _check(params: dict[str, Any], saved: bool, wants_model: bool) -> None:
+def _check(params: dict[str, Any], saved: bool, wants_model: bool, reading: list[str]) -> None:
     """Raise if options do not go together."""
     if len(given("test", "hold_out")) > 1:
         raise click.UsageError("--test and --hold-out are two ways to test: use one of them")
@@ -250,9 +213,9 @@ def _check(params: dict[str, Any], saved: bool, wants_model: bool) -> None:
             "nothing to do: add --user to list items, --output to write the lists of all users, "
             "--model to save the model, or --hold-out to test"
         )
-    needs(["by"], "hold_out")
-    needs(["metrics", "relevant"], "test", "hold_out")
-    needs(["name_column", "names_columns"], "item_names")
+    common.needs(["by"], "hold_out")
+    common.needs(["metrics", "relevant"], "test", "hold_out")
+    common.needs(["name_column", "names_columns"], "item_names")
     for text in params["new_users"]:
         parse_pairs(text)
     if not saved:
@@ -260,28 +223,9 @@ def _check(params: dict[str, Any], saved: bool, wants_model: bool) -> None:
     if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model"):
         raise click.UsageError(f"{extra[0]}: {params['ratings']} is trained already")
     needed = ["--item-column"] if params["item_names"] is not None else []
-    extra = [name for name in given(*COLUMN_OPTIONS) if name not in needed]
+    extra = [name for name in given(*reading) if name not in needed]
     if extra and params["test"] is None:
         raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
-
-
-def _load(path: str) -> "Recommender":
-    from edgewise.recommend import Recommender
-
-    model = load_model(path)
-    if not isinstance(model, Recommender):
-        raise click.ClickException(f"{path} holds {type(model).__name__}, which does not recommend")
-    return model
-
-
-def _split(
-    ratings: "Ratings", share: float, by: str, random_state: int
-) -> tuple["Ratings", "Ratings"]:
-    if by.endswith("time") and ratings.times is None:
-        raise click.UsageError(f"--by {by} needs the times of ratings: add --time-column")
-    with one_line_errors("--hold-out"):
-        train, test = ratings.split(share, by, random_state=random_state)
-    return train, test
 
 
 def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]:
@@ -361,13 +305,13 @@ def _request(params: dict[str, Any], ratings: "Ratings", model: "Recommender | N
     for text in params["new_users"]:
         items, numbers = zip(*parse_pairs(text), strict=True)
         values = [_on_scale(*pair, ratings) for pair in zip(items, numbers, strict=True)]
-        found = find_ids("--new-user", items, *of_items).tolist()
+        found = shared.find_ids("--new-user", items, *of_items).tolist()
         if len(set(found)) < len(found):
             raise click.UsageError(f"--new-user {text!r} rates an item twice")
         new.append(dict(zip(found, values, strict=True)))
     return Request(
-        users=find_ids("--user", list(dict.fromkeys(params["users"])), *of_users),
-        items=find_ids("--similar-to", list(dict.fromkeys(params["similar_to"])), *of_items),
+        users=shared.find_ids("--user", list(dict.fromkeys(params["users"])), *of_users),
+        items=shared.find_ids("--similar-to", list(dict.fromkeys(params["similar_to"])), *of_items),
         new=new,
         n=params["n"],
         include_seen=params["include_seen"],
@@ -376,13 +320,7 @@ def _request(params: dict[str, Any], ratings: "Ratings", model: "Recommender | N
 
 
 def parse_pairs(text: str) -> list[tuple[str, float | None]]:
-    """Return items and ratings from a text such as ``50=5,181=4``; None where there is no rating.
-
-    Examples
-    --------
-    >>> parse_pairs('Heat=5, "Good, the Bad=4"')
-    [('Heat', 5.0), ('Good, the Bad', 4.0)]
-    """
+    """Return items and ratings of a text such as ``50=5,181=4``; None where there is no rating."""
     try:
         words = next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
@@ -429,17 +367,7 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
 
 
 def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
-    """Print a list: places, ids, names where there are any, and scores.
-
-    Examples
-    --------
-    >>> from edgewise.recommend import RecommendedList
-    >>> best = RecommendedList(np.array([50, 181]), np.array([4.5, 4.25]))
-    >>> print_list("user 196", best, {50: "Star Wars"})
-    user 196
-       1  50   Star Wars  4.500
-       2  181             4.250
-    """
+    """Print a list: places, ids, names where there are any, and scores."""
     click.echo(one_line(title))
     if not len(ranked.ids):
         click.echo("  no item is left")
@@ -453,42 +381,22 @@ def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
     click.echo(text_table(rows, left=(1, 2) if shown else (1,)))
 
 
-def _write_lists(path: str, lists: "RecommendedLists", names: Names) -> None:
-    sizes = np.diff(lists.ends, prepend=0)
-    columns: dict[str, Any] = {
-        "user": np.repeat(lists.keys, sizes),
-        "item": lists.ids,
-        "rank": np.arange(len(lists.ids)) - np.repeat(lists.ends - sizes, sizes) + 1,
-        "score": lists.scores,
-    }
-    columns = {name: values.tolist() for name, values in columns.items()}
-    if names:
-        columns["name"] = [names.get(one, "") for one in columns["item"]]
-    write_columns(path, columns)
-
-
 # Longest first; separators that hardly any title contains come before those that many do.
 _SEPARATORS = ("::", "\t", "|", ";", ",")
 
 
-def _read_names(
-    path: str, item_column: str, name_column: str | None, header: str | None, ids: "Ids"
-) -> Names:
-    """Return the names of items from a file."""
-    columns = (item_column, name_column or "name")
-    if path.lower().endswith(PARQUET):
-        tables = iter([_names_from_table(path, columns)])
-    else:
-        tables = _names_from_text(path, columns, header)
+def _read_names(path: str, columns: tuple[str, str], header: str | None, ids: "Ids") -> Names:
+    """Return the names of items from a file with these columns of ids and names."""
     known = {str(one): one for one in ids.values.tolist()}
-    for table in tables:
+    from_file = _names_from_table if path.lower().endswith(shared.PARQUET) else _names_from_text
+    for table in from_file(path, columns, header):
         names = {known[word]: name for word, name in table if word in known}
         if names:
             return names
     raise click.ClickException(f"--item-names {path} names none of the items")
 
 
-def _names_from_table(path: str, columns: Sequence[str]) -> list[tuple[str, str]]:
+def _names_from_table(path: str, columns: Sequence[str], _: str | None) -> Iterator[Pairs]:
     import narwhals.stable.v1 as nw
 
     from edgewise.io import read_table
@@ -497,52 +405,39 @@ def _names_from_table(path: str, columns: Sequence[str]) -> list[tuple[str, str]
         table = nw.from_native(read_table(path).X, eager_only=True)
     _check_columns(path, table.columns, columns)
     ids, names = ([str(one) for one in table[name].to_list()] for name in columns)
-    return list(zip(ids, names, strict=True))
+    yield list(zip(ids, names, strict=True))
 
 
-def _names_from_text(
-    path: str, columns: Sequence[str], given: str | None
-) -> Iterator[list[tuple[str, str]]]:
+def _names_from_text(path: str, columns: Sequence[str], given: str | None) -> Iterator[Pairs]:
     """Yield ids and names, cut at each separator that the first line has.
 
     The ids show which one is right: a list of genres may contain another separator.
     """
-    text = _text(path).lstrip("\r\n")
+    from edgewise.common.files import reading
+    from edgewise.ratings.inputs import split_cells
+
+    with one_line_errors(), reading(path) as stream:
+        data = stream.read()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Lists of films are old; any bytes are text in this encoding.
+        text = data.decode("latin-1")
+    text = text.lstrip("\r\n")
     first = text.partition("\n")[0]
     separators = [sign for sign in _SEPARATORS if sign in first]
     if not separators:
         raise click.ClickException(f"--item-names {path} is empty or has one column only")
     for sign in separators:
-        rows = _cells(path, text, sign)
+        # Only titles between commas need quotes; elsewhere a quote is part of the title.
+        with one_line_errors("--item-names"):
+            rows = split_cells(path, text, sign, quotes=sign in ",;")
         header = [name.strip() for name in (given.split(",") if given else rows.pop(0))]
         if sign == separators[-1] or set(columns) <= set(header):
             _check_columns(path, header, columns)
             item, name = (header.index(column) for column in columns)
             width = max(item, name) + 1
             yield [(row[item].strip(), row[name].strip()) for row in rows if len(row) >= width]
-
-
-def _cells(path: str, text: str, separator: str) -> list[list[str]]:
-    if len(separator) > 1:
-        # The CSV reader takes separators of one character only.
-        text, separator = text.replace(separator, "\x1f"), "\x1f"
-    # Only titles between commas need quotes; elsewhere a quote is part of the title.
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if separator in ",;" else csv.QUOTE_NONE
-    stream = io.StringIO(text, newline="")
-    try:
-        return [row for row in csv.reader(stream, delimiter=separator, quoting=quoting) if row]
-    except csv.Error as error:
-        raise click.ClickException(f"--item-names {path} is not readable: {error}") from error
-
-
-def _text(path: str) -> str:
-    with one_line_errors(), opened(path) as stream:
-        data = stream.read()
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # Lists of films are old; any bytes are text in this encoding.
-        return data.decode("latin-1")
 
 
 def _check_columns(path: str, there: Sequence[str], columns: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Backend
+from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import Table
 from edgewise.estimators.fitting import HeldOut, read_validation
@@ -17,11 +18,6 @@ from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.pairs import PairList
-
-PAIR_WEIGHTS = ("equal", "difference")
-
-# The power of a query's number of pairs (or their weight) by which its pairs are divided.
-QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 
 logger = logging.getLogger("edgewise")
 

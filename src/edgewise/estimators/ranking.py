@@ -10,6 +10,13 @@ from numpy.typing import NDArray
 from edgewise.backend.base import Backend
 from edgewise.boosting import RANKING, Monitor
 from edgewise.common.checks import one_of, up_to_one
+from edgewise.common.choices import (
+    MONOTONIC,
+    PAIR_WEIGHTS,
+    QUERY_WEIGHTS,
+    RANK_CRITERIA,
+    RANK_LEARNERS,
+)
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.fitted import FittedRanker
@@ -20,23 +27,14 @@ from edgewise.estimators.fitting import (
     check_kinds,
     check_training,
 )
-from edgewise.estimators.judgements import (
-    PAIR_WEIGHTS,
-    QUERY_WEIGHTS,
-    JudgedPairs,
-    JudgedRows,
-    read_held_out_lists,
-)
+from edgewise.estimators.judgements import JudgedPairs, JudgedRows, read_held_out_lists
 from edgewise.learners import Goal, Learner, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric, registry
-from edgewise.objective import CRITERIA, STEPS, Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.objective import STEPS, Cumulative, Ranking, RankSettings, edge_limit
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
-
-LEARNER_NAMES = ("stump", "product", "tree", "feature")
-MONOTONIC_CHOICES = ("learn", "increasing", "none")
 
 # With this many bins thresholds are finer than rankings need, and histograms stay in cache.
 _BINS_OF_MANY_ROWS = 1024
@@ -48,7 +46,7 @@ def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner
     if isinstance(learner, str):
-        one_of("learner", learner, LEARNER_NAMES)
+        one_of("learner", learner, RANK_LEARNERS)
         takes_values = learner == "feature"
     else:
         learner = learner_named(learner)
@@ -63,14 +61,14 @@ def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
             "handle_infinite='value' does not go with learner='feature', which takes columns as "
             "they are"
         )
-    one_of("criterion", model.criterion, CRITERIA)
+    one_of("criterion", model.criterion, RANK_CRITERIA)
     if model.step is not None:
         one_of("step", model.step, STEPS)
     up_to_one("learning_rate", model.learning_rate)
     one_of("pair_weight", model.pair_weight, PAIR_WEIGHTS)
     one_of("query_weight", model.query_weight, QUERY_WEIGHTS)
     if isinstance(model.monotonic_cst, str):
-        one_of("monotonic_cst", model.monotonic_cst, MONOTONIC_CHOICES)
+        one_of("monotonic_cst", model.monotonic_cst, MONOTONIC)
     if not callable(model.eval_metric):
         try:
             ranking_metric(model.eval_metric)
@@ -227,7 +225,7 @@ def _directions(monotonic_cst: Any, table: BinnedTable) -> tuple[Signs, NDArray[
         given = np.asarray(monotonic_cst)
     if given.shape != directions.shape or not np.isin(given, (-1, 0, 1)).all():
         raise ValueError(
-            f"monotonic_cst must be one of {', '.join(map(repr, MONOTONIC_CHOICES))}, or -1, 0 or "
+            f"monotonic_cst must be one of {', '.join(map(repr, MONOTONIC))}, or -1, 0 or "
             f"1 for each of the {len(names)} columns, got {monotonic_cst!r}"
         )
     categorical = [

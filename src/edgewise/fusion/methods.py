@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from edgewise.common import choices
 from edgewise.common.checks import flag, integer, one_of, positive
 from edgewise.common.dtypes import REAL, Reals
 from edgewise.fusion.lists import RankedLists
@@ -448,17 +449,18 @@ def best_list(
     return int(np.nanargmax(values))
 
 
-FUSIONS: dict[str, Callable[..., Reals]] = {
-    "borda": borda,
-    "comb_mnz": comb_mnz,
-    "comb_sum": comb_sum,
-    "condorcet": condorcet,
-    "maximum_rank": maximum_rank,
-    "median_rank": median_rank,
-    "minimum_rank": minimum_rank,
-    "rank_sum": rank_sum,
-    "rrf": reciprocal_rank_fusion,
-}
+_METHODS = (
+    borda,
+    comb_mnz,
+    comb_sum,
+    condorcet,
+    maximum_rank,
+    median_rank,
+    minimum_rank,
+    rank_sum,
+    reciprocal_rank_fusion,
+)
+FUSIONS: dict[str, Callable[..., Reals]] = dict(zip(choices.FUSIONS, _METHODS, strict=True))
 """The methods by name."""
 
 

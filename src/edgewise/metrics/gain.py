@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer, one_of
+from edgewise.common.choices import GAINS, Gain
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics.lists import (
     EmptyOption,
@@ -17,7 +18,6 @@ from edgewise.metrics.lists import (
     running_sums,
 )
 
-Gain = Literal["exponential", "linear"]
 Rule = Literal["standard", "letor"]
 
 
@@ -104,7 +104,7 @@ def _letor(position: Exacts) -> Reals:
     return 1.0 / np.log2(np.maximum(position, 2))
 
 
-GAINS = {"exponential": _exponential, "linear": _linear}
+_GAINS = dict(zip(GAINS, (_exponential, _linear), strict=True))
 _DISCOUNTS = {"standard": _standard, "letor": _letor}
 
 
@@ -115,7 +115,7 @@ def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
             f"y must not hold negative grades for ndcg, whose gains would be negative too, "
             f"got {lists.grades.min():g}"
         )
-    gains = GAINS[gain](lists.grades)
+    gains = _GAINS[gain](lists.grades)
     if not np.isfinite(gains).all():
         raise ValueError(
             f"y is too large for gain='exponential', got a grade of {lists.grades.max():g}: "

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.checks import one_of
+from edgewise.common.choices import GAINS
 from edgewise.common.dtypes import Reals
-from edgewise.metrics.gain import GAINS
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metric
 

@@ -10,11 +10,10 @@ from edgewise.objective.hamming import (
     Hamming,
     Settings,
 )
-from edgewise.objective.ranking import CRITERIA, STEPS, Ranking, RankSettings, edge_limit
+from edgewise.objective.ranking import STEPS, Ranking, RankSettings, edge_limit
 from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule
 
 __all__ = [
-    "CRITERIA",
     "LOSSES",
     "REFRESH_EVERY",
     "SAMPLINGS",

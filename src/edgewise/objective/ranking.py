@@ -24,7 +24,6 @@ from edgewise.objective.newton import best_step
 from edgewise.objective.streams import stream
 from edgewise.objective.votes import Vote, half_log_odds
 
-CRITERIA = ("edge", "energy")
 STEPS = ("bound", "exact")
 
 # Either side counts as having at least this share of the pairs' weight in the logarithm of a step,

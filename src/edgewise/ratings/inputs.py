@@ -4,13 +4,14 @@ import csv
 import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from edgewise.common.checks import ArgumentError, numbers, one_of
+from edgewise.common.choices import DUPLICATES
 from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.files import PathLike, reading
 from edgewise.common.ids import Ids, as_ids
@@ -18,8 +19,6 @@ from edgewise.data import as_table
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
 from edgewise.data.table import ColumnTable, Table, is_frame
 from edgewise.ratings.ratings import Ratings
-
-DUPLICATES = ("raise", "last", "mean", "sum")
 
 _ROLES: Final = ("user", "item", "rating", "weight", "time")
 Names = tuple[str, str, str | None, str | None, str | None]
@@ -320,11 +319,18 @@ def _cells(path: PathLike, data: bytes, separator: str | None) -> list[list[str]
         separator = next((sign for sign in _SEPARATORS if sign in first), None)
         if separator is None:
             raise ValueError(f"{path} has one column only, or none of {_SEPARATORS} between them")
+    return split_cells(path, text, separator)
+
+
+def split_cells(path: PathLike, text: str, separator: str, quotes: bool = True) -> list[list[str]]:
+    """Return rows of cells without the empty rows, with quotes resolved if they count."""
     if len(separator) > 1:
         # The csv module takes separators of one character only.
         text, separator = text.replace(separator, "\x1f"), "\x1f"
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
+    stream = io.StringIO(text, newline="")
     try:
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        rows = csv.reader(stream, delimiter=separator, quoting=quoting, strict=quotes)
         return [row for row in rows if row]
     except csv.Error as error:
         raise ValueError(f"{path} is not a readable text file: {error}") from error

@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from edgewise.common.checks import generator, integer, one_of, positive
+from edgewise.common.choices import FOLDS, SPLITS
 from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike
 from edgewise.common.ids import Ids
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped, grouped
-from edgewise.ratings.splits import FOLD_WAYS, LEFT_OUT, WAYS, fold_numbers, held_out, one_each
+from edgewise.ratings.splits import LEFT_OUT, fold_numbers, held_out, one_each
 
 
 class Split(NamedTuple):
@@ -315,7 +316,7 @@ class Ratings:
         (3, 1)
         """
         share = positive("test", test, 1.0)
-        if one_of("by", by, WAYS).endswith("time"):
+        if one_of("by", by, SPLITS).endswith("time"):
             self._require_times(f"by={by!r}")
         rng = generator(random_state)
         parts = self._parts(held_out(by, share, self.by_user, self.times, rng))
@@ -349,7 +350,7 @@ class Ratings:
             raise ValueError(
                 f"n_folds must be at most the number of ratings, {len(self)}, got {n_folds}"
             )
-        one_of("by", by, FOLD_WAYS)
+        one_of("by", by, FOLDS)
         numbers = fold_numbers(by, n_folds, self.by_user, generator(random_state))
         return (self._parts(numbers == fold) for fold in range(n_folds))
 

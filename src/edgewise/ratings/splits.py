@@ -6,8 +6,6 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Reals
 from edgewise.ratings.rows import Grouped
 
-WAYS = ("random", "user", "time", "user_time")
-FOLD_WAYS = ("random", "user")
 LEFT_OUT = ("random", "last")
 
 

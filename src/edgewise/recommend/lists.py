@@ -87,15 +87,14 @@ class RecommendedLists(Sequence[RecommendedList]):
         """
         from edgewise.io.frames import frame_library
 
+        return frame_library(library).DataFrame(self.columns(key, value))
+
+    def columns(self, key: str = "user", value: str = "item") -> dict[str, NDArray[Any]]:
+        """Return the columns of :meth:`to_frame`."""
         sizes = np.diff(self.ends, prepend=0)
         place = np.arange(len(self.ids)) - np.repeat(self.ends - sizes, sizes) + 1
-        columns = {
-            key: np.repeat(self.keys, sizes),
-            value: self.ids,
-            "rank": place,
-            "score": self.scores,
-        }
-        return frame_library(library).DataFrame(columns)
+        ids = {key: np.repeat(self.keys, sizes), value: self.ids}
+        return {**ids, "rank": place, "score": self.scores}
 
     @classmethod
     def of(cls, keys: NDArray[Any], lists: Sequence[RecommendedList], like: NDArray[Any]) -> Self:

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from edgewise.common.checks import flag, integer, one_of, threads, up_to_one
+from edgewise.common.choices import PAIR_WEIGHTS
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, Value, finite
 from edgewise.common.threads import Threads
-from edgewise.estimators.judgements import PAIR_WEIGHTS
 from edgewise.model import Contribution, PairExplanation, ReadableRule, StumpTerms
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender

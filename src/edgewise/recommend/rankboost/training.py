@@ -13,13 +13,14 @@ from edgewise.backend.choose import use_compiled
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
+from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
 from edgewise.common.log import muted
 from edgewise.common.random import splitmix64
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.bins import Bins
-from edgewise.estimators.judgements import QUERY_WEIGHTS, graded_layout
+from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Best, Learner, Stump
 from edgewise.model import StumpTerms, Terms
 from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit

@@ -1,0 +1,28 @@
+"""Names that arguments take, apart from what uses them: ``--help`` lists them at once."""
+
+from typing import Literal, get_args
+
+RANK_LEARNERS = ("stump", "product", "tree", "feature")
+RANK_CRITERIA = ("edge", "energy")
+MONOTONIC = ("learn", "increasing", "none")
+PAIR_WEIGHTS = ("equal", "difference")
+QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
+"""The power of a query's number of pairs (or their weight) by which its pairs are divided."""
+
+Gain = Literal["exponential", "linear"]
+GAINS: tuple[Gain, ...] = get_args(Gain)
+FUSIONS = (
+    "borda",
+    "comb_mnz",
+    "comb_sum",
+    "condorcet",
+    "maximum_rank",
+    "median_rank",
+    "minimum_rank",
+    "rank_sum",
+    "rrf",
+)
+
+SPLITS = ("random", "user", "time", "user_time")
+FOLDS = ("random", "user")
+DUPLICATES = ("raise", "last", "mean", "sum")
