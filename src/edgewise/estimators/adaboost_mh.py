@@ -1,6 +1,7 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,12 +17,15 @@ from edgewise.estimators.classification import (
 )
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier
 from edgewise.estimators.fitting import fit
+from edgewise.estimators.parameters import TableParameters, documented
 from edgewise.estimators.targets import Labels, encode_labels
 from edgewise.metrics.classification import predicted
 from edgewise.theory import margins
 
 
-class AdaBoostMH(ClassifierMixin, BoostedModel):
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier]):
     """AdaBoost.MH: a multi-class and multi-label classifier made of readable votes.
 
     Each round adds one base function phi(x) times a coefficient and a vote for each class: the
@@ -38,12 +42,6 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
         measured best over many data sets: trees of 8 to 32 leaves (more for more classes) with,
         unless you set them, real votes, the logistic loss and a learning rate of 0.2 (0.1 for
         multi-label targets).
-    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
-        Which columns a round searches; by default, all. ``Lazy(k)`` takes k at random; ``UCB(k)``,
-        ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which columns pay off. "auto" searches all
-        of up to 499 columns and uses ``UCB(50, random=0.5)`` for more.
-    n_rounds : int, default 500
-        The number of rounds.
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
@@ -54,9 +52,6 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
     learning_rate : float or None, default None
         The factor on every step, above 0 and at most 1. Smaller steps take more rounds and overfit
         less. None is 1; for ``learner="auto"``, 0.2 or 0.1.
-    subsample : float, default 1.0
-        The share of the rows, drawn in every round, to search for rules (and to set the leaves of
-        trees). Votes and steps use all rows.
     sampling : {"uniform", "weight"}, default "uniform"
         How `subsample` draws: uniformly, or by weight with replacement.
     trim : float or None, default None
@@ -74,63 +69,13 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
     factorized : bool, default True
         Whether all classes share the base function of a round. False trains the original form with
         a stump of its own for each class.
-    validation_fraction : float or None, default None
-        The share of the rows to set aside for validation.
-    early_stopping_rounds : int or None, default None
-        Stop after this many rounds without improvement of the validation metric, and keep the
-        rounds up to the best. Validation rows count equally, whatever their `sample_weight`.
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
         The validation metric, "error" by default. A callable takes the true targets and the
         scores; it is minimised unless its attribute ``larger_is_better`` is true.
-    time_limit : float or None, default None
-        Stop training after this many seconds, reading and binning included.
     min_weight_fraction_leaf : float, default 0.0
         The least share of the rows' weight (class weights included) on each side of a split: of a
         threshold, of a subset of categories, and so in every leaf of a tree. With `subsample` or
         `trim` it is a share of the rows that the round looks at.
-    max_bins : int, default 256
-        The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
-        every threshold.
-    handle_infinite : {"raise", "missing", "value"}, default "raise"
-        Whether an infinite number in X is an error, a missing value, or the largest (smallest)
-        value.
-    categorical_features : list of str or int, or None, default None
-        Columns, by name or number, that hold categories coded as numbers. Columns of strings or of
-        a categorical type are found without it.
-    n_jobs : int or None, default None
-        The number of threads: None means 1, -1 all cores.
-    random_state : int, RandomState or None, default None
-        Seeds validation splits, random searches and starts, and `subsample`.
-    verbose : int, default 0
-        1 shows a progress bar.
-    callbacks : list of Callback or None, default None
-        Objects that watch or stop the training.
-    warm_start : bool, default False
-        Whether `fit` continues from the rounds of the last fit.
-
-    Attributes
-    ----------
-    classes_ : array
-        The class labels; the label names for multi-label targets.
-    n_rounds_ : int
-        The number of rounds in the model.
-    best_iteration_ : int
-        The round with the best validation metric; without validation, the last one.
-    history_ : History
-        The record of every round: edge, energy, bound, errors, validation metric and more. It
-        includes the rounds after the best one that early stopping cuts off.
-    stop_reason_ : str
-        Why training ended.
-    learner_, votes_, loss_, learning_rate_ :
-        The settings that "auto" and None resolved to.
-    terms_ : Terms
-        The terms, packed into arrays.
-    feature_importances_ : array of shape (n_features,)
-        Each column's share in the decrease of the loss.
-    n_features_in_, feature_names_in_ :
-        The number and names of the columns.
-    fitted_ : FittedClassifier
-        The record that all of these are read from.
 
     Examples
     --------
@@ -146,62 +91,18 @@ class AdaBoostMH(ClassifierMixin, BoostedModel):
 
     stored: ClassVar = {"fitted_": CLASSIFIER}
 
-    fitted_: FittedClassifier
-
-    def __init__(
-        self,
-        learner: Any = "auto",
-        *,
-        search: Any = "exhaustive",
-        n_rounds: int = 500,
-        votes: str | None = None,
-        loss: str | None = None,
-        learning_rate: float | None = None,
-        subsample: float = 1.0,
-        sampling: str = "uniform",
-        trim: float | None = None,
-        init_weights: Any = "auto",
-        class_weight: Any = None,
-        factorized: bool = True,
-        validation_fraction: float | None = None,
-        early_stopping_rounds: int | None = None,
-        eval_metric: Any = "error",
-        time_limit: float | None = None,
-        min_weight_fraction_leaf: float = 0.0,
-        max_bins: int = 256,
-        handle_infinite: str = "raise",
-        categorical_features: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callbacks: Any = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.learner = learner
-        self.search = search
-        self.n_rounds = n_rounds
-        self.votes = votes
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.subsample = subsample
-        self.sampling = sampling
-        self.trim = trim
-        self.init_weights = init_weights
-        self.class_weight = class_weight
-        self.factorized = factorized
-        self.validation_fraction = validation_fraction
-        self.early_stopping_rounds = early_stopping_rounds
-        self.eval_metric = eval_metric
-        self.time_limit = time_limit
-        self.min_weight_fraction_leaf = min_weight_fraction_leaf
-        self.max_bins = max_bins
-        self.handle_infinite = handle_infinite
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.warm_start = warm_start
+    learner: Any = field(default="auto", kw_only=False)
+    votes: str | None = None
+    loss: str | None = None
+    learning_rate: float | None = None
+    sampling: str = "uniform"
+    trim: float | None = None
+    init_weights: Any = "auto"
+    class_weight: Any = None
+    factorized: bool = True
+    eval_metric: Any = "error"
+    min_weight_fraction_leaf: float = 0.0
+    max_bins: int = 256
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Train on rows `X` with targets `y`.

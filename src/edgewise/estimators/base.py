@@ -2,7 +2,7 @@
 
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,22 +18,22 @@ from edgewise.learners import Learner
 from edgewise.model import ModelExplanation, ReadableRule, Rule, Terms, Wording, explain
 from edgewise.model.file import Storable
 
+F = TypeVar("F", bound=Fitted)
 
-class BoostedModel(Storable):
+
+class BoostedModel(Storable, Generic[F]):
     """An estimator that trains by boosting; `fitted_` holds all that training leaves."""
 
-    fitted_: Fitted
-    handle_infinite: str
-    n_jobs: int | None
+    fitted_: F
 
     @property
     def terms_(self) -> Terms:
-        """The terms, packed into arrays."""
+        """The terms, packed into arrays; a ranker's rules say -1 or +1, not 0 or 1."""
         return self.fitted_.terms
 
     @property
     def history_(self) -> History:
-        """The record of every round."""
+        """The record of every round, also of those after the best that early stopping cuts."""
         return self.fitted_.history
 
     @property
@@ -82,14 +82,9 @@ class BoostedModel(Storable):
         return explain(fitted.predictor, fitted.decreases, fitted.feature_name, self._score_names())
 
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
-        """Return the strongest rules in words, largest coefficients first.
+        """Return the `n` strongest rules in words (None: all), largest coefficients first.
 
         A ranker adds up the coefficients of a rule that comes in several rounds.
-
-        Parameters
-        ----------
-        n : int or None, default 10
-            The number of rules; None for all.
         """
         check_is_fitted(self)
         if n is not None:
@@ -106,7 +101,7 @@ class BoostedModel(Storable):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fitted_")
 
-    def _with(self, fitted: Fitted) -> Self:
+    def _with(self, fitted: F) -> Self:
         """Return a copy of the estimator that holds a trained model."""
         model = copy(self)
         model.fitted_ = fitted

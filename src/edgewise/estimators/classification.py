@@ -18,7 +18,6 @@ from edgewise.estimators.fitting import (
     Plan,
     TrainingProblem,
     check_kinds,
-    check_training,
     read_validation,
 )
 from edgewise.estimators.targets import (
@@ -51,7 +50,7 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         if any(part.takes_values for part in learner.simple_parts()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     integer("max_bins", model.max_bins, 2, MAX_BINS)
-    check_training(model, eval_set)
+    model._check_training(eval_set)
     if model.votes is not None:
         one_of("votes", model.votes, VOTE_RULES)
     if model.loss is not None:
@@ -238,16 +237,8 @@ def _check_roc_auc(codes: NDArray[np.int64], labels: Labels) -> None:
 def probabilities(scores: Reals, offsets: Reals, multilabel: bool, link: float = 2.0) -> Reals:
     """Return probabilities for scores of shape (n, K) (Iyer 1999, eq. 3.6).
 
-    Parameters
-    ----------
-    scores : array of shape (n, K)
-        The scores.
-    offsets : array of shape (K,)
-        The log-odds that the initial weights add to each column.
-    multilabel : bool
-        Whether each label has a probability of its own; classes sum to 1.
-    link : float, default 2.0
-        The factor from scores to log-odds.
+    `offsets` are the log-odds that the initial weights add to each column, `link` the factor from
+    scores to log-odds. Classes sum to 1; labels of a multi-label problem do not.
 
     Examples
     --------

@@ -38,51 +38,21 @@ _MOST_FEATURES = 20_000_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Fitted:
-    """A trained model.
-
-    Attributes
-    ----------
-    terms : Terms
-        The terms, packed into arrays.
-    history : History
-        All rounds, including those after the best one that early stopping cuts off.
-    learner : Learner or None
-        The learner that made the terms; None after loading, where a file cannot hold it.
-    n_features : int
-        The number of columns of X.
-    feature_names : tuple of str or None
-        Their names, where X had any.
-    categorical : tuple of int
-        The columns that the user declared categorical.
-    categories : dict from int to tuple
-        The values of each categorical column.
-    filters : Filters or None
-        The image filters, numbered after the columns.
-    best_iteration : int
-        The round with the best validation metric; without validation, the last one.
-    stop_reason : str
-        Why training ended.
-    seed : int
-        The seed of all random draws.
-    search_states : tuple of dicts of arrays
-        The memory of each simple learner's search.
-    unsaved : tuple of str
-        Settings that the model's file could not hold.
-    """
+    """A trained model."""
 
     terms: Terms
-    history: History
-    learner: Learner | None
+    history: History  # of all rounds, also those after the best one that early stopping cuts off
+    learner: Learner | None  # None after loading, where a file cannot hold it
     n_features: int
     feature_names: tuple[str, ...] | None
-    categorical: tuple[int, ...]
-    categories: dict[int, tuple[object, ...]]
-    filters: Filters | None
-    best_iteration: int
+    categorical: tuple[int, ...]  # the columns that the user declared so
+    categories: dict[int, tuple[object, ...]]  # the values of each categorical column
+    filters: Filters | None  # of images, numbered after the columns
+    best_iteration: int  # the round with the best validation metric, or the last one
     stop_reason: str
     seed: int
-    search_states: tuple[dict[str, NDArray], ...] = ()
-    unsaved: tuple[str, ...] = ()
+    search_states: tuple[dict[str, NDArray], ...] = ()  # of each simple learner
+    unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
 
     @cached_property
     def predictor(self) -> Predictor:
@@ -115,25 +85,11 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedClassifier(Fitted):
-    """A trained classifier.
+    """A trained classifier."""
 
-    Attributes
-    ----------
-    classes : array
-        The class labels; the label names of a multi-label problem.
-    multilabel : bool
-        Whether a row can have several labels.
-    offsets : float64 array of shape (K,)
-        The log-odds that the initial weights add to each score column.
-    votes, loss : str
-        The kind of votes, and the loss.
-    learning_rate : float
-        The factor on every step.
-    """
-
-    classes: NDArray
+    classes: NDArray  # the label names of a multi-label problem
     multilabel: bool
-    offsets: Reals
+    offsets: Reals  # the log-odds that the initial weights add to each score column
     votes: str
     loss: str
     learning_rate: float
@@ -166,15 +122,9 @@ def link_of(loss: str) -> float:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRanker(Fitted):
-    """A trained ranker.
+    """A trained ranker."""
 
-    Attributes
-    ----------
-    has_queries : bool
-        Whether it was trained on more than one query.
-    """
-
-    has_queries: bool
+    has_queries: bool  # whether it was trained on more than one
 
     @cached_property
     def score_offsets(self) -> Reals:

@@ -31,11 +31,10 @@ from edgewise.boosting import (
     boost,
     check_callbacks,
 )
-from edgewise.common.checks import flag, integer, one_of, positive, threads, up_to_one
+from edgewise.common.checks import integer
 from edgewise.common.dtypes import Exacts
 from edgewise.common.threads import n_threads
 from edgewise.data import (
-    MAX_BINS,
     BinnedTable,
     Categories,
     Table,
@@ -45,7 +44,6 @@ from edgewise.data import (
     fit_encode,
 )
 from edgewise.data.filters import Filters
-from edgewise.data.table import INFINITE_CHOICES
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner
 from edgewise.model import Terms
@@ -119,32 +117,6 @@ class TrainingProblem(ABC, Generic[S, F]):
     @abstractmethod
     def fitted(self, plan: Plan[S], **common: Any) -> F:
         """Return the record of a model, given the fields that all models share."""
-
-
-def check_training(model: "Model", eval_set: Any) -> None:
-    """Raise if a setting that all estimators share is wrong."""
-    search_named(model.search)
-    integer("n_rounds", model.n_rounds, 1)
-    up_to_one("subsample", model.subsample)
-    flag("warm_start", model.warm_start)
-    if model.max_bins is not None:
-        integer("max_bins", model.max_bins, 2, MAX_BINS)
-    one_of("handle_infinite", model.handle_infinite, INFINITE_CHOICES)
-    check_callbacks(model.callbacks)
-    integer("verbose", int(model.verbose) if model.verbose in (True, False) else model.verbose, 0)
-    threads("n_jobs", model.n_jobs)
-    if model.validation_fraction is not None:
-        positive("validation_fraction", model.validation_fraction, below=1.0)
-        if eval_set is not None:
-            raise ValueError("give validation_fraction or eval_set, not both")
-    if model.time_limit is not None:
-        positive("time_limit", model.time_limit)
-    if model.early_stopping_rounds is not None:
-        integer("early_stopping_rounds", model.early_stopping_rounds, 1)
-        if model.validation_fraction is None and eval_set is None:
-            raise ValueError(
-                "early_stopping_rounds needs rows to validate on: validation_fraction or eval_set"
-            )
 
 
 def fit(

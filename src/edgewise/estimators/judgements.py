@@ -90,16 +90,8 @@ def graded_layout(
 ) -> Layout:
     """Return graded documents, any rows of a table, in the order of query and grade.
 
-    Parameters
-    ----------
-    rows : int array of shape (m,)
-        The table rows of the documents.
-    grades, query : arrays of shape (m,)
-        Their grades, and the numbers of their queries, from 0 on without gaps.
-    pair_weight : {"equal", "difference"}
-        The weight of a pair: 1, or the difference of its grades.
-    weights : float64 array of shape (m,) or None
-        Weights of the documents, which multiply the weights of their pairs.
+    `query` numbers the documents' queries from 0 on without gaps; `weights` of documents multiply
+    the weights of their pairs, which are 1 or ("difference") the difference of their grades.
     """
     # Only differences count, up to a common factor.
     grades = _scaled(grades)

@@ -1,6 +1,7 @@
 """RankBoost as a scikit-learn style estimator."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from edgewise.estimators.base import BoostedModel
 from edgewise.estimators.fitted import RANKER, FittedRanker
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.judgements import read_judged, read_pairs
+from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
 from edgewise.estimators.ranking import (
     RankingProblem,
     larger_is_better,
@@ -23,12 +25,11 @@ from edgewise.metrics import Lists
 from edgewise.model import RankWording, Rule, Wording
 
 
-class Ranker(BoostedModel):
+class Ranker(BoostedModel[FittedRanker]):
     """The base of rankers: ranks, metrics and rules in words."""
 
     stored: ClassVar = {"fitted_": RANKER}
 
-    fitted_: FittedRanker
     eval_metric: Any
 
     def _ranks(self, scores: Reals, qid: Any) -> NDArray[np.int64]:
@@ -60,7 +61,9 @@ class Ranker(BoostedModel):
         return RankWording
 
 
-class RankBoost(Ranker):
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankBoost(RankingParameters, TableParameters, Ranker):
     """RankBoost: learns to rank from grades or pairs; a model is a sum of readable rules.
 
     Each round adds a rule that is 1 or 0 for a document, such as "bm25 is at least 12", times a
@@ -74,75 +77,6 @@ class RankBoost(Ranker):
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
         categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
         "feature" uses the values of a column themselves.
-    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
-        Which columns a round searches; by default, all. See `AdaBoostMH`.
-    n_rounds : int, default 500
-        The number of rounds.
-    criterion : {"edge", "energy"}, default "edge"
-        How rules are compared: by |r|, which is fast, or by the exact
-        Z = W0 + 2 sqrt(W- W+), some ten times slower and for thresholds only (the third and second
-        methods of Iyer 1999).
-    step : {"bound", "exact"} or None, default None
-        The step minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
-        ``criterion="edge"`` and "exact" for "energy". Rules with real values always take exact
-        steps.
-    learning_rate : float, default 0.2
-        The factor on every step, above 0 and at most 1.
-    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
-        How the contribution of a numeric column may run. "learn": in one direction, which the
-        column's first rule decides. "increasing": never down, the positive cumulative weights of
-        Iyer 1999 (WeakLearn.cum). "none": freely. Or +1, -1 or 0 (free) for each column, or by
-        name; columns without a name there learn their direction. It binds rules that are
-        thresholds; other rules, and whether a value is missing, are free.
-    missing : {"learn", "low", "high"}, default "learn"
-        The output of a rule for a document that its column does not rank (a missing value):
-        whichever is better, or always 0 ("low") or 1 ("high"), the q_def of Iyer 1999. For learners
-        given by name; with "feature", the least or the largest value of the column.
-    pair_weight : {"equal", "difference"}, default "difference"
-        The weight of a pair: 1, or the difference of its grades.
-    query_weight : {"pairs", "root", "equal"}, default "root"
-        The weight of all pairs of a query: their number, its square root, or 1.
-    subsample : float, default 1.0
-        The share of the queries, drawn in every round, to search for rules.
-    validation_fraction : float or None, default None
-        The share of the queries to set aside for validation.
-    early_stopping_rounds : int or None, default None
-        Stop after this many rounds without improvement of the validation metric, and keep the
-        rounds up to the best.
-    eval_metric : str or callable, default "map"
-        The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
-        "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", averaged over
-        ties. A callable takes grades, scores and query ids, and is maximised.
-    time_limit : float or None, default None
-        Stop training after this many seconds, reading and binning included.
-    max_bins : int or None, default None
-        The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
-        every threshold. None is 65,535 for up to that many documents, and 1,024 for more.
-    handle_infinite, categorical_features, n_jobs, random_state, verbose, callbacks, warm_start :
-        As in `AdaBoostMH`.
-
-    Attributes
-    ----------
-    n_rounds_ : int
-        The number of rounds in the model.
-    best_iteration_ : int
-        The round with the best validation metric; without validation, the last one.
-    history_ : History
-        The record of every round: edge r, alpha, energy Z, the bound of theorem 1, ranking loss and
-        validation metric. It includes the rounds after the best one that early stopping cuts off.
-    stop_reason_ : str
-        Why training ended.
-    learner_ : Learner
-        The learner that a name came to.
-    terms_ : Terms
-        The terms, packed into arrays. Their rules say -1 or +1, so that coefficients are half of
-        the scores' coefficients.
-    feature_importances_ : array of shape (n_features,)
-        Each column's share in the decrease of the loss.
-    n_features_in_, feature_names_in_ :
-        The number and names of the columns.
-    fitted_ : FittedRanker
-        The record that all of these are read from.
 
     Examples
     --------
@@ -156,56 +90,7 @@ class RankBoost(Ranker):
     +1.09 where (x1 >= 2.5)
     """
 
-    def __init__(
-        self,
-        learner: Any = "stump",
-        *,
-        search: Any = "exhaustive",
-        n_rounds: int = 500,
-        criterion: str = "edge",
-        step: str | None = None,
-        learning_rate: float = 0.2,
-        monotonic_cst: Any = "learn",
-        missing: str = "learn",
-        pair_weight: str = "difference",
-        query_weight: str = "root",
-        subsample: float = 1.0,
-        validation_fraction: float | None = None,
-        early_stopping_rounds: int | None = None,
-        eval_metric: Any = "map",
-        time_limit: float | None = None,
-        max_bins: int | None = None,
-        handle_infinite: str = "raise",
-        categorical_features: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callbacks: Any = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.learner = learner
-        self.search = search
-        self.n_rounds = n_rounds
-        self.criterion = criterion
-        self.step = step
-        self.learning_rate = learning_rate
-        self.monotonic_cst = monotonic_cst
-        self.missing = missing
-        self.pair_weight = pair_weight
-        self.query_weight = query_weight
-        self.subsample = subsample
-        self.validation_fraction = validation_fraction
-        self.early_stopping_rounds = early_stopping_rounds
-        self.eval_metric = eval_metric
-        self.time_limit = time_limit
-        self.max_bins = max_bins
-        self.handle_infinite = handle_infinite
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.warm_start = warm_start
+    learner: Any = field(default="stump", kw_only=False)
 
     def fit(
         self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, eval_set: Any = None
@@ -243,7 +128,7 @@ class RankBoost(Ranker):
         qid: Any,
         sample_weight: Any,
         eval_set: Any,
-        owner: BoostedModel | None = None,
+        owner: Ranker | None = None,
     ) -> FittedRanker:
         """Train on graded documents and return the record; checkpoints save `owner`."""
         learner = read_parameters(self, eval_set)

@@ -1,6 +1,7 @@
 """Meta-search: RankBoost on ranked lists."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
@@ -10,13 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable
+from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
 from edgewise.io import Run, read_qrels, read_run
 from edgewise.model import FusionWording, Wording
 
 
-class RankFusion(Ranker):
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankFusion(RankingParameters, Ranker):
     """Fuses ranked lists into one, learning from judged documents which lists to believe.
 
     Each list is a ranking feature: its j-th document has the value -j, and a document that it does
@@ -32,33 +36,6 @@ class RankFusion(Ranker):
     0, as in trec_eval; judged documents that no list returns are not ranked, and no metric here
     counts them (`edgewise evaluate` does).
 
-    Parameters
-    ----------
-    n_rounds : int, default 500
-        The number of rounds.
-    learning_rate : float, default 0.2
-        The factor on every step, above 0 and at most 1.
-    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
-        How the contribution of a list may run. "increasing": the higher on a list the better, the
-        positive cumulative weights of Iyer 1999; "learn": in the direction that the list's first
-        rule decides; "none": freely. Or +1, -1 or 0 for each list, or by name.
-    missing : {"learn", "low", "high"}, default "learn"
-        The output of a rule for a document that its list does not return: whichever is better, or
-        always 0 ("low", as if below all that it returns) or 1 ("high").
-    criterion, step, pair_weight, query_weight, validation_fraction, early_stopping_rounds :
-        As in `RankBoost`.
-    eval_metric, time_limit, n_jobs, random_state, verbose, callbacks, warm_start :
-        As in `RankBoost`.
-
-    Attributes
-    ----------
-    ranker_ : RankBoost
-        The ranker of the lists' positions.
-    list_names_ : tuple of str
-        The names of the lists.
-    n_rounds_, best_iteration_, history_, stop_reason_, terms_, feature_importances_ :
-        As in `RankBoost`.
-
     Examples
     --------
     >>> from edgewise import RankFusion
@@ -72,45 +49,6 @@ class RankFusion(Ranker):
     >>> print(model.rules()[0])
     +6.91 where (url: top 1)
     """
-
-    def __init__(
-        self,
-        *,
-        n_rounds: int = 500,
-        learning_rate: float = 0.2,
-        monotonic_cst: Any = "learn",
-        missing: str = "learn",
-        criterion: str = "edge",
-        step: str | None = None,
-        pair_weight: str = "difference",
-        query_weight: str = "root",
-        validation_fraction: float | None = None,
-        early_stopping_rounds: int | None = None,
-        eval_metric: Any = "map",
-        time_limit: float | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        callbacks: Any = None,
-        warm_start: bool = False,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.monotonic_cst = monotonic_cst
-        self.missing = missing
-        self.criterion = criterion
-        self.step = step
-        self.pair_weight = pair_weight
-        self.query_weight = query_weight
-        self.validation_fraction = validation_fraction
-        self.early_stopping_rounds = early_stopping_rounds
-        self.eval_metric = eval_metric
-        self.time_limit = time_limit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.warm_start = warm_start
 
     def fit(
         self, lists: Any, judgements: Any, sample_weight: Any = None, eval_set: Any = None

@@ -25,7 +25,6 @@ from edgewise.estimators.fitting import (
     Plan,
     TrainingProblem,
     check_kinds,
-    check_training,
 )
 from edgewise.estimators.judgements import JudgedPairs, JudgedRows, read_held_out_lists
 from edgewise.learners import Goal, Learner, learner_named, preset_for
@@ -42,7 +41,7 @@ _BINS_OF_MANY_ROWS = 1024
 
 def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
-    check_training(model, eval_set)
+    model._check_training(eval_set)
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner
     if isinstance(learner, str):

@@ -18,18 +18,10 @@ INIT_WEIGHTS = ("auto", "balanced", "uniform")
 
 @dataclass(frozen=True)
 class Labels:
-    """The targets of a classification problem.
+    """The targets of a classification problem."""
 
-    Attributes
-    ----------
-    classes : array
-        The class labels, sorted; the label names in a multi-label problem.
-    codes : int array of shape (n,) or (n, K)
-        The index of each row's class, or the 0/1 matrix of a multi-label problem.
-    """
-
-    classes: NDArray
-    codes: NDArray[np.int64]
+    classes: NDArray  # sorted; the label names of a multi-label problem
+    codes: NDArray[np.int64]  # the index of each row's class, or a 0/1 matrix of labels
 
     @property
     def multilabel(self) -> bool:

@@ -1,0 +1,176 @@
+"""Parameters that estimators share: their defaults, descriptions and checks."""
+
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import Any, TypeVar
+
+from edgewise.boosting import check_callbacks
+from edgewise.common.checks import flag, integer, one_of, positive, threads, up_to_one
+from edgewise.data import MAX_BINS
+from edgewise.data.table import INFINITE_CHOICES
+from edgewise.search import search_named
+
+C = TypeVar("C", bound=type)
+
+_PARAMETERS = "\n\nParameters\n----------\n"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TrainingParameters:
+    """Parameters of everything that trains by boosting.
+
+    Parameters
+    ----------
+    n_rounds : int, default 500
+        The number of rounds.
+    validation_fraction : float or None, default None
+        The share of the rows (a ranker: of the queries) to set aside for validation.
+    early_stopping_rounds : int or None, default None
+        Stop after this many rounds without improvement of the validation metric, and keep the
+        rounds up to the best. Validation rows count equally, whatever their `sample_weight`.
+    time_limit : float or None, default None
+        Stop training after this many seconds, reading and binning included.
+    n_jobs : int or None, default None
+        The number of threads: None means 1, -1 all cores.
+    random_state : int, RandomState or None, default None
+        Seeds validation splits, random searches and starts, and subsamples.
+    verbose : int, default 0
+        1 shows a progress bar.
+    callbacks : list of Callback or None, default None
+        Objects that watch or stop the training.
+    warm_start : bool, default False
+        Whether `fit` continues from the rounds of the last fit.
+    """
+
+    n_rounds: int = 500
+    validation_fraction: float | None = None
+    early_stopping_rounds: int | None = None
+    time_limit: float | None = None
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
+    callbacks: Any = None
+    warm_start: bool = False
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableParameters(TrainingParameters):
+    """Parameters of estimators that train on a table.
+
+    Parameters
+    ----------
+    search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
+        Which columns a round searches; by default, all. ``Lazy(k)`` takes k at random; ``UCB(k)``,
+        ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which columns pay off. "auto" searches all
+        of up to 499 columns and uses ``UCB(50, random=0.5)`` for more.
+    subsample : float, default 1.0
+        The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
+        Votes and steps use all rows.
+    max_bins : int or None
+        The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
+        every threshold. A classifier has 256 by default; a ranker has None, which is 65,535 for up
+        to that many documents and 1,024 for more.
+    handle_infinite : {"raise", "missing", "value"}, default "raise"
+        Whether an infinite number in X is an error, a missing value, or the largest (smallest)
+        value.
+    categorical_features : list of str or int, or None, default None
+        Columns, by name or number, that hold categories coded as numbers. Columns of strings or of
+        a categorical type are found without it.
+    """
+
+    search: Any = "exhaustive"
+    subsample: float = 1.0
+    max_bins: int | None = None
+    handle_infinite: str = "raise"
+    categorical_features: Any = None
+
+    def _check_training(self, eval_set: Any) -> None:
+        """Raise if one of these parameters is wrong."""
+        search_named(self.search)
+        integer("n_rounds", self.n_rounds, 1)
+        up_to_one("subsample", self.subsample)
+        flag("warm_start", self.warm_start)
+        if self.max_bins is not None:
+            integer("max_bins", self.max_bins, 2, MAX_BINS)
+        one_of("handle_infinite", self.handle_infinite, INFINITE_CHOICES)
+        check_callbacks(self.callbacks)
+        integer("verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, 0)
+        threads("n_jobs", self.n_jobs)
+        if self.validation_fraction is not None:
+            positive("validation_fraction", self.validation_fraction, below=1.0)
+            if eval_set is not None:
+                raise ValueError("give validation_fraction or eval_set, not both")
+        if self.time_limit is not None:
+            positive("time_limit", self.time_limit)
+        if self.early_stopping_rounds is not None:
+            integer("early_stopping_rounds", self.early_stopping_rounds, 1)
+            if self.validation_fraction is None and eval_set is None:
+                raise ValueError(
+                    "early_stopping_rounds needs rows to validate on: validation_fraction or "
+                    "eval_set"
+                )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class RankingParameters(TrainingParameters):
+    """Parameters of rankers.
+
+    Parameters
+    ----------
+    criterion : {"edge", "energy"}, default "edge"
+        How rules are compared: by |r|, which is fast, or by the exact Z = W0 + 2 sqrt(W- W+), some
+        ten times slower and for thresholds only (the third and second methods of Iyer 1999).
+    step : {"bound", "exact"} or None, default None
+        The step minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
+        ``criterion="edge"`` and "exact" for "energy". Rules with real values take exact steps.
+    learning_rate : float, default 0.2
+        The factor on every step, above 0 and at most 1.
+    monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
+        How the contribution of a numeric column, or of a list, may run. "learn": in one direction,
+        which its first rule decides. "increasing": never down, the positive cumulative weights of
+        Iyer 1999 (WeakLearn.cum). "none": freely. Or +1, -1 or 0 (free) for each, or by name; those
+        without a name there learn their direction. It binds thresholds, no other rules.
+    missing : {"learn", "low", "high"}, default "learn"
+        The output of a rule for a document that its column does not rank (a missing value) or its
+        list does not return: whichever is better, or always 0 ("low") or 1 ("high"), the q_def of
+        Iyer 1999. For learners given by name; with "feature", the least or the largest value.
+    pair_weight : {"equal", "difference"}, default "difference"
+        The weight of a pair: 1, or the difference of its grades.
+    query_weight : {"pairs", "root", "equal"}, default "root"
+        The weight of all pairs of a query: their number, its square root, or 1.
+    eval_metric : str or callable, default "map"
+        The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
+        "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", averaged over
+        ties. A callable takes grades, scores and query ids, and is maximised.
+    """
+
+    criterion: str = "edge"
+    step: str | None = None
+    learning_rate: float = 0.2
+    monotonic_cst: Any = "learn"
+    missing: str = "learn"
+    pair_weight: str = "difference"
+    query_weight: str = "root"
+    eval_metric: Any = "map"
+
+
+def documented(cls: C) -> C:
+    """Add to a class's docstring the parameters of its bases, and its fitted attributes."""
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    head, example, tail = cleandoc(cls.__doc__).partition("\n\nExamples\n")
+    inherited = [
+        cleandoc(base.__doc__ or "").partition(_PARAMETERS)[2]
+        for base in cls.__mro__[1:]
+        if issubclass(base, TrainingParameters)
+    ]
+    attributes = [
+        f"{name}\n    {value.__doc__}"
+        for base in cls.__mro__
+        for name, value in vars(base).items()
+        if isinstance(value, property) and name.endswith("_") and name[0] != "_"
+    ]
+    own = "\n" if _PARAMETERS in head else _PARAMETERS
+    sections = own + "\n".join(inherited) + "\n\nAttributes\n----------\n" + "\n".join(attributes)
+    cls.__doc__ = head + sections + example + tail
+    return cls
