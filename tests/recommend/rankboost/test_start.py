@@ -20,7 +20,7 @@ def test_ones_own_ratings_are_left_out(weighted):
     ratings = Ratings.from_arrays(ratings.users, ratings.items, ratings.values, weights=weights)
     own = ratings.users == 4
     counts = np.ones(len(ratings)) if weights is None else weights
-    means = ItemMeans.of(ratings).without(*UserRatings.of(ratings, 4))
+    means = ItemMeans.of(ratings).without(UserRatings.of(ratings, 4))
     overall = np.average(ratings.values[~own], weights=counts[~own])
     for item in range(ratings.n_items):
         others = ~own & (ratings.items == item)
@@ -30,7 +30,7 @@ def test_ones_own_ratings_are_left_out(weighted):
 def test_of_one_user_nothing_is_left():
     ratings = Ratings.from_arrays([1, 1], [7, 8], [5, 3])
     np.testing.assert_array_equal(
-        ItemMeans.of(ratings).without(*UserRatings.of(ratings, 0)), [0.0, 0.0]
+        ItemMeans.of(ratings).without(UserRatings.of(ratings, 0)), [0.0, 0.0]
     )
     assert ItemMeans.of(ratings).start_weight(ratings, "equal") == 0.0
 
@@ -44,7 +44,7 @@ def test_the_weight_minimises_the_loss_of_all_pairs(pair_weight):
         total = 0.0
         for user in range(ratings.n_users):
             rated = UserRatings.of(ratings, user)
-            scores = weight * means_of_items.without(*rated)[rated.items]
+            scores = weight * means_of_items.without(rated)[rated.items]
             worse, better = np.nonzero(rated.values[:, None] < rated.values)
             gaps = np.ones(len(worse))
             if pair_weight == "difference":

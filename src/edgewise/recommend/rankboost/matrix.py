@@ -24,15 +24,7 @@ class ItemFeature(NamedTuple):
 
 
 class CodeValues(NamedTuple):
-    """The values that codes stand for.
-
-    Attributes
-    ----------
-    values : float64 array
-        Ascending: the value of each code if `exact`, otherwise its lower bound.
-    exact : bool
-        Whether each distinct value has its own code.
-    """
+    """The values that codes stand for, ascending; their lower bounds unless `exact`."""
 
     values: Reals
     exact: bool
@@ -63,32 +55,22 @@ class ItemMatrix(NamedTuple):
     """Items by columns, viewers first; missing entries take no memory, a rating takes 10 bytes.
 
     Training reads rows, scoring reads columns.
-
-    Attributes
-    ----------
-    viewers : intp array
-        The user of each viewer's column.
-    features : tuple of ItemFeature
-        The columns after the viewers.
-    values : tuple of CodeValues
-        The codes of ratings first, then of each feature column.
-    starts, columns, codes : arrays
-        The entries of item i are from ``starts[i]`` to ``starts[i + 1]``, columns ascending.
-    column_starts, column_items, column_codes : arrays
-        The same by column.
-    first_bins : intp array
-        Each column's first bin, if the codes of all columns are numbered through.
     """
 
+    # The user of each viewer's column; the columns after them.
     viewers: Columns
     features: tuple[ItemFeature, ...]
+    # What the codes of ratings stand for, and then of each feature column.
     values: tuple[CodeValues, ...]
+    # The entries of item i are from starts[i] to starts[i + 1], columns ascending.
     starts: Columns
     columns: Rows
     codes: Codes
+    # The same by column.
     column_starts: Columns
     column_items: Rows
     column_codes: Codes
+    # Each column's first bin, if the codes of all columns are numbered through.
     first_bins: Columns
 
     @property
@@ -135,9 +117,8 @@ def item_matrix(ratings: Ratings, viewers: Columns, side_features: bool) -> Item
     item_parts, code_parts = [ratings.items[counted]], [values[0].encode(rated)]
     sizes = [np.bincount(number[ratings.users[counted]], minlength=len(viewers))]
     features = []
-    for feature, rows, numbers in _feature_columns(
-        ratings.item_features if side_features else None
-    ):
+    table = ratings.item_features if side_features else None
+    for feature, rows, numbers in () if table is None else _feature_columns(table):
         features.append(feature)
         values.append(CodeValues.of(numbers))
         item_parts.append(rows.astype(ROW))
@@ -165,11 +146,10 @@ def _starts(sizes: Columns) -> Columns:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
 
 
-def _feature_columns(table: Table | None) -> Iterator[tuple[ItemFeature, Columns, Reals]]:
+def _feature_columns(table: Table) -> Iterator[tuple[ItemFeature, Columns, Reals]]:
     """Yield the columns of item features with their items and numbers; categories one by one."""
-    for j in range(0 if table is None else table.n_columns):
-        assert table is not None
-        column, name = table.column(j), table.name(j)
+    for j, column in enumerate(table.columns()):
+        name = table.name(j)
         if isinstance(column, CategoricalColumn):
             order = np.argsort(column.codes, kind="stable")
             ends = np.searchsorted(column.codes[order], np.arange(len(column.categories) + 1))
@@ -184,29 +164,17 @@ def _feature_columns(table: Table | None) -> Iterator[tuple[ItemFeature, Columns
 
 
 class UserMatrix(NamedTuple):
-    """One user's rows of the matrix: only columns that tell them apart, only codes that occur.
+    """One user's rows of the matrix: only columns that tell them apart, only codes that occur."""
 
-    Attributes
-    ----------
-    starts : intp array of shape (rows + 1,)
-        The entries of row i are from ``starts[i]`` to ``starts[i + 1]``.
-    bins : int32 array
-        The bin of each entry. A column's bins follow each other by ascending value.
-    columns : intp array of shape (columns,)
-        The columns of the item matrix, ascending.
-    first_bins : intp array of shape (columns + 1,)
-        The bins of column c are from ``first_bins[c]`` to ``first_bins[c + 1]``.
-    codes : intp array of shape (bins,)
-        The code of each bin.
-    gaps : bool array of shape (columns,)
-        Whether a column has missing entries.
-    """
-
+    # The bins of row i are from starts[i] to starts[i + 1]; in a column they ascend by value.
     starts: Columns
     bins: Rows
+    # The columns of the item matrix, ascending.
     columns: Columns
+    # The bins of column c are from first_bins[c] to first_bins[c + 1]; the code of each.
     first_bins: Columns
     codes: Columns
+    # Whether a column has missing entries.
     gaps: NDArray[np.bool_]
 
 

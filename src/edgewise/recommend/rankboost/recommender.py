@@ -25,6 +25,7 @@ from edgewise.recommend.rankboost.rules import (
 )
 from edgewise.recommend.rankboost.training import (
     MISSING_SIDES,
+    NOBODY,
     ItemMeans,
     RankerSettings,
     Trainer,
@@ -41,14 +42,10 @@ class RankBoostRecommender(Recommender):
     """Order items for each user by the votes of other users, learned by RankBoost.
 
     After Iyer 1999 section 5.2: the other users are the ranking features, each ordering the items
-    that it rated; item features are further ones. A user's own ratings say which items should rank
-    above which. Boosting finds the rule, such as "user 405 rated it at least 4", that orders the
-    user's items best, gives it a weight, and turns to the pairs still in the wrong order. A user's
-    ranker is a short list of such rules: see `rules` and `explain`.
-
-    A ranker is trained on first use, or by `fit_users` for many users at once. All share one matrix
-    that holds nothing for missing ratings: `fit` takes time and memory in proportion to the number
-    of ratings.
+    that it rated; item features are further ones. A user's ranker is a short list of rules such as
+    "user 405 rated it at least 4": see `rules` and `explain`. It is trained on first use, or by
+    `fit_users` for many users at once. Scores order the items of one user and cannot be compared
+    across users.
 
     Parameters
     ----------
@@ -60,8 +57,8 @@ class RankBoostRecommender(Recommender):
         The share of the viewers and item features drawn in each round, at least about ten: more of
         them have a say. 1 takes all, as in the thesis.
     init : {"mean", "zero"}, default "mean"
-        The scores before the first round: the viewers' mean rating of each item without the user's
-        own, times a weight learned from all viewers; or 0, as in the thesis.
+        The scores before the first round: the viewers' mean rating of each item, times a weight
+        learned from all viewers; or 0, as in the thesis.
     viewers : int, sequence of ids or None, default None
         The users whose ratings are ranking features, the thesis's viewers: all (None), a random
         number of them, or those named. Time is in proportion to their ratings.
@@ -99,12 +96,9 @@ class RankBoostRecommender(Recommender):
     Notes
     -----
     The defaults were chosen on MovieLens 100k. The thesis has ``init="zero", learning_rate=1,
-    max_features=1, pair_weight="equal"``.
-
-    The rules are those of `edgewise.RankBoost` with the same settings on the matrix of the user's
-    items without the user's own column. Scores order the items of one user and cannot be compared
-    across users. A user with one rating, or equal ratings only, has no pairs: its items are ordered
-    by the viewers' mean ratings, damped by five ratings of the overall mean.
+    max_features=1, pair_weight="equal"``. The rules are those of `edgewise.RankBoost` with the same
+    settings on the matrix of the user's items. A user without pairs of different ratings gets the
+    viewers' mean ratings, damped by five ratings of the overall mean.
 
     Examples
     --------
@@ -173,18 +167,6 @@ class RankBoostRecommender(Recommender):
         ----------
         users : array-like of ids, one id, or None
             The users; None for all that are known.
-
-        Returns
-        -------
-        self
-
-        Examples
-        --------
-        >>> from edgewise import Ratings
-        >>> from edgewise.recommend import RankBoostRecommender
-        >>> ratings = Ratings.from_arrays([1, 1, 2, 2], [7, 8, 7, 8], [5, 3, 4, 2])
-        >>> len(RankBoostRecommender().fit(ratings).fit_users([1]).rules(1))
-        2
         """
         ratings = self._trained()
         if users is None:
@@ -200,13 +182,8 @@ class RankBoostRecommender(Recommender):
         user : id
             The user.
         n : int or None, default 10
-            The number of rules; None for all.
-
-        Returns
-        -------
-        list of ReadableRule
-            Numbered in the order of discovery, from 1; the mean rating has the number 0. Empty for
-            a user without pairs.
+            The number of rules; None for all. They are numbered in the order of discovery, from 1;
+            the mean rating is number 0.
         """
         if n is not None:
             integer("n", n, 1)
@@ -225,12 +202,7 @@ class RankBoostRecommender(Recommender):
         user, item : ids
             The pair.
         n : int, default 10
-            How many votes ``str()`` and ``plot()`` show.
-
-        Returns
-        -------
-        PairExplanation
-            One contribution for each viewer and feature; they add up to the score.
+            How many votes ``str()`` and ``plot()`` show; all add up to the score.
 
         Examples
         --------
@@ -323,8 +295,7 @@ class RankBoostRecommender(Recommender):
         return found
 
     def _item_means(self) -> Reals:
-        nothing = np.empty(0, dtype=np.intp)
-        return ItemMeans(self.item_sums_, self.item_counts_).without(nothing, np.empty(0), None)
+        return ItemMeans(self.item_sums_, self.item_counts_).without(NOBODY)
 
     def _restored(self) -> None:
         super()._restored()
@@ -351,20 +322,16 @@ class RankBoostRecommender(Recommender):
         return ViewerWording(self._matrix, lambda user: str(names[user]))
 
     def _begin(self, user: int, terms: StumpTerms | None) -> Reals | None:
-        """Return the scores of all items that a user's rounds begin with; None is 0.
-
-        Without rules they are the mean ratings of others.
-        """
+        """Return the scores of items that rounds begin with; means if there are no rules."""
         if terms is not None and not len(terms):
             scale = 1.0
         elif self.start_weight_ > 0:
             scale = self.start_weight_
         else:
             return None
-        own = UserRatings.of(self.ratings_, user)
-        if self._matrix.column_of(user) < 0:
-            own = UserRatings(own.items[:0], own.values[:0], None)
-        return scale * ItemMeans(self.item_sums_, self.item_counts_).without(*own)
+        viewer = self._matrix.column_of(user) >= 0
+        own = UserRatings.of(self.ratings_, user) if viewer else NOBODY
+        return scale * ItemMeans(self.item_sums_, self.item_counts_).without(own)
 
     def _row(self, user: int, terms: StumpTerms) -> Reals:
         """Return the scores of all items."""

@@ -76,15 +76,7 @@ def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
 
 
 class ViewerWording(RankWording):
-    """Rules on viewers and item features in words.
-
-    Parameters
-    ----------
-    matrix : ItemMatrix
-        The columns.
-    user_name : function from int to str
-        The name of a user, by index.
-    """
+    """Rules on viewers and item features in words; `user_name` names a user by index."""
 
     def __init__(self, matrix: ItemMatrix, user_name: Callable[[int], str]) -> None:
         super().__init__(self._column_name, {}, [""])
@@ -98,9 +90,8 @@ class ViewerWording(RankWording):
     def votes_for(self, terms: StumpTerms, item: int) -> list[Contribution]:
         """Return what each column adds to the score of an item, columns that add 0 left out."""
         amounts, codes = _item_votes(terms, self._matrix, item)
-        columns, first, number = np.unique(
-            terms.columns[:, 0], return_index=True, return_inverse=True
-        )
+        wanted = terms.columns[:, 0]
+        columns, first, number = np.unique(wanted, return_index=True, return_inverse=True)
         totals = np.bincount(number, amounts, len(columns))
         listed = zip(columns.tolist(), codes[first].tolist(), totals.tolist(), strict=True)
         return [

@@ -65,16 +65,9 @@ class RankerSettings(NamedTuple):
 class Cuts(NamedTuple):
     """The rules of all rounds, in order.
 
-    Attributes
-    ----------
-    columns : intp array of shape (rounds,)
-        The column of each, numbered within the user's matrix.
-    firsts : intp array of shape (rounds,)
-        The first bin on the positive side, counted from the column's own first.
-    sides : int8 array of shape (rounds,)
-        The output for missing values: -1, 0 or +1.
-    steps : float64 array of shape (rounds,)
-        The coefficient of a rule that outputs -1 or +1.
+    A cut has its column in the user's matrix; the first bin on the positive side, counted from the
+    column's own first; the output for missing values; and the coefficient of a rule that outputs
+    -1 or +1.
     """
 
     columns: Columns
@@ -104,19 +97,15 @@ class UserRatings(NamedTuple):
         return len(self.values) > 0 and bool(self.values.min() < self.values.max())
 
 
+NOBODY = UserRatings(np.empty(0, dtype=np.intp), np.empty(0), None)
+"""The ratings of a user without any."""
+
+
 class UserProblem(NamedTuple):
     """What one ranker is trained on: the user's items in the order of their ratings.
 
-    Attributes
-    ----------
-    matrix : UserMatrix
-        Their rows of the item matrix.
-    n_viewers : int
-        Columns of the item matrix below this are viewers, the others item features.
-    layout : Layout
-        Their pairs.
-    start : float64 array of shape (items,)
-        The scores to begin with.
+    Columns of the item matrix below `n_viewers` are viewers, the others item features. `layout` has
+    the pairs, `start` the scores to begin with.
     """
 
     matrix: UserMatrix
@@ -125,10 +114,7 @@ class UserProblem(NamedTuple):
     start: Reals
 
     def directions(self, monotonic_cst: str) -> tuple[Signs, NDArray[np.bool_]]:
-        """Return the direction of each column, and which of the others learn theirs.
-
-        Item features are no opinions: where viewers' columns rise, features learn their direction.
-        """
+        """Return the direction of each column (features have none), and which learn theirs."""
         rises = (self.matrix.columns < self.n_viewers) & (monotonic_cst == "increasing")
         return rises.astype(np.int8), (monotonic_cst != "none") & ~rises
 
@@ -141,10 +127,7 @@ class UserProblem(NamedTuple):
 def user_problem(
     matrix: ItemMatrix, rated: UserRatings, start: Reals | None, without: int, pair_weight: str
 ) -> UserProblem:
-    """Return the problem of a user with ratings that differ.
-
-    `start` has the scores of all items to begin with (None: 0), `without` is the user's own column.
-    """
+    """Return the problem of a user; `start` has scores of all items, `without` is its column."""
     query: Exacts = np.zeros(len(rated.items), dtype=np.int64)
     rows = np.arange(len(rated.items))
     layout = graded_layout(rows, rated.values, query, pair_weight, rated.weights)
@@ -157,8 +140,7 @@ def user_problem(
 def drawn_columns(columns: Columns, settings: RankerSettings) -> NDArray[np.bool_]:
     """Return which columns each round looks at, shape (rounds, columns).
 
-    The draw depends on the seed, the round and the column's number alone, and so is the same for
-    all users and whatever other columns there are.
+    The draw depends on the seed, the round and the column's number alone.
     """
     share = max(settings.max_features, _LEAST_DRAWN / max(len(columns), 1))
     if share >= 1.0:
@@ -288,13 +270,7 @@ def _as_cuts(terms: StumpTerms, matrix: UserMatrix) -> Cuts:
 
 
 class ItemMeans(NamedTuple):
-    """The mean ratings of items; anyone's own ratings can be left out.
-
-    Attributes
-    ----------
-    sums, counts : float64 arrays of shape (items,)
-        The weighted sum of each item's ratings, and their weight.
-    """
+    """The mean ratings of items: weighted sums, and weights; one's own can be left out."""
 
     sums: Reals
     counts: Reals
@@ -308,21 +284,20 @@ class ItemMeans(NamedTuple):
             _totals(ratings.items, weights, ratings.n_items),
         )
 
-    def without(self, items: Columns, values: Reals, weights: Reals | None) -> Reals:
-        """Return each item's mean without some of the ratings, damped towards the overall mean."""
-        taken = np.ones(len(items)) if weights is None else weights
+    def without(self, own: UserRatings) -> Reals:
+        """Return each item's mean without a user's ratings, damped towards the overall mean."""
+        taken = np.ones(len(own.items)) if own.weights is None else own.weights
         sums, counts = self.sums.copy(), self.counts.copy()
-        sums[items] -= taken * values
-        counts[items] -= taken
+        sums[own.items] -= taken * own.values
+        counts[own.items] -= taken
         total, count = sums.sum(), counts.sum()
         # What rounding leaves of one's own weights is no rating of others.
         return _damped(sums, counts, total / count if count > 1e-9 else 0.0)
 
     def start_weight(self, ratings: Ratings, pair_weight: str) -> float:
-        """Return the weight of the mean that orders the items of all users best.
+        """Return the weight of the mean with the least exponential loss of all pairs.
 
-        It minimises the exponential loss of all pairs; users count equally, and each user's own
-        ratings are left out of the means.
+        Users count equally, and each user's own ratings are left out of the means.
         """
         own = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
         values, users, items = ratings.values, ratings.users, ratings.items
