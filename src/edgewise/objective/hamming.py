@@ -11,7 +11,7 @@ from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targe
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners import Comparison, Energies, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
-from edgewise.objective.streams import stream
+from edgewise.objective.streams import Stream
 from edgewise.objective.trimming import Everything, Heaviest, Look, Sampled
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
@@ -153,7 +153,7 @@ class Hamming:
         round = Round(
             backend,
             problem,
-            stream(self.settings.seed, t),
+            Stream(self.settings.seed, t),
             Comparison(energies=self._energies() if self.rule.compares_energies else None),
             self.settings.votes == "real",
             least_mass=self._least_mass(problem),

@@ -21,7 +21,7 @@ from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.energy_cuts import best_cuts
 from edgewise.objective.feedback import Feedback, Weighed
 from edgewise.objective.newton import best_step
-from edgewise.objective.streams import stream
+from edgewise.objective.streams import Stream
 from edgewise.objective.votes import Vote, half_log_odds
 
 STEPS = ("bound", "exact")
@@ -129,7 +129,7 @@ class Ranking:
         It is looked for on a sample of the queries where the settings say so, unless `everything`.
         """
         learner.begin(t)
-        problem, rng = self._problem(t, everything), stream(self.settings.seed, t)
+        problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
     def bounds(self, columns: Columns) -> Bounds | None:

@@ -1,16 +1,19 @@
 """The random streams of a run: each depends on the seed and the round alone."""
 
-from collections.abc import Callable
-from functools import cache
-
 import numpy as np
 
 
-def stream(seed: int, t: int) -> Callable[[], np.random.Generator]:
-    """Return a function that gives the random stream of round `t`, made when first asked for."""
+class Stream:
+    """The random stream of round `t`, made when first called: most rounds draw nothing."""
 
-    @cache
-    def made() -> np.random.Generator:
-        return np.random.default_rng([seed, t, 2])
+    __slots__ = ("_key", "_rng")
 
-    return made
+    def __init__(self, seed: int, t: int) -> None:
+        self._key = (seed, t, 2)
+        self._rng: np.random.Generator | None = None
+
+    def __call__(self) -> np.random.Generator:
+        """Return the generator."""
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._key)
+        return self._rng
