@@ -35,8 +35,8 @@ def test_lists_know_their_queries_and_places():
     ranked = lists.rank([0.5, 0.1, 0.5, 0.9])
     assert ranked.order[:2].tolist() == [1, 3]
     assert sorted(ranked.order[2:].tolist()) == [0, 2]
-    assert ranked.query.tolist() == [0, 1, 1, 1]
-    assert ranked.position.tolist() == [1, 1, 2, 3]
+    assert ranked.lists.query.tolist() == [0, 1, 1, 1]
+    assert ranked.lists.position.tolist() == [1, 1, 2, 3]
     assert ranked.group_starts.tolist() == [0, 1, 2]
     assert ranked.group_sizes.tolist() == [1, 1, 2]
     assert ranked.group_before.tolist() == [0, 0, 1]
@@ -131,7 +131,7 @@ def test_prepared_lists_answer_the_same_however_often_they_are_asked():
 @pytest.mark.parametrize(
     ("y", "qid", "error", "message"),
     [
-        ([], None, ValueError, "y must hold at least one grade"),
+        ([], None, ValueError, "y must hold at least one number"),
         ([[1, 0]], None, ValueError, r"y must be 1-D, got an array of shape \(1, 2\)"),
         ([1.0, np.nan], None, ValueError, "y must hold finite numbers"),
         ([1.0, np.inf], None, ValueError, "y must hold finite numbers"),

@@ -105,6 +105,16 @@ def numbers(name: str, values: Any) -> Reals:
         raise TypeError(f"{name} must hold real numbers: {error}") from None
 
 
+def finite_numbers(name: str, values: Any) -> Reals:
+    """Return `values` as a 1-D float64 array of one or more finite numbers."""
+    array = numbers(name, values)
+    if len(array) == 0:
+        raise ValueError(f"{name} must hold at least one number, got an empty array")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must hold finite numbers, got NaN or infinity")
+    return array
+
+
 def reals(name: str, values: Any, ndim: tuple[int, ...] | None = None) -> Reals:
     """Return `values` as a finite float64 array with one of the numbers of dimensions `ndim`."""
     try:

@@ -1,5 +1,6 @@
 """Normalised discounted cumulative gain: the standard definition and the LETOR script's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -87,25 +88,14 @@ class _Plan:
     defined: np.ndarray
 
 
-def _exponential(grades: Reals) -> Reals:
-    with np.errstate(over="ignore"):
-        return np.exp2(grades) - 1.0
-
-
-def _linear(grades: Reals) -> Reals:
-    return grades
-
-
-def _standard(position: Exacts) -> Reals:
-    return 1.0 / np.log2(position + 1)
-
-
-def _letor(position: Exacts) -> Reals:
-    return 1.0 / np.log2(np.maximum(position, 2))
-
-
-_GAINS = dict(zip(GAINS, (_exponential, _linear), strict=True))
-_DISCOUNTS = {"standard": _standard, "letor": _letor}
+_GAINS: dict[str, Callable[[Reals], Reals]] = {
+    "exponential": lambda grades: np.exp2(grades) - 1.0,
+    "linear": lambda grades: grades,
+}
+_DISCOUNTS: dict[str, Callable[[Exacts], Reals]] = {
+    "standard": lambda position: 1.0 / np.log2(position + 1),
+    "letor": lambda position: 1.0 / np.log2(np.maximum(position, 2)),
+}
 
 
 def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
@@ -115,7 +105,8 @@ def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
             f"y must not hold negative grades for ndcg, whose gains would be negative too, "
             f"got {lists.grades.min():g}"
         )
-    gains = _GAINS[gain](lists.grades)
+    with np.errstate(over="ignore"):
+        gains = _GAINS[gain](lists.grades)
     if not np.isfinite(gains).all():
         raise ValueError(
             f"y is too large for gain='exponential', got a grade of {lists.grades.max():g}: "

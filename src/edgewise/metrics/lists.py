@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import flag, numbers
+from edgewise.common.checks import finite_numbers, flag, numbers
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.common.ids import is_missing
 
@@ -70,12 +70,8 @@ class Lists:
         *,
         returned: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.grades: Reals = numbers("y", y)
+        self.grades: Reals = finite_numbers("y", y)
         self.n_rows = len(self.grades)
-        if self.n_rows == 0:
-            raise ValueError("y must hold at least one grade, got an empty array")
-        if not np.isfinite(self.grades).all():
-            raise ValueError("y must hold finite numbers, got NaN or infinity")
         self.queries, self.row_query = _coded(qid, self.n_rows)
         if returned is not None:
             returned = np.asarray(returned)
@@ -128,6 +124,7 @@ class Lists:
         return found
 
 
+@dataclass(eq=False, repr=False)
 class Ranked:
     """The documents of every list by descending score, as :meth:`Lists.rank` returns them.
 
@@ -143,27 +140,10 @@ class Ranked:
     ([0, 1, 3], [1, 2, 1], True)
     """
 
-    def __init__(
-        self,
-        lists: Lists,
-        order: NDArray[np.intp],
-        scores: Reals,
-        returned: NDArray[np.bool_] | None = None,
-    ) -> None:
-        self.lists = lists
-        self.order = order
-        self.scores = scores
-        self.returned = returned
-
-    @property
-    def query(self) -> Exacts:
-        """The index of the query, by place."""
-        return self.lists.query
-
-    @property
-    def position(self) -> Exacts:
-        """The position in the list, from 1, by place; within a tie group, one order of many."""
-        return self.lists.position
+    lists: Lists
+    order: NDArray[np.intp]
+    scores: Reals
+    returned: NDArray[np.bool_] | None = None
 
     @cached_property
     def group_starts(self) -> NDArray[np.intp]:
@@ -183,10 +163,7 @@ class Ranked:
     @cached_property
     def group_sizes(self) -> Exacts:
         """The number of documents of each tie group."""
-        sizes = np.empty(len(self.group_starts), dtype=np.int64)
-        np.subtract(self.group_starts[1:], self.group_starts[:-1], out=sizes[:-1])
-        sizes[-1] = len(self.scores) - self.group_starts[-1]
-        return sizes
+        return np.diff(self.group_starts, append=len(self.scores))
 
     @cached_property
     def group_query(self) -> Exacts:

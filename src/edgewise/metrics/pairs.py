@@ -120,11 +120,12 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
     agree in all higher bits. Such documents stay together in a block, in the order of the scores,
     so a pair is misordered where the document with the bit set, the worse one, stands above.
     """
-    places = np.arange(ranked.lists.n_rows)
+    lists = ranked.lists
+    places = np.arange(lists.n_rows)
     level = grades.levels[ranked.order]
     group = np.repeat(np.arange(len(ranked.group_sizes)), ranked.group_sizes)
-    start, size = ranked.lists.starts[ranked.query], ranked.lists.sizes[ranked.query]
-    total = np.zeros(ranked.lists.n_queries, dtype=np.int64)
+    start, size = lists.starts[lists.query], lists.sizes[lists.query]
+    total = np.zeros(lists.n_queries, dtype=np.int64)
     for shift in reversed(range(grades.bits)):
         bit = (level >> shift) & 1
         above = np.cumsum(bit) - bit
@@ -132,7 +133,7 @@ def _misordered_twice(ranked: Ranked, grades: _Levels) -> Exacts:
         worse = np.add.reduceat(bit, runs) if ranked.has_ties else bit
         better = np.diff(runs, append=len(places)) - worse
         twice = better * (2 * (above[runs] - above[start[runs]]) + worse)
-        total += np.add.reduceat(twice, np.searchsorted(runs, ranked.lists.starts))
+        total += np.add.reduceat(twice, np.searchsorted(runs, lists.starts))
         if shift == 0:
             break
         # Documents without the bit move to the front of their block, the others behind them.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.common.checks import numbers
+from edgewise.common.checks import finite_numbers
 from edgewise.common.dtypes import Reals
 
 
@@ -66,7 +66,7 @@ def nearest_level(predictions: ArrayLike, levels: ArrayLike) -> Reals:
     >>> nearest_level([0.2, 2.4, 2.5, 7.0], levels=range(1, 6))
     array([1., 2., 3., 5.])
     """
-    guess, scale = finite("predictions", predictions), _scale(levels)
+    guess, scale = finite_numbers("predictions", predictions), _scale(levels)
     return _rounded(guess, scale)
 
 
@@ -131,7 +131,7 @@ def one_zero_error(
 
 def _scale(levels: Any) -> Reals:
     """Return the levels in ascending order."""
-    scale = np.unique(finite("levels", levels))
+    scale = np.unique(finite_numbers("levels", levels))
     if len(scale) < 2:
         raise ValueError(f"levels must hold two or more different ratings, got {levels!r}")
     return scale
@@ -163,19 +163,9 @@ def _rounded(guess: Reals, scale: Reals) -> Reals:
     return scale[np.searchsorted(middles, guess, side="right")]
 
 
-def finite(name: str, values: Any) -> Reals:
-    """Return `values` as a 1-D float64 array of one or more finite numbers."""
-    array = numbers(name, values)
-    if len(array) == 0:
-        raise ValueError(f"{name} must hold at least one number, got an empty array")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must hold finite numbers, got NaN or infinity")
-    return array
-
-
 def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:
     """Return true and predicted ratings of equal length."""
-    truth, guess = finite("y", y), finite("predictions", predictions)
+    truth, guess = finite_numbers("y", y), finite_numbers("predictions", predictions)
     if len(truth) != len(guess):
         raise ValueError(
             f"predictions must have a value for each of the {len(truth)} ratings, got {len(guess)}"
@@ -187,7 +177,7 @@ def _mean(values: Reals, sample_weight: Any) -> float:
     """Return the weighted mean of `values`."""
     if sample_weight is None:
         return float(values.mean())
-    weights = finite("sample_weight", sample_weight)
+    weights = finite_numbers("sample_weight", sample_weight)
     if len(weights) != len(values):
         raise ValueError(
             f"sample_weight must have a weight for each of the {len(values)} ratings, "

@@ -6,9 +6,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import flag, integer
+from edgewise.common.checks import finite_numbers, flag, integer
 from edgewise.common.dtypes import REAL, Exacts, Reals
-from edgewise.metrics.ratings import finite
 
 # Lists are summed in blocks of at most this many numbers, as vectors may be very long.
 _BLOCK = 1 << 22
@@ -24,10 +23,10 @@ class _FlatLists:
     items: NDArray[np.intp]
     sizes: Exacts
 
-    @property
-    def starts(self) -> Exacts:
-        """The index of each list's first item, and the end of the last list."""
-        return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.sizes)])
+    def sums(self, values: Reals) -> Reals:
+        """Sum values given by item over each list."""
+        owner = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return np.bincount(owner, values[self.items], len(self.sizes)).astype(REAL, copy=False)
 
 
 def catalogue_coverage(lists: ItemLists, n_items: int) -> float:
@@ -100,15 +99,15 @@ def novelty(
     1.75
     """
     n_users = integer("n_users", n_users, 1)
-    known = finite("counts", counts)
+    known = finite_numbers("counts", counts)
     wrong = (known < 0) | (known > n_users)
     if wrong.any():
         raise ValueError(f"counts must lie from 0 to n_users={n_users}, got {known[wrong][0]:g}")
     found = _flattened(lists, len(known))
     information = -np.log2(np.maximum(known, 1.0) / n_users)
-    owner = np.repeat(np.arange(len(found.sizes)), found.sizes)
-    sums = np.bincount(owner, weights=information[found.items], minlength=len(found.sizes))
-    return _over_lists(sums / np.maximum(found.sizes, 1), found.sizes > 0, per_list)
+    return _over_lists(
+        found.sums(information) / np.maximum(found.sizes, 1), found.sizes > 0, per_list
+    )
 
 
 def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> float | Reals:
@@ -141,11 +140,9 @@ def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> floa
         raise ValueError(
             "lists must include one with at least two items: shorter ones have no pairs"
         )
-    owner = np.repeat(np.arange(len(found.sizes)), found.sizes)
-    alone = np.bincount(owner, weights=lengths[found.items], minlength=len(found.sizes))
     pairs = np.maximum(found.sizes * (found.sizes - 1), 1)
     # The cosines of all pairs of n unit vectors add up to (|sum of the vectors|^2 - n) / 2.
-    cosine = (_squared_sums(found, units) - alone) / pairs
+    cosine = (_squared_sums(found, units) - found.sums(lengths)) / pairs
     return _over_lists(np.clip(1.0 - cosine, 0.0, 2.0), defined, per_list)
 
 
@@ -206,7 +203,7 @@ def _squared_sums(found: _FlatLists, units: Any) -> Reals:
     """Return the squared length of the sum of each list's vectors."""
     from scipy import sparse
 
-    starts, n_lists = found.starts, len(found.sizes)
+    starts, n_lists = np.append(0, np.cumsum(found.sizes)), len(found.sizes)
     squares = np.empty(n_lists)
     step = max(1, _BLOCK // max(1, units.shape[1]))
     for first in range(0, n_lists, step):

@@ -15,11 +15,7 @@ MANY_COLUMNS = 500
 
 
 class Auto(Search):
-    """Search every column of up to 499, and k of more: ``UCB(k, random=0.5)``.
-
-    This is ``search="auto"``. Half of the k columns are the most promising ones and half are drawn
-    at random: where few columns are informative the first half finds them, where most are the
-    second half makes rules diverse.
+    """Search every column of up to 499, and k of more by ``UCB(k, random=0.5)``: ``search="auto"``.
 
     Parameters
     ----------
@@ -29,10 +25,8 @@ class Auto(Search):
     Examples
     --------
     >>> import numpy as np
-    >>> len(Auto().start(np.arange(100), seed=0).pull())
-    100
-    >>> len(Auto().start(np.arange(10_000), seed=0).pull())
-    50
+    >>> [len(Auto().start(np.arange(n), seed=0).pull()) for n in (100, 10_000)]
+    [100, 50]
     """
 
     def __init__(self, k: int = 50) -> None:

@@ -17,8 +17,8 @@ class Exp3P(Bandit):
     """Draw `k` columns with probabilities that grow with their rewards.
 
     The adversarial bandit of Busa-Fekete and Kégl 2010: its regret is small whatever the rewards
-    are, so that boosting with one column at a time keeps its guarantee. Column j of M is drawn with
-    probability q_j. After the pull the weights behind the q_j are multiplied by::
+    are. Column j of M is drawn with probability q_j. After the pull the weights behind the q_j are
+    multiplied by::
 
         exp(gamma / (3 N) * (r_j / q_j + alpha / (q_j sqrt(N T))))
 
@@ -33,8 +33,7 @@ class Exp3P(Bandit):
     k : int, default 50
         The number of columns to search; all of them where there are fewer.
     reward : {"log", "root", "relative"}, default "log"
-        The reward of a column: -1/2 ln(1 - edge^2), at most 1; or 1 - sqrt(1 - edge^2), or that as
-        a share of the best of the pull.
+        The reward of a column, as for :class:`UCB`.
     gamma : float, default 0.1
         The share of uniform draws, above 0 and at most 1; also the learning rate.
     alpha : float, default 0.4

@@ -22,20 +22,16 @@ class ThompsonSampling(Bandit):
     rewards (within) from their distances to their column's average. With n_j rewards that sum to
     s_j, the mean of column j has precision 1/between + n_j/within and expectation
     (centre/between + s_j/within) over that. Rewards are discounted as in Raj and Kalyani 2017.
-
-    Every column is searched once, in random order, before any is searched twice: where few of
-    many columns pay off, draws alone leave too many of these untried.
+    Every column is searched once, in random order, before any is searched twice.
 
     Parameters
     ----------
     k : int, default 50
         The number of columns to search; all of them where there are fewer.
     reward : {"root", "log", "relative"}, default "root"
-        The reward of a column: 1 - sqrt(1 - edge^2); -1/2 ln(1 - edge^2), at most 1; or the first
-        of these as a share of the best of the pull. The scale of rewards does not matter.
+        The reward of a column, as for :class:`UCB`; its scale does not matter.
     discount : float, default 0.999
-        The factor on earlier rewards after each pull, above 0 and at most 1: rewards change with
-        the weights, and old ones should count less.
+        The factor on earlier rewards after each pull, above 0 and at most 1.
     exploration : float, default 1
         The factor on the spread of the draws; 0 is greedy.
 

@@ -16,34 +16,28 @@ class UCB(Bandit):
     """Search the `k` columns with the largest upper confidence bounds.
 
     Kégl and Busa-Fekete 2009b, section 3: UCB1 of Auer, Cesa-Bianchi and Fischer 2002, with the
-    discounting of Garivier and Moulines 2011.
-
-    After t pulls, T_j of them of column j with an average reward of r_j, the bound is::
+    discounting of Garivier and Moulines 2011. After t pulls, T_j of them of column j with an
+    average reward of r_j, the bound is::
 
         r_j + exploration * sqrt(2 ln t / T_j)
 
     With a `memory`, earlier pulls count less in T_j and in the sum of rewards, though not in t.
-    Where T_j falls below 1 it counts as 1 in both terms: a column that was not searched for long
-    starts over with nothing but its confidence term.
-
-    Every column is searched once before any is searched twice. Without `random` columns the search
-    is deterministic; ties go to the lowest column.
+    Where T_j falls below 1 it counts as 1 in both terms. Every column is searched once before any
+    is searched twice; ties go to the lowest column.
 
     Parameters
     ----------
     k : int, default 50
         The number of columns to search; all of them where there are fewer.
     reward : {"relative", "root", "log"}, default "relative"
-        The reward of a column: "root" is the paper's 1 - sqrt(1 - edge^2), and "log" its
-        -1/2 ln(1 - edge^2), at most 1. "relative" is "root" as a share of the best of the pull; it
-        does not shrink with the edges as boosting goes on, and measured better.
+        The reward of a column: "root" is the paper's 1 - sqrt(1 - edge^2), "log" its
+        -1/2 ln(1 - edge^2), at most 1, and "relative" is "root" as a share of the best of the pull.
     exploration : float, default 0.2
-        The weight of the confidence term. The paper has 1, for rewards anywhere between 0 and 1;
-        boosting's rewards are small, so that with "root" and 1 their averages hardly matter.
+        The weight of the confidence term; the paper has 1.
     memory : float or None, default 10.0
         How long rewards count: they fade by 1 - k / (memory * columns) at every pull, and so last
-        for about as many pulls as it takes to search all columns `memory` times. Rewards change as
-        boosting goes on. None never forgets, as in the paper.
+        for about as many pulls as it takes to search all columns `memory` times. None never
+        forgets, as in the paper.
     random : float, default 0.0
         The share of the k columns to draw at random from all others, so that the search does not
         get stuck on a few columns where most are informative.
@@ -55,10 +49,8 @@ class UCB(Bandit):
     >>> for _ in range(3):
     ...     columns = search.pull()
     ...     search.update(columns, np.array([0.0, 0.3, 0.1, 0.2])[columns])
-    ...     print(columns)
-    [0 1]
-    [2 3]
-    [1 3]
+    >>> columns
+    array([1, 3])
     """
 
     def __init__(

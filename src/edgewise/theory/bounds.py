@@ -132,14 +132,10 @@ def one_error_bound(
 ) -> NDArray[np.float64]:
     """Upper bound on the share of misclassified examples after each round, not clipped at 1.
 
-    An example is misclassified when some other class l has f_l >= f_c, c being its true class. Its
-    part of the exponential loss is then at least w_c * exp(-f_c) + w_l * exp(f_c), and so at least
-    2 * sqrt(w_c * w_l):
-
-    - balanced weights, w_c = 1/(2n) and w_l = 1/(2n(K-1)): this is 1/(n * sqrt(K-1)), so the mean
-      error is at most sqrt(K-1) * prod Z;
-    - uniform weights, both 1/(nK): this is 2/(nK), so the mean error is at most K/2 * prod Z. Kégl
-      and Busa-Fekete 2009a state K, which follows from one wrong sign per example.
+    Where another class l has f_l >= f_c, c being the true class, the example's part of the
+    exponential loss is at least w_c * exp(-f_c) + w_l * exp(f_c) >= 2 * sqrt(w_c * w_l). With
+    balanced weights this gives sqrt(K-1) * prod Z, with uniform weights K/2 * prod Z; Kégl and
+    Busa-Fekete 2009a state K, which follows from one wrong sign per example.
 
     Parameters
     ----------

@@ -43,10 +43,7 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
         | training loss - true loss | < 2 sqrt((D (ln(2m / D) + 1) + ln(18 / delta)) / m)
                                       + 2 sqrt((D (ln(2n / D) + 1) + ln(18 / delta)) / n)
 
-    where D is :func:`vote_vc_dimension`, at most 2m or 2n as in :func:`vc_bound`. The pairs are not
-    independent, but the instances are: for fixed y, "H misorders (x, y)" is a threshold on the vote
-    of x, a classification problem over X with m examples; for fixed x it is one over Y with n. Each
-    of the two fails with probability delta / 2.
+    where D is :func:`vote_vc_dimension`, at most 2m or 2n as in :func:`vc_bound`.
 
     Parameters
     ----------
@@ -130,18 +127,10 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
     """Upper bound on the VC dimension of weak rankers that threshold one ranking feature.
 
     A weak ranker is 1 where f(x) > theta, 0 where f(x) <= theta, and q where f leaves x unranked
-    (Iyer 1999 eq. 4.9). Count the sets of k = p // 2 out of p instances on which it can be 1. As
-    theta decreases, the sets of one feature and one q only grow, so at most one of them has k
-    members. Shattering needs all C(p, k) such sets.
-
-    - q given (or nothing unranked): N features have at most N sets of k members, so p instances can
-      be shattered only if C(p, k) <= N. This is attained: all subsets of p instances fit into
-      C(p, k) nested sequences (symmetric chains; de Bruijn, Tengbergen and Kruyswijk 1951), and for
-      each sequence there is an order of the instances, a feature, that has all its sets.
-    - q learned with each weak ranker: each feature has two nested sequences, which gives
-      C(p, k) <= 2N, the count of :func:`stump_vc_dimension`, as an upper bound.
-
-    The sign of alpha does not matter: it belongs to the vote.
+    (Iyer 1999 eq. 4.9). With q given, the sets on which rankers of one feature are 1 are nested, so
+    p instances can be shattered only if C(p, p // 2) <= N; this is attained (symmetric chains; de
+    Bruijn, Tengbergen and Kruyswijk 1951). With q learned each feature has two nested sequences,
+    which gives C(p, p // 2) <= 2N, as for :func:`stump_vc_dimension`.
 
     Parameters
     ----------
