@@ -17,7 +17,6 @@ import numpy as np
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.model.predict import Predictor
-from edgewise.model.rules import Cut
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -347,17 +346,21 @@ def _shares(
     predictor: Predictor, decreases: Reals, name: Callable[[int], str]
 ) -> tuple[Reals, list[Group]]:
     """Return the importance of each curve, and the groups."""
-    rules = [predictor.terms.rule(t) for t in range(len(decreases))]
-    used = [tuple(sorted({j for j in rule.columns if j >= 0})) for rule in rules]
-    counted_in = [share for share, columns in zip(decreases, used, strict=True) if columns]
-    total = math.fsum(counted_in) or 1.0
+    terms = predictor.terms
+    used: list[set[int]] = [set() for _ in range(len(terms))]
+    for t, j in zip(
+        terms.term_of_node[terms.node_of_factor].tolist(), terms.columns.tolist(), strict=True
+    ):
+        used[t].add(j)
+    total = math.fsum(share for share, columns in zip(decreases, used, strict=True) if columns)
     curves = np.zeros(predictor.n_columns)
     groups: dict[tuple[int, ...], list[float]] = {}
-    for rule, columns, decrease in zip(rules, used, decreases.tolist(), strict=True):
-        if isinstance(rule, Cut) and columns and columns[0] < predictor.n_columns:
-            curves[columns[0]] += decrease / total
+    for t, columns in enumerate(used):
+        share = float(decreases[t]) / (total or 1.0)
+        if len(columns) == 1 and predictor.is_curve(terms.rule(t)):
+            curves[[*columns]] += share
         elif columns:
-            groups.setdefault(columns, []).append(decrease / total)
+            groups.setdefault(tuple(sorted(columns)), []).append(share)
     return curves, [
         Group(tuple(name(j) for j in columns), math.fsum(shares), len(shares))
         for columns, shares in groups.items()

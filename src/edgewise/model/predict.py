@@ -58,12 +58,13 @@ class Predictor:
         if self.terms.is_additive:
             return collapse(self.terms.stumps)
         rules = [self.terms.rule(t) for t in range(len(self.terms))]
-        single = [t for t, rule in enumerate(rules) if self._is_curve(rule)]
+        single = [t for t, rule in enumerate(rules) if self.is_curve(rule)]
         votes = self.terms.votes[single]
         alphas = self.terms.alphas[single].tolist()
         return collapse(Terms.pack([rules[t] for t in single], alphas, votes).stumps)
 
-    def _is_curve(self, rule: Rule) -> bool:
+    def is_curve(self, rule: Rule) -> bool:
+        """Return whether a rule cuts one numeric column, or none."""
         return isinstance(rule, Cut) and rule.column < self.n_columns
 
     def scores(self, table: Table, n_jobs: int = 1) -> Reals:
@@ -87,28 +88,20 @@ class Predictor:
         return rows
 
     def importances(self, decreases: Reals) -> Reals:
-        """Return each column's share in the decrease of the loss, shape (n_columns,).
+        """Return each column's share in the decrease of the loss, given that of each term.
 
-        Parameters
-        ----------
-        decreases : float64 array of shape (T,)
-            How much each term decreased the loss. Within a term the tests share it equally, the
-            cuts of the score columns by their votes; a filter's share goes to its pixels.
+        A filter's share goes to its pixels.
         """
+        columns, each = self.terms.columns, self.terms.shares(decreases)
         shares = np.zeros(self.n_columns)
-        for t, decrease in enumerate(decreases.tolist()):
-            for j, share in self.terms.rule(t).credit(decrease, self.terms.votes[t]):
-                self._share(j, share, shares)
+        direct = columns < self.n_columns
+        np.add.at(shares, columns[direct], each[direct])
+        for j, share in zip(columns[~direct].tolist(), each[~direct].tolist(), strict=True):
+            assert self.filters is not None
+            pixels = self.filters.pixels(j - self.n_columns)
+            shares[pixels] += share / len(pixels)
         total = shares.sum()
         return shares / total if total > 0 else shares
-
-    def _share(self, j: int, share: float, shares: Reals) -> None:
-        if j < self.n_columns:
-            shares[j] += share
-            return
-        assert self.filters is not None
-        pixels = self.filters.pixels(j - self.n_columns)
-        shares[pixels] += share / len(pixels)
 
 
 def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:

@@ -1,20 +1,18 @@
 """Base functions: what one round of boosting adds, before its coefficient and votes.
 
 A rule is evaluated on a `Source`: rows as they came (`Aligned`) or their codes (`BinnedTable`);
-both give the same outputs. It packs itself into the arrays of `Terms` and comes back from them,
-checks itself against the columns of a model, and says in words what it tests. A new kind of rule is
-one class here and one line in `KINDS`.
+both give the same outputs. It packs itself into the arrays of `Terms` and comes back from them, and
+says in words what it tests. A new kind of rule is one class here and one line in `KINDS`.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals, Signs
+from edgewise.common.dtypes import Columns, Reals, Signs
 from edgewise.data import CONSTANT
 
 if TYPE_CHECKING:
@@ -23,6 +21,11 @@ if TYPE_CHECKING:
 
 Categories = dict[int, tuple[object, ...]]
 """The values of each categorical column, by its number."""
+
+Packed = tuple[int, float, int, NDArray[Any]]
+"""A factor in `Terms`: column, threshold, output for missing values, outputs of categories."""
+
+_NO_VALUES = np.empty(0, dtype=np.int8)
 
 
 class Source(Protocol):
@@ -53,11 +56,6 @@ class Rule(ABC):
         """Return phi of every row, shape (1, n), or (K, n) where it differs by score column."""
 
     @property
-    @abstractmethod
-    def columns(self) -> list[int]:
-        """The columns that the rule tests, one entry for each test."""
-
-    @property
     def kind(self) -> "type[Rule]":
         """The entry of `KINDS` that packs and unpacks the rule."""
         return next(kind for kind in KINDS if isinstance(self, kind))
@@ -72,16 +70,6 @@ class Rule(ABC):
         """Whether outputs are real numbers, not only -1, 0 and +1."""
         return False
 
-    @property
-    def largest_output(self) -> float:
-        """The largest absolute output."""
-        return 1.0
-
-    def credit(self, decrease: float, votes: Reals) -> Iterable[tuple[int, float]]:
-        """Divide a decrease of the loss among the columns: equally among the tests."""
-        used = [j for j in self.columns if j >= 0]
-        return [(j, decrease / len(used)) for j in used]
-
     @abstractmethod
     def pack(self, packer: "Packer") -> None:
         """Write the rule into arrays."""
@@ -91,17 +79,14 @@ class Rule(ABC):
     def unpack(cls, terms: "Terms", t: int) -> "Rule":
         """Return term `t` as a rule of this kind."""
 
+    @classmethod
     @abstractmethod
-    def check(self, n_columns: int, categories: Categories) -> None:
-        """Raise unless the rule fits the columns of a model; a file may hold anything."""
+    def check(cls, terms: "Terms", which: Columns) -> None:
+        """Raise unless the terms `which` can be unpacked as this kind; a file may hold anything."""
 
     @abstractmethod
-    def words(self, wording: "Wording") -> str:
-        """Return what the rule tests, in brackets."""
-
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
         """Return the size of a term and the term in words; `moves` are its coefficients alpha v."""
-        return wording.term(self.words(wording), moves, self.is_real)
 
 
 class Test(Rule):
@@ -121,6 +106,7 @@ class Test(Rule):
 
     @property
     def columns(self) -> list[int]:
+        """The columns that the rule tests, one entry for each factor."""
         return [factor.column for factor in self.factors]
 
     @property
@@ -128,34 +114,30 @@ class Test(Rule):
         return tuple(factor.factor_key for factor in self.factors)
 
     def pack(self, packer: "Packer") -> None:
-        packer.node(self.factors)
+        packer.node([factor.packed for factor in self.factors])
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Test":
-        return terms.test(terms.only_node(t))
+        return terms.test(int(terms.firsts[t]))
 
-    def check(self, n_columns: int, categories: Categories) -> None:
-        for factor in self.factors:
-            factor.check_factor(n_columns, categories)
+    @classmethod
+    def check(cls, terms: "Terms", which: Columns) -> None:
+        _check_nodes(terms, which, 1, real=False)
 
     def words(self, wording: "Wording") -> str:
+        """Return what the rule tests, in brackets."""
         return " * ".join(factor.factor_words(wording) for factor in self.factors) or "(always)"
+
+    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+        return wording.term(self.words(wording), moves, is_real=False)
 
 
 @dataclass(frozen=True)
 class Cut(Test):
     """+1 where a numeric column is at or above a threshold, -1 below.
 
-    Kégl and Busa-Fekete 2009a, section 2.2.
-
-    Attributes
-    ----------
-    column : int
-        The column; -1 is the constant +1.
-    threshold : float
-        The threshold; minus infinity puts every value on the positive side.
-    missing : int
-        The output for missing values: -1, 0 or +1.
+    Kégl and Busa-Fekete 2009a, section 2.2. The column -1 is the constant +1; a threshold of minus
+    infinity puts every value on the positive side; `missing` is the output for missing values.
     """
 
     column: int
@@ -174,17 +156,10 @@ class Cut(Test):
         """Column, threshold and missing."""
         return (self.column, self.threshold, self.missing)
 
-    def pack_factor(self, packer: "Packer") -> None:
-        """Write the cut as a factor."""
-        packer.factor(self.column, self.threshold, self.missing)
-
-    def check_factor(self, n_columns: int, categories: Categories) -> None:
-        """Raise unless it cuts a numeric column at a number."""
-        _check_column(self.column, n_columns, categories, categorical=False)
-        if self.threshold != self.threshold:
-            raise ValueError("a threshold is not a number")
-        if self.missing not in (-1, 0, 1):
-            raise ValueError("a term has an output other than -1, 0 and +1 for missing values")
+    @property
+    def packed(self) -> Packed:
+        """The cut as a factor."""
+        return (self.column, self.threshold, self.missing, _NO_VALUES)
 
     def factor_words(self, wording: "Wording") -> str:
         """Return the cut in brackets."""
@@ -199,14 +174,8 @@ EVERYWHERE = Cut(CONSTANT, -np.inf, 1)
 class Subset(Test):
     """+1 on some values of a categorical column, -1 on the others.
 
-    Kégl and Busa-Fekete 2009a, eq. 9.
-
-    Attributes
-    ----------
-    column : int
-        The column.
-    values : int8 array of shape (values + 1,)
-        The output for each value, and last the one for missing and unseen values.
+    Kégl and Busa-Fekete 2009a, eq. 9. `values` holds the output for each value, and last the one
+    for missing and unseen values.
     """
 
     column: int
@@ -224,16 +193,10 @@ class Subset(Test):
         """Column and values."""
         return (self.column, bytes(self.values))
 
-    def pack_factor(self, packer: "Packer") -> None:
-        """Write the subset as a factor."""
-        packer.factor(self.column, values=self.values)
-
-    def check_factor(self, n_columns: int, categories: Categories) -> None:
-        """Raise unless it has an output of -1, 0 or +1 for each value of its column."""
-        _check_column(self.column, n_columns, categories, categorical=True)
-        _check_size(self.values, categories[self.column])
-        if not np.isin(self.values, (-1, 0, 1)).all():
-            raise ValueError("a subset has an output other than -1, 0 and +1")
+    @property
+    def packed(self) -> Packed:
+        """The subset as a factor."""
+        return (self.column, np.nan, 0, self.values)
 
     def factor_words(self, wording: "Wording") -> str:
         """Return the subset in brackets: the values inside, or the fewer outside."""
@@ -274,19 +237,16 @@ class Node:
 class TreeRule(Rule):
     """A tree of tests with an output for each leaf and score column.
 
-    Attributes
-    ----------
-    nodes : tuple of Node
-        The inner nodes; the first is the root, and children come after their parents.
-    leaves : int8 or float64 array of shape (leaves, K)
-        The outputs.
+    The first node is the root, and children come after their parents; `leaves` has the shape
+    (leaves, K).
     """
 
     nodes: tuple[Node, ...]
     leaves: Signs | Reals
 
     def outputs(self, source: Source) -> Signs | Reals:
-        return by_leaf(self.leaves, self.leaf_of(source))
+        by_score: NDArray[Any] = np.ascontiguousarray(self.leaves.T)
+        return by_score.take(self.leaf_of(source), axis=1)
 
     def leaf_of(self, source: Source) -> NDArray[np.intp]:
         """Return the leaf that each row falls into."""
@@ -298,23 +258,15 @@ class TreeRule(Rule):
         return -1 - at
 
     @property
-    def columns(self) -> list[int]:
-        return [j for node in self.nodes for j in node.test.columns]
-
-    @property
     def is_real(self) -> bool:
         return self.leaves.dtype != np.int8
-
-    @property
-    def largest_output(self) -> float:
-        return float(np.abs(self.leaves).max())
 
     def pack(self, packer: "Packer") -> None:
         node_base, leaf_base = packer.n_nodes, packer.n_leaves
         for node in self.nodes:
             ends = (node.low, node.high, node.rest)
             packer.node(
-                node.test.factors,
+                [factor.packed for factor in node.test.factors],
                 tuple(end + node_base if end >= 0 else end - leaf_base for end in ends),
             )
         packer.add_leaves(self.leaves)
@@ -332,12 +284,9 @@ class TreeRule(Rule):
         leaves = terms.leaves[base : max(ends) + 1]
         return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
 
-    def check(self, n_columns: int, categories: Categories) -> None:
-        for node in self.nodes:
-            node.test.check(n_columns, categories)
-
-    def words(self, wording: "Wording") -> str:
-        return " ".join(node.test.words(wording) for node in self.nodes)
+    @classmethod
+    def check(cls, terms: "Terms", which: Columns) -> None:
+        """Do nothing: `Terms.check` follows the nodes of all terms."""
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
         size, head = wording.tree_head(self.leaves, moves)
@@ -371,35 +320,24 @@ class PerScore(Rule):
         return np.stack([cut.signs(source) for cut in self.cuts])
 
     @property
-    def columns(self) -> list[int]:
-        return [cut.column for cut in self.cuts]
-
-    @property
     def kind(self) -> type[Rule]:
         return Test if len(self.cuts) == 1 else PerScore
 
-    def credit(self, decrease: float, votes: Reals) -> Iterable[tuple[int, float]]:
-        sizes = np.abs(votes)
-        shares = decrease * sizes / max(sizes.sum(), 1e-300)
-        return [(j, share) for j, share in zip(self.columns, shares, strict=True) if j >= 0]
-
     def pack(self, packer: "Packer") -> None:
         for cut in self.cuts:
-            packer.node(cut.factors)
+            cut.pack(packer)
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "PerScore":
-        cuts = tuple(terms.test(p) for p in terms.nodes(t))
-        if len(cuts) != terms.n_scores or not all(isinstance(cut, Cut) for cut in cuts):
+        return cls(tuple(terms.test(p) for p in terms.nodes(t)))  # type: ignore[misc]
+
+    @classmethod
+    def check(cls, terms: "Terms", which: Columns) -> None:
+        _check_nodes(terms, which, terms.n_scores, real=False)
+        nodes = np.isin(terms.term_of_node, which)
+        first, last = terms.starts[:-1][nodes], terms.starts[1:][nodes]
+        if (last - first > 1).any() or (terms.value_starts[first] < terms.value_starts[last]).any():
             raise ValueError("a term does not have one cut for each score column")
-        return cls(cuts)  # type: ignore[arg-type]
-
-    def check(self, n_columns: int, categories: Categories) -> None:
-        for cut in self.cuts:
-            cut.check(n_columns, categories)
-
-    def words(self, wording: "Wording") -> str:
-        return " ".join(cut.words(wording) for cut in self.cuts)
 
     def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
         names = wording.classes[-len(moves) :]
@@ -412,16 +350,9 @@ class PerScore(Rule):
 
 @dataclass(frozen=True)
 class Scores(Rule):
-    """A number for each value of a categorical column.
+    """A number for each value of a categorical column, and last for missing and unseen values.
 
     The real subset indicator of Kégl and Busa-Fekete 2009a.
-
-    Attributes
-    ----------
-    column : int
-        The column.
-    values : float64 array of shape (values + 1,)
-        The number for each value, and last the one for missing and unseen values.
     """
 
     column: int
@@ -432,44 +363,33 @@ class Scores(Rule):
     def outputs(self, source: Source) -> Reals:
         return source.subset_values(self.column, self.values)[None]
 
-    @property
-    def columns(self) -> list[int]:
-        return [self.column]
-
-    @property
-    def largest_output(self) -> float:
-        return float(np.abs(self.values).max())
-
     def pack(self, packer: "Packer") -> None:
-        packer.node((self,))
-
-    def pack_factor(self, packer: "Packer") -> None:
-        """Write the numbers as those of a factor."""
-        packer.factor(self.column, values=self.values)
+        packer.node([(self.column, np.nan, 0, self.values)])
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Scores":
-        f = terms.only_factor(t)
+        f = terms.first_factor(t)
         return cls(int(terms.columns[f]), terms.values_of(f).astype(np.float64))
 
-    def check(self, n_columns: int, categories: Categories) -> None:
-        _check_column(self.column, n_columns, categories, categorical=True)
-        _check_size(self.values, categories[self.column])
+    @classmethod
+    def check(cls, terms: "Terms", which: Columns) -> None:
+        factors = _only_factors(terms, which)
+        if (terms.value_starts[factors] == terms.value_starts[factors + 1]).any():
+            raise ValueError("a term takes a numeric column as categories")
 
     def words(self, wording: "Wording") -> str:
+        """Return the column and its numbers, in brackets."""
         return wording.scores(self.column, self.values)
+
+    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+        return wording.term(self.words(wording), moves, is_real=True)
 
 
 @dataclass(frozen=True)
 class Linear(Rule):
     """A numeric column itself: the simplest weak ranker of Iyer 1999, section 4.3.
 
-    Attributes
-    ----------
-    column : int
-        The column.
-    fill : float
-        The output for a missing value, q_def.
+    `fill` is the output for a missing value, q_def.
     """
 
     column: int
@@ -483,53 +403,45 @@ class Linear(Rule):
         return np.where(np.isnan(values), self.fill, values)[None]
 
     @property
-    def columns(self) -> list[int]:
-        return [self.column]
-
-    @property
     def key(self) -> tuple[object, ...] | None:
         return (self.column, self.fill)
 
     def pack(self, packer: "Packer") -> None:
-        packer.node((self,))
-
-    def pack_factor(self, packer: "Packer") -> None:
-        """Write the fill as a threshold."""
-        packer.factor(self.column, self.fill)
+        packer.node([(self.column, self.fill, 0, _NO_VALUES)])
 
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "Linear":
-        f = terms.only_factor(t)
-        if len(terms.values_of(f)):
-            raise ValueError("a term takes a categorical column as numbers")
+        f = terms.first_factor(t)
         return cls(int(terms.columns[f]), float(terms.thresholds[f]))
 
-    def check(self, n_columns: int, categories: Categories) -> None:
-        _check_column(self.column, n_columns, categories, categorical=False)
-        if not np.isfinite(self.fill):
+    @classmethod
+    def check(cls, terms: "Terms", which: Columns) -> None:
+        factors = _only_factors(terms, which)
+        if (terms.value_starts[factors] < terms.value_starts[factors + 1]).any():
+            raise ValueError("a term takes a categorical column as numbers")
+        if not np.isfinite(terms.thresholds[factors]).all():
             raise ValueError("the fill of a term must be finite")
 
-    def words(self, wording: "Wording") -> str:
-        return f"({wording.name(self.column)}, {self.fill:.6g} where missing)"
+    def sentence(self, wording: "Wording", moves: Reals) -> tuple[float, str]:
+        test = f"({wording.name(self.column)}, {self.fill:.6g} where missing)"
+        return wording.term(test, moves, is_real=True)
 
 
 KINDS: tuple[type[Rule], ...] = (Test, TreeRule, PerScore, Scores, Linear)
 """The kinds of rules that `Terms` holds; files know them by their place here."""
 
 
-def by_leaf(leaves: Signs | Reals, leaf_of: NDArray[np.intp]) -> Signs | Reals:
-    """Return the outputs of rows, shape (K, n), given the leaf of each."""
-    by_score: NDArray[Any] = np.ascontiguousarray(leaves.T)
-    return by_score.take(leaf_of, axis=1)
+def _check_nodes(terms: "Terms", which: Columns, n_nodes: int, real: bool) -> None:
+    if (np.diff(terms.firsts)[which] != n_nodes).any():
+        raise ValueError("a term has the wrong number of tests")
+    if (terms.real[which] != real).any():
+        raise ValueError("a term with real values is damaged")
 
 
-def _check_column(column: int, n_columns: int, categories: Categories, categorical: bool) -> None:
-    if not 0 <= column < n_columns:
-        raise ValueError("a term names a column that does not exist")
-    if (column in categories) != categorical:
-        raise ValueError("a term tests a column of another kind")
-
-
-def _check_size(values: NDArray[Any], categories: tuple[object, ...]) -> None:
-    if len(values) != len(categories) + 1:
-        raise ValueError("a subset does not match the values of its column")
+def _only_factors(terms: "Terms", which: Columns) -> Columns:
+    """Return the single factor of each of these terms, or raise."""
+    _check_nodes(terms, which, 1, real=True)
+    nodes = terms.firsts[which]
+    if (terms.starts[nodes + 1] - terms.starts[nodes] != 1).any():
+        raise ValueError("a term with real values does not have a single factor")
+    return terms.starts[nodes]

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Exacts, Reals, Rows, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.common.fields import Array, Count, Record
 from edgewise.model.rules import (
     EVERYWHERE,
     KINDS,
     Categories,
     Cut,
+    Packed,
     PerScore,
     ProductRule,
     Rule,
+    Scores,
     Source,
     Subset,
     Test,
@@ -27,7 +29,7 @@ from edgewise.model.rules import (
 # The first leaves of every model, where the node of a term that is not a tree leads.
 SIDES = np.array([[-1.0], [1.0], [0.0]])
 _TO_SIDES = (-1, -2, -3)
-_TREE = KINDS.index(TreeRule)
+_TREE, _PER_SCORE, _SCORES = map(KINDS.index, (TreeRule, PerScore, Scores))
 
 # Prediction tables hold a row of K numbers for each threshold, which for a hostile file can be far
 # more than the file itself; real models stay well below.
@@ -38,18 +40,9 @@ _MOST_TABLE_BYTES = 1 << 28
 class StumpTerms:
     """Cuts and their coefficients as arrays: one a term (C = 1), or one a score column (C = K).
 
-    Attributes
-    ----------
-    columns : int32 array of shape (T, C)
-        The column that is cut; -1 is the constant +1.
-    thresholds : float64 array of shape (T, C)
-        phi is +1 where the column is at or above the threshold, else -1.
-    missing : int8 array of shape (T, C)
-        phi of a missing value: -1, +1, or 0 where training saw none in the column.
-    alphas : float64 array of shape (T,)
-        The base coefficients.
-    votes : float64 array of shape (T, K)
-        The vote vectors.
+    A cut, of shape (T, C), has a column, -1 for the constant +1; a threshold; and an output for
+    missing values: -1, +1, or 0 where training saw none. Coefficients are `alphas` of shape (T,)
+    times `votes` of shape (T, K).
     """
 
     columns: Rows
@@ -87,14 +80,9 @@ class StumpTerms:
 
     def rule(self, t: int) -> Cut | PerScore:
         """Return term `t` as a rule."""
-        rows = zip(
-            self.columns[t].tolist(),
-            self.thresholds[t].tolist(),
-            self.missing[t].tolist(),
-            strict=True,
-        )
-        cuts = tuple(Cut(*row) for row in rows)
-        return cuts[0] if len(cuts) == 1 else PerScore(cuts)
+        cuts = zip(self.columns[t], self.thresholds[t], self.missing[t], strict=True)
+        rules = tuple(Cut(int(j), float(threshold), int(miss)) for j, threshold, miss in cuts)
+        return rules[0] if len(rules) == 1 else PerScore(rules)
 
 
 @dataclass(frozen=True)
@@ -178,18 +166,42 @@ class Terms:
         return len(self.alphas)
 
     def __getitem__(self, which: slice) -> "Terms":
-        chosen = range(len(self))[which]
-        if len(chosen) == len(self):
+        start, stop, _ = which.indices(len(self))
+        if (start, stop) == (0, len(self)):
             return self
-        rules = [self.rule(t) for t in chosen]
-        return Terms.pack(rules, self.alphas[which].tolist(), self.votes[which], self.n_cuts)
+        terms = slice(start, max(start, stop))
+        firsts, nodes = _part(self.firsts, terms)
+        starts, factors = _part(self.starts, nodes)
+        value_starts, values = _part(self.value_starts, factors)
+        children = np.stack([self.low[nodes], self.high[nodes], self.rest[nodes]])
+        own = -1 - children[children < -len(SIDES)]
+        first_leaf = int(own.min(initial=len(self.leaves)))
+        leaves = self.leaves[first_leaf : own.max(initial=-1) + 1]
+        low, high, rest = _moved(children, -nodes.start, len(SIDES) - first_leaf)
+        return Terms(
+            self.alphas[terms],
+            self.votes[terms],
+            self.kinds[terms],
+            self.real[terms],
+            firsts,
+            low,
+            high,
+            rest,
+            starts,
+            self.columns[factors],
+            self.thresholds[factors],
+            self.missing[factors],
+            value_starts,
+            self.values[values],
+            np.concatenate([self.leaves[: len(SIDES)], leaves]),
+            self.n_cuts,
+        )
 
     def __add__(self, other: "Terms") -> "Terms":
         if len(self) == 0:
             return other
         if len(other) == 0:
             return self
-        nodes, leaves = len(self.low), len(self.leaves) - len(SIDES)
         width = max(self.leaves.shape[1], other.leaves.shape[1])
         joined: dict[str, Any] = {
             "leaves": [
@@ -197,11 +209,9 @@ class Terms:
                 np.broadcast_to(other.leaves, (len(other.leaves), width))[len(SIDES) :],
             ]
         }
+        moves = len(self.low), len(self.leaves) - len(SIDES)
         for name in ("low", "high", "rest"):
-            child = getattr(other, name)
-            moved = np.where(child < -len(SIDES), child - leaves, child)
-            moved = np.where(child >= 0, child + nodes, moved).astype(np.int32)
-            joined[name] = [getattr(self, name), moved]
+            joined[name] = [getattr(self, name), _moved(getattr(other, name), *moves)]
         for name in ("firsts", "starts", "value_starts"):
             ends = getattr(self, name)
             joined[name] = [ends, getattr(other, name)[1:] + ends[-1]]
@@ -221,17 +231,9 @@ class Terms:
         """Return the nodes of a term."""
         return range(int(self.firsts[t]), int(self.firsts[t + 1]))
 
-    def only_node(self, t: int) -> int:
-        """Return the node of a term that has one."""
-        (place,) = self.nodes(t)
-        return place
-
-    def only_factor(self, t: int) -> int:
-        """Return the factor of a term that has one."""
-        place = self.only_node(t)
-        if self.starts[place + 1] - self.starts[place] != 1:
-            raise ValueError("a term with real values does not have a single factor")
-        return int(self.starts[place])
+    def first_factor(self, t: int) -> int:
+        """Return the first factor of a term."""
+        return int(self.starts[self.firsts[t]])
 
     def test(self, p: int) -> Test:
         """Return the test of a node."""
@@ -272,11 +274,45 @@ class Terms:
         """The largest score that any row could reach: what margins are normalised by."""
         if len(self) == 0:
             return 0.0
-        sizes = np.abs(self.coefficients).max(axis=1)
-        outputs = np.ones(len(self))
-        for t in np.flatnonzero((self.kinds == _TREE) | self.real).tolist():
-            outputs[t] = self.rule(t).largest_output
-        return float((sizes * outputs).sum())
+        children = np.stack([self.low, self.high, self.rest])
+        # Where a child is a node and no leaf, the side 0 stands in.
+        ends = np.where(children < 0, -1 - children, -1 - _TO_SIDES[2])
+        sizes = np.abs(self.leaves).max(axis=1)[ends]
+        outputs = np.maximum.reduceat(sizes.max(axis=0), self.firsts[:-1])
+        for t in np.flatnonzero(self.kinds == _SCORES).tolist():
+            outputs[t] = np.abs(self.values_of(self.first_factor(t))).max()
+        return float((np.abs(self.coefficients).max(axis=1) * outputs).sum())
+
+    @cached_property
+    def term_of_node(self) -> Columns:
+        """The term of each node."""
+        return np.repeat(np.arange(len(self)), np.diff(self.firsts))
+
+    @cached_property
+    def node_of_factor(self) -> Columns:
+        """The node of each factor."""
+        return np.repeat(np.arange(len(self.low)), np.diff(self.starts))
+
+    @cached_property
+    def term_of_factor(self) -> Columns:
+        """The term of each factor."""
+        return self.term_of_node[self.node_of_factor]
+
+    def shares(self, decreases: Reals) -> Reals:
+        """Divide the decrease of the loss by each term among its factors, shape (F,).
+
+        The factors of a term share it equally, the cuts of score columns by their votes.
+        """
+        node, term = self.node_of_factor, self.term_of_factor
+        shares: Reals = decreases[term] / np.bincount(term, minlength=len(self))[term]
+        by_votes = self.kinds[term] == _PER_SCORE
+        if by_votes.any():
+            node, term = node[by_votes], term[by_votes]
+            sizes = np.abs(self.votes)
+            totals = np.maximum(sizes.sum(axis=1), 1e-300)
+            votes = sizes[term, node - self.firsts[term]]
+            shares[by_votes] = decreases[term] * votes / totals[term]
+        return shares
 
     @cached_property
     def stumps(self) -> StumpTerms:
@@ -342,14 +378,7 @@ class Terms:
     def check(self, n_columns: int, n_filters: int, categories: Categories) -> None:
         """Raise unless every reference leads somewhere and every rule fits its columns.
 
-        Parameters
-        ----------
-        n_columns : int
-            The number of columns.
-        n_filters : int
-            The number of image filters, numbered after the columns.
-        categories : dict from int to tuple
-            The values of each categorical column.
+        Image filters are numbered after the columns.
         """
         _check_bounds(self.firsts, len(self.low))
         _check_bounds(self.starts, len(self.columns))
@@ -359,17 +388,37 @@ class Terms:
         if not (self.leaves[: len(SIDES)] == SIDES).all() or (np.diff(self.firsts) < 1).any():
             raise ValueError("a term is damaged")
         self._check_children()
-        for t in range(len(self)):
-            rule = self.rule(t)
-            if rule.is_real != self.real[t]:
-                raise ValueError("a term with real values is damaged")
-            rule.check(n_columns + n_filters, categories)
+        self._check_factors(n_columns + n_filters, categories)
+        for place, kind in enumerate(KINDS):
+            which = np.flatnonzero(self.kinds == place)
+            if len(which):
+                kind.check(self, which)
         if self.is_additive:
             self._check_additive(n_columns)
 
+    def _check_factors(self, n_columns: int, categories: Categories) -> None:
+        """Raise unless cuts are of numeric columns, and subsets fit their categorical ones."""
+        if ((self.columns < 0) | (self.columns >= n_columns)).any():
+            raise ValueError("a term names a column that does not exist")
+        used, place = np.unique(self.columns, return_inverse=True)
+        expected = [len(categories[j]) + 1 if j in categories else 0 for j in used.tolist()]
+        fitting, sizes = np.array(expected, dtype=np.int64)[place], np.diff(self.value_starts)
+        cuts = sizes == 0
+        if (cuts != (fitting == 0)).any():
+            raise ValueError("a term tests a column of another kind")
+        if (sizes != fitting).any():
+            raise ValueError("a subset does not match the values of its column")
+        if np.isnan(self.thresholds[cuts]).any():
+            raise ValueError("a threshold is not a number")
+        if not _are_signs(self.missing[cuts]):
+            raise ValueError("a term has an output other than -1, 0 and +1 for missing values")
+        signs = self.kinds[self.term_of_factor] != _SCORES
+        if not _are_signs(self.values[np.repeat(signs, sizes)]):
+            raise ValueError("a subset has an output other than -1, 0 and +1")
+
     def _check_children(self) -> None:
         """Raise unless every way through a tree goes down, stays in its term and ends in a leaf."""
-        owner = np.repeat(np.arange(len(self)), np.diff(self.firsts))
+        owner = self.term_of_node
         tree, real = self.kinds[owner] == _TREE, self.real[owner]
         place = np.arange(len(self.low))
         last = self.firsts[1:][owner]
@@ -384,7 +433,7 @@ class Terms:
             if (tree & ~inner & (children >= -len(SIDES))).any():
                 raise ValueError("a tree of the model ends in a leaf of another rule")
             ends = -1 - children[~inner & ~real]
-            if not np.isin(self.leaves[ends], (-1.0, 0.0, 1.0)).all():
+            if not _are_signs(self.leaves[ends]):
                 raise ValueError("a leaf of the model is neither -1, 0 nor +1")
 
     def _check_additive(self, n_columns: int) -> None:
@@ -404,6 +453,22 @@ class Terms:
         distinct = np.unique(cuts, axis=1).shape[1]
         if distinct * row_bytes > _MOST_TABLE_BYTES:
             raise ValueError(f"its tables of {distinct} thresholds are larger than any model's")
+
+
+def _part(bounds: Exacts, which: slice) -> tuple[Exacts, slice]:
+    """Return the bounds of a slice of things, and the slice of their parts."""
+    mine = bounds[which.start : which.stop + 1]
+    return mine - mine[0], slice(int(mine[0]), int(mine[-1]))
+
+
+def _moved(children: Rows, nodes: int, leaves: int) -> Rows:
+    """Shift the numbers of nodes and of leaves."""
+    moved = np.where(children < -len(SIDES), children - leaves, children)
+    return np.where(children >= 0, children + nodes, moved).astype(np.int32)
+
+
+def _are_signs(outputs: NDArray[Any]) -> bool:
+    return bool(((outputs == 0) | (np.abs(outputs) == 1)).all())
 
 
 def _check_bounds(bounds: Exacts, total: int) -> None:
@@ -472,21 +537,14 @@ class Packer:
         self._kinds.append(KINDS.index(rule.kind))
         self._real.append(rule.is_real)
 
-    def node(self, factors: Sequence[Any], children: tuple[int, ...] = _TO_SIDES) -> None:
+    def node(self, factors: Sequence[Packed], children: tuple[int, ...] = _TO_SIDES) -> None:
         """Write a node: its factors, and what follows on -1, +1 and 0."""
-        for factor in factors:
-            factor.pack_factor(self)
+        for column, threshold, missing, values in factors:
+            self._factors.append((column, threshold, missing))
+            self._value_starts.append(self._value_starts[-1] + len(values))
+            self._values.append(values)
         self._children.append(children)
         self._starts.append(len(self._factors))
-
-    def factor(
-        self, column: int, threshold: float = np.nan, missing: int = 0, values: Any = ()
-    ) -> None:
-        """Write a cut, or a subset with its `values`."""
-        self._factors.append((column, threshold, missing))
-        self._value_starts.append(self._value_starts[-1] + len(values))
-        if len(values):
-            self._values.append(values)
 
     def add_leaves(self, leaves: NDArray[Any]) -> None:
         """Write the leaves of a tree."""
@@ -497,6 +555,7 @@ class Packer:
         """Return all rules as arrays."""
         factors = np.array(self._factors, dtype=np.float64).reshape(-1, 3)
         ends = np.array(self._children, dtype=np.int32).reshape(-1, 3)
+        low, high, rest = np.ascontiguousarray(ends.T)
         width = self._leaves[0].shape[1] if self._leaves else 1
         return Terms(
             alphas,
@@ -504,9 +563,9 @@ class Packer:
             np.array(self._kinds, dtype=np.int8),
             np.array(self._real, dtype=bool),
             np.array(self._firsts, dtype=np.int64),
-            np.ascontiguousarray(ends[:, 0]),
-            np.ascontiguousarray(ends[:, 1]),
-            np.ascontiguousarray(ends[:, 2]),
+            low,
+            high,
+            rest,
             np.array(self._starts, dtype=np.int64),
             factors[:, 0].astype(np.int32),
             np.ascontiguousarray(factors[:, 1]),
