@@ -128,7 +128,7 @@ def test_without_refit_there_is_no_model():
 def test_a_wrong_value_is_named_before_anything_is_fitted():
     search = RecommenderSearch(ItemKNN(), {"n_neighbors": [5, 0]}, cv=2)
     with pytest.raises(
-        ValueError, match=r"grid .* but of \{'n_neighbors': 0\} n_neighbors must be an integer"
+        ValueError, match=r"grid: model with \{'n_neighbors': 0\} cannot be fitted: n_neighbors"
     ):
         search.fit(ratings())
 

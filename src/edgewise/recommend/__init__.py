@@ -1,7 +1,6 @@
 """Recommenders: ratings in, ranked lists out, with one small API for all.
 
->>> from edgewise import Ratings
->>> from edgewise.recommend import BiasBaseline
+>>> from edgewise import BiasBaseline, Ratings
 >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
 >>> model = BiasBaseline().fit(ratings)
 >>> model.recommend("bob").ids

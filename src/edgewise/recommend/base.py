@@ -59,8 +59,7 @@ class Recommender(Storable, ABC):
 
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import Recommender
+    >>> from edgewise import Ratings, Recommender
     >>> class ItemMean(Recommender):
     ...     def _fit(self, ratings):
     ...         self.means_ = ratings.by_item.means
@@ -160,12 +159,7 @@ class Recommender(Storable, ABC):
 
     def fit(self, ratings: Ratings) -> Self:
         """Learn from ratings and return the model; if the fit fails, it stays as it was."""
-        if not isinstance(ratings, Ratings):
-            raise TypeError(
-                f"ratings must be Ratings, got {type(ratings).__name__}: {_instead_of(ratings)}"
-            )
-        if len(ratings) == 0:
-            raise ValueError("ratings must hold at least one rating, got none")
+        check_ratings("ratings", ratings)
         self._check_parameters()
         draft = copy(self)
         for name in [name for name in vars(draft) if name.endswith("_")]:
@@ -342,11 +336,16 @@ class Recommender(Storable, ABC):
         """Return the indices of pairs and which are known, or raise if all must be."""
         one_of("unknown", unknown, UNKNOWN)
         user_places, item_places = self._places("users", users), self._places("items", items)
-        paired = _paired(user_places, item_places)
+        sizes = {len(user_places), len(item_places)}
+        if len(sizes - {1}) > 1:
+            raise ValueError(
+                f"items must be as many as users, {len(user_places)}, got {len(item_places)}"
+            )
         if unknown == "raise":
             self._require_known("users", users, user_places)
             self._require_known("items", items, item_places)
-        return *paired, self._known(*paired)
+        user_places, item_places = np.broadcast_arrays(user_places, item_places)
+        return user_places, item_places, self._known(user_places, item_places)
 
     def _predicted(self, users: Any, items: Any, unknown: str, scorer: Scorer) -> Any:
         """Return the scores of known pairs, and means or NaN for the others."""
@@ -442,21 +441,15 @@ def _is_one(ids: Any) -> bool:
     return isinstance(ids, (str, int, np.integer, np.str_))
 
 
-def _paired(users: Indices, items: Indices) -> tuple[Indices, Indices]:
-    if len(users) == len(items):
-        return users, items
-    if len(users) == 1:
-        return np.repeat(users, len(items)), items
-    if len(items) == 1:
-        return users, np.repeat(items, len(users))
-    raise ValueError(f"items must be as many as users, {len(users)}, got {len(items)}")
-
-
-def _instead_of(given: Any) -> str:
-    """Return advice on how to make ratings."""
-    if isinstance(getattr(given, "ratings", None), Ratings):
-        return "those of a data set are its .ratings"
-    return "make them with Ratings.from_frame, from_arrays, from_matrix, from_dict or from_file"
+def check_ratings(name: str, given: Any) -> None:
+    """Raise unless these are Ratings, at least one."""
+    if not isinstance(given, Ratings):
+        advice = "make them with Ratings.from_frame, from_arrays, from_dict or the like"
+        if isinstance(getattr(given, "ratings", None), Ratings):
+            advice = "those of a data set are its .ratings"
+        raise TypeError(f"{name} must be Ratings, got {type(given).__name__}: {advice}")
+    if len(given) == 0:
+        raise ValueError(f"{name} must hold at least one rating, got none")
 
 
 def centred(matrix: Any, mean: float) -> Any:

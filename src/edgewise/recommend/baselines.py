@@ -17,6 +17,8 @@ WAYS = ("count", "mean")
 class Popularity(Recommender):
     """The same list for everyone: the items rated most often, or best.
 
+    Fitted: `item_scores_`, the score of each item.
+
     Parameters
     ----------
     by : {"count", "mean"}, default "count"
@@ -25,15 +27,9 @@ class Popularity(Recommender):
         Pseudo-ratings at the overall mean added to each item's mean, so that a few good ratings
         do not make the best item. Ignored for counts.
 
-    Attributes
-    ----------
-    item_scores_ : array of shape (items,)
-        The score of each item.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import Popularity
+    >>> from edgewise import Popularity, Ratings
     >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
     >>> Popularity(by="mean", damping=1.0).fit(ratings).item_scores_
     array([3.66666667, 4.5       ])
@@ -94,11 +90,6 @@ class RandomRecommender(Recommender):
         bits = splitmix64(by_user ^ items.astype(np.uint64)) >> np.uint64(11)
         return bits.astype(float) * 2.0**-53
 
-    def _user_scores(self, users: Indices) -> Reals:
-        items = np.arange(self.n_items_)
-        pairs = np.repeat(users, len(items)), np.tile(items, len(users))
-        return self._pair_scores(*pairs).reshape(len(users), len(items))
-
     def _knows_users(self, ratings: Ratings) -> Mask:
         return np.ones(ratings.n_users, dtype=bool)
 
@@ -110,6 +101,8 @@ class BiasBaseline(Recommender):
 
         sum of w (R_ij - mean - b_i - c_j)^2 + user_damping |b|^2 + item_damping |c|^2
 
+    Fitted: `user_biases_` b, `item_biases_` c (0 without ratings) and `intercept_`, the mean.
+
     Parameters
     ----------
     user_damping, item_damping : float, default 5.0 and 2.5
@@ -117,17 +110,9 @@ class BiasBaseline(Recommender):
     n_epochs : int, default 15
         Number of alternations.
 
-    Attributes
-    ----------
-    user_biases_, item_biases_ : arrays of shape (users,) and (items,)
-        The biases b and c; 0 without ratings.
-    intercept_ : float
-        The mean.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import BiasBaseline
+    >>> from edgewise import BiasBaseline, Ratings
     >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
     >>> model = BiasBaseline(user_damping=1.0, item_damping=1.0).fit(ratings)
     >>> model.intercept_, round(model.predict("bob", "Heat"), 2)

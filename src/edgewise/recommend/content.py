@@ -28,6 +28,9 @@ class ContentRecommender(PerUserRecommender):
 
     The ratings must have `item_features`. A user's model is trained on first use.
 
+    Fitted: `features_`, the encoded item features, shape (items, d), their `feature_names_`, and
+    `weights_`, the model of all users.
+
     Parameters
     ----------
     learner : {"ridge", "boosted"}, default "ridge"
@@ -45,17 +48,9 @@ class ContentRecommender(PerUserRecommender):
     n_jobs
         See :class:`Recommender`.
 
-    Attributes
-    ----------
-    features_, feature_names_ : float64 array of shape (items, d), and list of str
-        The encoded item features and the names of their columns.
-    weights_ : float64 array of shape (d,)
-        The model of all users.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import ContentRecommender
+    >>> from edgewise import ContentRecommender, Ratings
     >>> films = (["Heat", "Ronin", "Fargo", "Clue"], [[1], [1], [0], [0]])
     >>> ratings = Ratings.from_arrays(
     ...     ["ann", "ann", "bob", "bob"], ["Heat", "Fargo", "Heat", "Fargo"], [5, 2, 1, 5],
@@ -187,8 +182,7 @@ class ContentRecommender(PerUserRecommender):
 
         Examples
         --------
-        >>> from edgewise import Ratings
-        >>> from edgewise.recommend import ContentRecommender
+        >>> from edgewise import ContentRecommender, Ratings
         >>> films = (["Heat", "Fargo"], [[1, 1995], [0, 1996]])
         >>> ratings = Ratings.from_arrays(["ann"] * 2, ["Heat", "Fargo"], [5, 2],
         ...                               item_features=films)

@@ -133,10 +133,11 @@ def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
 class KNNRecommender(Recommender):
     """Base of user and item neighbourhoods: rows are compared, columns hold the ratings."""
 
-    stored: ClassVar = {"deviations_": None}
+    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items", "deviations_": None}
 
     _side: ClassVar[str]
     _default_similarity: ClassVar[str]
+    _default_damping: ClassVar[float]
 
     neighbors_: Rows
     similarities_: Reals
@@ -155,7 +156,7 @@ class KNNRecommender(Recommender):
         shrinkage: float = 25.0,
         min_support: int = 1,
         n_candidates: int = 200,
-        damping: float = 0.1,
+        damping: float | None = None,
         bias_damping: float = 5.0,
         implicit: bool = False,
         n_jobs: int | None = None,
@@ -182,7 +183,8 @@ class KNNRecommender(Recommender):
         not_negative("shrinkage", self.shrinkage)
         integer("min_support", self.min_support, 1)
         integer("n_candidates", self.n_candidates, 1)
-        not_negative("damping", self.damping)
+        if self.damping is not None:
+            not_negative("damping", self.damping)
         not_negative("bias_damping", self.bias_damping)
         flag("implicit", self.implicit)
         threads("n_jobs", self.n_jobs)
@@ -224,6 +226,9 @@ class KNNRecommender(Recommender):
         views = ratings.by_user, ratings.by_item
         return views if self._side == "users" else views[::-1]
 
+    def _damping(self) -> float:
+        return self._default_damping if self.damping is None else self.damping
+
     def _baseline(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> Reals:
         """Return the predictions without neighbours."""
         mean = 0.0 if self.implicit else self.mean_
@@ -250,20 +255,18 @@ class KNNRecommender(Recommender):
         totals, masses = self._sums(users, items)
         if self.implicit:
             return totals
-        masses += self.damping
+        masses += self._damping()
         shares = np.divide(totals, masses, out=np.zeros_like(totals), where=masses > 0)
         return self._baseline(users, items) + shares
 
     def _user_scores(self, users: Indices) -> Reals:
+        if self._side == "items":
+            return super()._user_scores(users)
+        # All users of an item follow each other, so that its ratings are looked up once.
         known = np.flatnonzero(self.known_items_)
         scores = np.full((len(users), self.n_items_), -np.inf)
-        if self._side == "items":
-            found = self._pair_scores(np.repeat(users, len(known)), np.tile(known, len(users)))
-            scores[:, known] = found.reshape(len(users), len(known))
-        else:
-            # All users of an item follow each other, so that its ratings are looked up once.
-            found = self._pair_scores(np.tile(users, len(known)), np.repeat(known, len(users)))
-            scores[:, known] = found.reshape(len(known), len(users)).T
+        found = self._pair_scores(np.tile(users, len(known)), np.repeat(known, len(users)))
+        scores[:, known] = found.reshape(len(known), len(users)).T
         return scores
 
     def _similarities(self, side: str, places: Indices) -> Reals:
@@ -304,8 +307,7 @@ class KNNRecommender(Recommender):
 
         Examples
         --------
-        >>> from edgewise import Ratings
-        >>> from edgewise.recommend import UserKNN
+        >>> from edgewise import Ratings, UserKNN
         >>> ratings = Ratings.from_dict({"ann": {"Heat": 4}, "bob": {"Heat": 2, "Fargo": 5}})
         >>> print(UserKNN(similarity="cosine", shrinkage=1).fit(ratings).explain("ann", "Fargo"))
         Fargo for ann: 4.54
@@ -324,7 +326,7 @@ class KNNRecommender(Recommender):
         near = zip(self.neighbors_[row].tolist(), self.similarities_[row].tolist(), strict=True)
         used = [(v, s, entry[v]) for v, s in near if v in entry][: self.n_neighbors]
         weights = [s * (1.0 if view.weights is None else view.weights[e]) for _, s, e in used]
-        mass = 1.0 if self.implicit else sum(weights) + self.damping
+        mass = 1.0 if self.implicit else sum(weights) + self._damping()
         parts = [
             Contribution(
                 str(ids[v].item()),
@@ -347,6 +349,9 @@ class ItemKNN(KNNRecommender):
     it on the `n_neighbors` nearest items that it rated:
     :math:`b_{ui} + \sum_j s_{ij} (r_{uj} - b_{uj}) / (\delta + \sum_j s_{ij})`.
 
+    Fitted: `neighbors_` and `similarities_`, shape (items, n_candidates): the nearest items of
+    each, most similar first (-1 and 0 past the last); `user_biases_` and `item_biases_`.
+
     Parameters
     ----------
     n_neighbors : int, default 40
@@ -362,8 +367,8 @@ class ItemKNN(KNNRecommender):
     n_candidates : int, default 200
         How many neighbours of each item to store, of which a prediction takes the first
         `n_neighbors` that the user rated. Memory grows with it.
-    damping : float, default 0.1
-        delta: draws predictions from few and weak similarities to the baseline.
+    damping : float or None, default None
+        delta: draws predictions from few and weak similarities to the baseline. None is 0.1.
     bias_damping : float, default 5
         Pseudo-ratings at the mean that draw the biases of the baseline to 0.
     implicit : bool, default False
@@ -372,17 +377,9 @@ class ItemKNN(KNNRecommender):
     n_jobs
         See :class:`Recommender`.
 
-    Attributes
-    ----------
-    neighbors_, similarities_ : arrays of shape (items, n_candidates)
-        The nearest items of each, most similar first (-1 and 0 past the last).
-    user_biases_, item_biases_ : float64 arrays
-        The biases of the baseline.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import ItemKNN
+    >>> from edgewise import ItemKNN, Ratings
     >>> ratings = Ratings.from_dict({
     ...     "ann": {"Heat": 5, "Fargo": 1, "Jaws": 5}, "bob": {"Heat": 1, "Fargo": 5},
     ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 4, "Jaws": 2}})
@@ -392,12 +389,8 @@ class ItemKNN(KNNRecommender):
 
     _side = "items"
     _default_similarity = "adjusted"
-    stored: ClassVar = {
-        "neighbors_": "items candidates",
-        "similarities_": "items candidates",
-        "user_biases_": "users",
-        "item_biases_": "items",
-    }
+    _default_damping = 0.1
+    stored: ClassVar = {"neighbors_": "items candidates", "similarities_": "items candidates"}
 
 
 class UserKNN(KNNRecommender):
@@ -405,13 +398,12 @@ class UserKNN(KNNRecommender):
 
     The prediction is the baseline plus the average deviation from it of the `n_neighbors` nearest
     users who rated the item. Parameters and attributes are as for :class:`ItemKNN` with the roles
-    of users and items exchanged, except that `damping` is 0.2 and a `similarity` of None is
+    of users and items exchanged, except that a `damping` of None is 0.2 and a `similarity` of None
     "residual", or "cosine" for implicit feedback.
 
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import UserKNN
+    >>> from edgewise import Ratings, UserKNN
     >>> ratings = Ratings.from_dict({
     ...     "ann": {"Heat": 5, "Fargo": 1, "Jaws": 5}, "bob": {"Heat": 1, "Fargo": 5},
     ...     "cat": {"Heat": 5, "Fargo": 2, "Jaws": 4}, "dan": {"Fargo": 5, "Jaws": 2}})
@@ -421,37 +413,8 @@ class UserKNN(KNNRecommender):
 
     _side = "users"
     _default_similarity = "residual"
-    stored: ClassVar = {
-        "neighbors_": "users candidates",
-        "similarities_": "users candidates",
-        "user_biases_": "users",
-        "item_biases_": "items",
-    }
-
-    def __init__(
-        self,
-        n_neighbors: int = 40,
-        *,
-        similarity: str | None = None,
-        shrinkage: float = 25.0,
-        min_support: int = 1,
-        n_candidates: int = 200,
-        damping: float = 0.2,
-        bias_damping: float = 5.0,
-        implicit: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_neighbors,
-            similarity=similarity,
-            shrinkage=shrinkage,
-            min_support=min_support,
-            n_candidates=n_candidates,
-            damping=damping,
-            bias_damping=bias_damping,
-            implicit=implicit,
-            n_jobs=n_jobs,
-        )
+    _default_damping = 0.2
+    stored: ClassVar = {"neighbors_": "users candidates", "similarities_": "users candidates"}
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)

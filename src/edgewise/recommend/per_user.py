@@ -1,4 +1,4 @@
-"""The base of recommenders that train a model for each user, on first use."""
+"""The bases of recommenders that train a model for each user, on first use."""
 
 from abc import abstractmethod
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.common.checks import integer
+from edgewise.common.checks import integer, threads
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
@@ -62,9 +62,9 @@ class PerUserRecommender(Recommender):
         # and can take twenty times as long.
         with (
             _linear_algebra().limit(limits=1, user_api="blas"),
-            Threads(min(self._threads(), n_tasks)) as threads,
+            Threads(min(self._threads(), n_tasks)) as pool,
         ):
-            threads.map(run, range(n_tasks))
+            pool.map(run, range(n_tasks))
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         order = np.argsort(users, kind="stable")
@@ -92,20 +92,50 @@ class PerUserRecommender(Recommender):
         self.learned_ = OrderedDict()
 
 
+class ViewerRecommender(PerUserRecommender):
+    """Base of recommenders that predict from the ratings of other users, Iyer's viewers."""
+
+    stored: ClassVar = {"viewers_": "viewers", "viewer_means_": "viewers"}
+
+    viewers: Any
+    n_jobs: int | None
+    viewers_: Indices
+    viewer_means_: Reals
+
+    def _check_parameters(self) -> None:
+        check_viewers(self.viewers)
+        threads("n_jobs", self.n_jobs)
+
+    def _fit(self, ratings: Ratings) -> None:
+        self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
+        self.viewer_means_ = ratings.by_user.means[self.viewers_]
+
+    def _viewer_ratings(self, items: Indices) -> tuple[Indices, Indices, Reals]:
+        """Return the viewers' ratings of some items: number of the viewer, place of the item."""
+        view = self.ratings_.by_item
+        number = np.full(self.n_users_, -1, dtype=np.intp)
+        number[self.viewers_] = np.arange(len(self.viewers_))
+        entries = view.entries(items)
+        numbers = number[view.others[entries]]
+        places = np.repeat(np.arange(len(items)), view.sizes[items])
+        rated = numbers >= 0
+        return numbers[rated], places[rated], view.values[entries[rated]]
+
+    def _restored(self) -> None:
+        super()._restored()
+        places = self.viewers_
+        if places.dtype.kind != "i" or (np.diff(places) <= 0).any():
+            raise ValueError("viewers_ must be ascending indices")
+        if len(places) and not (places[0] >= 0 and places[-1] < self.n_users_):
+            raise ValueError(f"viewers_ must be indices below {self.n_users_}")
+
+
 @cache
 def _linear_algebra() -> Any:
     """Return the controller of BLAS threads, which takes time to find the libraries."""
     from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
-
-
-def check_places(name: str, places: Any, size: int) -> None:
-    """Raise unless indices from a file are ascending and below `size`."""
-    if places.dtype.kind != "i" or (np.diff(places) <= 0).any():
-        raise ValueError(f"{name} must be ascending indices")
-    if len(places) and not (places[0] >= 0 and places[-1] < size):
-        raise ValueError(f"{name} must be indices below {size}")
 
 
 def check_viewers(viewers: Any) -> None:

@@ -5,16 +5,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, threads
+from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices
-from edgewise.recommend.per_user import (
-    PerUserRecommender,
-    check_places,
-    check_viewers,
-    chosen_viewers,
-)
+from edgewise.recommend.per_user import ViewerRecommender
 
 # Counting a viewer's ratings takes memory for each pair of levels.
 _MAX_LEVELS = 256
@@ -29,7 +24,7 @@ class _Near(NamedTuple):
     defaults: Reals
 
 
-class RankingNeighbor(PerUserRecommender):
+class RankingNeighbor(ViewerRecommender):
     """Predicts the ratings of the viewers who order a user's items best (Iyer 1999, 5.2.3).
 
     The distance of a viewer, Iyer's word for another user, is the ranking loss of its ratings:
@@ -39,6 +34,9 @@ class RankingNeighbor(PerUserRecommender):
     with equal loss the nearer has more items in common with the user, then the lower index; among
     default scores the lowest wins. Weights of viewers' ratings do not count. Neighbours of a user
     are found on first use.
+
+    Fitted: `levels_`, the distinct ratings in training, tried as default scores; `viewers_`, the
+    indices of the viewers, and `viewer_means_`, their mean ratings.
 
     Parameters
     ----------
@@ -51,17 +49,9 @@ class RankingNeighbor(PerUserRecommender):
     random_state, n_jobs
         See :class:`Recommender`.
 
-    Attributes
-    ----------
-    levels_ : float64 array
-        The distinct ratings in training, tried as default scores.
-    viewers_, viewer_means_ : arrays
-        The indices of the viewers, and their mean ratings.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import RankingNeighbor
+    >>> from edgewise import RankingNeighbor, Ratings
     >>> ratings = Ratings.from_dict({
     ...     "ann": {"Heat": 5, "Fargo": 3}, "bob": {"Heat": 1, "Fargo": 5, "Jaws": 2},
     ...     "cat": {"Heat": 4, "Fargo": 1, "Jaws": 3}})
@@ -70,15 +60,9 @@ class RankingNeighbor(PerUserRecommender):
     (array(['cat'], dtype='<U3'), 3.0)
     """
 
-    stored: ClassVar = {
-        "levels_": "levels",
-        "viewers_": "viewers",
-        "viewer_means_": "viewers",
-    }
+    stored: ClassVar = {"levels_": "levels"}
 
     levels_: Reals
-    viewers_: Indices
-    viewer_means_: Reals
 
     def __init__(
         self,
@@ -94,9 +78,8 @@ class RankingNeighbor(PerUserRecommender):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         integer("n_neighbors", self.n_neighbors, 1)
-        check_viewers(self.viewers)
-        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         if len(ratings.levels) > _MAX_LEVELS:
@@ -104,32 +87,22 @@ class RankingNeighbor(PerUserRecommender):
                 f"ratings must have at most {_MAX_LEVELS} different levels, got "
                 f"{len(ratings.levels)}: round them first"
             )
+        super()._fit(ratings)
         self.levels_ = ratings.levels
-        self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
-        self.viewer_means_ = ratings.by_user.means[self.viewers_]
 
     def _losses(self, user: int) -> tuple[Indices, Reals, Reals, NDArray[np.int64]]:
         """Return all viewers but the user, their losses, defaults and numbers of common items."""
-        ratings = self.ratings_
-        span = ratings.by_user.span(user)
-        items = ratings.by_user.others[span].astype(np.intp)
-        grades = np.unique(ratings.by_user.values[span], return_inverse=True)[1].astype(np.intp)
-        weights = None if ratings.by_user.weights is None else ratings.by_user.weights[span]
-        number = np.full(ratings.n_users, -1, dtype=np.intp)
-        others = self.viewers_[self.viewers_ != user]
-        number[others] = np.arange(len(others))
-        view = ratings.by_item
-        entries = view.entries(items)
-        places = np.repeat(np.arange(len(items)), view.sizes[items])
-        whose = number[view.others[entries]]
-        kept = np.flatnonzero(whose >= 0)
-        levels = np.searchsorted(self.levels_, view.values[entries[kept]])
-        found = viewer_losses(
-            grades, whose[kept], places[kept], levels, len(others), len(self.levels_), weights
-        )
-        means = self.viewer_means_[self.viewers_ != user]
-        scores = np.where(found.defaults >= 0, self.levels_[found.defaults], means)
-        return others, found.losses, scores, found.common
+        view = self.ratings_.by_user
+        span = view.span(user)
+        grades = np.unique(view.values[span], return_inverse=True)[1].astype(np.intp)
+        weights = None if view.weights is None else view.weights[span]
+        whose, places, values = self._viewer_ratings(view.others[span].astype(np.intp))
+        levels = np.searchsorted(self.levels_, values)
+        sizes = len(self.viewers_), len(self.levels_)
+        losses, defaults, common = viewer_losses(grades, whose, places, levels, *sizes, weights)
+        scores = np.where(defaults >= 0, self.levels_[defaults], self.viewer_means_)
+        others = self.viewers_ != user
+        return self.viewers_[others], losses[others], scores[others], common[others]
 
     def _learn(self, user: int) -> _Near:
         others, losses, defaults, common = self._losses(user)
@@ -148,7 +121,6 @@ class RankingNeighbor(PerUserRecommender):
 
     def _restored(self) -> None:
         super()._restored()
-        check_places("viewers_", self.viewers_, self.n_users_)
         view = self.ratings_.by_user
         values = view.values[view.entries(self.viewers_)]
         if not (np.diff(self.levels_) > 0).all() or not np.isin(values, self.levels_).all():

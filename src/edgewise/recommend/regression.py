@@ -5,16 +5,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import flag, threads
+from edgewise.common.checks import flag
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices
-from edgewise.recommend.per_user import (
-    PerUserRecommender,
-    check_places,
-    check_viewers,
-    chosen_viewers,
-)
+from edgewise.recommend.per_user import ViewerRecommender
 
 
 class _Learned(NamedTuple):
@@ -25,12 +20,15 @@ class _Learned(NamedTuple):
     scale: float
 
 
-class UserRegression(PerUserRecommender):
+class UserRegression(ViewerRecommender):
     """Predicts a user's ratings by linear regression on other users' (Iyer 1999, 5.2.3).
 
     With the user's ratings a and the ratings C of the same items by other users (Iyer's viewers),
     the weights w minimise ``|| w C - a ||``; among the minimisers they are the shortest. A
     viewer's mean stands in for its missing ratings. A user's weights are found on first use.
+
+    Fitted: `viewers_`, the indices of the viewers, `viewer_means_`, their mean ratings, and
+    `viewer_scales_`, their standard deviations (1 if not normalised).
 
     Parameters
     ----------
@@ -43,15 +41,9 @@ class UserRegression(PerUserRecommender):
     random_state, n_jobs
         See :class:`Recommender`.
 
-    Attributes
-    ----------
-    viewers_, viewer_means_, viewer_scales_ : arrays
-        The indices of the viewers, their means and their deviations (1 if not normalised).
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import UserRegression
+    >>> from edgewise import Ratings, UserRegression
     >>> ratings = Ratings.from_dict({
     ...     "ann": {"Heat": 4, "Fargo": 2}, "bob": {"Heat": 2, "Fargo": 1, "Jaws": 2},
     ...     "cat": {"Jaws": 3}})
@@ -60,14 +52,8 @@ class UserRegression(PerUserRecommender):
     4.0
     """
 
-    stored: ClassVar = {
-        "viewers_": "viewers",
-        "viewer_means_": "viewers",
-        "viewer_scales_": "viewers",
-    }
+    stored: ClassVar = {"viewer_scales_": "viewers"}
 
-    viewers_: Indices
-    viewer_means_: Reals
     viewer_scales_: Reals
 
     def __init__(
@@ -84,22 +70,19 @@ class UserRegression(PerUserRecommender):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         flag("normalise", self.normalise)
-        check_viewers(self.viewers)
-        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
-        self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
-        self.viewer_means_ = ratings.by_user.means[self.viewers_]
-        scales = np.ones(len(self.viewers_))
+        super()._fit(ratings)
+        self.viewer_scales_ = np.ones(len(self.viewers_))
         if self.normalise:
             view = ratings.by_user
-            scales = np.array([_spread(view.values[view.span(v)]) for v in self.viewers_.tolist()])
-        self.viewer_scales_ = scales
+            spreads = [_spread(view.values[view.span(v)]) for v in self.viewers_.tolist()]
+            self.viewer_scales_ = np.array(spreads)
 
     def _restored(self) -> None:
         super()._restored()
-        check_places("viewers_", self.viewers_, self.n_users_)
         if not (self.viewer_scales_ > 0).all():
             raise ValueError("viewer_scales_ must be positive")
 
@@ -122,33 +105,19 @@ class UserRegression(PerUserRecommender):
 
     def _opinions(self, items: Indices) -> Reals:
         """Return the viewers' ratings of some items, shape (items, viewers), with gaps filled."""
-        view = self.ratings_.by_item
-        number = np.full(self.n_users_, -1, dtype=np.intp)
-        number[self.viewers_] = np.arange(len(self.viewers_))
-        entries = view.entries(items)
-        columns = number[view.others[entries]]
-        kept = columns >= 0
-        rows = np.repeat(np.arange(len(items)), view.sizes[items])[kept]
-        columns = columns[kept]
+        columns, rows, values = self._viewer_ratings(items)
         fills = np.zeros(len(self.viewers_)) if self.normalise else self.viewer_means_
         opinions = np.tile(fills, (len(items), 1))
-        values = view.values[entries[kept]]
         if self.normalise:
             values = (values - self.viewer_means_[columns]) / self.viewer_scales_[columns]
         opinions[rows, columns] = values
         return opinions
 
     def _some(self, learned: _Learned, items: Indices) -> Reals:
-        view = self.ratings_.by_item
-        entries = view.entries(items)
-        # Users who are no viewers share one extra number, whose weight is 0.
-        number = np.full(self.n_users_, len(self.viewers_), dtype=np.intp)
-        number[self.viewers_] = np.arange(len(self.viewers_))
-        whose = number[view.others[entries]]
-        shares = np.append(learned.weights / self.viewer_scales_, 0.0)
-        moves = view.values[entries] - np.append(self.viewer_means_, 0.0)[whose]
-        which = np.repeat(np.arange(len(items)), view.sizes[items])
-        return self._scores(learned, np.bincount(which, moves * shares[whose], len(items)))
+        whose, places, values = self._viewer_ratings(items)
+        shares = (learned.weights / self.viewer_scales_)[whose]
+        moves = values - self.viewer_means_[whose]
+        return self._scores(learned, np.bincount(places, moves * shares, len(items)))
 
     def _row(self, learned: _Learned) -> Reals:
         view, n_items = self.ratings_.by_user, self.n_items_

@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise.common.checks import flag, generator, integer, one_of
-from edgewise.common.progress import progress
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import UNKNOWN, Recommender
-from edgewise.recommend.evaluation.comparison import Splits, Trial, splits_of
+from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
+from edgewise.recommend.evaluation.catalogue import defined_mean
+from edgewise.recommend.evaluation.comparison import Trial, splits_of
 from edgewise.recommend.evaluation.evaluator import (
     RecommenderMetric,
     check_relevant,
@@ -102,15 +102,15 @@ class RecommenderSearch(BaseEstimator):
 
     def fit(self, ratings: Ratings) -> Self:
         """Try all candidates, and fit the best on all ratings; RuntimeError if one fails."""
-        if not isinstance(ratings, Ratings):
-            raise TypeError(f"ratings must be Ratings, got {type(ratings).__name__}")
+        check_ratings("ratings", ratings)
         metric = self._checked()
         rng = generator(self.random_state)
         candidates = self._candidates(int(rng.integers(2**31)))
-        self._check_values(candidates)
+        models = [(f"with {params}", self._made(params)) for params in candidates]
         given = isinstance(self.cv, Iterable)
         splits = splits_of(self.cv if given else ratings, 2 if given else self.cv, rng, "cv")
-        runs = self._runs(candidates, splits, metric)
+        trial = Trial((metric,), self.relevant, self.unknown)
+        runs = trial.run("param_grid", models, splits, self.verbose)
         results = _results(candidates, runs, metric)
         best = min(results, key=lambda row: row["rank"])
         if np.isnan(best["score"]):
@@ -166,36 +166,6 @@ class RecommenderSearch(BaseEstimator):
             warnings.simplefilter("ignore", UserWarning)
             return list(ParameterSampler(self.param_grid, self.n_iter, random_state=seed))
 
-    def _check_values(self, candidates: list[dict[str, Any]]) -> None:
-        """Raise if a candidate has a wrong parameter, before another is fitted in vain."""
-        for params in candidates:
-            try:
-                self._made(params)._check_parameters()
-            except (TypeError, ValueError) as error:
-                raise ValueError(
-                    f"param_grid must hold values that can be fitted, but of {params} {error}"
-                ) from error
-
-    def _runs(
-        self, candidates: list[dict[str, Any]], splits: Splits, metric: RecommenderMetric
-    ) -> list[list[dict[str, float]]]:
-        """Return the values of each candidate on each fold."""
-        trial = Trial((metric,), self.relevant, self.unknown)
-        models = [self._made(params) for params in candidates]
-        runs: list[list[dict[str, float]]] = [[] for _ in candidates]
-        with progress(bool(self.verbose), len(models) * splits.count, "fits") as step:
-            for fold, split in enumerate(splits.parts, start=1):
-                for model, params, run in zip(models, candidates, runs, strict=True):
-                    try:
-                        run.append(trial.run(model, split))
-                    except Exception as error:
-                        raise RuntimeError(
-                            f"the model with {params} failed on fold {fold}: "
-                            f"{type(error).__name__}: {error}"
-                        ) from error
-                    step()
-        return runs
-
     def _made(self, params: dict[str, Any]) -> Recommender:
         # Values may be models themselves, which must not be shared between candidates.
         own = {name: clone(value, safe=False) for name, value in params.items()}
@@ -208,7 +178,7 @@ def _results(
 ) -> list[dict[str, Any]]:
     """Return one row per candidate, with its rank."""
     values = [np.array([run[metric.name] for run in each]) for each in runs]
-    scores = np.array([_mean(each) for each in values])
+    scores = np.array([defined_mean(each) for each in values])
     losses = -scores if metric.kind.larger_is_better else scores
     # NaN sorts last.
     order = np.argsort(losses, kind="stable")
@@ -227,12 +197,6 @@ def _results(
             candidates, scores, values, runs, ranks, strict=True
         )
     ]
-
-
-def _mean(values: np.ndarray) -> float:
-    """Return the mean of the defined values."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
 
 
 def _check_names(model: Recommender, grid: Any) -> None:

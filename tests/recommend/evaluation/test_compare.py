@@ -174,7 +174,7 @@ def test_a_wrong_parameter_is_named_before_any_model_is_fitted():
 
     models = {"first": Never(), "second": ItemKNN(n_neighbors=0)}
     with pytest.raises(
-        ValueError, match="but of 'second' n_neighbors must be an integer of at least 1"
+        ValueError, match="model 'second' cannot be fitted: n_neighbors must be an integer"
     ):
         compare(models, ratings(), "rmse")
 

@@ -147,7 +147,7 @@ def test_columns_of_nought_change_nothing():
     assert single.shape == (3, 8)
     np.testing.assert_array_equal(single[:, :5], factors.astype(np.float32))
     ratings = Ratings.from_arrays([0, 1, 2], [0, 1, 2])
-    side = ConfidenceSide.of(ratings.by_user, 1.0, 0.5, compiled)
+    side = ConfidenceSide(ratings.by_user, 1.0, 0.5, compiled)
     rows, others = padded(factors), padded(factors[::-1])
     side.improve(rows, others, 3, Threads(1))
     assert not rows[:, 5:].any()

@@ -42,7 +42,7 @@ def test_history_ends_with_the_loss_of_the_model(make_ratings, solver, biases):
     model = MatrixFactorization(2, solver=solver, n_epochs=7, biases=biases, random_state=0).fit(
         ratings
     )
-    loss = RatingLoss.of(ratings, 0.1, biases)(factors_of(model))
+    loss = RatingLoss(ratings, biases * ratings.mean, 0.1, biases)(factors_of(model))
     assert model.loss_history_.shape == (8,)
     assert model.loss_history_[-1] == pytest.approx(loss, rel=1e-12)
     if not biases:
@@ -77,7 +77,7 @@ def test_loss_never_rises(seed, k, penalty, biases, solver):
 def test_the_gradient_vanishes_at_the_end(make_ratings, solver):
     ratings = make_ratings(rank=1, weighted=True)
     model = MatrixFactorization(1, solver=solver, n_epochs=400, regularization=0.1, random_state=1)
-    gradient = RatingLoss.of(ratings, 0.1, True).gradient(factors_of(model.fit(ratings)))
+    gradient = RatingLoss(ratings, ratings.mean, 0.1, True).gradient(factors_of(model.fit(ratings)))
     assert gradient.squared_length**0.5 < 1e-4
 
 
@@ -88,7 +88,7 @@ def test_normal_equations_of_the_items_hold(make_ratings, biases):
         ratings
     )
     # The items are solved for last: the derivatives by their factors and biases are 0.
-    gradient = RatingLoss.of(ratings, 0.1, biases).gradient(factors_of(model))
+    gradient = RatingLoss(ratings, biases * ratings.mean, 0.1, biases).gradient(factors_of(model))
     np.testing.assert_allclose(gradient.items, 0, atol=1e-9)
     np.testing.assert_allclose(gradient.item_biases, 0, atol=1e-9)
     assert np.abs(gradient.users).max() > 1e-3

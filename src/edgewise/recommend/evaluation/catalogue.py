@@ -29,11 +29,7 @@ _ENTRIES = 1 << 21
 def list_values(
     evaluator: "Evaluator", metrics: "list[RecommenderMetric]", relevant: float
 ) -> dict[str, float]:
-    """Return metrics of the lists that the model recommends to the users of the test, by name.
-
-    A user's list holds all items that training knows, without those the user rated there. Relevant
-    items on no list count as missed; for "auc" they stand below all others.
-    """
+    """Return metrics of the lists that the model recommends to the users of the test, by name."""
     users = _TestUsers(evaluator, relevant)
     ranked = [one for one in metrics if one.base not in _LIST_METRICS]
     others = [one for one in metrics if one.base in _LIST_METRICS]
@@ -43,11 +39,11 @@ def list_values(
     for block, scores in users.blocks(everybody=longest > 0):
         if longest:
             lists += [best_of(row, longest) for row in scores]
-        found = users.relevant_items(block, scores)
+        items = users.relevant_items(block, scores)
         for one in ranked:
             by_position = one.base in _BY_POSITION
-            values[one.name].append(found.values(one) if by_position else found.ranked(one))
-    means = {name: _mean(parts) for name, parts in values.items()}
+            values[one.name].append(items.values(one) if by_position else items.ranked(one))
+    means = {name: defined_mean(np.concatenate([[], *found])) for name, found in values.items()}
     return means | {one.name: _list_value(one, evaluator, lists) for one in others}
 
 
@@ -57,21 +53,17 @@ class _TestUsers:
     def __init__(self, evaluator: "Evaluator", relevant: float) -> None:
         self.evaluator = evaluator
         model, test = evaluator.model, evaluator.test
-        self.n_items = model.n_items_
+        self.n_items, self.seen = model.n_items_, model.ratings_.by_user
         users: Indices = np.unique(test.users).astype(np.intp)
         known = model._known(evaluator.user_places[users], None)
         self.users = users[known] if evaluator.unknown == "nan" else users
         # Relevant test ratings, without pairs that were in training.
-        self.wanted = (test.values >= relevant) & evaluator.included & ~self._trained()
-
-    def _trained(self) -> NDArray[np.bool_]:
-        """Return which test pairs were in training too."""
-        evaluator, view = self.evaluator, self.evaluator.model.ratings_.by_user
-        # Pair numbers ascend, as rows and the items of a row do.
-        pairs = view.row_numbers * self.n_items + view.others
+        pairs = self.seen.row_numbers * self.n_items + self.seen.others
         wanted = evaluator.users * self.n_items + evaluator.items
+        # Pair numbers ascend, as rows and the items of a row do.
         at = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
-        return (pairs[at] == wanted) & (evaluator.users >= 0) & (evaluator.items >= 0)
+        trained = (pairs[at] == wanted) & (evaluator.users >= 0) & (evaluator.items >= 0)
+        self.wanted = (test.values >= relevant) & evaluator.included & ~trained
 
     def blocks(self, everybody: bool) -> Iterator[tuple[Indices, Reals]]:
         """Yield users, by their test index, and their scores; minus infinity is on no list."""
@@ -94,15 +86,9 @@ class _TestUsers:
             scores[~known] = model._item_means()
         scores[:, ~model.known_items_] = -np.inf
         scores[np.isnan(scores)] = -np.inf
-        for row, seen in self._seen(places):
-            scores[row, seen] = -np.inf
-        return scores
-
-    def _seen(self, places: Indices) -> Iterator[tuple[int, NDArray]]:
-        """Yield the items that each user rated in training, by row."""
-        view = self.evaluator.model.ratings_.by_user
         for row in np.flatnonzero(places >= 0).tolist():
-            yield row, view.others[view.span(int(places[row]))]
+            scores[row, self.seen.others[self.seen.span(int(places[row]))]] = -np.inf
+        return scores
 
     def relevant_items(self, block: Indices, scores: Reals) -> "_RelevantItems":
         """Return where the relevant items of users stand."""
@@ -115,21 +101,17 @@ class _TestUsers:
         row, item = row[order], item[order]
         relevant = np.bincount(row, minlength=len(block)).astype(np.float64)
         listed = (item >= 0) & (scores[row, item] > -np.inf)
-        inside = np.bincount(row[item >= 0], minlength=len(block))
+        places = evaluator.user_places[block]
+        unseen = self.n_items - np.where(places >= 0, self.seen.sizes[places], 0)
+        others = unseen - np.bincount(row[item >= 0], minlength=len(block))
         return _RelevantItems(
             scores,
             (row, np.where(listed, item, -1)),
             find_hits(scores, row[listed], item[listed]),
             (scores > -np.inf).sum(axis=1).astype(np.float64),
             relevant,
-            (self._unseen(block) - inside).astype(np.float64),
+            others.astype(np.float64),
         )
-
-    def _unseen(self, block: Indices) -> NDArray[np.int64]:
-        """Return how many items of the catalogue each user did not rate in training."""
-        places = self.evaluator.user_places[block]
-        sizes = self.evaluator.model.ratings_.by_user.sizes
-        return self.n_items - np.where(places >= 0, sizes[places], 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +138,7 @@ class _RelevantItems:
                 values = 1.0 - self._wrong() / (relevant * self.others)
                 return values[(relevant > 0) & (self.others > 0)]
             if metric.k is None:
-                values = hits.sums(len(relevant), hits.precisions()) / relevant
+                values = hits.sums(hits.precisions()) / relevant
             else:
                 values = self._at_cutoff(metric.base, metric.k)
         return values[relevant > 0]
@@ -184,7 +166,7 @@ class _RelevantItems:
     def _at_cutoff(self, base: str, k: int) -> Reals:
         discounts = 1.0 / np.log2(np.arange(2, k + 2))
         weights = discounts if base == "ndcg" else np.ones(k)
-        gained = self.hits.sums(len(self.relevant), self.hits.gains(weights))
+        gained = self.hits.sums(self.hits.gains(weights))
         if base == "precision":
             return gained / k
         if base == "recall":
@@ -194,9 +176,10 @@ class _RelevantItems:
 
     def _wrong(self) -> Reals:
         """Return the pairs of a relevant and another item in the wrong order; ties count half."""
-        hits, n_rows = self.hits, len(self.relevant)
-        on_list = hits.sums(n_rows, hits.relevant.astype(np.float64))
-        wrong = hits.sums(n_rows, hits.wrong_pairs())
+        hits = self.hits
+        on_list = hits.sums(hits.relevant.astype(np.float64))
+        tied = (hits.tied - hits.relevant) / 2.0
+        wrong = hits.sums(hits.relevant * (hits.above - hits.before + tied))
         # Items on no list stand below all others, and are tied.
         others_listed = self.listed - on_list
         missed = self.relevant - on_list
@@ -216,10 +199,11 @@ class Hits:
     tied: Exacts
     relevant: Exacts
     before: Exacts
+    n_rows: int
 
-    def sums(self, n_rows: int, values: Reals) -> Reals:
+    def sums(self, values: Reals) -> Reals:
         """Return the sum of values by group over each row."""
-        sums: Reals = np.bincount(self.row, values, minlength=n_rows).astype(np.float64)
+        sums: Reals = np.bincount(self.row, values, minlength=self.n_rows).astype(np.float64)
         return sums
 
     def gains(self, weights: Reals) -> Reals:
@@ -238,22 +222,15 @@ class Hits:
         step = np.arange(len(group)) - starts[group]
         slope = (self.relevant - 1) / np.maximum(self.tied - 1, 1)
         inside = (self.before + 1)[group] + step * slope[group]
-        return (
-            self.relevant
-            / self.tied
-            * np.add.reduceat(inside / (self.above[group] + step + 1), starts)
-        )
-
-    def wrong_pairs(self) -> Reals:
-        """Return the (relevant, other) pairs of each group in the wrong order; ties count half."""
-        return self.relevant * (self.above - self.before + (self.tied - self.relevant) / 2.0)
+        sums = np.add.reduceat(inside / (self.above[group] + step + 1), starts)
+        return self.relevant / self.tied * sums
 
 
 def find_hits(scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]) -> Hits:
     """Return where relevant items stand, given their rows (ascending) and items in `scores`."""
     if not len(rows):
         nothing = np.zeros(0, dtype=np.int64)
-        return Hits(rows, nothing, nothing, nothing, nothing)
+        return Hits(rows, nothing, nothing, nothing, nothing, len(scores))
     ranked = np.sort(scores[np.unique(rows)], axis=1)
     width = scores.shape[1]
     values = scores[rows, items]
@@ -264,10 +241,6 @@ def find_hits(scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]) ->
         right = np.searchsorted(ranked[line], values[own], side="right")
         above[own] = width - right
         tied[own] = right - np.searchsorted(ranked[line], values[own])
-    return _grouped(rows, above, tied)
-
-
-def _grouped(rows: NDArray[np.intp], above: Exacts, tied: Exacts) -> Hits:
     order = np.lexsort((above, rows))
     rows, above, tied = rows[order], above[order], tied[order]
     new = np.ones(len(rows), dtype=bool)
@@ -277,12 +250,13 @@ def _grouped(rows: NDArray[np.intp], above: Exacts, tied: Exacts) -> Hits:
     row = rows[first]
     begun = np.flatnonzero(np.diff(row, prepend=-1))
     before = first - np.repeat(first[begun], np.diff(begun, append=len(row)))
-    return Hits(row, above[first], tied[first], relevant, before)
+    return Hits(row, above[first], tied[first], relevant, before, len(scores))
 
 
-def _mean(parts: list[Reals]) -> float:
-    values = np.concatenate(parts) if parts else np.zeros(0)
-    return float(values.mean()) if len(values) else float("nan")
+def defined_mean(values: Reals) -> float:
+    """Return the mean of the values that are not NaN, or NaN if there are none."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
 
 
 def _list_value(metric: "RecommenderMetric", evaluator: "Evaluator", lists: list[Indices]) -> float:

@@ -1,7 +1,7 @@
 """Many models over folds, in one table."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -88,23 +88,12 @@ def compare(
     'BiasBaseline'
     """
     named = _named_models(models)
-    _check_parameters(named)
     chosen = metrics_named(metrics, k)
     needed = tuple(dict.fromkeys(one for metric in chosen for one in metric.choices))
     trial = Trial(needed, check_relevant(relevant), one_of("unknown", unknown, UNKNOWN))
-    splits = splits_of(ratings, n_folds, random_state)
-    runs: dict[str, list[dict[str, float]]] = {name: [] for name in named}
-    with progress(bool(verbose), splits.count * len(named), "fits") as step:
-        for fold, split in enumerate(splits.parts, start=1):
-            for name, model in named.items():
-                try:
-                    runs[name].append(trial.run(model, split))
-                except Exception as error:
-                    raise RuntimeError(
-                        f"model {name!r} failed on fold {fold}: {type(error).__name__}: {error}"
-                    ) from error
-                step()
-    values, outputs = _gathered(runs, chosen)
+    labelled = [(repr(name), model) for name, model in named.items()]
+    runs = trial.run("models", labelled, splits_of(ratings, n_folds, random_state), verbose)
+    values, outputs = _gathered(dict(zip(named, runs, strict=True)), chosen)
     names = tuple(metric.name for metric in chosen)
     return RecommenderComparison(tuple(named), names, values, outputs)
 
@@ -128,17 +117,6 @@ def _named_models(models: Any) -> dict[str, Recommender]:
             raise ValueError(f"models must have different names, got {given!r} twice")
         named[_free(type(model).__name__, named) if given is None else given] = model
     return named
-
-
-def _check_parameters(models: Mapping[str, Recommender]) -> None:
-    """Raise if a model has a wrong parameter, before another is fitted in vain."""
-    for name, model in models.items():
-        try:
-            model._check_parameters()
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"models must have parameters that can be fitted, but of {name!r} {error}"
-            ) from error
 
 
 def _pair(one: Any) -> tuple[Any, Any]:
@@ -316,21 +294,15 @@ def _total(values: Reals) -> float:
     return float(defined.sum()) if len(defined) else float("inf")
 
 
-@dataclass(frozen=True, eq=False)
-class Splits:
-    """Splits of ratings, and their number."""
-
-    parts: Iterable[Split]
-    count: int
-
-
-def splits_of(ratings: Any, n_folds: Any, random_state: Any, called: str = "n_folds") -> Splits:
-    """Return folds of ratings, or the given splits, or raise."""
+def splits_of(
+    ratings: Any, n_folds: Any, random_state: Any, called: str = "n_folds"
+) -> tuple[Iterable[Split], int]:
+    """Return folds of ratings, or the given splits, and their number, or raise."""
     if isinstance(ratings, Ratings):
         integer(called, n_folds, 2, max(2, len(ratings)))
-        return Splits(ratings.folds(n_folds, random_state=random_state), int(n_folds))
+        return ratings.folds(n_folds, random_state=random_state), int(n_folds)
     if _is_split(ratings):
-        return Splits([Split(*ratings)], 1)
+        return [Split(*ratings)], 1
     if not isinstance(ratings, Iterable):
         raise TypeError(
             "ratings must be Ratings, or pairs of Ratings to train on and to test on, got "
@@ -339,7 +311,7 @@ def splits_of(ratings: Any, n_folds: Any, random_state: Any, called: str = "n_fo
     splits = list(ratings)
     if not splits or not all(map(_is_split, splits)):
         raise ValueError("ratings must be Ratings, or pairs of Ratings to train on and to test on")
-    return Splits([Split(*one) for one in splits], len(splits))
+    return [Split(*one) for one in splits], len(splits)
 
 
 def _is_split(value: Any) -> bool:
@@ -352,14 +324,41 @@ def _is_split(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Trial:
-    """An evaluation of any model on any split."""
+    """How models are evaluated on splits."""
 
     metrics: tuple[RecommenderMetric, ...]
     relevant: float | None
     unknown: str
 
-    def run(self, model: Recommender, split: Split) -> dict[str, float]:
-        """Return the values and times of a copy of the model, fitted on the training part."""
+    def run(
+        self,
+        argument: str,
+        models: Sequence[tuple[str, Recommender]],
+        splits: tuple[Iterable[Split], int],
+        verbose: int,
+    ) -> list[list[dict[str, float]]]:
+        """Return each model's values and times on each split; errors name a model by its label."""
+        for label, model in models:
+            try:
+                model._check_parameters()
+            except (TypeError, ValueError) as error:
+                message = f"{argument}: model {label} cannot be fitted: {error}"
+                raise ValueError(message) from error
+        runs: list[list[dict[str, float]]] = [[] for _ in models]
+        parts, count = splits
+        with progress(bool(verbose), count * len(models), "fits") as step:
+            for fold, split in enumerate(parts, start=1):
+                for run, (label, model) in zip(runs, models, strict=True):
+                    try:
+                        run.append(self._values(model, split))
+                    except Exception as error:
+                        raise RuntimeError(
+                            f"model {label} failed on fold {fold}: {type(error).__name__}: {error}"
+                        ) from error
+                    step()
+        return runs
+
+    def _values(self, model: Recommender, split: Split) -> dict[str, float]:
         times: dict[str, float] = {}
         fresh = clone(model)
         with _clock("fit", times):

@@ -25,8 +25,8 @@ from edgewise.metrics import (
     rmse,
 )
 from edgewise.ratings import Ids, Ratings
-from edgewise.recommend.base import UNKNOWN, Indices, Recommender
-from edgewise.recommend.evaluation.catalogue import list_values
+from edgewise.recommend.base import UNKNOWN, Indices, Recommender, check_ratings
+from edgewise.recommend.evaluation.catalogue import defined_mean, list_values
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
     "disagreement": disagreement,
@@ -138,26 +138,16 @@ def evaluate(
 ) -> dict[str, float]:
     """Evaluate a fitted recommender on test ratings.
 
-    On the **test pairs**, if the model predicts ratings (NaN if it only scores):
-
-    - "rmse", "mae", "nmae" (mean absolute error over that of blind guesses) and "one_zero" (share
-      of wrong levels) of :meth:`~Recommender.predict`, rounded for the last;
-    - "mae_level", "nmae_level", "one_zero_level": the same for the predicted level, which is the
-      level nearest to the prediction, or the model's own if it predicts levels;
-    - "mae_best", "nmae_best", "one_zero_best": the smaller of the two.
-
-    On the **order of each user's test items** (Iyer 1999 section 5.2.4), where good items are those
-    with the user's highest test rating: "disagreement", "ap", "prot", "coverage". Users whose test
-    ratings are all equal are skipped.
-
-    On **lists out of the whole catalogue**, without items that the user rated in training:
-
-    - "ndcg", "precision", "recall" at k, "map" over the full list, and "auc". Test ratings of at
-      least `relevant` are relevant, all alike; all other items are not. Relevant items that
-      training does not know count as missed. Users without relevant items are skipped. Ties count
-      by their expectation. Other metrics of TREC runs, such as "mrr", take ten times as long.
-    - "catalogue_coverage" (share of all items on some list), "novelty" (bits of surprise) and
-      "diversity" (one minus the cosine of training ratings) of the lists of k items.
+    - Test pairs, if the model predicts ratings (NaN if it only scores): "rmse", "mae", "nmae" (over
+      the error of blind guesses), "one_zero" (share of wrong levels). With "_level" they are of the
+      predicted level, the nearest to the prediction or the model's own; with "_best" the smaller.
+    - The order of each user's test items (Iyer 1999 section 5.2.4), where the user's highest rating
+      is good: "disagreement", "ap", "prot", "coverage". Users with equal ratings are skipped.
+    - Lists out of the whole catalogue, without items that the user rated in training: "ndcg",
+      "precision", "recall" at k, "map" and "auc", or any metric of TREC runs, such as "mrr", in ten
+      times the time. Relevant items that training does not know count as missed; users without
+      relevant items are skipped; ties count by their expectation. Also "catalogue_coverage",
+      "novelty" and "diversity" of the lists of k items.
 
     Parameters
     ----------
@@ -210,10 +200,7 @@ class Evaluator:
     def __init__(self, model: Recommender, test: Ratings, unknown: str) -> None:
         if not isinstance(model, Recommender):
             raise TypeError(f"model must be a recommender, got {type(model).__name__}")
-        if not isinstance(test, Ratings):
-            raise TypeError(f"test must be Ratings, got {type(test).__name__}")
-        if len(test) == 0:
-            raise ValueError("test must hold at least one rating, got none")
+        check_ratings("test", test)
         self.model, self.test = model, test
         self.unknown = one_of("unknown", unknown, UNKNOWN)
         trained = model._trained()
@@ -322,8 +309,7 @@ class Evaluator:
             return float("nan")
         scores = self.scores[self.included]
         values = _ORDER_METRICS[name](self._test_lists, scores, empty="skip", per_query=True)
-        defined = ~np.isnan(values)
-        return float(values[defined].mean()) if defined.any() else float("nan")
+        return defined_mean(values)
 
 
 def _places(name: str, known: Ids, wanted: Ids) -> Indices:

@@ -1,7 +1,5 @@
 """Matrix factorisation for implicit feedback (Hu, Koren and Volinsky 2008)."""
 
-from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -44,6 +42,9 @@ class ImplicitFactorization(FactorModel):
 
     Time is linear in the number of ratings. Predictions are scores, not ratings.
 
+    Fitted: `user_factors_` X, `item_factors_` Y, the `penalty_` lambda in use, and `loss_history_`,
+    the loss at the start and after each epoch.
+
     Parameters
     ----------
     n_factors : int, default 50
@@ -63,19 +64,9 @@ class ImplicitFactorization(FactorModel):
     random_state, n_jobs, verbose
         See :class:`Recommender`.
 
-    Attributes
-    ----------
-    user_factors_, item_factors_ : arrays of shape (users, k) and (items, k)
-        X and Y.
-    penalty_ : float
-        The lambda in use.
-    loss_history_ : array of shape (n_epochs + 1,)
-        The loss at the start and after each epoch.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import ImplicitFactorization
+    >>> from edgewise import ImplicitFactorization, Ratings
     >>> ratings = Ratings.from_arrays([1, 1, 2, 2, 3], [7, 8, 7, 8, 9])
     >>> model = ImplicitFactorization(n_factors=2, regularization=0.1, random_state=0)
     >>> model.fit(ratings).fold_in({4: {7: 1}}).recommend(4, n=1).ids
@@ -123,10 +114,24 @@ class ImplicitFactorization(FactorModel):
     def _fit(self, ratings: Ratings) -> None:
         rng = np.random.default_rng(self._seed())
         self.penalty_ = self._penalty(ratings)
-        X = rng.normal(0.0, 0.01, (ratings.n_users, self.n_factors))
-        Y = rng.normal(0.0, 0.01, (ratings.n_items, self.n_factors))
-        with self._progress(self.n_epochs, "epochs") as step:
-            X, Y, losses = self._alternate(ratings, X, Y, step)
+        X: Any = rng.normal(0.0, 0.01, (ratings.n_users, self.n_factors))
+        Y: Any = rng.normal(0.0, 0.01, (ratings.n_items, self.n_factors))
+        kernels = self._kernels(self._visits(ratings))
+        users = self._side(ratings.by_user, kernels)
+        items = self._side(ratings.by_item, kernels)
+        if self.solver == "cg":
+            X, Y = padded(X), padded(Y)
+        losses = [users.loss(X, Y)]
+        with self._progress(self.n_epochs, "epochs") as step, self._pool(kernels) as pool:
+            for _ in range(self.n_epochs):
+                if self.solver == "cg":
+                    users.improve(X, Y, self.cg_steps, pool)
+                    items.improve(Y, X, self.cg_steps, pool)
+                else:
+                    X = users.exact(Y, pool)
+                    Y = items.exact(X, pool)
+                losses.append(users.loss(X, Y))
+                step(losses[-1])
         k = self.n_factors
         self.user_factors_, self.item_factors_ = X[:, :k].astype(float), Y[:, :k].astype(float)
         self.loss_history_ = np.array(losses)
@@ -143,29 +148,8 @@ class ImplicitFactorization(FactorModel):
             along /= np.linalg.norm(along)
         return min(_MAX_PENALTY, _SHARE_OF_LARGEST * float(np.linalg.norm(matrix @ along)))
 
-    def _alternate(
-        self, ratings: Ratings, X: Any, Y: Any, step: Any
-    ) -> tuple[Any, Any, list[float]]:
-        kernels = self._kernels(self._visits(ratings))
-        users = self._side(ratings.by_user, kernels)
-        items = self._side(ratings.by_item, kernels)
-        if self.solver == "cg":
-            X, Y = padded(X), padded(Y)
-        losses = [users.loss(X, Y)]
-        with self._pool(kernels) as pool:
-            for _ in range(self.n_epochs):
-                if self.solver == "cg":
-                    users.improve(X, Y, self.cg_steps, pool)
-                    items.improve(Y, X, self.cg_steps, pool)
-                else:
-                    X = users.exact(Y, pool)
-                    Y = items.exact(X, pool)
-                losses.append(users.loss(X, Y))
-                step(losses[-1])
-        return X, Y, losses
-
     def _side(self, entries: Grouped, kernels: ModuleType) -> "ConfidenceSide":
-        return ConfidenceSide.of(entries, float(self.alpha), self.penalty_, kernels)
+        return ConfidenceSide(entries, float(self.alpha), self.penalty_, kernels)
 
     def _visits(self, ratings: Ratings) -> float:
         """Return the time a fit takes in NumPy, in entries visited."""
@@ -183,29 +167,20 @@ class ImplicitFactorization(FactorModel):
             self._add_users(side.exact(self.item_factors_, pool))
 
 
-@dataclass(frozen=True, eq=False)
 class ConfidenceSide:
-    """The ratings of one side's rows as preferences p and confidences c = 1 + extra.
+    """The ratings r of one side's rows as preferences p and confidences c = 1 + alpha |r|.
 
     With the rows y of the other side held, the optimal row x solves
-    ``(Y'Y + sum of extra y y' + penalty) x = sum of c p y`` (Hu, Koren and Volinsky 2008, eq. 4).
+    ``(Y'Y + sum of (c - 1) y y' + penalty) x = sum of c p y`` (Hu, Koren and Volinsky 2008, eq. 4).
     """
 
-    entries: Grouped
-    extra: Reals
-    targets: Reals
-    penalty: float
-    kernels: ModuleType
-
-    @classmethod
-    def of(
-        cls, entries: Grouped, alpha: float, penalty: float, kernels: ModuleType
-    ) -> "ConfidenceSide":
-        """Return the equations of ratings: c = 1 + alpha |r|, p = 1 if r > 0 and else 0."""
-        extra = alpha * np.abs(entries.values)
+    def __init__(self, entries: Grouped, alpha: float, penalty: float, kernels: ModuleType) -> None:
+        self.entries, self.penalty, self.kernels = entries, penalty, kernels
+        self.extra = alpha * np.abs(entries.values)
         if entries.weights is not None:
-            extra *= entries.weights
-        return cls(entries, extra, (1.0 + extra) * (entries.values > 0), penalty, kernels)
+            self.extra *= entries.weights
+        self.targets = (1.0 + self.extra) * (entries.values > 0)
+        self.rows = entries.row_numbers
 
     def exact(self, others: Reals, pool: Threads) -> Reals:
         """Return the solutions."""
@@ -233,16 +208,12 @@ class ConfidenceSide:
         """Return half the sum of c (p - x y)^2 over all pairs and of the penalties."""
         # As p is 0 or 1, a rated pair adds extra s^2 - 2 c p s + c p to the s^2 of a gap.
         error = self.kernels.confident_error(
-            self._rows, self.entries.others, self.extra, self.targets, factors, others
+            self.rows, self.entries.others, self.extra, self.targets, factors, others
         )
         grams = [(rows.T @ rows).astype(float) for rows in (factors, others)]
         lengths = sum(np.trace(gram) for gram in grams)
         total = error + self.targets.sum() + np.vdot(*grams) + self.penalty * lengths
         return 0.5 * float(total)
-
-    @cached_property
-    def _rows(self) -> NDArray[np.intp]:
-        return self.entries.row_numbers
 
 
 def padded(factors: Reals) -> Singles:

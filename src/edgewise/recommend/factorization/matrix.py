@@ -1,7 +1,7 @@
 """Matrix factorisation of the observed ratings, with biases and regularisation (Shi 2025)."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
 from typing import Any, ClassVar
@@ -48,6 +48,9 @@ class MatrixFactorization(BiasedFactorModel):
     with E the error and lambda `regularization`. The penalty of a user thus counts once for each
     of the user's ratings (the weighted lambda of Zhou et al. 2008).
 
+    Fitted: `user_factors_` U, `item_factors_` V, `user_biases_` b, `item_biases_` c, `intercept_`,
+    the mean (0 without biases), and `loss_history_`, the loss at the start and after each epoch.
+
     Parameters
     ----------
     n_factors : int, default 50
@@ -70,19 +73,9 @@ class MatrixFactorization(BiasedFactorModel):
     random_state, n_jobs, verbose
         See :class:`Recommender`; only "als" uses threads.
 
-    Attributes
-    ----------
-    user_factors_, item_factors_ : arrays of shape (users, k) and (items, k)
-        U and V.
-    user_biases_, item_biases_, intercept_ : arrays of shape (users,) and (items,), float
-        b, c and the mean; 0 without biases.
-    loss_history_ : array of shape (n_epochs + 1,)
-        The loss at the start and after each epoch.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import MatrixFactorization
+    >>> from edgewise import MatrixFactorization, Ratings
     >>> ratings = Ratings.from_dict({
     ...     "Alice": {"Doctor Strange": 1, "Zootopia": 5},
     ...     "Bob": {"Doctor Strange": 3, "Star Trek": 4},
@@ -130,12 +123,13 @@ class MatrixFactorization(BiasedFactorModel):
 
     def _fit(self, ratings: Ratings) -> None:
         n_epochs = EPOCHS[self.solver] if self.n_epochs is None else self.n_epochs
-        loss = self._loss(ratings, self._visits(ratings, n_epochs))
+        mean = ratings.mean if self.biases else 0.0
+        loss = self._loss(ratings, mean, self._visits(ratings, n_epochs))
         rng = np.random.default_rng(self._seed())
         # Gradients start small, so that the factors that matter grow first; least squares need no
         # such care, and get going sooner.
         scale = (1.0 if self.solver == "als" else 0.1) * loss.spread**0.5
-        factors = BiasedFactors.drawn(ratings.n_users, ratings.n_items, self.n_factors, scale, rng)
+        factors = BiasedFactors.drawn(ratings, self.n_factors, scale, rng)
         rate = float(self.learning_rate)
         with self._progress(n_epochs, "epochs") as step:
             if self.solver == "sgd":
@@ -144,15 +138,15 @@ class MatrixFactorization(BiasedFactorModel):
                 factors, history = descend(loss, factors, n_epochs, rate, step)
             else:
                 with self._pool(loss.kernels) as pool:
-                    history = alternate(loss, ratings, factors, n_epochs, pool, step)
+                    history = alternate(loss, factors, n_epochs, pool, step)
         self.user_factors_, self.item_factors_ = factors.users, factors.items
         self.user_biases_, self.item_biases_ = factors.user_biases, factors.item_biases
         self.intercept_ = loss.mean
         self.loss_history_ = np.array(history)
 
-    def _loss(self, ratings: Ratings, visits: float) -> "RatingLoss":
-        penalty = float(self.regularization)
-        return RatingLoss.of(ratings, penalty, bool(self.biases), self._kernels(visits))
+    def _loss(self, ratings: Ratings, mean: float, visits: float) -> "RatingLoss":
+        penalty, kernels = float(self.regularization), self._kernels(visits)
+        return RatingLoss(ratings, mean, penalty, bool(self.biases), kernels)
 
     def _visits(self, ratings: Ratings, n_epochs: int) -> float:
         """Return the time a fit takes in NumPy, in entries visited."""
@@ -166,7 +160,7 @@ class MatrixFactorization(BiasedFactorModel):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         side = ratings.by_user.last(len(users))
         visits = ridge_visits(len(users), len(side.values), self.n_factors)
-        loss = replace(self._loss(ratings, visits), mean=self.intercept_)
+        loss = self._loss(ratings, self.intercept_, visits)
         with self._pool(loss.kernels) as pool:
             found = solve_side(loss, side, self.item_factors_, self.item_biases_, pool)
         self._add_users(*found)
@@ -183,13 +177,12 @@ class BiasedFactors:
 
     @classmethod
     def drawn(
-        cls, n_users: int, n_items: int, n_factors: int, scale: float, rng: np.random.Generator
+        cls, ratings: Ratings, n_factors: int, scale: float, rng: np.random.Generator
     ) -> "BiasedFactors":
         """Return random factors, with rows of length about `scale`, and biases of 0."""
-        deviation = scale / n_factors**0.5
-        users = rng.normal(0.0, deviation, (n_users, n_factors))
-        items = rng.normal(0.0, deviation, (n_items, n_factors))
-        return cls(users, items, np.zeros(n_users), np.zeros(n_items))
+        sizes, deviation = (ratings.n_users, ratings.n_items), scale / n_factors**0.5
+        factors = (rng.normal(0.0, deviation, (size, n_factors)) for size in sizes)
+        return cls(*factors, *map(np.zeros, sizes))
 
     @property
     def arrays(self) -> tuple[Reals, Reals, Reals, Reals]:
@@ -215,44 +208,16 @@ class RatingLoss:
     of its next slide. Without biases the mean is 0 and the biases stay 0.
     """
 
-    users: Rows
-    items: Rows
-    values: Reals
-    weights: Reals | None
-    n_users: int
-    n_items: int
+    ratings: Ratings
     mean: float
     penalty: float
     biases: bool
     kernels: ModuleType = reference
 
-    @classmethod
-    def of(
-        cls, ratings: Ratings, penalty: float, biases: bool, kernels: ModuleType = reference
-    ) -> "RatingLoss":
-        """Return the loss on some ratings."""
-        return cls(
-            ratings.users,
-            ratings.items,
-            ratings.values,
-            ratings.weights,
-            ratings.n_users,
-            ratings.n_items,
-            ratings.mean if biases else 0.0,
-            penalty,
-            biases,
-            kernels,
-        )
-
     @cached_property
-    def user_mass(self) -> Reals:
-        """The sum of the weights of each user's ratings."""
-        return np.bincount(self.users, self.weights, self.n_users).astype(float)
-
-    @cached_property
-    def item_mass(self) -> Reals:
-        """The sum of the weights of each item's ratings."""
-        return np.bincount(self.items, self.weights, self.n_items).astype(float)
+    def masses(self) -> tuple[Reals, Reals]:
+        """The sums of the weights of each user's and of each item's ratings."""
+        return self.ratings.by_user.mass, self.ratings.by_item.mass
 
     @cached_property
     def spread(self) -> float:
@@ -260,46 +225,41 @@ class RatingLoss:
 
         Products of factors grow to about this size: initial factors and step lengths scale with it.
         """
-        mean = np.average(self.values, weights=self.weights)
-        square = float(np.average((self.values - mean) ** 2, weights=self.weights))
+        values, weights = self.ratings.values, self.ratings.weights
+        square = float(np.average((values - self.ratings.mean) ** 2, weights=weights))
         return square**0.5 / _FIVE_STARS or 1.0
 
-    @cached_property
-    def kernel_weights(self) -> Reals:
-        """The weights as kernels take them: none if all are 1."""
-        return np.zeros(0) if self.weights is None else self.weights
+    @property
+    def entries(self) -> tuple[Rows, Rows, Reals, Reals, float]:
+        """The ratings and their mean as kernels take them: no weights if all are 1."""
+        ratings = self.ratings
+        weights = np.zeros(0) if ratings.weights is None else ratings.weights
+        return ratings.users, ratings.items, ratings.values, weights, self.mean
 
     def __call__(self, factors: BiasedFactors) -> float:
         """Return the loss."""
-        error = self.kernels.squared_error(
-            self.users, self.items, self.values, self.kernel_weights, self.mean, *factors.arrays
-        )
-        return 0.5 * float(error) + self.penalties(factors)
-
-    def penalties(self, factors: BiasedFactors) -> float:
-        """Return the penalty, the part that does not depend on the rating values."""
-        total = 0.0
+        error = float(self.kernels.squared_error(*self.entries, *factors.arrays))
+        squares = 0.0
         for rows, biases, mass in (
-            (factors.users, factors.user_biases, self.user_mass),
-            (factors.items, factors.item_biases, self.item_mass),
+            (factors.users, factors.user_biases, self.masses[0]),
+            (factors.items, factors.item_biases, self.masses[1]),
         ):
-            total += float(mass @ (np.einsum("ij,ij->i", rows, rows) + biases**2))
-        return 0.5 * self.penalty * total
+            squares += float(mass @ (np.einsum("ij,ij->i", rows, rows) + biases**2))
+        return 0.5 * error + 0.5 * self.penalty * squares
 
     def gradient(self, factors: BiasedFactors) -> BiasedFactors:
         """Return the derivatives with respect to all factors and biases."""
+        users, items, _, weights, _ = self.entries
         errors = self._errors(factors)
-        if self.weights is not None:
-            errors = errors * self.weights
-        shape = (self.n_users, self.n_items)
-        matrix: Any = sparse.csr_array((errors, (self.users, self.items)), shape=shape)
-        user_scale, item_scale = self.penalty * self.user_mass, self.penalty * self.item_mass
-        user_biases, item_biases = np.zeros(self.n_users), np.zeros(self.n_items)
+        if len(weights):
+            errors = errors * weights
+        shape = (len(factors.users), len(factors.items))
+        matrix: Any = sparse.csr_array((errors, (users, items)), shape=shape)
+        user_scale, item_scale = (self.penalty * mass for mass in self.masses)
+        user_biases, item_biases = np.zeros(shape[0]), np.zeros(shape[1])
         if self.biases:
-            user_biases = user_scale * factors.user_biases
-            user_biases -= np.bincount(self.users, errors, self.n_users)
-            item_biases = item_scale * factors.item_biases
-            item_biases -= np.bincount(self.items, errors, self.n_items)
+            user_biases = user_scale * factors.user_biases - np.bincount(users, errors, shape[0])
+            item_biases = item_scale * factors.item_biases - np.bincount(items, errors, shape[1])
         return BiasedFactors(
             user_scale[:, None] * factors.users - matrix @ factors.items,
             item_scale[:, None] * factors.items - matrix.T @ factors.users,
@@ -308,9 +268,10 @@ class RatingLoss:
         )
 
     def _errors(self, factors: BiasedFactors) -> Reals:
-        products = reference.pair_products(factors.users, factors.items, self.users, self.items)
-        biases = factors.user_biases[self.users] + factors.item_biases[self.items]
-        return self.values - self.mean - biases - products
+        users, items, values, _, mean = self.entries
+        products = reference.pair_products(factors.users, factors.items, users, items)
+        biases = factors.user_biases[users] + factors.item_biases[items]
+        return values - mean - biases - products
 
 
 def descend_stochastically(
@@ -326,15 +287,12 @@ def descend_stochastically(
     # it is the same for all ratings.
     shortened = (1.0 + loss.penalty) / (loss.spread + loss.penalty)
     rates = rate * shortened, rate if loss.biases else 0.0
-    order = np.arange(len(loss.values), dtype=np.int32)
+    order = np.arange(len(loss.ratings), dtype=np.int32)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
     losses = [loss(factors)]
     for _ in range(n_epochs):
         loss.kernels.shuffle(order, state)
-        loss.kernels.descend(
-            order, loss.users, loss.items, loss.values, loss.kernel_weights, loss.mean, *rates,
-            loss.penalty, *factors.arrays,
-        )  # fmt: skip
+        loss.kernels.descend(order, *loss.entries, *rates, loss.penalty, *factors.arrays)
         with np.errstate(over="ignore", invalid="ignore"):
             losses.append(loss(factors))
         if not math.isfinite(losses[-1]):
@@ -371,21 +329,16 @@ def descend(
 
 
 def alternate(
-    loss: RatingLoss,
-    ratings: Ratings,
-    factors: BiasedFactors,
-    n_epochs: int,
-    pool: Threads,
-    step: Step,
+    loss: RatingLoss, factors: BiasedFactors, n_epochs: int, pool: Threads, step: Step
 ) -> list[float]:
     """Improve the factors in place by alternating least squares (Shi 2025); return the losses."""
     losses = [loss(factors)]
     for _ in range(n_epochs):
         factors.users, factors.user_biases = solve_side(
-            loss, ratings.by_user, factors.items, factors.item_biases, pool
+            loss, loss.ratings.by_user, factors.items, factors.item_biases, pool
         )
         factors.items, factors.item_biases = solve_side(
-            loss, ratings.by_item, factors.users, factors.user_biases, pool
+            loss, loss.ratings.by_item, factors.users, factors.user_biases, pool
         )
         losses.append(loss(factors))
         step(losses[-1])

@@ -29,6 +29,9 @@ class NonNegativeFactorization(FactorModel):
 
         1/2 sum of w_ij ((R_ij - U_i V_j')^2 + lambda (|U_i|^2 + |V_j|^2))
 
+    Fitted: `user_factors_` U, `item_factors_` V, and `loss_history_`, the loss at the start and
+    after each epoch.
+
     Parameters
     ----------
     n_factors : int, default 15
@@ -43,17 +46,9 @@ class NonNegativeFactorization(FactorModel):
     random_state, n_jobs, verbose
         See :class:`Recommender`; threads are used if `entries` is "observed".
 
-    Attributes
-    ----------
-    user_factors_, item_factors_ : arrays of shape (users, k) and (items, k)
-        U and V, not negative.
-    loss_history_ : array of shape (n_epochs + 1,)
-        The loss at the start and after each epoch.
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import NonNegativeFactorization
+    >>> from edgewise import NonNegativeFactorization, Ratings
     >>> ratings = Ratings.from_matrix([[2.0, 4.0], [3.0, 6.0]])
     >>> model = NonNegativeFactorization(n_factors=1, regularization=0.0, random_state=0)
     >>> model.fit(ratings).predict([0, 1], [1, 0]).round(3)

@@ -27,6 +27,10 @@ class SVDRecommender(BiasedFactorModel):
     matrix of rank k. All entries count alike: weights of ratings enter only the mean and the
     biases.
 
+    Fitted: `user_factors_`, the left singular vectors times `singular_values_` (descending);
+    `item_factors_`, the right ones, whose entries of largest size are positive; `user_biases_` and
+    `item_biases_` (0 unless `fill` is "bias"), and `intercept_`, the mean (0 if `fill` is "zero").
+
     Parameters
     ----------
     n_factors : int, default 10
@@ -37,21 +41,9 @@ class SVDRecommender(BiasedFactorModel):
     user_damping, item_damping : float, default 5.0 and 2.5
         The damping of the biases.
 
-    Attributes
-    ----------
-    user_factors_ : array of shape (users, k)
-        U: left singular vectors times singular values.
-    item_factors_ : array of shape (items, k)
-        V: right singular vectors, orthonormal; the entry of largest size in each is positive.
-    singular_values_ : array of shape (k,)
-        In descending order.
-    user_biases_, item_biases_, intercept_ : arrays of shape (users,) and (items,), float
-        The biases (0 unless `fill` is "bias") and the mean (0 if `fill` is "zero").
-
     Examples
     --------
-    >>> from edgewise import Ratings
-    >>> from edgewise.recommend import SVDRecommender
+    >>> from edgewise import Ratings, SVDRecommender
     >>> ratings = Ratings.from_matrix([[2.0, 4.0], [3.0, 6.0]])
     >>> model = SVDRecommender(n_factors=1, fill="zero").fit(ratings)
     >>> (model.user_factors_ @ model.item_factors_.T).round(6)
