@@ -1,5 +1,6 @@
 """Raw rows, read as training read its own: same kinds of columns, same categories."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -18,17 +19,41 @@ CONSTANT = -1
 """The column number of the constant."""
 
 
-class Aligned:
-    """The rows of a table, on which a model's rules are evaluated.
+class AlignedRows(ABC):
+    """Rows on which a model's rules are evaluated."""
 
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    categories : dict from int to tuple
-        The values of each categorical column in training.
-    filters : Filters or None
-        Image filters, numbered after the columns.
+    n_rows: int
+
+    @abstractmethod
+    def stored(self, j: int) -> NDArray[np.number]:
+        """Return numeric column `j` in its own type, or the responses of an image filter."""
+
+    @abstractmethod
+    def codes(self, j: int) -> Codes:
+        """Return the codes of categorical column `j` as training numbered its values."""
+
+    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
+        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
+        if j == CONSTANT:
+            return np.ones(self.n_rows, dtype=np.int8)
+        values = self.numbers(j)
+        signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
+        signs[np.isnan(values)] = missing
+        return signs
+
+    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return ``values[category]`` for each row; the last entry is for missing values."""
+        return values[self.codes(j)]
+
+    def numbers(self, j: int) -> Reals:
+        """Return the values of numeric column `j`, or the responses of an image filter."""
+        return np.asarray(self.stored(j), dtype=np.float64)
+
+
+class Aligned(AlignedRows):
+    """The rows of a table; image filters are numbered after its columns.
+
+    `categories` has the values of each categorical column in training.
     """
 
     def __init__(
@@ -37,16 +62,15 @@ class Aligned:
         categories: dict[int, tuple[object, ...]] | None = None,
         filters: Filters | None = None,
     ) -> None:
-        self.table = table
+        self.table, self.n_rows = table, table.n_rows
         self.categories = categories or {}
         self.filters = filters
         self._values: dict[int, NDArray[np.number]] = {}
         self._codes: dict[int, Codes] = {}
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.table.n_rows
+    def part(self, start: int, stop: int) -> "AlignedPart":
+        """Return a range of the rows, sharing the columns read so far."""
+        return AlignedPart(self, slice(start, min(stop, self.n_rows)))
 
     @cached_property
     def images(self) -> Images:
@@ -59,26 +83,16 @@ class Aligned:
             pixels = np.stack(columns, axis=1)
         return Images(pixels, self.filters)
 
-    def numbers(self, j: int) -> Reals:
+    def stored(self, j: int) -> NDArray[np.number]:
         """Return column `j`, or the responses of an image filter."""
         if j >= self.table.n_columns:
             return self.images.responses(j - self.table.n_columns)
-        return np.asarray(self._stored(j), dtype=np.float64)
-
-    def span(self, j: int, rows: slice) -> Reals:
-        """Return some rows of column `j`, or of the responses of an image filter."""
-        if j >= self.table.n_columns:
-            return self.numbers(j)[rows]
-        return np.asarray(self._stored(j)[rows], dtype=np.float64)
-
-    def _stored(self, j: int) -> NDArray[np.number]:
-        """Return column `j` in its own type, which may take less memory."""
         if j not in self._values:
             self._keep_numbers(j, self.table.column(j))
         return self._values[j]
 
     def codes(self, j: int) -> Codes:
-        """Return the codes of categorical column `j` as training numbered its values."""
+        """Return the codes of categorical column `j`."""
         if j not in self._codes:
             self._keep_codes(j, self.table.column(j))
         return self._codes[j]
@@ -105,44 +119,18 @@ class Aligned:
             )
         self._codes[j] = categorical.recode(self.categories[j]).codes
 
-    def part(self, start: int, stop: int) -> "AlignedPart":
-        """Return a range of the rows, sharing the columns read so far."""
-        return AlignedPart(self, start, stop)
 
-    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
-        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
-        return self.part(0, self.n_rows).threshold_signs(j, threshold, missing)
-
-    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return ``values[category]`` for each row; the last entry is for missing values."""
-        return self.part(0, self.n_rows).subset_values(j, values)
-
-
-class AlignedPart:
+class AlignedPart(AlignedRows):
     """Some consecutive rows of a table."""
 
-    def __init__(self, whole: Aligned, start: int, stop: int) -> None:
-        self._whole = whole
-        self._span = slice(start, min(stop, whole.n_rows))
+    def __init__(self, whole: Aligned, span: slice) -> None:
+        self._whole, self._span = whole, span
+        self.n_rows = span.stop - span.start
 
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self._span.stop - self._span.start
+    def stored(self, j: int) -> NDArray[np.number]:
+        """Return column `j`, or the responses of an image filter."""
+        return self._whole.stored(j)[self._span]
 
-    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
-        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
-        if j == CONSTANT:
-            return np.ones(self.n_rows, dtype=np.int8)
-        values = self.numbers(j)
-        signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
-        signs[np.isnan(values)] = missing
-        return signs
-
-    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return ``values[category]`` for each row; the last entry is for missing values."""
-        return values[self._whole.codes(j)[self._span]]
-
-    def numbers(self, j: int) -> Reals:
-        """Return the values of numeric column `j`."""
-        return self._whole.span(j, self._span)
+    def codes(self, j: int) -> Codes:
+        """Return the codes of categorical column `j`."""
+        return self._whole.codes(j)[self._span]

@@ -64,12 +64,6 @@ class BinnedTable:
         chosen = [j for j, b in enumerate(self.bins) if isinstance(b, kind) and b.can_split]
         return np.array(chosen, dtype=np.intp)
 
-    @property
-    def n_bytes(self) -> int:
-        """The memory that the codes take."""
-        arrays = (self.dense.codes, self.sparse.rows, self.sparse.codes, *self.categorical.codes)
-        return sum(array.nbytes for array in arrays)
-
     def codes(self, j: int) -> Codes:
         """Return the codes of all rows in column `j`."""
         self.ready(np.array([j]))
@@ -110,8 +104,7 @@ class BinnedTable:
     def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
         """Return +1 where column `j` is at or above a threshold, else -1.
 
-        A threshold inside a bin, of a model that was trained on other rows, and those of image
-        filters need the rows themselves.
+        Thresholds inside a bin, and image filters, need the rows themselves.
         """
         if j == CONSTANT:
             return np.ones(self.n_rows, dtype=np.int8)
@@ -153,10 +146,9 @@ def cut_codes(codes: Codes, first: int, missing: int, missing_code: int) -> Sign
 
 def dense_table(bins: Sequence[Bins], codes: Codes) -> BinnedTable:
     """Return a table of columns that are coded already, row p of `codes` for ``bins[p]``."""
-    columns = np.arange(len(bins))
-    _, nothing = Store(0, 0, NARROW_CODE).finish(narrow=True)
-    categorical = CategoricalCodes(np.empty(0, dtype=np.intp), [])
-    return BinnedTable(bins, codes.shape[1], DenseCodes(columns, codes), nothing, categorical)
+    _, sparse, categorical = Store(0, 0, NARROW_CODE).finish(narrow=True)
+    dense = DenseCodes(np.arange(len(bins)), codes)
+    return BinnedTable(bins, codes.shape[1], dense, sparse, categorical)
 
 
 def categories_of(bins: Sequence[Coding]) -> dict[int, tuple[object, ...]]:

@@ -108,32 +108,9 @@ def find_bins(
 ) -> Bins:
     """Cut a column into at most `max_bins` bins of about equal mass.
 
-    With at most `max_bins` different values each has a bin of its own. Missing values, where
-    there are any, take one of the bins.
-
-    Parameters
-    ----------
-    name : str
-        The column's name.
-    column : NumericColumn or SparseColumn
-        The training values.
-    mass : array of int64 or None
-        The rows' weights in fixed point; None counts every row once.
-    max_bins : int
-        The most bins, from 2 to 65,535.
-    least_share : float
-        The share of the values' mass that must be on each side of a threshold; what would leave
-        less is no threshold.
-    quick : bool
-        Whether to take the compiled loop, which large tables are worth; it gives the same.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> column = NumericColumn(np.array([1.0, 2.0, 2.0, 5.0, np.nan]))
-    >>> bins = find_bins("x", column, None, 256)
-    >>> bins.thresholds, bins.has_missing
-    (array([1.5, 3.5]), True)
+    With at most `max_bins` different values each has a bin of its own. Missing values take one of
+    the bins. A threshold leaves at least `least_share` of the mass (None: one a row) on each side.
+    The compiled loop (`quick`) gives the same.
     """
     values, counts, has_missing = _distinct(column, mass)
     limit = max_bins - has_missing
@@ -287,13 +264,6 @@ class Categories:
     """The values of one categorical column that training saw, in order.
 
     The code after the last value is for missing values and for values that training did not see.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> seen = Categories("colour", ("blue", "red"), has_missing=False)
-    >>> seen.encode(CategoricalColumn(np.array([0, 1], np.uint32), ("green", "red")))
-    array([2, 1], dtype=uint32)
     """
 
     name: str

@@ -127,11 +127,6 @@ class Chunks(Table):
     def __len__(self) -> int:
         return self.n_rows
 
-    @property
-    def n_blocks(self) -> int:
-        """The number of blocks."""
-        return len(self._starts) - 1
-
     @abstractmethod
     def _load(self, block: int) -> Table:
         """Return the columns of a block, infinite values as they are."""
@@ -145,7 +140,7 @@ class Chunks(Table):
 
     def _raws(self) -> Iterator[Column]:
         self._kept = None
-        for block in range(self.n_blocks):
+        for block in range(len(self._starts) - 1):
             yield from self._load(block).columns()
 
     def _take(self, rows: NDArray[np.intp]) -> "TakenTable":
@@ -340,13 +335,7 @@ def opened(piece: Any) -> Table:
 
 
 def spread(n_columns: int, n_rows: int, memory: int) -> list[int]:
-    """Return how many columns are read at a time, at 8 bytes a value.
-
-    Examples
-    --------
-    >>> spread(10, 1000, 32_000)
-    [4, 4, 2]
-    """
+    """Return how many columns are read at a time, at 8 bytes a value."""
     width = max(1, min(n_columns, memory // (8 * max(1, n_rows))))
     whole, rest = divmod(n_columns, width)
     return [width] * whole + [rest] * (rest > 0)

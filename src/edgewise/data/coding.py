@@ -20,7 +20,7 @@ from edgewise.data.columns import (
     as_numbers,
 )
 from edgewise.data.filters import Filters
-from edgewise.data.storage import CategoricalCodes, Coded, Store, is_sparse, stored
+from edgewise.data.storage import Coded, Store, is_sparse, stored
 from edgewise.data.table import Table
 
 T = TypeVar("T")
@@ -46,10 +46,10 @@ def encode(
     filters: Filters | None = None,
     n_jobs: int = 1,
 ) -> BinnedTable:
-    """Return the table's codes in the given bins and categories.
+    """Return the table's codes in given bins.
 
-    `training` says that the bins were found on this very table; another one may have missing
-    values where it had none, and so one code more.
+    Unless the bins were found on this very table (`training`), it may have missing values where
+    training had none, and so one code more.
     """
     numeric = [b for b in bins if isinstance(b, Bins)]
     widest = max([b.n_codes if training else b.missing_code + 1 for b in numeric], default=1)
@@ -59,10 +59,10 @@ def encode(
     def code(j: int, column: Column) -> Coded | Codes:
         return _coded(column, bins[j], dtype, storage, quick)
 
-    store, categorical = Store(len(numeric), table.n_rows, dtype), dict[int, Codes]()
+    store = Store(len(numeric), table.n_rows, dtype)
     for j, coded in enumerate(_each(table, code, n_jobs if quick else 1)):
-        _keep(j, coded, store, categorical)
-    return _finished(table, bins, store, categorical, filters, widest <= 256)
+        store.add(j, coded)
+    return _finished(table, bins, store, filters, widest <= 256)
 
 
 def fit_encode(
@@ -75,8 +75,7 @@ def fit_encode(
 ) -> BinnedTable:
     """Find bins and return codes of a training table, reading each column once.
 
-    The same as `encode` with the bins of `fit_bins`, in one pass: what counts where columns are
-    read from files or made on the way.
+    The same as `encode` with the bins of `fit_bins`, in one pass.
 
     Examples
     --------
@@ -92,13 +91,13 @@ def fit_encode(
         found = _fitted(table.name(j), column, mass, max_bins, least_share, quick)
         return found, _coded(column, found, dtype, "auto", quick)
 
-    store, categorical = Store(table.n_columns, table.n_rows, dtype), dict[int, Codes]()
+    store = Store(table.n_columns, table.n_rows, dtype)
     bins: list[Coding] = []
     for j, (found, coded) in enumerate(_each(table, both, n_jobs if quick else 1)):
         bins.append(found)
-        _keep(j, coded, store, categorical)
+        store.add(j, coded)
     widest = max([b.n_codes for b in bins if isinstance(b, Bins)], default=1)
-    return _finished(table, bins, store, categorical, filters, widest <= 256)
+    return _finished(table, bins, store, filters, widest <= 256)
 
 
 def _is_large(table: Table) -> bool:
@@ -161,24 +160,8 @@ def _stored_sparse(
     return stored(full, counts, storage)
 
 
-def _keep(j: int, coded: Coded | Codes, store: Store, categorical: dict[int, Codes]) -> None:
-    if isinstance(coded, Coded):
-        store.add(j, coded)
-    else:
-        categorical[j] = coded
-
-
 def _finished(
-    table: Table,
-    bins: Sequence[Coding],
-    store: Store,
-    categorical: dict[int, Codes],
-    filters: Filters | None,
-    narrow: bool,
+    table: Table, bins: Sequence[Coding], store: Store, filters: Filters | None, narrow: bool
 ) -> BinnedTable:
-    dense, sparse = store.finish(narrow)
-    values = CategoricalCodes(
-        np.array(list(categorical), dtype=np.intp), list(categorical.values())
-    )
     rows = Aligned(table, categories_of(bins), filters)
-    return BinnedTable(list(bins), table.n_rows, dense, sparse, values, rows)
+    return BinnedTable(list(bins), table.n_rows, *store.finish(narrow), rows)

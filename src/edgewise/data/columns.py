@@ -63,15 +63,7 @@ class CategoricalColumn:
         return len(self.categories)
 
     def recode(self, categories: tuple[object, ...]) -> "CategoricalColumn":
-        """Return the column in terms of other categories; a value not among them is missing.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> seen = CategoricalColumn(np.array([0, 1, 0], np.uint32), ("red", "blue"))
-        >>> seen.recode(("blue", "green")).codes
-        array([2, 0, 2], dtype=uint32)
-        """
+        """Return the column in terms of other categories; a value not among them is missing."""
         place = {category: code for code, category in enumerate(categories)}
         unseen = len(categories)
         table = [place.get(category, unseen) for category in self.categories]
@@ -83,20 +75,14 @@ Column = NumericColumn | SparseColumn | CategoricalColumn
 
 
 def as_numbers(column: Column) -> NumericColumn | SparseColumn | None:
-    """Return a column as one of numbers, or None if it holds categories.
-
-    A column without any value has no kind of its own: all of it is missing.
-    """
+    """Return a column as one of numbers, or None; one without any value has no kind of its own."""
     if not isinstance(column, CategoricalColumn):
         return column
     return None if column.categories else NumericColumn(np.full(len(column), np.nan))
 
 
 def as_categorical(column: Column) -> CategoricalColumn | None:
-    """Return a column as a categorical one, or None if it holds numbers.
-
-    A column without any value has no kind of its own: all of it is missing.
-    """
+    """Return a column as a categorical one, or None; one without any value has no kind."""
     if isinstance(column, CategoricalColumn):
         return column
     if len(column.values) == len(column) and np.isnan(column.reals()).all():
@@ -105,39 +91,19 @@ def as_categorical(column: Column) -> CategoricalColumn | None:
 
 
 def taken(column: Column, rows: NDArray[np.intp]) -> NumericColumn | CategoricalColumn:
-    """Return some rows of a column; a row number of -1 gives a missing value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> taken(NumericColumn(np.array([1, 2])), np.array([1, -1])).values
-    array([ 2., nan])
-    """
+    """Return some rows of a column; a row number of -1 gives a missing value."""
     absent = rows < 0
     if isinstance(column, CategoricalColumn):
         codes = column.codes[rows]
         codes[absent] = column.missing_code
         return CategoricalColumn(codes, column.categories)
-    values = column.reals() if absent.any() or not isinstance(column, NumericColumn) else None
-    if values is None:
-        assert isinstance(column, NumericColumn)
+    if isinstance(column, NumericColumn) and not absent.any():
         return NumericColumn(column.values[rows])
-    return NumericColumn(np.where(absent, np.nan, values[rows]))
+    return NumericColumn(np.where(absent, np.nan, column.reals()[rows]))
 
 
 def joined(parts: Sequence[Column], name: str) -> Column:
-    """Return runs of rows as one column.
-
-    A run without any value goes with those that have some, be they numbers or categories.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> runs = [CategoricalColumn(np.array([0, 1], np.uint32), ("b", "c")),
-    ...         CategoricalColumn(np.array([0, 1], np.uint32), ("a",))]
-    >>> joined(runs, "x")
-    CategoricalColumn(codes=array([1, 2, 0, 3], dtype=uint32), categories=('a', 'b', 'c'))
-    """
+    """Return runs of rows as one column; a run without any value goes with those that have some."""
     if len(parts) == 1:
         return parts[0]
     if not any(isinstance(part, CategoricalColumn) for part in parts):
@@ -207,10 +173,7 @@ def typed(series: Any, name: str) -> Column:
 
 
 def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
-    """Return a column of pandas or polars by the library's own codes; None for other columns.
-
-    That is some fifty times faster than a loop over the values.
-    """
+    """Return a column of pandas or polars by its own codes, which is fast; None for others."""
     native, home = series.to_native(), type(series.to_native()).__module__.split(".")[0]
     if home == "pandas" and dtype in (nw.Categorical, nw.String):
         import pandas
@@ -234,10 +197,7 @@ def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:
 
 
 def _word(value: Any) -> str:
-    """Return the name of a category; 3 and 3.0 are the same.
-
-    A column of whole numbers becomes one of floats as soon as one of them is missing.
-    """
+    """Return the name of a category; 3 and 3.0 are the same, as in a column with missing values."""
     whole = isinstance(value, (float, np.floating)) and float(value).is_integer()
     return str(int(value)) if whole else str(value)
 
@@ -269,14 +229,7 @@ def _from_objects(values: list[Any], name: str) -> Column:
 
 
 def numbers_as_values(values: NDArray[np.float64]) -> CategoricalColumn:
-    """Return numbers as a categorical column: each different number is a value.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> numbers_as_values(np.array([7.0, 3.0, np.nan, 7.0]))
-    CategoricalColumn(codes=array([1, 0, 2, 1], dtype=uint32), categories=(3.0, 7.0))
-    """
+    """Return numbers as a categorical column: each different number is a value."""
     missing = np.isnan(values)
     distinct, places = np.unique(values[~missing], return_inverse=True)
     codes = np.full(len(values), len(distinct), dtype=CATEGORY_CODE)

@@ -55,20 +55,10 @@ class Filters:
     """All Haar filters on images of one shape, numbered from 0.
 
     The response of a filter to an image is the sum of the pixels in its light fields less the sum
-    of those in its dark fields (Viola and Jones 2004). There are five kinds: two stripes side by
-    side ("across") or one above the other ("down"), three stripes across or down, and four fields
-    as a checkerboard. The upper left field is light, and light and dark fields alternate. The dark
-    field between two light ones counts twice, so that every filter responds to an image of one
-    colour with 0.
-
-    Numbers run over the kinds, then the heights and tops, then the widths and lefts.
-
-    Parameters
-    ----------
-    shape : tuple of two ints
-        The rows and columns of the images.
-    smallest : int, default 1
-        The least height and width of a field, in pixels.
+    of those in its dark fields (Viola and Jones 2004). The dark field between two light ones counts
+    twice, so that every filter responds to an image of one colour with 0. Numbers run over the
+    kinds, then the heights and tops, then the widths and lefts. `smallest` is the least height and
+    width of a field, in pixels.
 
     Examples
     --------
@@ -118,11 +108,7 @@ class Filters:
         return Filter(KINDS[place], top, left, height, width)
 
     def name(self, j: int) -> str:
-        """Return a name of filter `j` to read in a rule: its kind and the pixels it covers.
-
-        Rows and columns count from 0 and include the last one named; the fields divide them
-        evenly.
-        """
+        """Return a name of filter `j` to read in a rule: its kind and the pixels it covers."""
         one = self[j]
         down, across = one.fields
         rows = _span("row", one.top, down * one.height)
@@ -148,17 +134,7 @@ class Filters:
         return filter.kind, filter.height, filter.width
 
     def draw(self, scales: Columns, rng: np.random.Generator) -> Columns:
-        """Return one filter of each scale, at a random place.
-
-        Examples
-        --------
-        >>> filters = Filters((28, 28))
-        >>> filters.scale(500)
-        ('two stripes down', 4, 25)
-        >>> j = filters.draw(np.array([500]), np.random.default_rng(0))[0]
-        >>> filters[int(j)]
-        Filter(kind='two stripes down', top=17, left=3, height=4, width=25)
-        """
+        """Return one filter of each scale, at a random place."""
         known = self._scales
         tops, lefts = divmod(rng.integers(known.sizes[scales]), known.n_lefts[scales])
         return known.firsts[scales] + tops * known.strides[scales] + lefts
@@ -169,27 +145,27 @@ class Filters:
         parts = [_scales(start, *place) for start, place in zip(starts, self._places, strict=True)]
         return _Scales(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
+    @property
+    def _sides(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """For each kind the length and the number of fields, down the rows and along columns."""
+        rows, columns = self.shape
+        return [
+            ((rows, len(down) - 1), (columns, len(across) - 1)) for down, across in CORNERS.values()
+        ]
+
     @cached_property
     def _places(self) -> list[tuple[Columns, Columns]]:
         """For each kind the (height, top) and the (width, left) that its fields can have."""
-        rows, columns = self.shape
+        least = self.smallest
         return [
-            (
-                _stretches(rows, len(down) - 1, self.smallest),
-                _stretches(columns, len(across) - 1, self.smallest),
-            )
-            for down, across in CORNERS.values()
+            (_stretches(*down, least), _stretches(*across, least)) for down, across in self._sides
         ]
 
     @cached_property
     def _ends(self) -> list[int]:
         """The number after the last one of each kind."""
-        rows, columns = self.shape
-        counts = [
-            _count(rows, len(down) - 1, self.smallest)
-            * _count(columns, len(across) - 1, self.smallest)
-            for down, across in CORNERS.values()
-        ]
+        least = self.smallest
+        counts = [_count(*down, least) * _count(*across, least) for down, across in self._sides]
         return list(accumulate(counts))
 
 

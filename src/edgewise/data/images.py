@@ -38,28 +38,9 @@ class Images:
     above row `y` and left of column `x` (the integral image): a corner of a field is one contiguous
     vector of all images.
 
-    Sums of whole pixels are exact. Real pixels are first rounded, to 39 bits below the
-    image's largest pixel for 28 x 28 pixels, so that their sums are exact too. So an area of one
-    colour responds with 0 and not with rounding errors, and an image has the same responses
-    whatever other images are in the table.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, rows * columns)
-        The pixels of each image, row by row.
-    filters : Filters
-        The filters, which know the images' shape.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> filters = Filters((1, 3))
-    >>> [filters.name(j) for j in range(len(filters))]
-    ['two stripes across at row 0, columns 0-1', 'two stripes across at row 0, columns 1-2',
-     'three stripes across at row 0, columns 0-2']
-    >>> images = Images(np.array([[1, 2, 4], [7, 7, 7]], dtype=np.uint8), filters)
-    >>> [images.responses(j).tolist() for j in range(len(filters))]
-    [[-1.0, 0.0], [-2.0, 0.0], [1.0, 0.0]]
+    Sums of whole pixels are exact. Real pixels are first rounded, to 39 bits below the image's
+    largest pixel for 28 x 28 pixels, so that their sums are exact too: an area of one colour
+    responds with 0, and an image has the same responses whatever other images are in the table.
     """
 
     def __init__(self, X: Any, filters: Filters) -> None:
@@ -68,39 +49,15 @@ class Images:
         self.n_rows = len(pixels)
         self.integral = _integral(pixels, filters.shape)
 
-    @property
-    def n_columns(self) -> int:
-        """The number of filters."""
-        return len(self.filters)
-
-    def name(self, j: int) -> str:
-        """Return the name of filter `j`."""
-        return self.filters.name(j)
-
     def responses(self, j: int) -> Reals:
         """Return the response of filter `j` to every image."""
         return self._sums(j, self._vector()).astype(np.float64, copy=False)
 
     def coded(self, numbers: Sequence[int] | Columns, max_bins: int) -> tuple[list[Bins], Codes]:
-        """Return the bins of some filters' responses, and every image's codes in them.
+        """Return the bins of some filters' responses, named after them, and every image's codes.
 
-        The bins are those of `grid`, so no response is sorted. They are found on these very
+        The bins are those of `even_bins`, so no response is sorted. They are found on these very
         images; others are coded by `Bins.encode` on their responses.
-
-        Returns
-        -------
-        bins : list of Bins
-            The bins of each filter, named after it.
-        codes : array of shape (len(numbers), n_samples)
-            The codes, in uint8 if `max_bins` is at most 256 and else in uint16.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> images = Images(np.array([[10, 0], [0, 3], [9, 9]], dtype=np.uint8), Filters((1, 2)))
-        >>> bins, codes = images.coded([0], max_bins=4)
-        >>> bins[0].thresholds, codes
-        (array([0., 4., 8.]), array([[3, 0, 1]], dtype=uint8))
         """
         max_bins = integer("max_bins", max_bins, 2, MAX_BINS)
         dtype = NARROW_CODE if max_bins <= np.iinfo(NARROW_CODE).max + 1 else WIDE_CODE
@@ -109,10 +66,10 @@ class Images:
         bins = []
         for row, j in zip(codes, numbers, strict=True):
             self._sums(j, sums)
-            exponent, first, count = _bins_between(sums, max_bins)
+            exponent, first, count = even_bins(sums, max_bins)
             _code(sums, exponent, first, row)
             thresholds = np.ldexp(np.arange(first + 1, first + count, dtype=np.float64), exponent)
-            bins.append(Bins(self.name(j), thresholds, has_missing=False))
+            bins.append(Bins(self.filters.name(j), thresholds, has_missing=False))
         return bins, codes
 
     def _vector(self) -> NDArray[Any]:
@@ -142,40 +99,15 @@ class Images:
         return out
 
 
-def grid(values: NDArray[Any], max_bins: int) -> tuple[float, int]:
-    """Return the width of even bins that cover the values, and the number of the first bin.
+def even_bins(values: NDArray[Any], max_bins: int) -> tuple[int, int, int]:
+    """Return the binary exponent of the bins' width, the first bin's number, and how many.
 
     Bin `k` holds the values from ``k * width`` to below ``(k + 1) * width``. The width is the
-    smallest power of two of which at most `max_bins` bins cover the values from the smallest to the
-    largest. Dividing by a power of two is exact, so that a value has a code of at least `c`,
-    ``floor(value / width) - first >= c``, exactly if it is at least ``(first + c) * width``.
-
-    Bins of integers are no narrower than 1, and no bin is narrower than the largest value's last
-    bit: narrower ones could not tell more values apart, or would have no exact thresholds.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> grid(np.array([-3.0, 10.0]), 8)
-    (2.0, -2)
+    smallest power of two of which at most `max_bins` bins cover the values. Dividing by a power of
+    two is exact, so that cuts of codes are cuts of values. Bins of integers are no narrower than 1,
+    and no bin is narrower than the largest value's last bit: narrower ones could not tell more
+    values apart, or would have no exact thresholds.
     """
-    max_bins = integer("max_bins", max_bins, 2, MAX_BINS)
-    sizes = np.abs(values.astype(np.float64))
-    most = _EXACT_INTEGERS if values.dtype.kind in "iu" else 2.0 ** (_MOST_EXPONENT + 20)
-    if (
-        not len(sizes)
-        or not ((sizes == 0) | (sizes >= 2.0**_LEAST_EXPONENT) & (sizes < most)).all()
-    ):
-        raise ValueError(
-            f"values must be at least one finite number, each 0 or of a size from "
-            f"2**{_LEAST_EXPONENT} to below {most:g}"
-        )
-    exponent, first, _ = _bins_between(values, max_bins)
-    return math.ldexp(1.0, exponent), first
-
-
-def _bins_between(values: NDArray[Any], max_bins: int) -> tuple[int, int, int]:
-    """Return the binary exponent of the bins' width, the first bin's number, and how many."""
     low, high = float(values.min()), float(values.max())
     largest = math.frexp(max(-low, high))[1]
     narrowest = 0 if values.dtype.kind in "iu" else largest - 53

@@ -69,7 +69,7 @@ class Coded:
 
 
 class Store:
-    """Collects coded numeric columns, one after the other."""
+    """Collects coded columns, one after the other; `n_columns` bounds the dense ones."""
 
     def __init__(self, n_columns: int, n_rows: int, dtype: type[np.unsignedinteger]) -> None:
         # Pages of this array that no dense column ends up in are never touched.
@@ -78,9 +78,13 @@ class Store:
         self._sparse_columns: list[int] = []
         self._ends, self._common = [0], list[int]()
         self._rows, self._codes = Growing(ROW), Growing(dtype)
+        self._categorical: dict[int, Codes] = {}
 
-    def add(self, j: int, coded: Coded) -> None:
-        """Keep column `j`."""
+    def add(self, j: int, coded: Coded | Codes) -> None:
+        """Keep column `j`; the codes of all rows are those of a categorical one."""
+        if not isinstance(coded, Coded):
+            self._categorical[j] = coded
+            return
         if coded.rows is None:
             self._dense[len(self._dense_columns)] = coded.codes
             self._dense_columns.append(j)
@@ -91,7 +95,7 @@ class Store:
         self._common.append(coded.common)
         self._sparse_columns.append(j)
 
-    def finish(self, narrow: bool) -> tuple[DenseCodes, SparseCodes]:
+    def finish(self, narrow: bool) -> tuple[DenseCodes, SparseCodes, CategoricalCodes]:
         """Return what was kept, in the narrow type of codes if they all fit into it."""
         dtype = NARROW_CODE if narrow else WIDE_CODE
         dense: Codes = self._dense[: len(self._dense_columns)].astype(dtype, copy=False)
@@ -102,21 +106,14 @@ class Store:
             self._codes.finish().astype(dtype, copy=False),
             np.array(self._common, dtype=np.intp),
         )
-        return DenseCodes(np.array(self._dense_columns, dtype=np.intp), dense), sparse
+        categorical = CategoricalCodes(
+            np.array(list(self._categorical), dtype=np.intp), list(self._categorical.values())
+        )
+        return DenseCodes(np.array(self._dense_columns, dtype=np.intp), dense), sparse, categorical
 
 
 class Growing:
-    """An array that grows at its end, in place where the system can do that.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> growing = Growing(np.int32)
-    >>> growing.extend(np.array([1, 2], np.int32))
-    >>> growing.extend(np.array([3], np.int32))
-    >>> growing.finish()
-    array([1, 2, 3], dtype=int32)
-    """
+    """An array that grows at its end, in place where the system can do that."""
 
     def __init__(self, dtype: Any) -> None:
         self._array: NDArray[Any] = np.empty(0, dtype=dtype)

@@ -39,12 +39,7 @@ _RUN = 1 << 25
 class Table(ABC):
     """Rows by typed columns, read column by column and never changed.
 
-    Parameters
-    ----------
-    names : sequence of str or None
-        Names of the columns, where the input has them.
-    infinite : {"raise", "missing", "value"}
-        What an infinite number means: an error, a missing value, or the largest or smallest value.
+    An infinite number is an error, a missing value, or the largest or smallest value (`infinite`).
     """
 
     n_rows: int
@@ -276,15 +271,7 @@ class FrameTable(Table):
 
 
 class ColumnTable(Table):
-    """Typed columns of the same length, side by side.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> table = ColumnTable([NumericColumn(np.array([1.0, 2.0]))], ["year"])
-    >>> table.n_rows, table.name(0)
-    (2, 'year')
-    """
+    """Typed columns of the same length, side by side."""
 
     def __init__(
         self, columns: Sequence[Column], names: Sequence[str] | None = None, infinite: str = "raise"
@@ -302,16 +289,7 @@ class ColumnTable(Table):
 
 
 class TakenTable(Table):
-    """Some rows of another table, taken out of its columns as they are read.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from edgewise.data import as_table
-    >>> part = TakenTable(as_table([[1.0], [2.0], [3.0]]), np.array([2, 0]))
-    >>> part.column(0).values
-    array([3., 1.])
-    """
+    """Some rows of another table, taken out of its columns as they are read."""
 
     def __init__(self, whole: Table, rows: NDArray[np.intp]) -> None:
         super().__init__(whole.names, whole.infinite)
@@ -336,15 +314,7 @@ class TakenTable(Table):
 
 
 def as_table(X: Any, infinite: str = "raise") -> Table:
-    """Return `X` as a table of typed columns.
-
-    Parameters
-    ----------
-    X : array-like, sparse matrix, data frame or Table of shape (n_samples, n_features)
-        A NumPy array, a list of rows, a SciPy sparse matrix, or a pandas, polars or Arrow table. A
-        `Table`, such as `Chunks`, is taken as it is.
-    infinite : {"raise", "missing", "value"}, default "raise"
-        What an infinite number means.
+    """Return an array, list of rows, sparse matrix or data frame as a table of typed columns.
 
     Examples
     --------
@@ -379,14 +349,11 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
             if values.dtype.kind not in "fiu" or values.dtype == np.float16 or not plain:
                 values = values.astype(np.float64)
             table = ArrayTable(values, None, infinite)
-    if table.n_columns == 0:
-        raise ValueError(
-            f"X has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required."
-        )
-    if table.n_rows == 0:
-        raise ValueError(
-            f"X has 0 sample(s) (shape=(0, {table.n_columns})) while a minimum of 1 is required."
-        )
+    for size, what in ((table.n_columns, "feature(s)"), (table.n_rows, "sample(s)")):
+        if size == 0:
+            raise ValueError(
+                f"X has 0 {what} (shape={table.shape}) while a minimum of 1 is required."
+            )
     return table
 
 
