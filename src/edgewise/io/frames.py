@@ -36,7 +36,8 @@ def read_table(
     r"""Read a CSV or Parquet file with a header; columns keep their types.
 
     Columns of strings are categorical for the estimators. In a CSV file, empty cells, ``NA``,
-    ``NaN``, ``nan``, ``NULL`` and ``null`` are missing values.
+    ``NaN``, ``nan``, ``NULL`` and ``null`` are missing values. Query ids and document ids become
+    strings; grades keep their type.
 
     Parameters
     ----------
@@ -46,20 +47,6 @@ def read_table(
         The columns with grades (or classes), query ids and document ids; ``X`` has the others.
     library : {"pandas", "polars"}, default=None
         The library of the data frame; with None, the first that is installed.
-
-    Returns
-    -------
-    RankingData
-        ``X`` is a data frame. ``y``, ``qid`` and ``docs`` are None unless their columns are named;
-        ``y`` keeps the type of its column, ``qid`` and ``docs`` hold strings.
-
-    Raises
-    ------
-    ValueError
-        If the file is not readable, lacks a column, has two of the same name, has no rows or no
-        column left for ``X``, or a row lacks its query id or document id.
-    ImportError
-        If neither pandas nor polars is installed, or pandas without pyarrow for Parquet.
 
     Examples
     --------

@@ -6,7 +6,7 @@ they parsed one by one, to say which line is wrong.
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
@@ -41,7 +41,7 @@ def read_letor(path: PathLike, n_features: int | None = None, sparse: bool = Fal
 
     A line is ``grade qid:query feature:value ... #docid = name``. Features are numbered from 1, in
     ascending order; those that a line leaves out are 0. ``NULL`` becomes NaN. Other comments and
-    empty lines are ignored.
+    empty lines are ignored. A wrong line raises ValueError, which names file and line.
 
     Parameters
     ----------
@@ -51,17 +51,6 @@ def read_letor(path: PathLike, n_features: int | None = None, sparse: bool = Fal
         The number of columns; with None, the largest feature number in the file.
     sparse : bool, default=False
         Whether to return ``X`` as a CSR matrix, without stored zeros.
-
-    Returns
-    -------
-    RankingData
-        Rows in file order. ``qid`` is None if no line has a query id, ``docs`` if none has a
-        document id.
-
-    Raises
-    ------
-    ValueError
-        If a line is wrong; the message names file and line.
 
     Examples
     --------
@@ -85,13 +74,7 @@ def parse_letor(
     n_features: int | None = None,
     sparse: bool = False,
 ) -> RankingData:
-    """Read batches of lines, each with the number of its first line; errors name `source`.
-
-    Examples
-    --------
-    >>> parse_letor([(1, [b"1 qid:a 2:4", b"0 qid:a"])], "here").X
-    array([[0., 4.], [0., 0.]])
-    """
+    """Read batches of lines, each with the number of its first line; errors name `source`."""
     if n_features is not None:
         n_features = integer("n_features", n_features, 1, MOST_FEATURES)
     flag("sparse", sparse)
@@ -192,34 +175,17 @@ def write_letor(
 
 @dataclass(frozen=True)
 class Lines:
-    """Lines cut into parts, without empty ones.
+    """Lines cut into parts, without empty ones."""
 
-    Attributes
-    ----------
-    numbers : list of int
-        Line numbers in the file, from 1.
-    grades, bodies, comments : list of bytes
-        The grade, the pairs, and the text after ``#``.
-    queries : list of bytes or None
-        The query id, None for a line without ``qid:``.
-    """
-
-    numbers: list[int]
+    numbers: list[int]  # in the file, from 1
     grades: list[bytes]
-    queries: list[bytes | None]
-    bodies: list[bytes]
+    queries: list[bytes | None]  # None without qid:
+    bodies: list[bytes]  # feature:value pairs
     comments: list[bytes]
 
 
 def cut_lines(first: int, batch: Sequence[bytes]) -> Lines:
-    r"""Cut lines into parts; the first is line `first` of the file.
-
-    Examples
-    --------
-    >>> lines = cut_lines(7, [b"\n", b"2 qid:5 1:0.5 3:1 # docid = a\n"])
-    >>> lines.numbers, lines.grades, lines.queries, lines.bodies, lines.comments
-    ([8], [b'2'], [b'5'], [b'1:0.5 3:1'], [b' docid = a\n'])
-    """
+    r"""Cut lines into parts; the first is line `first` of the file."""
     lines = Lines([], [], [], [], [])
     for number, line in enumerate(batch, first):
         content, _, comment = line.partition(b"#")
@@ -239,27 +205,20 @@ def cut_lines(first: int, batch: Sequence[bytes]) -> Lines:
 
 
 def line_grades(lines: Lines) -> NDArray[np.float64]:
-    """Return the grades, or raise if one is not finite.
-
-    Examples
-    --------
-    >>> line_grades(cut_lines(1, [b"2 qid:5", b"0.5 qid:5"]))
-    array([2. , 0.5])
-    """
+    """Return the grades, or raise if one is not finite."""
     found = _numbers(b" ".join(lines.grades), len(lines.grades))
     if found is not None and np.isfinite(found).all():
         return found
-    return np.array([_grade(*line) for line in zip(lines.numbers, lines.grades, strict=True)])
+    grades = []
+    for number, word in zip(lines.numbers, lines.grades, strict=True):
+        grades.append(as_number(number, "grade", word))
+        if not np.isfinite(grades[-1]):
+            raise LineError(number, f"grade {shown(word)} is not finite")
+    return np.array(grades)
 
 
 def line_queries(lines: Lines) -> list[str] | None:
-    """Return the query ids, None if there are none.
-
-    Examples
-    --------
-    >>> line_queries(cut_lines(1, [b"2 qid:5", b"0 qid:6"])), line_queries(cut_lines(1, [b"2 1:3"]))
-    (['5', '6'], None)
-    """
+    """Return the query ids, None if there are none."""
     given = [query is not None for query in lines.queries]
     if not any(given):
         return None
@@ -273,13 +232,7 @@ def line_queries(lines: Lines) -> list[str] | None:
 
 
 def line_docs(lines: Lines) -> list[str]:
-    """Return the document ids in the comments, ``""`` where there is none.
-
-    Examples
-    --------
-    >>> line_docs(cut_lines(1, [b"2 qid:5 #docid = GX1 inc = 1", b"0 qid:5"]))
-    ['GX1', '']
-    """
+    """Return the document ids in the comments, ``""`` where there is none."""
     found = []
     for number, comment in zip(lines.numbers, lines.comments, strict=True):
         match = _DOC.search(comment) if comment else None
@@ -288,13 +241,7 @@ def line_docs(lines: Lines) -> list[str]:
 
 
 def line_pairs(lines: Lines) -> Pairs:
-    """Return the features and values of all lines.
-
-    Examples
-    --------
-    >>> line_pairs(cut_lines(1, [b"2 qid:5 1:0.5 3:NULL", b"0 qid:5"]))
-    (array([2, 0]), array([1, 3], dtype=int32), array([0.5, nan]))
-    """
+    """Return the features and values of all lines."""
     found = pairs_at_once(lines.bodies)
     return pairs_one_by_one(lines) if found is None else found
 
@@ -341,36 +288,23 @@ def pairs_one_by_one(lines: Lines) -> Pairs:
     values: list[float] = []
     for number, body in zip(lines.numbers, lines.bodies, strict=True):
         before = len(features)
-        for feature, value in _pairs_of(number, body):
-            features.append(feature)
-            values.append(value)
+        last = 0
+        for word in body.split():
+            name, _, content = word.partition(b":")
+            if not name or not content or b":" in content:
+                raise LineError(number, f"{shown(word)} is not feature:value")
+            feature = as_number(number, "feature", name)
+            if not (1 <= feature <= MOST_FEATURES and feature.is_integer()):
+                fault = f"feature {shown(name)} is not an integer from 1 to {MOST_FEATURES}"
+                raise LineError(number, fault)
+            if feature <= last:
+                raise LineError(number, f"feature {int(feature)} comes after feature {last}")
+            last = int(feature)
+            features.append(last)
+            what = f"value of feature {last}"
+            values.append(np.nan if content == _ABSENT else as_number(number, what, content))
         counts.append(len(features) - before)
     return np.array(counts, np.int64), np.array(features, np.int32), np.array(values, REAL)
-
-
-def _pairs_of(number: int, body: bytes) -> Iterator[tuple[int, float]]:
-    last = 0
-    for word in body.split():
-        name, _, content = word.partition(b":")
-        if not name or not content or b":" in content:
-            raise LineError(number, f"{shown(word)} is not feature:value")
-        feature = as_number(number, "feature", name)
-        if not (1 <= feature <= MOST_FEATURES and feature.is_integer()):
-            raise LineError(
-                number, f"feature {shown(name)} is not an integer from 1 to {MOST_FEATURES}"
-            )
-        if feature <= last:
-            raise LineError(number, f"feature {int(feature)} comes after feature {last}")
-        last = int(feature)
-        absent = content == _ABSENT
-        yield last, np.nan if absent else as_number(number, f"value of feature {last}", content)
-
-
-def _grade(number: int, word: bytes) -> float:
-    grade = as_number(number, "grade", word)
-    if not np.isfinite(grade):
-        raise LineError(number, f"grade {shown(word)} is not finite")
-    return grade
 
 
 def _numbers(text: bytes, n: int) -> NDArray[np.float64] | None:
@@ -461,7 +395,7 @@ def _grades(y: ArrayLike, n_rows: int) -> list[float]:
         raise ValueError(f"y must have one grade per row, shape ({n_rows},), got {grades.shape}")
     if not np.isfinite(grades).all():
         raise ValueError("y must hold finite numbers, got NaN or infinity")
-    return [float(grade) for grade in grades]
+    return grades.tolist()
 
 
 def _bodies(rows: Any) -> list[bytes]:

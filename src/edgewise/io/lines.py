@@ -11,28 +11,14 @@ _SHOWN: Final = 40
 
 
 class LineError(ValueError):
-    """A line that is wrong.
-
-    Examples
-    --------
-    >>> raise LineError(7, "it has no grade")
-    Traceback (most recent call last):
-        ...
-    edgewise.io.lines.LineError: line 7: it has no grade
-    """
+    """A line that is wrong."""
 
     def __init__(self, number: int, fault: str) -> None:
         super().__init__(f"line {number}: {fault}")
 
 
 def as_text(number: int, what: str, word: bytes) -> str:
-    """Return a word of line `number` as text; errors call it `what`.
-
-    Examples
-    --------
-    >>> as_text(1, "the query", b"q7")
-    'q7'
-    """
+    """Return a word of line `number` as text; errors call it `what`."""
     try:
         text = word.decode("utf-8")
     except UnicodeDecodeError:
@@ -44,39 +30,21 @@ def as_text(number: int, what: str, word: bytes) -> str:
 
 
 def as_number(number: int, what: str, word: bytes) -> float:
-    """Return a word of line `number` as a float, NaN and infinity included.
-
-    Examples
-    --------
-    >>> as_number(1, "the score", b"-1e3")
-    -1000.0
-    """
+    """Return a word of line `number` as a float, NaN and infinity included."""
     if not _NUMBER.fullmatch(word):
         raise LineError(number, f"{what} {shown(word)} is not a number")
     return float(word)
 
 
 def as_integer(number: int, what: str, word: bytes) -> int:
-    """Return a word of line `number` as an int.
-
-    Examples
-    --------
-    >>> as_integer(1, "the rank", b"12")
-    12
-    """
+    """Return a word of line `number` as an int."""
     if not _INTEGER.fullmatch(word):
         raise LineError(number, f"{what} {shown(word)} is not an integer")
     return int(word)
 
 
 def shown(word: bytes) -> str:
-    r"""Return a word for an error message, whatever its bytes.
-
-    Examples
-    --------
-    >>> print(shown(b"1:abc"), shown(b"1:\xff"))
-    '1:abc' '1:\xff'
-    """
+    r"""Return a word for an error message, whatever its bytes."""
     try:
         text = word.decode("utf-8")
     except UnicodeDecodeError:

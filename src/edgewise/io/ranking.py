@@ -59,14 +59,7 @@ class RankingData:
 
     @property
     def queries(self) -> NDArray[Any]:
-        """The different query ids, in the order of their first rows.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> RankingData(np.eye(3), np.zeros(3), np.array(["b", "a", "b"])).queries
-        array(['b', 'a'], dtype='<U1')
-        """
+        """The different query ids, in the order of their first rows."""
         if self.qid is None:
             return np.array([], dtype=np.str_)
         found, first = np.unique(self.qid, return_index=True)
@@ -78,20 +71,7 @@ class RankingData:
         return len(self.queries)
 
     def take(self, rows: ArrayLike | slice) -> "RankingData":
-        """Return some of the rows.
-
-        Parameters
-        ----------
-        rows : array of int or bool, or slice
-            Which rows, in which order.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> data = RankingData(np.eye(2), np.array([1.0, 0.0]), np.array(["a", "b"]))
-        >>> data.take([1, 0]).qid
-        array(['b', 'a'], dtype='<U1')
-        """
+        """Return some of the rows, by number, mask or slice."""
         chosen = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
         return RankingData(
             _rows_of(self.X, chosen),
@@ -102,13 +82,7 @@ class RankingData:
 
     @classmethod
     def concatenate(cls, parts: "Sequence[RankingData]") -> "RankingData":
-        """Return the rows of all parts, in order.
-
-        Parameters
-        ----------
-        parts : sequence of RankingData
-            At least one, with the same columns; all or none have grades, query ids and
-            document ids.
+        """Return the rows of all parts, which have the same columns.
 
         Examples
         --------

@@ -1,8 +1,8 @@
 """TREC files: runs, which are ranked lists, and qrels, which are relevance judgements."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,26 @@ from edgewise.common.dtypes import REAL
 from edgewise.common.files import PathLike, batches, replacing, words
 from edgewise.io.lines import LineError, as_integer, as_number, as_text, shown
 
-_RUN: Final = ("query", "Q0", "document", "rank", "score", "tag")
-_QRELS: Final = ("query", "0", "document", "grade")
 _ORDERS: Final = ("score", "rank")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class _QueryDocuments:
+    """Rows of queries and documents."""
+
+    queries: NDArray[np.str_]
+    docs: NDArray[np.str_]
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def __repr__(self) -> str:
+        name, n_queries = type(self).__name__, len(np.unique(self.queries))
+        return f"{name}({len(self)} rows, {n_queries} queries)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(_QueryDocuments):
     """The ranked lists of a system: one row per query and document, in file order.
 
     Attributes
@@ -44,17 +57,9 @@ class Run:
     (array([2, 1]), array([1, 2]))
     """
 
-    queries: NDArray[np.str_]
-    docs: NDArray[np.str_]
     ranks: NDArray[np.int64]
     scores: NDArray[np.float64]
     tags: NDArray[np.str_]
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def __repr__(self) -> str:
-        return f"Run({len(self)} rows, {len(np.unique(self.queries))} queries)"
 
     def positions(self, order: str = "score") -> NDArray[np.int64]:
         """Return the position of each row in the list of its query, from 1.
@@ -73,7 +78,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Qrels:
+class Qrels(_QueryDocuments):
     """Relevance judgements: one row per query and document, in file order.
 
     Attributes
@@ -91,36 +96,19 @@ class Qrels:
     Qrels(1 rows, 1 queries)
     """
 
-    queries: NDArray[np.str_]
-    docs: NDArray[np.str_]
     grades: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def __repr__(self) -> str:
-        return f"Qrels({len(self)} rows, {len(np.unique(self.queries))} queries)"
 
 
 def read_run(path: PathLike) -> Run:
     r"""Read a run: lines of ``query Q0 document rank score tag``.
 
-    Empty lines and lines that start with ``#`` are ignored.
+    Empty lines and lines that start with ``#`` are ignored. A wrong line, or a document twice for
+    a query, raises ValueError, which names file and line.
 
     Parameters
     ----------
     path : str or path-like
         A file, plain or gzipped.
-
-    Returns
-    -------
-    Run
-        The rows in the order of the file.
-
-    Raises
-    ------
-    ValueError
-        If a line is wrong, or a query has a document twice; the message names file and line.
 
     Examples
     --------
@@ -132,20 +120,7 @@ def read_run(path: PathLike) -> Run:
     >>> run.docs, run.scores
     (array(['GX1', 'GX2'], dtype='<U3'), array([9.5 , 8.25]))
     """
-    queries, docs, ranks, scores, tags = [], [], [], [], []
-    try:
-        for number, fields in _rows(batches(path), _RUN):
-            queries.append(as_text(number, "query", fields[0]))
-            docs.append(as_text(number, "document", fields[2]))
-            ranks.append(as_integer(number, "rank", fields[3]))
-            scores.append(as_number(number, "score", fields[4]))
-            if scores[-1] != scores[-1]:
-                raise LineError(number, "the score is NaN")
-            tags.append(as_text(number, "tag", fields[5]))
-    except LineError as error:
-        raise ValueError(f"{path}, {error}") from None
-    if not queries:
-        raise ValueError(f"{path} is empty: it holds no line of a run")
+    queries, docs, ranks, scores, tags = _read(path, _RUN, "line of a run")
     return Run(
         np.array(queries, dtype=np.str_),
         np.array(docs, dtype=np.str_),
@@ -201,22 +176,13 @@ def write_run(
 def read_qrels(path: PathLike) -> Qrels:
     r"""Read judgements: lines of ``query 0 document grade``.
 
-    Empty lines and lines that start with ``#`` are ignored.
+    Empty lines and lines that start with ``#`` are ignored. A wrong line, or a document twice for
+    a query, raises ValueError, which names file and line.
 
     Parameters
     ----------
     path : str or path-like
         A file, plain or gzipped.
-
-    Returns
-    -------
-    Qrels
-        The rows in the order of the file.
-
-    Raises
-    ------
-    ValueError
-        If a line is wrong, or a query has a document twice; the message names file and line.
 
     Examples
     --------
@@ -227,16 +193,7 @@ def read_qrels(path: PathLike) -> Qrels:
     >>> read_qrels(path).grades
     array([2, 0])
     """
-    queries, docs, grades = [], [], []
-    try:
-        for number, fields in _rows(batches(path), _QRELS):
-            queries.append(as_text(number, "query", fields[0]))
-            docs.append(as_text(number, "document", fields[2]))
-            grades.append(as_integer(number, "grade", fields[3]))
-    except LineError as error:
-        raise ValueError(f"{path}, {error}") from None
-    if not queries:
-        raise ValueError(f"{path} is empty: it holds no judgement")
+    queries, docs, grades = _read(path, _QRELS, "judgement")
     return Qrels(
         np.array(queries, dtype=np.str_),
         np.array(docs, dtype=np.str_),
@@ -276,26 +233,52 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
             stream.write(f"{query} 0 {doc} {int(grade)}\n".encode())
 
 
-def _rows(
-    lines: Iterable[tuple[int, list[bytes]]], columns: tuple[str, ...]
-) -> Iterator[tuple[int, list[bytes]]]:
-    """Yield the number and the fields of each line; a document comes once per query."""
+def _as_score(number: int, what: str, word: bytes) -> float:
+    score = as_number(number, what, word)
+    if score != score:
+        raise LineError(number, "the score is NaN")
+    return score
+
+
+_Columns = dict[str, Callable[[int, str, bytes], Any] | None]
+_RUN: Final[_Columns] = {
+    "query": as_text,
+    "Q0": None,
+    "document": as_text,
+    "rank": as_integer,
+    "score": _as_score,
+    "tag": as_text,
+}
+_QRELS: Final[_Columns] = {"query": as_text, "0": None, "document": as_text, "grade": as_integer}
+
+
+def _read(path: PathLike, columns: _Columns, what: str) -> list[list[Any]]:
+    """Return the columns that are parsed; a document comes once per query."""
+    parsed: list[tuple[int, str, Any, list[Any]]] = [
+        (j, name, parse, []) for j, (name, parse) in enumerate(columns.items()) if parse
+    ]
     seen: set[tuple[bytes, bytes]] = set()
-    for first, batch in lines:
-        for number, line in enumerate(batch, first):
-            fields = line.split()
-            if not fields or fields[0].startswith(b"#"):
-                continue
-            if len(fields) != len(columns):
-                expected = f"{len(columns)} ({' '.join(columns)})"
-                raise LineError(number, f"it has {len(fields)} columns, not {expected}")
-            pair = fields[0], fields[2]
-            if pair in seen:
-                raise LineError(
-                    number, f"document {shown(pair[1])} comes again for query {shown(pair[0])}"
-                )
-            seen.add(pair)
-            yield number, fields
+    try:
+        for first, batch in batches(path):
+            for number, line in enumerate(batch, first):
+                fields = line.split()
+                if not fields or fields[0].startswith(b"#"):
+                    continue
+                if len(fields) != len(columns):
+                    expected = f"{len(columns)} ({' '.join(columns)})"
+                    raise LineError(number, f"it has {len(fields)} columns, not {expected}")
+                query, doc = pair = fields[0], fields[2]
+                if pair in seen:
+                    fault = f"document {shown(doc)} comes again for query {shown(query)}"
+                    raise LineError(number, fault)
+                seen.add(pair)
+                for j, name, parse, values in parsed:
+                    values.append(parse(number, name, fields[j]))
+    except LineError as error:
+        raise ValueError(f"{path}, {error}") from None
+    if not seen:
+        raise ValueError(f"{path} is empty: it holds no {what}")
+    return [values for *_, values in parsed]
 
 
 def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
@@ -310,16 +293,7 @@ def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
 def check_run(
     qid: ArrayLike, docs: ArrayLike, n_rows: int | None = None
 ) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
-    """Return query and document ids as text, or raise if a run or qrels file cannot hold them.
-
-    Examples
-    --------
-    >>> from edgewise.io import check_run
-    >>> check_run([7, 7], ["GX1", "GX1"])
-    Traceback (most recent call last):
-        ...
-    ValueError: docs must be different for a query, got 'GX1' twice for '7'
-    """
+    """Return query and document ids as text, or raise if a run or qrels file cannot hold them."""
     n_rows = np.size(qid) if n_rows is None else n_rows
     queries = words("qid", qid, n_rows, without="#")
     names = words("docs", docs, n_rows)

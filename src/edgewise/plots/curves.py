@@ -31,9 +31,8 @@ def curve_plot(
     """Draw the effect of one feature on the scores: a step function for each class.
 
     With more than six classes, the six that the feature changes most have names and the others
-    are grey. A ranker has one step function and no legend. For a list of `RankFusion`, the j-th
-    document is at -j. Dots at the right are the scores of a missing value, or of documents that a
-    list does not return, unless they are 0.
+    are grey. For a list of `RankFusion`, the j-th document is at -j. Dots at the right are the
+    scores of a missing value, or of documents that a list does not return, unless they are 0.
 
     Parameters
     ----------
@@ -44,21 +43,13 @@ def curve_plot(
     path : str or path-like, default None
         Write the picture here; the suffix is the format, ``.png`` by default.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture.
-
     Examples
     --------
-    >>> from edgewise import AdaBoostMH, RankBoost
+    >>> from edgewise import AdaBoostMH
     >>> from edgewise.plots import curve_plot
     >>> model = AdaBoostMH("stump", n_rounds=5).fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
     >>> curve_plot(model.explain()[0], model.classes_).axes[0].get_xlabel()
     'x0'
-    >>> explanation = RankBoost(n_rounds=5).fit([[0.0], [1.0], [2.0]], [0, 1, 1]).explain()
-    >>> curve_plot(explanation[0], explanation.classes).axes[0].get_ylabel()
-    'added to the score'
     """
     names = _score_names(curve, classes)
     figure = empty_figure(6.6, 4.0)
@@ -103,11 +94,6 @@ def contribution_plot(
     path : str or path-like, default None
         Write the picture here; the suffix is the format, ``.png`` by default.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture.
-
     Examples
     --------
     >>> from edgewise import AdaBoostMH
@@ -143,11 +129,8 @@ def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:
 
 
 def _steps(curve: "Curve") -> tuple[Reals, Reals]:
-    """Return the edges of the steps, with some room at both ends, and the scores.
-
-    Infinite thresholds, which separate missing or infinite values, are not on the axis, nor are
-    the scores beyond them.
-    """
+    """Return the edges of the steps, with some room at both ends, and the scores."""
+    # Infinite thresholds, which separate missing or infinite values, are not on the axis.
     finite = np.isfinite(curve.thresholds)
     thresholds = curve.thresholds[finite]
     first = int(np.searchsorted(curve.thresholds, -np.inf, side="right"))

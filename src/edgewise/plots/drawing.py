@@ -51,17 +51,14 @@ def empty_figure(width: float, height: float) -> "Figure":
 def finished(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
     """Return the figure, and write it if there is a path."""
     if path is not None:
-        _write(figure, Path(path))
+        path = Path(path)
+        if not path.suffix:
+            path = path.with_name(path.name + ".png")
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=path.suffix[1:].lower())
+        with replacing(path) as stream:
+            stream.write(drawn.getvalue())
     return figure
-
-
-def _write(figure: "Figure", path: Path) -> None:
-    if not path.suffix:
-        path = path.with_name(path.name + ".png")
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:].lower())
-    with replacing(path) as stream:
-        stream.write(drawn.getvalue())
 
 
 def tidy(axes: "Axes") -> None:

@@ -41,12 +41,6 @@ class Directions(NamedTuple):
     shares : float64 array of shape (2,)
         The share of the variance along each direction.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> two = Directions(np.array([7, 8]), np.array([[1.0, 0.0], [-1.0, 0.0]]), np.array([1.0, 0]))
-    >>> two.positions[two.ids == 8]
-    array([[-1.,  0.]])
     """
 
     ids: NDArray[Any]
@@ -66,11 +60,6 @@ def item_directions(model: "Recommender", n: int = 100) -> Directions:
         A fitted recommender.
     n : int, default 100
         Number of items, the most rated first.
-
-    Returns
-    -------
-    Directions
-        Ids, positions, and the share of each direction.
 
     Examples
     --------
@@ -99,10 +88,8 @@ def item_directions(model: "Recommender", n: int = 100) -> Directions:
 
 
 def _principal(vectors: Any) -> tuple[Reals, Reals]:
-    """Return positions along the first two principal components, and the share of each.
-
-    Computed from the Gram matrix: there are few items, but a row of ratings may be long.
-    """
+    """Return positions along the first two principal components, and the share of each."""
+    # There are few items, but a row of ratings may be long.
     products = vectors @ vectors.T
     products = np.asarray(products.todense() if hasattr(products, "todense") else products)
     centred = products - products.mean(axis=0)
@@ -140,11 +127,6 @@ def item_factors(
         Write the picture here; the suffix is the format, ``.png`` by default.
     title : str, default None
         A heading.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture.
 
     Examples
     --------

@@ -54,16 +54,10 @@ def learning_curve(
 ) -> "Figure":
     """Draw the losses, the validation metric and the edge of every round.
 
-    For a classifier, the top panel shows training error, Hamming loss, the bound on it and the
-    validation loss; the bottom panel shows the edge and w'_Sigma. A validation metric for which
-    larger is better has a panel of its own in the middle, with its best round.
-
-    For a ranker, the top panel shows ranking loss and the bound on it, the middle panel the
-    validation metric with its best round, and the bottom panel the edge r, which is negative where
-    a rule is reversed.
-
-    Losses that span decades have a logarithmic axis, linear below its lowest decade if a loss
-    reaches zero.
+    The top panel shows the losses and the bound on them, the bottom panel the edge, which is
+    negative where a ranker reverses a rule, and w'_Sigma. A validation metric for which larger is
+    better has a panel of its own, with its best round. Losses that span decades have a logarithmic
+    axis, linear below its lowest decade if a loss reaches zero.
 
     Parameters
     ----------
@@ -74,19 +68,11 @@ def learning_curve(
     title : str, default None
         A heading.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture.
-
     Examples
     --------
-    >>> from edgewise import AdaBoostMH, RankBoost
+    >>> from edgewise import RankBoost
     >>> from edgewise.plots import learning_curve
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    >>> figure = learning_curve(AdaBoostMH("stump", n_rounds=5).fit(X, y))
-    >>> [axes.get_ylabel() for axes in figure.axes]
-    ['loss', 'share of weight']
     >>> figure = learning_curve(RankBoost(n_rounds=5).fit(X, y, eval_set=(X, y)))
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['loss', 'validation map', 'edge r']
@@ -117,11 +103,6 @@ def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) 
         Normalised margins, such as ``model.margins(X, y)``, of any shape.
     path : str or path-like, default None
         Write the picture here; the suffix is the format, ``.png`` by default.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The picture.
 
     Examples
     --------
