@@ -1,7 +1,6 @@
 """Normalised discounted cumulative gain: the standard definition and the LETOR script's."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -71,21 +70,10 @@ def ndcg(
     fill = empty_value(empty)
     ranked = ranked_lists(y, scores, qid)
     lists = ranked.lists
-    plan = lists.prepared(
-        ("ndcg", k, gain_name, rule_name), lambda: _plan(lists, k, gain_name, rule_name)
+    gains, weights, best, defined = lists.prepared(
+        ("ndcg", k, gain_name, rule_name), lambda: _parts(lists, k, gain_name, rule_name)
     )
-    sums = ranked.weighted_sums(plan.gains, plan.weights)
-    return over_queries(sums / plan.best, plan.defined, fill, per_query)
-
-
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """Gains by row, weights by place, divisors, and which lists have any gain."""
-
-    gains: Reals
-    weights: Reals
-    best: Reals
-    defined: np.ndarray
+    return over_queries(ranked.weighted_sums(gains, weights) / best, defined, fill, per_query)
 
 
 _GAINS: dict[str, Callable[[Reals], Reals]] = {
@@ -98,8 +86,10 @@ _DISCOUNTS: dict[str, Callable[[Exacts], Reals]] = {
 }
 
 
-def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
-    """Prepare the parts that do not depend on the scores."""
+def _parts(
+    lists: Lists, k: int | None, gain: str, rule: str
+) -> tuple[Reals, Reals, Reals, np.ndarray]:
+    """Return gains by row, weights by place, divisors, and which lists have any gain."""
     if lists.grades.min() < 0:
         raise ValueError(
             f"y must not hold negative grades for ndcg, whose gains would be negative too, "
@@ -124,7 +114,7 @@ def _plan(lists: Lists, k: int | None, gain: str, rule: str) -> _Plan:
     elif rule == "letor":
         weights = _mean_weights(lists, ideal, weights)
         best = np.ones(lists.n_queries)
-    return _Plan(gains, weights, best, defined)
+    return gains, weights, best, defined
 
 
 def _mean_weights(lists: Lists, ideal: Reals, discounts: Reals) -> Reals:

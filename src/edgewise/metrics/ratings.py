@@ -67,7 +67,8 @@ def nearest_level(predictions: ArrayLike, levels: ArrayLike) -> Reals:
     array([1., 2., 3., 5.])
     """
     guess, scale = finite_numbers("predictions", predictions), _scale(levels)
-    return _rounded(guess, scale)
+    middles = scale[:-1] + np.diff(scale) / 2.0
+    return scale[np.searchsorted(middles, guess, side="right")]
 
 
 def nmae(
@@ -102,7 +103,12 @@ def nmae(
     0.3125
     """
     truth, guess, scale = _on_scale(y, predictions, levels)
-    return _mean(np.abs(guess - truth), sample_weight) / _blind_error(scale)
+    n = len(scale)
+    # In the sum over pairs the level of rank a has a plus sign a - 1 times and a minus sign n - a
+    # times, so no matrix of all pairs is needed.
+    signs = 2.0 * np.arange(1, n + 1) - n - 1.0
+    expected = float(2.0 * (scale @ signs) / n**2)
+    return _mean(np.abs(guess - truth), sample_weight) / expected
 
 
 def one_zero_error(
@@ -126,7 +132,7 @@ def one_zero_error(
     0.25
     """
     truth, guess, scale = _on_scale(y, predictions, levels)
-    return _mean((_rounded(guess, scale) != truth).astype(np.float64), sample_weight)
+    return _mean((nearest_level(guess, scale) != truth).astype(np.float64), sample_weight)
 
 
 def _scale(levels: Any) -> Reals:
@@ -147,20 +153,6 @@ def _on_scale(y: Any, predictions: Any, levels: Any) -> tuple[Reals, Reals, Real
             f"y must hold only the levels {scale.tolist()}, got {float(truth[outside][0])!r}"
         )
     return truth, guess, scale
-
-
-def _blind_error(scale: Reals) -> float:
-    """Return the mean distance of two levels drawn uniformly; `scale` ascends."""
-    n = len(scale)
-    # In the sum over pairs the level of rank a has a plus sign a - 1 times and a minus sign n - a
-    # times, so no matrix of all pairs is needed.
-    signs = 2.0 * np.arange(1, n + 1) - n - 1.0
-    return float(2.0 * (scale @ signs) / n**2)
-
-
-def _rounded(guess: Reals, scale: Reals) -> Reals:
-    middles = scale[:-1] + np.diff(scale) / 2.0
-    return scale[np.searchsorted(middles, guess, side="right")]
 
 
 def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:

@@ -1,5 +1,6 @@
 """Recommended lists beyond accuracy: coverage of the catalogue, evenness, novelty and diversity."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import finite_numbers, flag, integer
 from edgewise.common.dtypes import REAL, Exacts, Reals
+from edgewise.metrics.lists import over_queries
 
 # Lists are summed in blocks of at most this many numbers, as vectors may be very long.
 _BLOCK = 1 << 22
@@ -105,9 +107,8 @@ def novelty(
         raise ValueError(f"counts must lie from 0 to n_users={n_users}, got {known[wrong][0]:g}")
     found = _flattened(lists, len(known))
     information = -np.log2(np.maximum(known, 1.0) / n_users)
-    return _over_lists(
-        found.sums(information) / np.maximum(found.sizes, 1), found.sizes > 0, per_list
-    )
+    means = found.sums(information) / np.maximum(found.sizes, 1)
+    return over_queries(means, found.sizes > 0, math.nan, flag("per_list", per_list))
 
 
 def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> float | Reals:
@@ -143,7 +144,8 @@ def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> floa
     pairs = np.maximum(found.sizes * (found.sizes - 1), 1)
     # The cosines of all pairs of n unit vectors add up to (|sum of the vectors|^2 - n) / 2.
     cosine = (_squared_sums(found, units) - found.sums(lengths)) / pairs
-    return _over_lists(np.clip(1.0 - cosine, 0.0, 2.0), defined, per_list)
+    means = np.clip(1.0 - cosine, 0.0, 2.0)
+    return over_queries(means, defined, math.nan, flag("per_list", per_list))
 
 
 def _units(vectors: Any) -> tuple[Any, Reals]:
@@ -244,10 +246,3 @@ def _indices(part: ArrayLike) -> NDArray[np.intp]:
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise TypeError(f"got {part!r} for one of them")
     return array.astype(np.intp)
-
-
-def _over_lists(values: Reals, defined: NDArray[np.bool_], per_list: bool) -> float | Reals:
-    """Return the value of each list, NaN where undefined, or the mean of the defined ones."""
-    if flag("per_list", per_list):
-        return np.where(defined, values, np.nan)
-    return float(values[defined].mean())

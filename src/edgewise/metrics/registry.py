@@ -119,7 +119,8 @@ def ranking_metric(name: str) -> RankingMetric:
     metric = RANKING_METRICS.get(base)
     if metric is not None and not at and metric.cutoff != "required":
         return metric
-    if metric is not None and metric.cutoff != "none" and _is_cutoff(k):
+    counts = k.isascii() and k.isdigit() and int(k) > 0
+    if metric is not None and metric.cutoff != "none" and counts:
         return replace(metric, name=name, function=partial(metric.function, k=int(k)))
     spelt = ", ".join(repr(word) for one in RANKING_METRICS.values() for word in one.spellings)
     raise ValueError(f"name must be one of {spelt}, with k a number from 1, got {name!r}")
@@ -136,7 +137,3 @@ def larger_is_better(metric: Any, default: bool = False) -> bool:
     function = metric.func if isinstance(metric, partial) else metric
     known = (larger for one, larger in _DIRECTIONS.items() if one is function)
     return bool(getattr(metric, "larger_is_better", next(known, default)))
-
-
-def _is_cutoff(word: str) -> bool:
-    return word.isascii() and word.isdigit() and int(word) > 0

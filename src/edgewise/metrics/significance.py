@@ -65,7 +65,7 @@ def randomisation_test(
     RandomisationResult(mean_difference=0.2333..., p_value=0.25, n_queries=3, exact=True)
     """
     n_draws = integer("n_draws", n_draws, 1)
-    differences = _differences(_values("a", a), _values("b", b))
+    differences = _differences(a, b)
     rng = _generator(random_state)
     # A difference of zero has no sign to change.
     sizes = np.abs(differences[differences != 0])
@@ -85,16 +85,12 @@ def randomisation_test(
     return RandomisationResult(float(differences.mean()), p_value, len(differences), exact)
 
 
-def _values(name: str, values: ArrayLike) -> Reals:
-    """Return `values` as a 1-D float64 array without infinities."""
-    array = numbers(name, values)
-    if np.isinf(array).any():
-        raise ValueError(f"{name} must not hold infinities")
-    return array
-
-
-def _differences(a: Reals, b: Reals) -> Reals:
+def _differences(a: ArrayLike, b: ArrayLike) -> Reals:
     """Return a - b over the queries that both have."""
+    a, b = numbers("a", a), numbers("b", b)
+    for name, values in (("a", a), ("b", b)):
+        if np.isinf(values).any():
+            raise ValueError(f"{name} must not hold infinities")
     if len(a) != len(b):
         raise ValueError(f"b must have one value for each of a's {len(a)} queries, got {len(b)}")
     skipped = np.isnan(a)
