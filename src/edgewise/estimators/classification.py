@@ -14,8 +14,8 @@ from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import MAX_BINS, BinnedTable, Table
 from edgewise.estimators.fitted import FittedClassifier, link_of
 from edgewise.estimators.fitting import (
+    FitPlan,
     HeldOut,
-    Plan,
     TrainingProblem,
     check_kinds,
     read_validation,
@@ -140,7 +140,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         """Return the rows' weights for binning, in fixed point."""
         return bin_mass(self.targets.row_weights if self.least_share > 0 else self.rows.weights)
 
-    def plan(self, binned: BinnedTable, seed: int) -> Plan[Settings]:
+    def plan(self, binned: BinnedTable, seed: int) -> FitPlan[Settings]:
         """Return the learner and the settings, where the user left some open from its preset."""
         model = self.model
         if isinstance(self.learner, str):
@@ -164,13 +164,13 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             seed,
             self.least_share,
         )
-        return Plan(preset.learner, settings)
+        return FitPlan(preset.learner, settings)
 
-    def objective(self, backend: Backend, plan: Plan[Settings]) -> Hamming:
+    def objective(self, backend: Backend, plan: FitPlan[Settings]) -> Hamming:
         """Return the objective of the training rows."""
         return Hamming(backend, self.targets, plan.settings, plan.learner.needs_mass)
 
-    def fitted(self, plan: Plan[Settings], **common: Any) -> FittedClassifier:
+    def fitted(self, plan: FitPlan[Settings], **common: Any) -> FittedClassifier:
         """Return the record of a classifier."""
         return FittedClassifier(
             classes=self.labels.classes,
@@ -182,7 +182,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             **common,
         )
 
-    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[Settings]) -> Monitor:
+    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[Settings]) -> Monitor:
         """Return the monitor of the validation rows.
 
         A callable metric gets targets as the user gave them, and scores as ``decision_function``

@@ -69,7 +69,7 @@ class HeldOut(NamedTuple):
     targets: Any
 
 
-class Plan(NamedTuple, Generic[S]):
+class FitPlan(NamedTuple, Generic[S]):
     """The learner to train with, and the settings of the objective."""
 
     learner: Learner
@@ -103,19 +103,19 @@ class TrainingProblem(ABC, Generic[S, F]):
         """Return the rows' weights for binning, in fixed point."""
 
     @abstractmethod
-    def plan(self, binned: BinnedTable, seed: int) -> Plan[S]:
+    def plan(self, binned: BinnedTable, seed: int) -> FitPlan[S]:
         """Return the learner and the settings of the objective, names and "auto" resolved."""
 
     @abstractmethod
-    def objective(self, backend: Backend, plan: Plan[S]) -> Objective:
+    def objective(self, backend: Backend, plan: FitPlan[S]) -> Objective:
         """Return the objective of the training rows."""
 
     @abstractmethod
-    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[S]) -> Monitor:
+    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> Monitor:
         """Return the monitor of the validation rows."""
 
     @abstractmethod
-    def fitted(self, plan: Plan[S], **common: Any) -> F:
+    def fitted(self, plan: FitPlan[S], **common: Any) -> F:
         """Return the record of a model, given the fields that all models share."""
 
 
@@ -273,7 +273,7 @@ def check_kinds(learner: Learner, table: BinnedTable) -> None:
 
 
 def _monitor(
-    problem: TrainingProblem[S, F], held_out: HeldOut | None, trained: BinnedTable, plan: Plan[S]
+    problem: TrainingProblem[S, F], held_out: HeldOut | None, trained: BinnedTable, plan: FitPlan[S]
 ) -> Monitor | None:
     if held_out is None:
         return None
@@ -283,7 +283,7 @@ def _monitor(
     return problem.monitor(held_out, binned, plan)
 
 
-def _first(problem: TrainingProblem[S, F], plan: Plan[S], columns: dict[str, Any]) -> F:
+def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, Any]) -> F:
     """Return the model of no rounds; the cuts of stumps will collapse to tables."""
     n_cuts = int(plan.learner.makes_cuts) if problem.factorized else problem.n_scores
     return problem.fitted(

@@ -21,8 +21,8 @@ from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.fitting import (
+    FitPlan,
     HeldOut,
-    Plan,
     TrainingProblem,
     check_kinds,
 )
@@ -111,14 +111,14 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         """Return the documents' weights for binning, in fixed point."""
         return self.judged.mass()
 
-    def plan(self, binned: BinnedTable, seed: int) -> Plan[RankSettings]:
+    def plan(self, binned: BinnedTable, seed: int) -> FitPlan[RankSettings]:
         """Return the learner and the settings of the objective."""
         model = self.model
         step = model.step or ("bound" if model.criterion == "edge" else "exact")
         settings = RankSettings(
             model.criterion, step, float(model.learning_rate), float(model.subsample), seed
         )
-        return Plan(self._learner(binned), settings)
+        return FitPlan(self._learner(binned), settings)
 
     def _learner(self, binned: BinnedTable) -> Learner:
         """Return the learner, checked against the columns and the criterion."""
@@ -148,7 +148,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
                 raise ValueError("criterion='energy' does not go with a stump of missing='abstain'")
         return learner
 
-    def objective(self, backend: Backend, plan: Plan[RankSettings]) -> Ranking:
+    def objective(self, backend: Backend, plan: FitPlan[RankSettings]) -> Ranking:
         """Return the objective of the training documents."""
         pairs = self.judged.feedback(self.layout, backend, self.model.query_weight)
         cumulative = self._cumulative(plan.learner, backend.table)
@@ -170,11 +170,13 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
             f"learner={learner!r}"
         )
 
-    def fitted(self, plan: Plan[RankSettings], **common: Any) -> FittedRanker:
+    def fitted(self, plan: FitPlan[RankSettings], **common: Any) -> FittedRanker:
         """Return the record of a ranker."""
         return FittedRanker(has_queries=self.has_queries, **common)
 
-    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: Plan[RankSettings]) -> Monitor:
+    def monitor(
+        self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[RankSettings]
+    ) -> Monitor:
         """Return the monitor of the validation documents."""
         eval_metric, lists = self.model.eval_metric, held_out.targets
         if not callable(eval_metric):
