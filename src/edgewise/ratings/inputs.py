@@ -29,13 +29,17 @@ _PARQUET: Final = b"PAR1"
 
 
 class RatingColumns(NamedTuple):
-    """Ratings as given, one per row."""
+    """Ratings, one per row: first as given, then as arrays with the indices of users and items."""
 
     users: Any
     items: Any
     ratings: Any = None
     weights: Any = None
     times: Any = None
+
+    def take(self, rows: NDArray[np.intp]) -> "RatingColumns":
+        """Return some rows."""
+        return RatingColumns(*(None if part is None else part[rows] for part in self))
 
 
 def build(
@@ -68,13 +72,13 @@ def build(
         about_items = _IdFeatures("item_features", item_features, item)
         item_ids = Ids.union("items", [item_ids, about_items.ids])
     places = user_ids.find("users", users), item_ids.find("items", items)
-    rows = _Rows(*places, ratings, weights, times).once(duplicates, user_ids, item_ids)
+    rows = _once(RatingColumns(*places, ratings, weights, times), duplicates, user_ids, item_ids)
     return Ratings(
         user_ids,
         item_ids,
         rows.users.astype(ROW),
         rows.items.astype(ROW),
-        rows.values,
+        rows.ratings,
         rows.weights,
         rows.times,
         None if about_users is None else about_users.aligned(user_ids),
@@ -82,64 +86,45 @@ def build(
     )
 
 
-class _Rows(NamedTuple):
-    """Ratings by index."""
-
-    users: NDArray[np.intp]
-    items: NDArray[np.intp]
-    values: Reals
-    weights: Reals | None = None
-    times: Reals | None = None
-
-    def take(self, rows: NDArray[np.intp]) -> "_Rows":
-        return _Rows(*(None if part is None else part[rows] for part in self))  # type: ignore[arg-type]
-
-    def once(self, duplicates: str, user_ids: Ids, item_ids: Ids) -> "_Rows":
-        """Return the sorted ratings, with duplicates combined."""
-        ordered = self.take(np.lexsort(self._keys(duplicates)))
-        new = np.ones(len(ordered.users), dtype=bool)
-        new[1:] = (np.diff(ordered.users) != 0) | (np.diff(ordered.items) != 0)
-        if new.all():
-            return ordered
-        if duplicates == "raise":
-            place = int(np.argmin(new))
-            pair = user_ids.values[ordered.users[place]], item_ids.values[ordered.items[place]]
-            raise ArgumentError(
-                "duplicates",
-                duplicates,
-                f"takes each pair of user and item once, but {pair[0].item()!r} rated "
-                f"{pair[1].item()!r} several times ({int((~new).sum())} too many in all): use "
-                "'last', 'mean' or 'sum'",
-            )
-        first = np.flatnonzero(new)
-        last = np.append(first[1:], len(new)) - 1
-        kept = ordered.take(last)
-        if duplicates == "last":
-            return kept
-        return ordered._merged(duplicates, first, kept)
-
-    def _keys(self, duplicates: str) -> tuple[NDArray, ...]:
-        """Return the sort keys, the most important last."""
-        pair = (self.items, self.users)
-        if duplicates == "last":
-            return pair if self.times is None else (self.times, *pair)
+def _once(rows: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -> RatingColumns:
+    """Return the ratings sorted by user and item, with duplicates combined."""
+    keys: tuple[Any, ...] = (rows.items, rows.users)
+    if duplicates == "last":
+        keys = keys if rows.times is None else (rows.times, *keys)
+    else:
         # Floating-point sums depend on the order: fix it.
-        others = [part for part in (self.weights, self.times) if part is not None]
-        return (*others, self.values, *pair)
-
-    def _merged(self, duplicates: str, first: NDArray[np.intp], kept: "_Rows") -> "_Rows":
-        """Return sums or weighted means; weights add up and the latest time counts."""
-        weights = np.ones(len(self.values)) if self.weights is None else self.weights
-        totals = np.add.reduceat(weights, first)
-        if duplicates == "sum":
-            values = np.add.reduceat(self.values, first)
-        else:
-            values = np.add.reduceat(weights * self.values, first) / totals
-        return kept._replace(
-            values=values,
-            weights=None if self.weights is None else totals,
-            times=None if self.times is None else np.maximum.reduceat(self.times, first),
+        others = [part for part in (rows.weights, rows.times) if part is not None]
+        keys = (*others, rows.ratings, *keys)
+    rows = rows.take(np.lexsort(keys))
+    new = np.ones(len(rows.users), dtype=bool)
+    new[1:] = (np.diff(rows.users) != 0) | (np.diff(rows.items) != 0)
+    if new.all():
+        return rows
+    if duplicates == "raise":
+        place = int(np.argmin(new))
+        pair = user_ids.values[rows.users[place]], item_ids.values[rows.items[place]]
+        raise ArgumentError(
+            "duplicates",
+            duplicates,
+            f"takes each pair of user and item once, but {pair[0].item()!r} rated "
+            f"{pair[1].item()!r} several times ({int((~new).sum())} too many in all): use "
+            "'last', 'mean' or 'sum'",
         )
+    first = np.flatnonzero(new)
+    kept = rows.take(np.append(first[1:], len(new)) - 1)
+    if duplicates == "last":
+        return kept
+    weights = np.ones(len(new)) if rows.weights is None else rows.weights
+    totals = np.add.reduceat(weights, first)
+    if duplicates == "sum":
+        values = np.add.reduceat(rows.ratings, first)
+    else:
+        values = np.add.reduceat(weights * rows.ratings, first) / totals
+    return kept._replace(
+        ratings=values,
+        weights=None if rows.weights is None else totals,
+        times=None if rows.times is None else np.maximum.reduceat(rows.times, first),
+    )
 
 
 def frame_columns(frame: Any, names: Names) -> RatingColumns:

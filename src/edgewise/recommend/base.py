@@ -229,11 +229,10 @@ class Recommender(Storable, ABC):
         places = self._places("users", users)
         if unknown == "raise":
             self._require_known("users", users, places)
-        candidates = self.known_items_.copy()
+        candidates = self.known_items_
         if items is not None:
-            chosen = np.zeros(self.n_items_, dtype=bool)
-            chosen[ratings.item_ids.require("items", items)] = True
-            candidates &= chosen
+            chosen = ratings.item_ids.require("items", items)
+            candidates = candidates & np.isin(np.arange(self.n_items_), chosen)
         lists = self._lists(places, n, exclude_seen, candidates, unknown)
         if _is_one(users):
             return lists[0]
@@ -324,7 +323,7 @@ class Recommender(Storable, ABC):
     def _require_known(self, side: str, ids: Any, places: Indices) -> None:
         """Raise if the model does not know some of the ids."""
         catalogue, known = self._catalogue(side)
-        cold = ~((places >= 0) & known[places]) if len(places) else np.zeros(0, dtype=bool)
+        cold = ~((places >= 0) & known[places])
         if cold.any():
             lost = catalogue.some_of(ids, np.where(cold, -1, 0))
             raise ValueError(
@@ -373,14 +372,10 @@ class Recommender(Storable, ABC):
 
     def _side_means(self, side: str) -> Reals:
         """Return the mean rating of every user or item; the overall mean if it has none."""
-        ratings = self.ratings_
-        ones, size = ratings.items, ratings.n_items
-        if side == "users":
-            ones, size = ratings.users, ratings.n_users
-        weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
-        totals = np.bincount(ones, weights, minlength=size)
-        sums = np.bincount(ones, weights * ratings.values, minlength=size)
-        return np.where(totals > 0, sums / np.maximum(totals, 1e-300), self.mean_)
+        view = self.ratings_.by_user if side == "users" else self.ratings_.by_item
+        values = view.values if view.weights is None else view.weights * view.values
+        sums = np.bincount(view.row_numbers, values, view.n_rows)
+        return np.where(view.mass > 0, sums / np.maximum(view.mass, 1e-300), self.mean_)
 
     def _item_means(self) -> Reals:
         """Return the scores of items for an unknown user."""

@@ -1,6 +1,6 @@
 """Recommended lists: items (or users), best first, with their scores."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -56,9 +56,6 @@ class RecommendedLists(Sequence[RecommendedList]):
 
     def __repr__(self) -> str:
         return f"RecommendedLists({len(self)} lists of {len(self.ids)} ids)"
-
-    def __iter__(self) -> Iterator[RecommendedList]:
-        return (self[place] for place in range(len(self)))
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):

@@ -150,14 +150,9 @@ def check_viewers(viewers: Any) -> None:
 
 def chosen_viewers(viewers: Any, ratings: Ratings, seed: int) -> Indices:
     """Return the indices of the viewers, ascending: the requested users that have ratings."""
-    rated = ratings.by_user.sizes > 0
+    known = np.flatnonzero(ratings.by_user.sizes > 0)
     if viewers is None:
-        return np.flatnonzero(rated)
+        return known
     if isinstance(viewers, Integral):
-        known = np.flatnonzero(rated)
-        drawn = np.random.default_rng(seed).permutation(known)[: int(viewers)]
-        return np.sort(drawn).astype(np.intp)
-    if len(viewers) == 0:
-        return np.zeros(0, dtype=np.intp)
-    places = np.unique(ratings.user_ids.require("viewers", viewers))
-    return places[rated[places]].astype(np.intp)
+        return np.sort(np.random.default_rng(seed).permutation(known)[: int(viewers)])
+    return np.intersect1d(ratings.user_ids.require("viewers", viewers), known)

@@ -1,7 +1,7 @@
 """Hyperparameter search for recommenders over folds of ratings."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
@@ -105,8 +105,13 @@ class RecommenderSearch(BaseEstimator):
         check_ratings("ratings", ratings)
         metric = self._checked()
         rng = generator(self.random_state)
-        candidates = self._candidates(int(rng.integers(2**31)))
-        models = [(f"with {params}", self._made(params)) for params in candidates]
+        try:
+            candidates = self._candidates(int(rng.integers(2**31)))
+            models = [(f"with {params}", self._made(params)) for params in candidates]
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"param_grid: {error}") from error
+        if not models:
+            raise ValueError("param_grid must hold at least one dict of values, got none")
         given = isinstance(self.cv, Iterable)
         splits = splits_of(self.cv if given else ratings, 2 if given else self.cv, rng, "cv")
         trial = Trial((metric,), self.relevant, self.unknown)
@@ -152,7 +157,6 @@ class RecommenderSearch(BaseEstimator):
         flag("refit", self.refit)
         if self.n_iter is not None:
             integer("n_iter", self.n_iter, 1)
-        _check_names(self.estimator, self.param_grid)
         return metric
 
     def _candidates(self, seed: int) -> list[dict[str, Any]]:
@@ -197,21 +201,3 @@ def _results(
             candidates, scores, values, runs, ranks, strict=True
         )
     ]
-
-
-def _check_names(model: Recommender, grid: Any) -> None:
-    """Raise if this is no grid, or it names a parameter that the model does not have."""
-    grids = [grid] if isinstance(grid, Mapping) else grid
-    if not isinstance(grids, (list, tuple)) or not all(isinstance(one, Mapping) for one in grids):
-        raise TypeError(
-            f"param_grid must be a dict of lists of values, or a list of such, got {grid!r}"
-        )
-    if not grids:
-        raise ValueError("param_grid must hold at least one dict, got none")
-    known = model.get_params(deep=True)
-    for name in (name for one in grids for name in one):
-        if name not in known:
-            raise ValueError(
-                f"param_grid must name parameters of {type(model).__name__}, got {name!r}; it has "
-                f"{', '.join(sorted(known))}"
-            )

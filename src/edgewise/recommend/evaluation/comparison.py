@@ -15,6 +15,7 @@ from edgewise.common.progress import progress
 from edgewise.common.text import counted, text_table
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
+from edgewise.recommend.evaluation.catalogue import defined_mean
 from edgewise.recommend.evaluation.evaluator import (
     BEST,
     DEFAULT_METRICS,
@@ -104,7 +105,11 @@ def _named_models(models: Any) -> dict[str, Recommender]:
         models = [models]
     if not isinstance(models, Iterable):
         raise TypeError(f"models must be recommenders, got {type(models).__name__}")
-    pairs = list(models.items()) if isinstance(models, Mapping) else [_pair(one) for one in models]
+    pairs = (
+        list(models.items())
+        if isinstance(models, Mapping)
+        else [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in models]
+    )
     if not pairs:
         raise ValueError("models must hold at least one recommender, got none")
     named: dict[str, Recommender] = {}
@@ -117,10 +122,6 @@ def _named_models(models: Any) -> dict[str, Recommender]:
             raise ValueError(f"models must have different names, got {given!r} twice")
         named[_free(type(model).__name__, named) if given is None else given] = model
     return named
-
-
-def _pair(one: Any) -> tuple[Any, Any]:
-    return one if isinstance(one, tuple) and len(one) == 2 else (None, one)
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
@@ -184,10 +185,7 @@ class RecommenderComparison:
         """Return the mean of a metric, or the median of a time, of a model."""
         one_of("metric", metric, [*self.metrics, *self._times])
         values = self.folds_[one_of("model", model, self.models)][metric]
-        values = values[~np.isnan(values)]
-        if not len(values):
-            return float("nan")
-        return float(np.median(values) if metric in TIMES else values.mean())
+        return float(np.median(values)) if metric in TIMES else defined_mean(values)
 
     def best(self, metric: str) -> str:
         """Return the model with the best value of a metric or time; ties go to the first."""

@@ -24,8 +24,8 @@ from edgewise.metrics import (
     prot,
     rmse,
 )
-from edgewise.ratings import Ids, Ratings
-from edgewise.recommend.base import UNKNOWN, Indices, Recommender, check_ratings
+from edgewise.ratings import Ratings
+from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalogue import defined_mean, list_values
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
@@ -205,9 +205,9 @@ class Evaluator:
         self.unknown = one_of("unknown", unknown, UNKNOWN)
         trained = model._trained()
         # Where the users and items of the test catalogue are in the training catalogue.
-        self.user_places = _places("users", trained.user_ids, test.user_ids)
-        self.item_places = _places("items", trained.item_ids, test.item_ids)
-        self.users, self.items = self.user_places[test.users], self.item_places[test.items]
+        self.user_places = trained.user_ids.find("users", test.user_ids.values)
+        item_places = trained.item_ids.find("items", test.item_ids.values)
+        self.users, self.items = self.user_places[test.users], item_places[test.items]
         self.known = model._known(self.users, self.items)
         if unknown == "raise":
             users, items = self._ids
@@ -310,9 +310,3 @@ class Evaluator:
         scores = self.scores[self.included]
         values = _ORDER_METRICS[name](self._test_lists, scores, empty="skip", per_query=True)
         return defined_mean(values)
-
-
-def _places(name: str, known: Ids, wanted: Ids) -> Indices:
-    if known is wanted:
-        return np.arange(len(known))
-    return known.find(name, wanted.values)
