@@ -36,21 +36,17 @@ class History(Mapping[str, Reals]):
 
     Quantities that were not recorded are NaN; those that are NaN in every round are not listed.
 
-    For every model:
-
     - `edge`: the edge as a share of the weight (r of Iyer 1999, eq. 4.5, for rankers);
     - `alpha`: the base coefficient. Rules say -1 or +1, so that a ranker's alpha is half of Iyer's;
     - `energy`: Z, the factor on the exponential loss;
     - `bound`: an upper bound on the Hamming or ranking loss. With the exponential loss it is the
-      running product of Z. The logistic loss falls by at least ``weight * (1 - energy)`` in a
+      running product of Z. The logistic loss decreases by at least ``weight * (1 - energy)`` in a
       round, and the bound is what remains of it in units of ln 2;
     - `validation`: the eval metric of the validation rows;
     - `columns`: the number of columns searched, summed over the decisions of the round;
-    - `saved`: the share of the work of searching all columns and rows that was saved, 0 to 1.
-
-    For classifiers:
-
-    - `train_error`: the share of training rows predicted wrongly;
+    - `saved`: the share of the work of searching all columns and rows that was saved, 0 to 1;
+    - `ranking_loss` (rankers): the weighted share of misordered pairs, ties counted by half;
+    - `train_error` (this and all below: classifiers): the share of training rows predicted wrongly;
     - `hamming_loss`: R_H(f, W1);
     - `pseudo_weight`: w'_Sigma of Kégl 2014b, where all classes share a cut;
     - `weight`: the sum of the weights before the step, with the logistic loss;
@@ -58,19 +54,11 @@ class History(Mapping[str, Reals]):
       without any, of the training rows with their weights. ROC AUC takes a sort, and is left out
       for more than 65,536 training rows, or 16,384 with unequal weights.
 
-    For rankers:
-
-    - `ranking_loss`: the weighted share of misordered pairs, ties counted by half.
-
     Examples
     --------
-    >>> history = History()
-    >>> history.append(edge=0.6, alpha=0.69, energy=0.8, train_error=0.2, hamming_loss=0.2)
-    >>> history.append(edge=0.0, alpha=0.0, energy=0.5, train_error=0.1, hamming_loss=0.1)
-    >>> history["bound"]
-    array([0.8, 0.4])
-    >>> history
-    History(2 rounds: edge, alpha, energy, bound, train_error, hamming_loss, pseudo_weight)
+    >>> from edgewise import AdaBoostMH
+    >>> AdaBoostMH("stump", n_rounds=2).fit([[0.0], [1.0], [2.0]], [0, 1, 0]).history_
+    History(2 rounds: edge, alpha, energy, bound, train_error, hamming_loss, pseudo_weight, ...
     """
 
     def __init__(self, fields: tuple[str, ...] = CLASSIFYING) -> None:

@@ -27,10 +27,7 @@ Contents = dict[str, list[bytes]]
 def available(name: str, *, data_home: str | os.PathLike[str] | None = None) -> bool:
     """Return whether a data set can be loaded without a download; checksums are not verified.
 
-    Parameters
-    ----------
-    name, data_home
-        As for :func:`load`.
+    Takes the parameters of :func:`load`.
 
     Examples
     --------

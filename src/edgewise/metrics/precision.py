@@ -100,14 +100,8 @@ def precision_at(
 ) -> float | Reals:
     """Precision at k: the number of relevant documents among the top k, divided by k.
 
-    The divisor is k even for a list of fewer documents.
-
-    Parameters
-    ----------
-    y, scores, qid, relevant, empty, per_query
-        As for :func:`mean_average_precision`.
-    k : int, default 10
-        The cut-off.
+    The divisor is the cut-off `k` even for a list of fewer documents. Takes the other parameters of
+    :func:`mean_average_precision`.
 
     Examples
     --------
@@ -132,12 +126,7 @@ def recall_at(
 ) -> float | Reals:
     """Recall at k: the share of a list's relevant documents that are among its top k.
 
-    Parameters
-    ----------
-    y, scores, qid, relevant, empty, per_query
-        As for :func:`mean_average_precision`.
-    k : int, default 10
-        The cut-off.
+    Takes the parameters of :func:`mean_average_precision`, and the cut-off `k`.
 
     Examples
     --------

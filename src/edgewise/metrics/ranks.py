@@ -40,10 +40,7 @@ def mean_reciprocal_rank(
 
     With ties it is the expectation under the distribution of that rank (Iyer 1999 eq. 5.2).
 
-    Parameters
-    ----------
-    y, scores, qid, relevant, empty, per_query
-        As for :func:`mean_average_precision`.
+    Takes the parameters of :func:`mean_average_precision`.
 
     Examples
     --------
@@ -74,10 +71,7 @@ def prot(
 
     Iyer 1999 section 5.2.4.
 
-    Parameters
-    ----------
-    y, scores, qid, relevant, empty, per_query
-        As for :func:`mean_average_precision`, but `relevant` is "top" by default.
+    Takes the parameters of :func:`mean_average_precision`; `relevant` is "top" by default.
 
     Examples
     --------
@@ -102,10 +96,7 @@ def coverage(
     K is the number of relevant documents of the list: this is the precision at recall 1 (Iyer
     1999 section 5.2.4, whose first formula misprints the numerator as 1; its expectation has K).
 
-    Parameters
-    ----------
-    y, scores, qid, relevant, empty, per_query
-        As for :func:`mean_average_precision`, but `relevant` is "top" by default.
+    Takes the parameters of :func:`mean_average_precision`; `relevant` is "top" by default.
 
     Examples
     --------

@@ -35,10 +35,7 @@ def rmse(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | Non
 def mae(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
     """Mean absolute error: the mean of |prediction - rating|.
 
-    Parameters
-    ----------
-    y, predictions, sample_weight
-        As for :func:`rmse`.
+    Takes the parameters of :func:`rmse`.
 
     Examples
     --------
@@ -120,10 +117,7 @@ def one_zero_error(
 ) -> float:
     """One-zero error: the share of ratings whose predicted level is not the true one.
 
-    Parameters
-    ----------
-    y, predictions, levels, sample_weight
-        As for :func:`nmae`; predictions are rounded by :func:`nearest_level` first.
+    Takes the parameters of :func:`nmae`; predictions are rounded by :func:`nearest_level` first.
 
     Examples
     --------

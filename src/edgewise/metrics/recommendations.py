@@ -58,10 +58,7 @@ def gini(lists: ItemLists, n_items: int) -> float:
     sum_i (2 i - n - 1) c_i / (n sum_i c_i): 0 where all counts are equal, 1 - 1/n where one item is
     the only recommendation.
 
-    Parameters
-    ----------
-    lists, n_items
-        As for :func:`catalogue_coverage`.
+    Takes the parameters of :func:`catalogue_coverage`.
 
     Examples
     --------

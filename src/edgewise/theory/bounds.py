@@ -47,10 +47,7 @@ def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[n
     alpha = 1/2 ln((W + edge) / (W - edge)) (Kégl 2014b eq. 11). It is infinite for a perfect
     classifier (edge = W) and odd in the edge.
 
-    Parameters
-    ----------
-    edge, total
-        As for :func:`energy`.
+    Takes the parameters of :func:`energy`.
 
     Examples
     --------
@@ -109,10 +106,7 @@ def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
     the initial weights, R_H(f, W1), is at most the exponential loss, the product of the energies
     (Kégl 2014b eqs. 1 and 3).
 
-    Parameters
-    ----------
-    energies
-        As for :func:`exponential_loss_bound`.
+    Takes the parameters of :func:`exponential_loss_bound`.
 
     Examples
     --------

@@ -41,10 +41,7 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
 def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.float64]:
     """Weight of each example in the binary problem that the votes define: | sum_l w_il v_l y_il |.
 
-    Parameters
-    ----------
-    weights, signs, votes
-        As for :func:`pseudo_labels`.
+    Takes the parameters of :func:`pseudo_labels`.
 
     Examples
     --------
@@ -62,10 +59,7 @@ def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) ->
     votes. With two classes (y_1 = -y_2 and v_1 = -v_2) nothing cancels and it is the sum of the
     weights, 1 (Kégl 2014b remark 1).
 
-    Parameters
-    ----------
-    weights, signs, votes
-        As for :func:`pseudo_labels`.
+    Takes the parameters of :func:`pseudo_labels`.
 
     Examples
     --------
