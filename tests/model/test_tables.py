@@ -10,7 +10,7 @@ from scipy import sparse
 from edgewise.backend.numba import score as compiled
 from edgewise.backend.reference.score import score
 from edgewise.data import Aligned, as_table
-from edgewise.model import StumpTerms, collapse
+from edgewise.model import StumpTerms, Terms, collapse
 
 FORMS = [(1, False), (3, False), (3, True)]
 
@@ -47,7 +47,7 @@ def test_random_models(make_terms, make_rows, term_by_term, seed, n_scores, per_
 
 
 def test_no_terms_score_zero():
-    scores = collapse(StumpTerms.empty(1, 3)).scores(as_table([[1.0], [np.nan]]))
+    scores = collapse(Terms.empty(3, n_cuts=1).stumps).scores(as_table([[1.0], [np.nan]]))
     assert np.array_equal(scores, np.zeros((2, 3)))
 
 

@@ -7,10 +7,13 @@ declare their fields; :mod:`edgewise.model.file` writes and reads them.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgewise.common.checks import integer
 
 Json = Any
 Arrays = dict[str, NDArray]
@@ -33,38 +36,23 @@ class Field(ABC):
         """Return the value that :meth:`pack` took, or raise."""
 
 
+@dataclass(frozen=True)
 class Array(Field):
     """An array of numbers.
 
-    Parameters
-    ----------
-    shape : str
-        A word for each axis, such as "users k": the same word is the same length in all arrays of
-        an object. A number is that length, and ``*`` any length.
-    dtype : data type or tuple of them, default None
-        The exact type; None for any numbers.
-    finite : bool, default True
-        Whether real numbers must be finite.
-    below : str, default None
-        For indices: the word for the length that they must stay below.
-    least : int, default 0
-        The smallest index.
+    A shape has a word for each axis, such as "users k": the same word is the same length in all
+    arrays of an object. A number is that length, and ``*`` any length.
     """
 
-    def __init__(
-        self,
-        shape: str,
-        dtype: Any = None,
-        *,
-        finite: bool = True,
-        below: str | None = None,
-        least: int = 0,
-    ) -> None:
-        self.shape = shape
-        self.dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
-        self.finite = finite
-        self.below = below
-        self.least = least
+    shape: str
+    dtype: Any = None
+    """The exact type, or a tuple of types; None for any numbers."""
+    finite: bool = True
+    """Whether real numbers must be finite."""
+    below: str | None = None
+    """For indices: the word for the length that they must stay below."""
+    least: int = 0
+    """The smallest index."""
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         array = np.asarray(value)
@@ -76,8 +64,9 @@ class Array(Field):
         array, words = arrays[name], self.shape.split()
         if saved is not None:
             raise TypeError(f"{name} must be an array, got {saved!r}")
-        if self.dtypes != (None,) and array.dtype not in self.dtypes:
-            listed = " or ".join(str(np.dtype(dtype)) for dtype in self.dtypes)
+        dtypes = self.dtype if isinstance(self.dtype, tuple) else (self.dtype,)
+        if self.dtype is not None and array.dtype not in dtypes:
+            listed = " or ".join(str(np.dtype(dtype)) for dtype in dtypes)
             raise ValueError(f"the array {name} must be of type {listed}, got {array.dtype}")
         if array.ndim != len(words) or any(
             not _fits(word, length, sizes) for word, length in zip(words, array.shape, strict=True)
@@ -103,30 +92,32 @@ def _fits(word: str, length: int, sizes: Sizes) -> bool:
 class Sparse(Field):
     """A sparse matrix, as the three arrays of its rows."""
 
+    _parts = ("data", "indices", "indptr")
+
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         from scipy import sparse
 
         matrix = sparse.csr_array(value)
-        for part in ("data", "indices", "indptr"):
+        for part in self._parts:
             arrays[f"{name}.{part}"] = getattr(matrix, part)
         return list(matrix.shape)
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         from scipy import sparse
 
-        parts = tuple(arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr"))
-        rows, columns = (_integer(f"{name} shape", length) for length in saved)
+        parts = tuple(arrays[f"{name}.{part}"] for part in self._parts)
+        rows, columns = (integer(f"{name} shape", length, 0) for length in saved)
         matrix = sparse.csr_array(parts, shape=(rows, columns))
         matrix.check_format(full_check=True)
         return matrix
 
 
+@dataclass(frozen=True)
 class Value(Field):
     """A str, int, float or bool; `check` takes the value and returns it, or raises."""
 
-    def __init__(self, kind: type, check: Callable[[Any], Any] = lambda value: value) -> None:
-        self.kind = kind
-        self.check = check
+    kind: type
+    check: Callable[[Any], Any] = lambda value: value
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         return self.kind(value)
@@ -143,13 +134,7 @@ class Count(Value):
     """An integer of at least 0."""
 
     def __init__(self) -> None:
-        super().__init__(int, lambda value: _integer("a count", value))
-
-
-def _integer(name: str, value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{name} must be an integer of at least 0, got {value!r}")
-    return value
+        super().__init__(int, lambda value: integer("a count", value, 0))
 
 
 def finite(value: float) -> float:
@@ -159,11 +144,11 @@ def finite(value: float) -> float:
     return value
 
 
+@dataclass(frozen=True)
 class Plain(Field):
     """A string, number, flag or None, or lists of them; `check` returns the value or raises."""
 
-    def __init__(self, check: Callable[[Any], Any] = lambda value: value) -> None:
-        self.check = check
+    check: Callable[[Any], Any] = lambda value: value
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         value = value.item() if isinstance(value, np.generic) else value
@@ -177,11 +162,11 @@ class Plain(Field):
         return self.check(self.pack(saved, name, arrays))
 
 
+@dataclass(frozen=True)
 class OrNone(Field):
     """None, or a value of another field."""
 
-    def __init__(self, field: Field) -> None:
-        self.field = field
+    field: Field
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         return None if value is None else [self.field.pack(value, name, arrays)]
@@ -193,11 +178,11 @@ class OrNone(Field):
         return self.field.unpack(inner, name, arrays, sizes)
 
 
+@dataclass(frozen=True)
 class ListOf(Field):
     """A list of values of one field; words of shapes are their own in each."""
 
-    def __init__(self, field: Field) -> None:
-        self.field = field
+    field: Field
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         return [self.field.pack(one, f"{name}.{i}", arrays) for i, one in enumerate(value)]
@@ -205,23 +190,20 @@ class ListOf(Field):
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> list[Any]:
         if not isinstance(saved, list):
             raise TypeError(f"{name} must be a list, got {saved!r}")
-        return [
-            self.field.unpack(one, f"{name}.{i}", arrays, dict(sizes))
-            for i, one in enumerate(saved)
-        ]
+        unpack = self.field.unpack
+        return [unpack(one, f"{name}.{i}", arrays, {**sizes}) for i, one in enumerate(saved)]
 
 
+@dataclass(frozen=True)
 class DictOf(Field):
     """A dict from strings, or from integers of at least 0, to values of one field."""
 
-    def __init__(self, field: Field, key: type = str) -> None:
-        self.field = field
-        self.key = key
+    field: Field
+    key: type = str
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
-        return {
-            str(key): self.field.pack(one, f"{name}.{key}", arrays) for key, one in value.items()
-        }
+        pack = self.field.pack
+        return {str(key): pack(one, f"{name}.{key}", arrays) for key, one in value.items()}
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> dict[Any, Any]:
         if not isinstance(saved, dict):
@@ -234,22 +216,13 @@ class DictOf(Field):
         }
 
 
+@dataclass(frozen=True)
 class Record(Field):
-    """An object of declared fields, read in their order.
+    """An object that `make` builds of declared fields, and `take` returns the values of."""
 
-    `take` returns a field's value from the object and the field's name; `make` builds the object
-    from keyword arguments.
-    """
-
-    def __init__(
-        self,
-        fields: Mapping[str, Field],
-        make: Callable[..., Any] = dict,
-        take: Callable[[Any, str], Any] = getattr,
-    ) -> None:
-        self.fields = fields
-        self.make = make
-        self.take = take
+    fields: Mapping[str, Field]
+    make: Callable[..., Any] = dict
+    take: Callable[[Any, str], Any] = getattr
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         return {
@@ -260,23 +233,20 @@ class Record(Field):
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
         if not isinstance(saved, dict):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
-        return self.make(
-            **{
-                key: field.unpack(saved[key], f"{name}.{key}", arrays, sizes)
-                for key, field in self.fields.items()
-            }
-        )
+        parts = {
+            key: field.unpack(saved[key], f"{name}.{key}", arrays, sizes)
+            for key, field in self.fields.items()
+        }
+        return self.make(**parts)
 
 
+@dataclass(frozen=True)
 class Converted(Field):
     """A value that `field` holds in another form: `there` makes it, `back` undoes it or raises."""
 
-    def __init__(
-        self, field: Field, there: Callable[[Any], Any], back: Callable[[Any], Any]
-    ) -> None:
-        self.field = field
-        self.there = there
-        self.back = back
+    field: Field
+    there: Callable[[Any], Any]
+    back: Callable[[Any], Any]
 
     def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
         return self.field.pack(self.there(value), name, arrays)

@@ -4,13 +4,12 @@ from edgewise.model.explain import (
     Contribution,
     Curve,
     Explanation,
-    Group,
     ModelExplanation,
     PairExplanation,
     explain,
 )
 from edgewise.model.file import FORMAT_VERSION, ModelFileError, load, read, write
-from edgewise.model.predict import Predictor, ScoreTables, collapse
+from edgewise.model.predict import Predictor, collapse
 from edgewise.model.rules import (
     EVERYWHERE,
     Cut,
@@ -20,7 +19,6 @@ from edgewise.model.rules import (
     ProductRule,
     Rule,
     Scores,
-    Source,
     Subset,
     Test,
     TreeRule,
@@ -36,7 +34,6 @@ __all__ = [
     "Cut",
     "Explanation",
     "FusionWording",
-    "Group",
     "Linear",
     "ModelExplanation",
     "ModelFileError",
@@ -48,9 +45,7 @@ __all__ = [
     "RankWording",
     "ReadableRule",
     "Rule",
-    "ScoreTables",
     "Scores",
-    "Source",
     "StumpTerms",
     "Subset",
     "Terms",

@@ -7,7 +7,7 @@ print, to plot and to turn into a frame.
 import math
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, overload
@@ -25,40 +25,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contribution:
-    """One line of an explanation.
-
-    Attributes
-    ----------
-    name : str
-        The source: a column, a feature, a user, an item.
-    amount : float
-        What it adds to the score, or its share of the model.
-    detail : str
-        More about it, such as "rated it 4"; may be empty.
-    """
+    """One line of an explanation."""
 
     name: str
+    """The source: a column, a feature, a user, an item."""
     amount: float
+    """What it adds to the score, or its share of the model."""
     detail: str = ""
+    """More about it, such as "rated it 4"."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.detail}" if self.detail else self.name
 
 
 class Explanation(ABC):
-    """Contributions, the largest first, that print, plot and become a frame in one way.
-
-    Attributes
-    ----------
-    contributions : sequence of Contribution
-        All contributions, the largest first.
-    """
+    """Contributions, the largest first, that print, plot and become a frame in one way."""
 
     contributions: Sequence[Contribution]
 
     unit: ClassVar[str] = "contribution"
     """What the amounts are."""
-
     amount_format: ClassVar[str] = "+.2f"
     shown: int = 10
     """How many contributions ``str`` and :meth:`plot` show."""
@@ -88,30 +74,13 @@ class Explanation(ABC):
         return frame.rename(columns={"amount": self.unit})
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw the largest contributions as bars; see :func:`edgewise.plots.contribution_plot`.
-
-        Parameters
-        ----------
-        path : str or path-like, default None
-            Where to write the picture.
-        """
+        """Draw the largest contributions as bars, and write them to `path` if it is given."""
         return import_module("edgewise.plots").contribution_plot(self, path)
 
 
 @dataclass(frozen=True)
 class PairExplanation(Explanation):
     """Why a user and an item have their score: contributions that add up to it.
-
-    Attributes
-    ----------
-    user, item : id
-        The pair.
-    score : float
-        The score, or the predicted rating.
-    contributions : tuple of Contribution
-        What adds to the score, the largest first.
-    shown : int, default 10
-        How many of them ``str`` and ``plot`` show.
 
     Examples
     --------
@@ -138,22 +107,6 @@ class PairExplanation(Explanation):
 class Curve:
     """How one column moves the scores.
 
-    Attributes
-    ----------
-    name : str
-        The column's name.
-    column : int
-        Its number.
-    importance : float
-        Its share of the model, of 1 in all.
-    thresholds : float64 array of shape (m,)
-        Where the scores jump.
-    scores : float64 array of shape (m + 1, K)
-        The scores below, between and above the thresholds: row b holds from ``thresholds[b - 1]``
-        on.
-    missing : float64 array of shape (K,)
-        The scores of a missing value.
-
     Examples
     --------
     >>> from edgewise import AdaBoostMH
@@ -166,9 +119,13 @@ class Curve:
     name: str
     column: int
     importance: float
+    """The column's share of the model, of 1 in all."""
     thresholds: Reals
+    """Where the scores jump, shape (m,)."""
     scores: Reals
+    """The scores, shape (m + 1, K): row b holds from ``thresholds[b - 1]`` on."""
     missing: Reals
+    """The scores of a missing value, shape (K,)."""
 
     def __call__(self, values: Reals) -> Reals:
         """Return the scores that values of this column add, shape (n, K)."""
@@ -179,28 +136,13 @@ class Curve:
 
 @dataclass(frozen=True)
 class Group:
-    """Columns that rules look at together, or a categorical column.
-
-    Attributes
-    ----------
-    names : tuple of str
-        The columns.
-    importance : float
-        The group's share of the model.
-    n_rules : int
-        How many rules look at just these columns.
-
-    Examples
-    --------
-    >>> from edgewise import AdaBoostMH, Product
-    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0]
-    >>> AdaBoostMH(learner=Product(), n_rounds=1).fit(X, y).explain().groups
-    [Group(names=('x0', 'x1'), importance=1.0, n_rules=1)]
-    """
+    """Columns that rules test together, or a categorical column."""
 
     names: tuple[str, ...]
     importance: float
+    """The group's share of the model."""
     n_rules: int
+    """How many rules test just these columns."""
 
 
 class ModelExplanation(Explanation, Sequence[Curve]):
@@ -252,9 +194,6 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     def __getitem__(self, which: int | slice) -> Curve | list[Curve]:
         return self._curves[which]
 
-    def __iter__(self) -> Iterator[Curve]:
-        return iter(self._curves)
-
     def curve(self, name: str | int) -> Curve:
         """Return the curve of a column, by its name or number."""
         for curve in self._curves:
@@ -290,13 +229,12 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         return len(self.classes) == 1
 
     def _described(self, curve: Curve) -> str:
-        course = _course(curve) if self._ranks else self._favoured(curve)
+        if self._ranks:
+            course = _course(curve)
+        else:
+            low, high = (repr(self.classes[self._best(curve.scores[end])]) for end in (0, -1))
+            course = f"low values favour {low}, high values favour {high}"
         return f"{counted(len(curve.thresholds), 'thresholds')}, {course}"
-
-    def _favoured(self, curve: Curve) -> str:
-        """Return which classes the lowest and the highest values of a column speak for."""
-        low, high = (repr(self.classes[self._best(curve.scores[end])]) for end in (0, -1))
-        return f"low values favour {low}, high values favour {high}"
 
     def _best(self, scores: Reals) -> int:
         if len(scores) == 1 and len(self.classes) == 2:
@@ -305,7 +243,6 @@ class ModelExplanation(Explanation, Sequence[Curve]):
 
 
 def _course(curve: Curve) -> str:
-    """Return how a ranker's score changes along a column."""
     steps = np.diff(curve.scores[:, 0])
     span = float(np.ptp(curve.scores[:, 0]))
     way = "up and down" if (steps < 0).any() and (steps > 0).any() else None
@@ -316,19 +253,7 @@ def _course(curve: Curve) -> str:
 def explain(
     predictor: Predictor, decreases: Reals, name: Callable[[int], str], classes: list
 ) -> ModelExplanation:
-    """Return the curves and groups of a model.
-
-    Parameters
-    ----------
-    predictor : Predictor
-        The model.
-    decreases : float64 array of shape (T,)
-        How much each term decreased the loss.
-    name : function from int to str
-        The name of a column.
-    classes : list
-        What each score column stands for.
-    """
+    """Return the curves and groups of a model, given how much each term decreased the loss."""
     tables = predictor.tables
     groups: list[Group] = []
     if predictor.terms.is_additive:

@@ -48,20 +48,7 @@ Header = dict[str, Any]
 
 
 class ModelFileError(ValueError):
-    """A file is not a model file, or is damaged, or comes from a newer version.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import edgewise
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "notes.txt"
-    >>> _ = path.write_text("no model")
-    >>> try:
-    ...     edgewise.load(path)
-    ... except edgewise.ModelFileError as error:
-    ...     print(str(error).split(": ")[-1])
-    File is not a zip file
-    """
+    """A file is not a model file, or is damaged, or comes from a newer version."""
 
 
 class Storable(BaseEstimator):
@@ -176,12 +163,7 @@ def unpacked(
 ) -> Any:
     """Return the model of a header and arrays; its :meth:`Storable._restored` is yet to be called.
 
-    Parameters
-    ----------
-    header, arrays : dict
-        The result of :func:`packed`, with its `prefix` and `leave_out`.
-    sizes : dict from str to int
-        The lengths of shapes that are known already.
+    `prefix` and `leave_out` are those of :func:`packed`; `sizes` holds lengths known already.
     """
     kind = _class_named(header["estimator"])
     if kind is None or not issubclass(kind, Storable):
@@ -328,13 +310,7 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 
 
 def read(path: PathLike) -> tuple[Header, Arrays]:
-    """Read a model file: its header and its arrays.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is not a model file or is damaged. Nothing of it is used then.
-    """
+    """Read the header and the arrays of a model file."""
     path = Path(path)
     limit = path.stat().st_size
     try:

@@ -33,19 +33,7 @@ _SCORED_COMPILED = np.array([kind.scored_compiled for kind in KINDS])
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A trained model, ready to score rows.
-
-    Attributes
-    ----------
-    terms : Terms
-        The terms.
-    n_columns : int
-        The number of columns of the table; filters are numbered after them.
-    categories : dict from int to tuple
-        The values of each categorical column in training.
-    filters : Filters or None
-        Image filters.
-    """
+    """A trained model, ready to score rows; its image filters are numbered after its columns."""
 
     terms: Terms
     n_columns: int
@@ -156,28 +144,15 @@ def _blocks(
 
 @dataclass(frozen=True)
 class ScoreTables:
-    """One step function for each column that the model uses.
+    """One step function for each column that the model uses."""
 
-    Attributes
-    ----------
-    columns : intp array of shape (F,)
-        The columns in use, ascending.
-    starts : intp array of shape (F + 1,)
-        The thresholds of column f are ``thresholds[starts[f]:starts[f + 1]]``.
-    thresholds : float64 array
-        Ascending within a column.
-    tables : float64 array of shape (thresholds + 2 F, K)
-        For each column the scores below the first threshold, between thresholds, above the last,
-        and of a missing value.
-    bias : float64 array of shape (K,)
-        The sum of the constant terms.
-    """
-
-    columns: Columns
-    starts: Columns
+    columns: Columns  # (F,), the columns in use, ascending
+    starts: Columns  # (F + 1,), the bounds of each column's thresholds, which ascend
     thresholds: Reals
+    # (thresholds + 2 F, K), for each column the scores below the first threshold, between
+    # thresholds, above the last, and of a missing value
     tables: Reals
-    bias: Reals
+    bias: Reals  # (K,), the sum of the constant terms
 
     def of(self, f: int) -> tuple[Reals, Reals]:
         """Return the thresholds and the table of the f-th column in use."""
@@ -212,19 +187,7 @@ class ScoreTables:
 
 
 def collapse(terms: StumpTerms) -> ScoreTables:
-    """Return the sum of all terms as one table for each column.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> terms = StumpTerms(
-    ...     np.array([[0], [0]], np.int32), np.array([[2.0], [1.0]]), np.array([[1], [0]], np.int8),
-    ...     np.array([0.5, 0.25]), np.ones((2, 1)),
-    ... )
-    >>> tables = collapse(terms)
-    >>> tables.thresholds, tables.tables[:, 0]
-    (array([1., 2.]), array([-0.75, -0.25,  0.75,  0.5 ]))
-    """
+    """Return the sum of all terms as one table for each column."""
     n_terms, n_cuts = terms.columns.shape
     n_scores = terms.n_scores
     # One entry for each (term, score column): a cut, its score column and its coefficient.

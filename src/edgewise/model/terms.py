@@ -31,6 +31,9 @@ SIDES = np.array([[-1.0], [1.0], [0.0]])
 _TO_SIDES = (-1, -2, -3)
 _TREE, _PER_SCORE, _SCORES = map(KINDS.index, (TreeRule, PerScore, Scores))
 
+_OF_TERMS = ("alphas", "votes", "kinds", "real")
+_OF_FACTORS = ("columns", "thresholds", "missing")
+
 # Prediction tables hold a row of K numbers for each threshold, which for a hostile file can be far
 # more than the file itself; real models stay well below.
 _MOST_TABLE_BYTES = 1 << 28
@@ -57,17 +60,6 @@ class StumpTerms:
     def __getitem__(self, which: slice) -> "StumpTerms":
         return StumpTerms(*(getattr(self, f.name)[which] for f in fields(self)))
 
-    @staticmethod
-    def empty(n_cuts: int, n_scores: int) -> "StumpTerms":
-        """Return no terms."""
-        return StumpTerms(
-            np.empty((0, n_cuts), np.int32),
-            np.empty((0, n_cuts)),
-            np.empty((0, n_cuts), np.int8),
-            np.empty(0),
-            np.empty((0, n_scores)),
-        )
-
     @property
     def n_scores(self) -> int:
         """K, the number of score columns."""
@@ -87,60 +79,31 @@ class StumpTerms:
 
 @dataclass(frozen=True)
 class Terms:
-    """All terms of a model, whatever the kinds of their rules.
+    """All terms of a model, whatever the kinds of their rules: T terms, N nodes, F factors.
 
     A term is a tree of nodes; most kinds of rules are trees with a single node. A node's test is
     the product of its factors: cuts of numeric columns and subsets of categorical ones.
-
-    Attributes
-    ----------
-    alphas : float64 array of shape (T,)
-        The base coefficients.
-    votes : float64 array of shape (T, K)
-        The vote vectors.
-    kinds : int8 array of shape (T,)
-        The kind of each rule, as its place in `rules.KINDS`.
-    real : bool array of shape (T,)
-        Whether a term's outputs are real numbers and not -1, 0 or +1.
-    firsts : int64 array of shape (T + 1,)
-        The nodes of term t are from ``firsts[t]`` to ``firsts[t + 1]``.
-    low, high, rest : int32 arrays of shape (N,)
-        What follows on a test of -1, +1 and 0: a node, counted over all terms, or -1 - a leaf.
-    starts : int64 array of shape (N + 1,)
-        The factors of node p are from ``starts[p]`` to ``starts[p + 1]``.
-    columns : int32 array of shape (F,)
-        Each factor's column.
-    thresholds : float64 array of shape (F,)
-        Each cut's threshold; NaN for a subset.
-    missing : int8 array of shape (F,)
-        Each cut's output for missing values.
-    value_starts : int64 array of shape (F + 1,)
-        The outputs of a subset's values are from ``value_starts[f]`` to ``value_starts[f + 1]`` of
-        `values`; a cut has none.
-    values : int8 or float64 array
-        The outputs of the subsets' values, each subset's last one for missing and unseen values.
-    leaves : float64 array of shape (L, 1) or (L, K)
-        The output of each leaf; the first three are -1, +1 and 0, where single nodes end.
-    n_cuts : int
-        The number of cuts in each term of a model of stumps, whose scores come from one table for
-        each column: 1, or K. 0 for other models.
     """
 
-    alphas: Reals
-    votes: Reals
-    kinds: NDArray[np.int8]
-    real: NDArray[np.bool_]
-    firsts: Exacts
+    alphas: Reals  # (T,), the base coefficients
+    votes: Reals  # (T, K)
+    kinds: NDArray[np.int8]  # (T,), the place of each rule's kind in `rules.KINDS`
+    real: NDArray[np.bool_]  # (T,), whether outputs are real numbers and not -1, 0 or +1
+    firsts: Exacts  # (T + 1,), the nodes of term t are from firsts[t] to firsts[t + 1]
+    # (N,), what follows on a test of -1, +1 and 0: a node, counted over all terms, or -1 - a leaf
     low: Rows
     high: Rows
     rest: Rows
-    starts: Exacts
-    columns: Rows
-    thresholds: Reals
-    missing: Signs
+    starts: Exacts  # (N + 1,), the factors of node p are from starts[p] to starts[p + 1]
+    columns: Rows  # (F,)
+    thresholds: Reals  # (F,), NaN for a subset
+    missing: Signs  # (F,), the output of a cut for missing values
+    # (F + 1,), the bounds of each subset's outputs in `values`, int8 or float64; a cut has none.
+    # A subset's last output is for missing and unseen values.
     value_starts: Exacts
     values: NDArray[Any]
-    leaves: Reals
+    leaves: Reals  # (L, 1) or (L, K); the first three are -1, +1 and 0, where single nodes end
+    # The cuts in each term of a model of stumps, scored by one table a column: 1 or K; else 0
     n_cuts: int = 0
 
     @staticmethod
@@ -178,24 +141,11 @@ class Terms:
         first_leaf = int(own.min(initial=len(self.leaves)))
         leaves = self.leaves[first_leaf : own.max(initial=-1) + 1]
         low, high, rest = _moved(children, -nodes.start, len(SIDES) - first_leaf)
-        return Terms(
-            self.alphas[terms],
-            self.votes[terms],
-            self.kinds[terms],
-            self.real[terms],
-            firsts,
-            low,
-            high,
-            rest,
-            starts,
-            self.columns[factors],
-            self.thresholds[factors],
-            self.missing[factors],
-            value_starts,
-            self.values[values],
-            np.concatenate([self.leaves[: len(SIDES)], leaves]),
-            self.n_cuts,
-        )
+        parts: dict[str, Any] = {name: getattr(self, name)[terms] for name in _OF_TERMS}
+        parts |= {name: getattr(self, name)[factors] for name in _OF_FACTORS}
+        parts |= {"firsts": firsts, "starts": starts, "value_starts": value_starts}
+        parts |= {"low": low, "high": high, "rest": rest, "values": self.values[values]}
+        return replace(self, **parts, leaves=np.concatenate([self.leaves[: len(SIDES)], leaves]))
 
     def __add__(self, other: "Terms") -> "Terms":
         if len(self) == 0:
@@ -215,8 +165,7 @@ class Terms:
         for name in ("firsts", "starts", "value_starts"):
             ends = getattr(self, name)
             joined[name] = [ends, getattr(other, name)[1:] + ends[-1]]
-        for name in ("alphas", "votes", "kinds", "real", "columns", "thresholds", "missing",
-                     "values"):  # fmt: skip
+        for name in (*_OF_TERMS, *_OF_FACTORS, "values"):
             joined[name] = [getattr(self, name), getattr(other, name)]
         arrays: dict[str, Any] = {name: np.concatenate(pair) for name, pair in joined.items()}
         return replace(self, **arrays)
@@ -318,37 +267,25 @@ class Terms:
     def stumps(self) -> StumpTerms:
         """The terms of a model of stumps as cuts."""
         shape = (len(self), max(1, self.n_cuts))
-        columns = np.full(len(self.low), EVERYWHERE.column, dtype=np.int32)
-        thresholds = np.full(len(self.low), EVERYWHERE.threshold)
-        missing = np.full(len(self.low), EVERYWHERE.missing, dtype=np.int8)
-        cuts = np.diff(self.starts) > 0
+        cuts = np.diff(self.starts).reshape(shape) > 0
+        columns = np.full(shape, EVERYWHERE.column, dtype=np.int32)
+        thresholds = np.full(shape, EVERYWHERE.threshold)
+        missing = np.full(shape, EVERYWHERE.missing, dtype=np.int8)
         columns[cuts], thresholds[cuts] = self.columns, self.thresholds
         missing[cuts] = self.missing
-        return StumpTerms(
-            columns.reshape(shape),
-            thresholds.reshape(shape),
-            missing.reshape(shape),
-            self.alphas,
-            self.votes,
-        )
+        return StumpTerms(columns, thresholds, missing, self.alphas, self.votes)
 
     @cached_property
     def distinct_factors(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Factors of which no two are the same, and which of them each factor is."""
         place: dict[tuple[Any, ...], int] = {}
-        chosen: list[int] = []
-        which: list[int] = []
-        rows = zip(
-            self.columns.tolist(), self.thresholds.tolist(), self.missing.tolist(), strict=True
-        )
-        for f, (column, threshold, missing) in enumerate(rows):
-            values = self.values_of(f)
-            test = values.tobytes() if len(values) else (threshold, missing)
-            at = place.setdefault((column, test), len(chosen))
-            if at == len(chosen):
-                chosen.append(f)
-            which.append(at)
-        return np.array(chosen, dtype=np.intp), np.array(which, dtype=np.intp)
+        cuts = zip(self.thresholds.tolist(), self.missing.tolist(), strict=True)
+        which = [
+            place.setdefault((column, self.values_of(f).tobytes() or cut), len(place))
+            for f, (column, cut) in enumerate(zip(self.columns.tolist(), cuts, strict=True))
+        ]
+        found = np.array(which, dtype=np.intp)
+        return np.unique(found, return_index=True)[1], found
 
     def outputs(self, source: Source) -> Iterator[Signs | Reals]:
         """Yield phi_t of every row, shape (1, n) or (K, n), term by term."""
@@ -358,20 +295,16 @@ class Terms:
     def staged_scores(self, source: Source) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
         scores = np.zeros((self.n_scores, source.n_rows))
-        for _ in self._adding(source, scores):
+        for outputs, moves in zip(self.outputs(source), self.coefficients, strict=True):
+            scores += outputs * moves[:, None]
             yield scores.copy()
 
     def summed_scores(self, source: Source) -> Reals:
         """Return the scores of every row, shape (K, n), after all terms."""
         scores = np.zeros((self.n_scores, source.n_rows))
-        for _ in self._adding(source, scores):
-            pass
-        return scores
-
-    def _adding(self, source: Source, scores: Reals) -> Iterator[None]:
         for outputs, moves in zip(self.outputs(source), self.coefficients, strict=True):
             scores += outputs * moves[:, None]
-            yield
+        return scores
 
     # Checks of what a file held
 

@@ -19,15 +19,6 @@ _MOST_NAMES = 8
 class ReadableRule:
     """One term of a model, in words.
 
-    Attributes
-    ----------
-    round : int
-        The round that added it, from 1.
-    alpha : float
-        Its coefficient; with real votes the largest of them.
-    text : str
-        What it tests, and which classes it votes for.
-
     Examples
     --------
     >>> from edgewise import AdaBoostMH
@@ -37,8 +28,11 @@ class ReadableRule:
     """
 
     round: int
+    """The round that added it, from 1."""
     alpha: float
+    """Its coefficient; with real votes the largest of them."""
     text: str
+    """What it tests, and which classes it votes for."""
 
     def __str__(self) -> str:
         return self.text
@@ -47,14 +41,7 @@ class ReadableRule:
 class Wording:
     """The names of a classifier's columns, values and classes, and its sentences.
 
-    Parameters
-    ----------
-    name : function from int to str
-        The name of a column.
-    categories : dict from int to tuple
-        The values of each categorical column.
-    classes : list
-        The name of each score column; with one score column for two classes, both.
+    `classes` names each score column; with one score column for two classes, both.
     """
 
     def __init__(

@@ -3,21 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE, ROW
-from edgewise.common.fields import (
-    Array,
-    Arrays,
-    Converted,
-    Field,
-    Json,
-    ListOf,
-    OrNone,
-    Record,
-    Sizes,
-    Value,
-)
+from edgewise.common.fields import Array, Arrays, Field, Json, ListOf, OrNone, Record, Sizes, Value
 from edgewise.common.ids import Ids, different
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable
@@ -75,28 +63,23 @@ class _ColumnField(Field):
 
 
 def _table_field(word: str) -> Field:
-    columns = Record(
-        {"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(word))}, take=dict.__getitem__
-    )
-
-    def there(table: ColumnTable) -> Any:
-        listed = list(table.columns())
-        return {"names": [table.name(j) for j in range(len(listed))], "columns": listed}
-
-    def back(parts: dict[str, Any]) -> ColumnTable:
-        if len(parts["names"]) != len(parts["columns"]):
+    def make(names: list[str], columns: list[Column]) -> ColumnTable:
+        if len(names) != len(columns):
             raise ValueError("every feature must have a name")
-        return ColumnTable(parts["columns"], parts["names"], "missing")
+        return ColumnTable(columns, names, "missing")
 
-    return OrNone(Converted(columns, there, back))
+    def take(table: ColumnTable, part: str) -> list[Any]:
+        columns = list(table.columns())
+        return columns if part == "columns" else [table.name(j) for j in range(len(columns))]
+
+    fields = {"names": ListOf(Value(str)), "columns": ListOf(_ColumnField(word))}
+    return OrNone(Record(fields, make, take))
 
 
 def _ratings(**parts: Any) -> Ratings:
-    values: NDArray[np.float64] = parts["values"]
-    weights = parts["weights"]
-    if len(values) == 0:
+    if len(parts["values"]) == 0:
         raise ValueError("there must be at least one rating")
-    if weights is not None and not (weights > 0).all():
+    if parts["weights"] is not None and not (parts["weights"] > 0).all():
         raise ValueError("the weights must be positive")
     return Ratings(**parts)
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Record
-from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms
+from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms, Terms
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix
 from edgewise.recommend.rankboost.training import MISSING_SIDES, Cuts
 
-NO_TERMS = StumpTerms.empty(1, 1)
+NO_TERMS = Terms.empty(1, n_cuts=1).stumps
 """The rules of a user without pairs."""
 
 
