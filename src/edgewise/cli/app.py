@@ -6,8 +6,7 @@ A command's module is imported when the command runs, so ``edgewise --help`` ans
 import logging
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 
 import click
@@ -83,13 +82,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     ----------
     argv : sequence of str, default None
         The arguments; the process's own if None.
-
-    Examples
-    --------
-    >>> from edgewise.cli import main
-    >>> main(["datasets"])
-    classification ...
-    0
     """
     if "_EDGEWISE_COMPLETE" in os.environ:
         edgewise.main(prog_name="edgewise")
@@ -98,9 +90,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         context = edgewise.make_context("edgewise", [], resilient_parsing=True)
         click.echo(context.get_help(), err=True)
         return _FAILED
+    logger, handler = logging.getLogger("edgewise"), _Warnings()
+    logger.addHandler(handler)
     try:
-        with _warnings_shown():
-            code = _run(args)
+        code = _run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -111,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (click.ClickException, OSError) as error:
         sys.stderr.write(f"edgewise: error: {one_line(_message(error))}\n")
         return _FAILED
+    finally:
+        logger.removeHandler(handler)
     return code
 
 
@@ -145,13 +140,3 @@ class _Warnings(logging.Handler):
             # On a terminal a progress bar may stand in this line.
             sys.stderr.write(f"\r\x1b[K{line}\n" if sys.stderr.isatty() else f"{line}\n")
             sys.stderr.flush()
-
-
-@contextmanager
-def _warnings_shown() -> Iterator[None]:
-    logger, handler = logging.getLogger("edgewise"), _Warnings()
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)

@@ -260,39 +260,27 @@ class Request(NamedTuple):
         self, model: "Recommender", lists: "RecommendedLists | None", names: Names
     ) -> list[Titled]:
         """Return the lists to print: all but the lists of all users, which go to a file."""
-        found = [] if lists is None or self.everyone else self._of_users(model, lists)
-        found += self._of_new_users(model) if self.new else []
-        return found + (self._similar(model, names) if len(self.items) else [])
-
-    def _of_users(self, model: "Recommender", lists: "RecommendedLists") -> list[Titled]:
-        places = model.ratings_.user_ids.find("users", self.users)
-        sizes = model.ratings_.by_user.sizes[places].tolist()
-        titles = [
-            f"user {user} ({counted(size, 'ratings')})"
-            for user, size in zip(self.users.tolist(), sizes, strict=True)
-        ]
-        return list(zip(titles, lists, strict=True))
-
-    def _of_new_users(self, model: "Recommender") -> list[Titled]:
-        ids = _unused_ids(model.ratings_, len(self.new))
-        with one_line_errors("--new-user"):
-            wider = model.fold_in(dict(zip(ids, self.new, strict=True)))
-            lists = wider.recommend(ids, self.n, exclude_seen=not self.include_seen)
-        numbers = [f" {place}" for place in range(1, len(ids) + 1)] if len(ids) > 1 else [""]
-        titles = [
-            f"{NEW}{number} ({counted(len(rated), 'ratings')})"
-            for number, rated in zip(numbers, self.new, strict=True)
-        ]
-        return list(zip(titles, lists, strict=True))
-
-    def _similar(self, model: "Recommender", names: Names) -> list[Titled]:
-        with one_line_errors("--similar-to"):
-            lists = model.similar_items(self.items, self.n)
-        titles = [
-            f"similar to {item}" + (f" ({names[item]})" if item in names else "")
-            for item in self.items.tolist()
-        ]
-        return list(zip(titles, lists, strict=True))
+        found: list[Titled] = []
+        if lists is not None and not self.everyone:
+            places = model.ratings_.user_ids.find("users", self.users)
+            sizes = model.ratings_.by_user.sizes[places].tolist()
+            for user, size, ranked in zip(self.users.tolist(), sizes, lists, strict=True):
+                found.append((f"user {user} ({counted(size, 'ratings')})", ranked))
+        if self.new:
+            ids = _unused_ids(model.ratings_, len(self.new))
+            with one_line_errors("--new-user"):
+                wider = model.fold_in(dict(zip(ids, self.new, strict=True)))
+                lists = wider.recommend(ids, self.n, exclude_seen=not self.include_seen)
+            for place, (rated, ranked) in enumerate(zip(self.new, lists, strict=True), 1):
+                number = f" {place}" if len(ids) > 1 else ""
+                found.append((f"{NEW}{number} ({counted(len(rated), 'ratings')})", ranked))
+        if len(self.items):
+            with one_line_errors("--similar-to"):
+                lists = model.similar_items(self.items, self.n)
+            for item, ranked in zip(self.items.tolist(), lists, strict=True):
+                name = f" ({names[item]})" if item in names else ""
+                found.append((f"similar to {item}{name}", ranked))
+        return found
 
 
 def _request(params: dict[str, Any], ratings: "Ratings", model: "Recommender | None") -> Request:
@@ -360,10 +348,9 @@ def _on_scale(item: str, number: float | None, ratings: "Ratings") -> float:
 def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     """Return ids of the kind that users have, and that nobody has."""
     taken = set(ratings.user_ids.values.tolist())
-    numbers = iter(range(len(taken) + n))
-    if ratings.user_ids.kind == "integers":
-        return [one for one in numbers if one not in taken][:n]
-    return [name for name in (f"{NEW} {one}" for one in numbers) if name not in taken][:n]
+    numeric = ratings.user_ids.kind == "integers"
+    ids = [one if numeric else f"{NEW} {one}" for one in range(len(taken) + n)]
+    return [one for one in ids if one not in taken][:n]
 
 
 def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:

@@ -15,9 +15,11 @@ from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
 from edgewise.fusion.sources import (
     as_reals,
+    first_repeat,
     from_frames,
     from_run,
     gather,
+    pair_numbers,
     read_frame,
 )
 
@@ -76,7 +78,12 @@ class RankedLists:
             self._set("scores", _matching_scores(self.scores, positions))
         if self.docs is not None:
             self._set("docs", as_ids("docs", self.docs, len(positions), floats=True))
-            _check_docs(self.docs, self.qid, self.queries.codes)
+            again = first_repeat(pair_numbers(self.qid, self.docs))
+            if again is not None:
+                raise ValueError(
+                    f"docs must be different within a query, got {self.docs[again]} twice for "
+                    f"query {self.qid[again]}"
+                )
         object.__setattr__(self, "names", _names(self.names, columns, positions.shape[1]))
 
     def __repr__(self) -> str:
@@ -286,19 +293,6 @@ def _matching_scores(scores: Any, positions: Reals) -> Reals:
             f"got {matrix[row, column]} and {positions[row, column]} in row {row}, list {column}"
         )
     return matrix
-
-
-def _check_docs(docs: NDArray[Any], qid: NDArray[Any], codes: NDArray[np.intp]) -> None:
-    """Raise unless the documents are different within each query."""
-    _, places = np.unique(docs, return_inverse=True)
-    order = np.lexsort((places, codes))
-    doc, query = places[order], codes[order]
-    twice = np.flatnonzero((doc[1:] == doc[:-1]) & (query[1:] == query[:-1]))
-    if len(twice):
-        row = order[twice[0]]
-        raise ValueError(
-            f"docs must be different within a query, got {docs[row]} twice for query {qid[row]}"
-        )
 
 
 def _names(names: Sequence[str] | None, columns: tuple[str, ...], n_lists: int) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def _entries(
                 raise ValueError(f"{name}[{score!r}] must not be missing where there is a rank")
             scores = np.where(np.isnan(positions), np.nan, scores)
     elif scores is not None:
-        groups = queries if lists is None else _pairs(queries, lists)
+        groups = queries if lists is None else pair_numbers(queries, lists)
         positions = Queries.of(groups).positions(scores[:, None])[:, 0]
     else:
         raise ValueError(
@@ -137,7 +137,7 @@ def _entries(
     return ListEntries(queries, docs, positions, scores)
 
 
-def _pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+def pair_numbers(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
     """Return one number for each different pair."""
     _, left = np.unique(first, return_inverse=True)
     values, right = np.unique(second, return_inverse=True)
@@ -148,13 +148,18 @@ def gather(lists: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
     """Return the arguments of :class:`RankedLists`: one row for each query and document."""
     queries = _joined([entries.queries for entries in lists.values()], f"{argument}: queries")
     docs = _joined([entries.docs for entries in lists.values()], f"{argument}: documents")
-    _, first, rows = np.unique(_pairs(queries, docs), return_index=True, return_inverse=True)
+    _, first, rows = np.unique(pair_numbers(queries, docs), return_index=True, return_inverse=True)
     shape = (len(first), len(lists))
     positions, scores = np.full(shape, np.nan, REAL), np.full(shape, np.nan, REAL)
     ends = np.cumsum([len(entries.queries) for entries in lists.values()])
     parts = np.split(rows, ends[:-1])
     for j, ((name, entries), places) in enumerate(zip(lists.items(), parts, strict=True)):
-        _refuse_twice(places, entries, f"{argument}: list {name!r}")
+        again = first_repeat(places)
+        if again is not None:
+            raise ValueError(
+                f"{argument}: list {name!r} must have a document once, got {entries.docs[again]} "
+                f"twice for query {entries.queries[again]}"
+            )
         positions[places, j] = entries.positions
         if entries.scores is not None:
             scores[places, j] = entries.scores
@@ -176,15 +181,11 @@ def _joined(parts: list[NDArray[Any]], what: str) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _refuse_twice(rows: NDArray[Any], entries: ListEntries, what: str) -> None:
-    order = np.argsort(rows, kind="stable")
-    twice = np.flatnonzero(rows[order][1:] == rows[order][:-1])
-    if len(twice):
-        entry = order[twice[0] + 1]
-        raise ValueError(
-            f"{what} must have a document once, got {entries.docs[entry]} twice "
-            f"for query {entries.queries[entry]}"
-        )
+def first_repeat(keys: NDArray[Any]) -> int | None:
+    """Return the index of a key that occurs before it, None if all are different."""
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    return int(order[twice[0] + 1]) if len(twice) else None
 
 
 def as_reals(series: Any, name: str) -> Reals:
