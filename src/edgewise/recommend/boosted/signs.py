@@ -149,17 +149,17 @@ def _on_features(
 
 
 def feature_signs(rule: UserRule, features: ColumnTable | None, users: NDArray[np.intp]) -> Reals:
-    """Return the product of the tests for some users, without features as for missing values."""
+    """Return the product of the tests for some users."""
+    assert features is not None
     signs = np.ones(len(users))
     for factor in rule:
-        column: Any = None if features is None else features.column(factor.column)
+        column: Any = features.column(factor.column)
         if isinstance(factor, Subset):
             last = len(factor.values) - 1
             # Codes that are new, or stand for missing values, come after those of training.
-            codes = np.full(len(users), last) if column is None else column.codes[users]
-            signs *= factor.values[np.minimum(codes, last)]
+            signs *= factor.values[np.minimum(column.codes[users], last)]
         else:
-            numbers = np.full(len(users), np.nan) if column is None else column.reals()[users]
+            numbers = column.reals()[users]
             sides = np.where(numbers >= factor.threshold, 1.0, -1.0)
             signs *= np.where(np.isnan(numbers), factor.missing, sides)
     return signs

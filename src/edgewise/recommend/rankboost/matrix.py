@@ -11,6 +11,7 @@ from edgewise.data import Table
 from edgewise.data.bins import find_bins, midpoints
 from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.ratings import Ratings
+from edgewise.ratings.rows import entries_of
 
 MOST_CODES = 256
 """The most distinct values of a column that get codes of their own: codes are bytes."""
@@ -180,9 +181,7 @@ class UserMatrix(NamedTuple):
 
 def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     """Return the rows of some items, without one column (-1: with all of them)."""
-    low, sizes = matrix.starts[items], np.diff(matrix.starts)[items]
-    ends = np.cumsum(sizes)
-    places = np.arange(ends[-1]) + np.repeat(low - (ends - sizes), sizes)
+    sizes, places = np.diff(matrix.starts)[items], entries_of(matrix.starts, items)
     columns = matrix.columns[places]
     bins = matrix.first_bins[columns] + matrix.codes[places]
     counts = np.bincount(bins, minlength=matrix.first_bins[-1])

@@ -8,6 +8,7 @@ import numpy as np
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Record
 from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms, Terms
+from edgewise.ratings.rows import entries_of
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix
 from edgewise.recommend.rankboost.training import MISSING_SIDES, Cuts
 
@@ -57,11 +58,8 @@ def item_scores(terms: StumpTerms, matrix: ItemMatrix) -> Reals:
     """Return the scores of all items: the weights of the rules that say 1."""
     columns, weights, absent = terms.columns[:, 0], weights_of(terms), missing_scores(terms)
     # The scores of missing values are a constant; only items with values differ from it.
-    low = matrix.column_starts[columns]
-    sizes = matrix.column_starts[columns + 1] - low
-    ends = np.cumsum(sizes)
-    n_entries = int(ends[-1]) if len(ends) else 0
-    places = np.arange(n_entries) + np.repeat(low - ends + sizes, sizes)
+    sizes = matrix.column_starts[columns + 1] - matrix.column_starts[columns]
+    places = entries_of(matrix.column_starts, columns)
     says = matrix.column_codes[places] >= np.repeat(_first_codes(terms, matrix), sizes)
     moves = np.repeat(weights, sizes) * says - np.repeat(absent, sizes)
     return absent.sum() + np.bincount(matrix.column_items[places], moves, matrix.n_items)
