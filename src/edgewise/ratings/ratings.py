@@ -80,7 +80,6 @@ class Ratings:
         ratings: Any = None,
         *,
         weights: Any = None,
-        sample_weight: Any = None,
         times: Any = None,
         user_features: Any = None,
         item_features: Any = None,
@@ -94,8 +93,8 @@ class Ratings:
             The ids: any integers or strings.
         ratings : array-like of float, default None
             The ratings; None for implicit feedback.
-        weights, sample_weight : array-like of float, default None
-            How much each rating counts; positive. Two names for the same thing.
+        weights : array-like of float, default None
+            How much each rating counts; positive.
         times : array-like of float, default None
             When each rating was given.
         user_features, item_features : data frame or pair, default None
@@ -113,10 +112,7 @@ class Ratings:
         """
         from edgewise.ratings.inputs import RatingColumns, build
 
-        if weights is not None and sample_weight is not None:
-            raise ValueError("weights and sample_weight are the same: give one of them")
-        counted = sample_weight if weights is None else weights
-        columns = RatingColumns(users, items, ratings, counted, times)
+        columns = RatingColumns(users, items, ratings, weights, times)
         return build(columns, user_features, item_features, "user", "item", duplicates)
 
     @classmethod

@@ -94,7 +94,40 @@ class RandomRecommender(Recommender):
         return np.ones(ratings.n_users, dtype=bool)
 
 
-class BiasBaseline(Recommender):
+class BiasedRecommender(Recommender):
+    """Base of recommenders with a baseline: the mean plus a bias for each user and each item."""
+
+    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
+
+    user_biases_: Reals
+    item_biases_: Reals
+    intercept_: float
+
+    def _fit_biases(
+        self, ratings: Ratings, user_damping: float, item_damping: float, n_epochs: int
+    ) -> None:
+        """Minimise what :class:`BiasBaseline` says, by alternation; 0 epochs leave all biases 0."""
+        users, items, weights = ratings.users, ratings.items, ratings.weights
+        user_mass, item_mass = ratings.by_user.mass, ratings.by_item.mass
+        centred = ratings.values - ratings.mean
+        user_biases, item_biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
+        for _ in range(n_epochs):
+            left = centred - user_biases[users]
+            item_biases = _damped_means(left, items, weights, item_mass, item_damping)
+            left = centred - item_biases[items]
+            user_biases = _damped_means(left, users, weights, user_mass, user_damping)
+        self.user_biases_, self.item_biases_ = user_biases, item_biases
+
+    def _new_biases(self, side: Grouped, damping: float) -> Reals:
+        """Return the biases of users with these ratings while the item biases are held."""
+        errors = side.values - self.intercept_ - self.item_biases_[side.others]
+        return damped_row_means(side, errors, damping)
+
+    def _baseline(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> Reals:
+        return self.intercept_ + self.user_biases_[users] + self.item_biases_[items]
+
+
+class BiasBaseline(BiasedRecommender):
     """The mean of all ratings plus a bias for each user and each item.
 
     A rating is predicted as ``mean + b_i + c_j``. The biases minimise, by alternation::
@@ -119,12 +152,6 @@ class BiasBaseline(Recommender):
     (4.0, 4.71)
     """
 
-    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
-
-    user_biases_: Reals
-    item_biases_: Reals
-    intercept_: float
-
     def __init__(
         self, *, user_damping: float = 5.0, item_damping: float = 2.5, n_epochs: int = 15
     ) -> None:
@@ -139,41 +166,21 @@ class BiasBaseline(Recommender):
 
     def _fit(self, ratings: Ratings) -> None:
         self.intercept_ = ratings.mean
-        self.user_biases_, self.item_biases_ = biases_of(
-            ratings, self.user_damping, self.item_damping, self.n_epochs
-        )
+        self._fit_biases(ratings, self.user_damping, self.item_damping, self.n_epochs)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        return self.intercept_ + self.user_biases_[users] + self.item_biases_[items]
+        return self._baseline(users, items)
 
     def _user_scores(self, users: Indices) -> Reals:
         return self.intercept_ + self.user_biases_[users, None] + self.item_biases_
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        side = ratings.by_user.last(len(users))
-        new = new_user_biases(side, self.intercept_, self.item_biases_, self.user_damping)
+        new = self._new_biases(ratings.by_user.last(len(users)), self.user_damping)
         self.user_biases_ = np.concatenate([self.user_biases_, new])
 
 
-def biases_of(
-    ratings: Ratings, user_damping: float, item_damping: float, n_epochs: int
-) -> tuple[Reals, Reals]:
-    """Return the biases of users and items that a :class:`BiasBaseline` fits."""
-    users, items, weights = ratings.users, ratings.items, ratings.weights
-    user_mass, item_mass = ratings.by_user.mass, ratings.by_item.mass
-    centred = ratings.values - ratings.mean
-    user_biases, item_biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
-    for _ in range(n_epochs):
-        left = centred - user_biases[users]
-        item_biases = _damped_means(left, items, weights, item_mass, item_damping)
-        left = centred - item_biases[items]
-        user_biases = _damped_means(left, users, weights, user_mass, user_damping)
-    return user_biases, item_biases
-
-
-def new_user_biases(side: Grouped, mean: float, item_biases: Reals, damping: float) -> Reals:
-    """Return the biases of users with these ratings while the item biases are held."""
-    errors = side.values - mean - item_biases[side.others]
+def damped_row_means(side: Grouped, errors: Reals, damping: float) -> Reals:
+    """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""
     return _damped_means(errors, side.row_numbers, side.weights, side.mass, damping)
 
 

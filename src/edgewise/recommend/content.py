@@ -13,7 +13,7 @@ from edgewise.data.columns import CategoricalColumn
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask
-from edgewise.recommend.baselines import new_user_biases
+from edgewise.recommend.baselines import damped_row_means
 from edgewise.recommend.per_user import PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")
@@ -105,8 +105,8 @@ class ContentRecommender(PerUserRecommender):
 
     def _shared(self, ratings: Ratings, features: Reals) -> Reals:
         """Return the ridge model of all users, with users' own levels removed first."""
-        nothing = np.zeros(ratings.n_items)
-        levels = new_user_biases(ratings.by_user, self.mean_, nothing, self.regularization)
+        view = ratings.by_user
+        levels = damped_row_means(view, view.values - self.mean_, self.regularization)
         rest = ratings.values - self.mean_ - levels[ratings.users]
         weights = np.ones(len(rest)) if ratings.weights is None else ratings.weights
         # Sums by item suffice: no matrix of all ratings is needed.

@@ -13,8 +13,8 @@ from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, Recommender
-from edgewise.recommend.baselines import biases_of, new_user_biases
+from edgewise.recommend.base import Indices
+from edgewise.recommend.baselines import BiasedRecommender
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
 
@@ -130,10 +130,10 @@ def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
         pool.map(run, pool.shares(np.arange(n + 1)))
 
 
-class KNNRecommender(Recommender):
+class KNNRecommender(BiasedRecommender):
     """Base of user and item neighbourhoods: rows are compared, columns hold the ratings."""
 
-    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items", "deviations_": None}
+    stored: ClassVar = {"deviations_": None}
 
     _side: ClassVar[str]
     _default_similarity: ClassVar[str]
@@ -141,8 +141,6 @@ class KNNRecommender(Recommender):
 
     neighbors_: Rows
     similarities_: Reals
-    user_biases_: Reals
-    item_biases_: Reals
     deviations_: Reals | None
 
     # The work of a fit in this process, whose kernels are loaded.
@@ -190,10 +188,9 @@ class KNNRecommender(Recommender):
         threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
-        biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
-        if not self.implicit:
-            biases = biases_of(ratings, self.bias_damping, self.bias_damping, _BIAS_EPOCHS)
-        self.user_biases_, self.item_biases_ = biases
+        self.intercept_ = 0.0 if self.implicit else ratings.mean
+        n_epochs = 0 if self.implicit else _BIAS_EPOCHS
+        self._fit_biases(ratings, self.bias_damping, self.bias_damping, n_epochs)
         rows, columns = self._views(ratings)
         near = self._nearest(ratings, np.arange(rows.n_rows), rows.n_rows, ratings.n_users)
         self.neighbors_, self.similarities_ = near.others, near.similarities
@@ -228,11 +225,6 @@ class KNNRecommender(Recommender):
 
     def _damping(self) -> float:
         return self._default_damping if self.damping is None else self.damping
-
-    def _baseline(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> Reals:
-        """Return the predictions without neighbours."""
-        mean = 0.0 if self.implicit else self.mean_
-        return mean + self.user_biases_[users] + self.item_biases_[items]
 
     def _deviations(self) -> Reals:
         """Return the numbers to average, in the order of the columns' view; made on first use."""
@@ -290,8 +282,7 @@ class KNNRecommender(Recommender):
         self.deviations_ = None
         new = np.zeros(len(users))
         if not self.implicit:
-            side = ratings.by_user.last(len(users))
-            new = new_user_biases(side, self.mean_, self.item_biases_, self.bias_damping)
+            new = self._new_biases(ratings.by_user.last(len(users)), self.bias_damping)
         self.user_biases_ = np.concatenate([self.user_biases_, new])
 
     def _restored(self) -> None:

@@ -12,6 +12,7 @@ from edgewise.common.checks import integer, threads
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.recommend.base import Indices, Recommender
+from edgewise.recommend.baselines import BiasedRecommender
 
 # These few kernels load in half a second, faster than the ones for boosting: they pay off from
 # about a second of work in NumPy.
@@ -70,28 +71,20 @@ class FactorModel(Recommender):
         return self.user_factors_
 
 
-class BiasedFactorModel(FactorModel):
+class BiasedFactorModel(FactorModel, BiasedRecommender):
     """Base of factor models with biases: scores are ``intercept + b_i + c_j + U_i V_j'``."""
 
-    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
-
-    user_biases_: Reals
-    item_biases_: Reals
-    intercept_: float
-
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
-        products = super()._pair_scores(users, items)
-        return self.intercept_ + self.user_biases_[users] + self.item_biases_[items] + products
+        return self._baseline(users, items) + super()._pair_scores(users, items)
 
     def _user_scores(self, users: Indices) -> Reals:
         scores = super()._user_scores(users)
         scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
         return scores
 
-    def _add_users(self, factors: Reals, biases: Reals | None = None) -> None:
-        super()._add_users(factors)
-        added = np.zeros(len(factors)) if biases is None else biases
-        self.user_biases_ = np.concatenate([self.user_biases_, added])
+    def _add_biased_users(self, factors: Reals, biases: Reals) -> None:
+        self._add_users(factors)
+        self.user_biases_ = np.concatenate([self.user_biases_, biases])
 
 
 def row_shares(pool: Threads, starts: NDArray[np.int64]) -> list[tuple[int, int]]:

@@ -163,7 +163,7 @@ class MatrixFactorization(BiasedFactorModel):
         loss = self._loss(ratings, self.intercept_, visits)
         with self._pool(loss.kernels) as pool:
             found = solve_side(loss, side, self.item_factors_, self.item_biases_, pool)
-        self._add_users(*found)
+        self._add_biased_users(*found)
 
 
 @dataclass

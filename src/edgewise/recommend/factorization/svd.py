@@ -9,7 +9,6 @@ from edgewise.common.checks import not_negative, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import Indices
-from edgewise.recommend.baselines import biases_of, new_user_biases
 from edgewise.recommend.factorization.base import BiasedFactorModel
 
 FILLS = ("bias", "mean", "zero")
@@ -76,12 +75,8 @@ class SVDRecommender(BiasedFactorModel):
 
     def _fit(self, ratings: Ratings) -> None:
         self.intercept_ = 0.0 if self.fill == "zero" else ratings.mean
-        self.user_biases_ = np.zeros(ratings.n_users)
-        self.item_biases_ = np.zeros(ratings.n_items)
-        if self.fill == "bias":
-            self.user_biases_, self.item_biases_ = biases_of(
-                ratings, self.user_damping, self.item_damping, _BIAS_EPOCHS
-            )
+        n_epochs = _BIAS_EPOCHS if self.fill == "bias" else 0
+        self._fit_biases(ratings, self.user_damping, self.item_damping, n_epochs)
         matrix = self._left(ratings.by_user, self.user_biases_)
         self.singular_values_, self.item_factors_ = _leading(matrix, self.n_factors)
         self.user_factors_ = matrix @ self.item_factors_
@@ -97,8 +92,8 @@ class SVDRecommender(BiasedFactorModel):
         side = ratings.by_user.last(len(users))
         biases = np.zeros(len(users))
         if self.fill == "bias":
-            biases = new_user_biases(side, self.intercept_, self.item_biases_, self.user_damping)
-        self._add_users(self._left(side, biases) @ self.item_factors_, biases)
+            biases = self._new_biases(side, self.user_damping)
+        self._add_biased_users(self._left(side, biases) @ self.item_factors_, biases)
 
     def _item_vectors(self) -> Reals:
         # Scaled by singular values, so that cosines are those of the fitted columns.
