@@ -59,7 +59,6 @@ def ndcg(
 
     Examples
     --------
-    >>> from edgewise.metrics import ndcg
     >>> round(ndcg([0, 2], [2.0, 1.0]), 4)  # (3 / log2(3)) / 3
     0.6309
     >>> ndcg([0, 2], [2.0, 1.0], rule="letor")  # mean of NDCG@1 = 0 and NDCG@2 = 1

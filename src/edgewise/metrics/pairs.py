@@ -42,7 +42,6 @@ def disagreement(
 
     Examples
     --------
-    >>> from edgewise.metrics import disagreement
     >>> disagreement([2, 1, 0], [1.0, 3.0, 2.0])  # (2, 1) and (2, 0) of three pairs
     0.6666666666666666
     """
@@ -77,7 +76,6 @@ def grouped_auc(
 
     Examples
     --------
-    >>> from edgewise.metrics import grouped_auc
     >>> grouped_auc([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0])  # three of four pairs
     0.75
     """

@@ -55,7 +55,6 @@ def mean_average_precision(
 
     Examples
     --------
-    >>> from edgewise.metrics import mean_average_precision
     >>> round(mean_average_precision([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0]), 4)  # (1/1 + 2/3) / 2
     0.8333
     >>> mean_average_precision([1, 0], [5.0, 5.0])  # 1 or 1/2, each with probability 1/2
@@ -105,7 +104,6 @@ def precision_at(
 
     Examples
     --------
-    >>> from edgewise.metrics import precision_at
     >>> precision_at([1, 0, 0, 1], [4.0, 3.0, 3.0, 3.0], k=2)  # 1 + 1/3 of the top two
     0.6666666666666666
     """
@@ -130,7 +128,6 @@ def recall_at(
 
     Examples
     --------
-    >>> from edgewise.metrics import recall_at
     >>> recall_at([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0], k=2)
     0.5
     """

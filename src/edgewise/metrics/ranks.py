@@ -44,7 +44,6 @@ def mean_reciprocal_rank(
 
     Examples
     --------
-    >>> from edgewise.metrics import mean_reciprocal_rank
     >>> round(mean_reciprocal_rank([1, 0, 0], [0.0, 0.0, 0.0]), 4)  # (1 + 1/2 + 1/3) / 3
     0.6111
     """
@@ -75,7 +74,6 @@ def prot(
 
     Examples
     --------
-    >>> from edgewise.metrics import prot
     >>> prot([3, 5, 1], [3.0, 2.0, 1.0])
     0.5
     """
@@ -100,7 +98,6 @@ def coverage(
 
     Examples
     --------
-    >>> from edgewise.metrics import coverage
     >>> coverage([5, 3, 5, 1], [4.0, 3.0, 2.0, 1.0])  # two good ones, the last at rank 3
     0.6666666666666666
     """
@@ -145,7 +142,6 @@ def average_rank(
 
     Examples
     --------
-    >>> from edgewise.metrics import average_rank
     >>> average_rank([0, 0, 1], [0.0, 0.0, 0.0], most=2)  # (1 + 2 + 2) / 3
     1.6666666666666665
     """
@@ -184,7 +180,6 @@ def top_counts(
 
     Examples
     --------
-    >>> from edgewise.metrics import top_counts
     >>> y, qid = [1, 0, 0, 0, 1, 0], [0, 0, 0, 1, 1, 1]
     >>> top_counts(y, [3.0, 2.0, 1.0, 0.0, 0.0, 0.0], qid, ks=(1, 2, 3)).round(4)
     array([1.3333, 1.6667, 2.    ])

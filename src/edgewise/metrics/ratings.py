@@ -24,7 +24,6 @@ def rmse(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | Non
 
     Examples
     --------
-    >>> from edgewise.metrics import rmse
     >>> rmse([5, 3, 4, 1], [4.0, 3.0, 4.0, 2.0])  # sqrt((1 + 0 + 0 + 1) / 4)
     0.7071067811865476
     """
@@ -39,7 +38,6 @@ def mae(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None
 
     Examples
     --------
-    >>> from edgewise.metrics import mae
     >>> mae([5, 3, 4, 1], [4.0, 3.0, 4.0, 2.0])
     0.5
     """
@@ -59,7 +57,6 @@ def nearest_level(predictions: ArrayLike, levels: ArrayLike) -> Reals:
 
     Examples
     --------
-    >>> from edgewise.metrics import nearest_level
     >>> nearest_level([0.2, 2.4, 2.5, 7.0], levels=range(1, 6))
     array([1., 2., 3., 5.])
     """
@@ -95,7 +92,6 @@ def nmae(
 
     Examples
     --------
-    >>> from edgewise.metrics import nmae
     >>> nmae([5, 3, 4, 1], [4, 3, 4, 2], levels=[1, 2, 3, 4, 5])  # 0.5 / 1.6
     0.3125
     """
@@ -121,7 +117,6 @@ def one_zero_error(
 
     Examples
     --------
-    >>> from edgewise.metrics import one_zero_error
     >>> one_zero_error([5, 3, 4, 1], [4.4, 3.3, 4.0, 0.2], levels=[1, 2, 3, 4, 5])
     0.25
     """

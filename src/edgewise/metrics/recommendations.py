@@ -43,7 +43,6 @@ def catalogue_coverage(lists: ItemLists, n_items: int) -> float:
 
     Examples
     --------
-    >>> from edgewise.metrics import catalogue_coverage
     >>> catalogue_coverage([[0, 1], [0, 2], [0]], n_items=4)
     0.75
     """
@@ -62,7 +61,6 @@ def gini(lists: ItemLists, n_items: int) -> float:
 
     Examples
     --------
-    >>> from edgewise.metrics import gini
     >>> gini([[0], [0], [0]], n_items=4)
     0.75
     """
@@ -93,7 +91,6 @@ def novelty(
 
     Examples
     --------
-    >>> from edgewise.metrics import novelty
     >>> novelty([[0, 1], [2]], counts=[8, 4, 1], n_users=8)  # ((0 + 1) / 2 + 3) / 2
     1.75
     """
@@ -126,7 +123,6 @@ def diversity(lists: ItemLists, vectors: Any, *, per_list: bool = False) -> floa
 
     Examples
     --------
-    >>> from edgewise.metrics import diversity
     >>> vectors = [[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]]
     >>> diversity([[0, 1], [0, 2]], vectors)  # (1 + 0) / 2
     0.5

@@ -110,7 +110,6 @@ def ranking_metric(name: str) -> RankingMetric:
 
     Examples
     --------
-    >>> from edgewise.metrics import ranking_metric
     >>> metric = ranking_metric("ndcg@2")
     >>> round(metric([0, 2, 1], [3.0, 2.0, 1.0]), 4), metric.larger_is_better
     (0.5213, True)

@@ -34,7 +34,6 @@ def roc_auc(y: Any, scores: Any, sample_weight: Any = None) -> float:
 
     Examples
     --------
-    >>> from edgewise.metrics import roc_auc
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """

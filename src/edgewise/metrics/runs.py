@@ -82,7 +82,6 @@ def evaluate_run(
 
     >>> import numpy as np
     >>> from edgewise.io import Qrels, Run
-    >>> from edgewise.metrics import evaluate_run
     >>> q, tag = np.array(["q", "q"]), np.array(["mine", "mine"])
     >>> qrels = Qrels(q, np.array(["a", "b"]), np.array([1, 1]))
     >>> run = Run(q, np.array(["x", "a"]), np.array([1, 2]), np.array([0.9, 0.4]), tag)

@@ -60,7 +60,6 @@ def randomisation_test(
 
     Examples
     --------
-    >>> from edgewise.metrics import randomisation_test
     >>> randomisation_test([0.9, 0.8, 0.7], [0.5, 0.6, 0.6])  # 2 of the 8 assignments
     RandomisationResult(mean_difference=0.2333..., p_value=0.25, n_queries=3, exact=True)
     """

@@ -38,7 +38,6 @@ def mistake_bound(
 
     Examples
     --------
-    >>> from edgewise.online import mistake_bound
     >>> round(mistake_bound(n_experts=10, mistakes=3, k=5), 2)
     9.64
     """
@@ -81,7 +80,6 @@ def loss_bound(
 
     Examples
     --------
-    >>> from edgewise.online import loss_bound
     >>> round(loss_bound(n_experts=10, loss=3.0), 2)
     8.76
     """
@@ -108,7 +106,6 @@ def tuned_beta(n_experts: int, horizon: float) -> float:
 
     Examples
     --------
-    >>> from edgewise.online import tuned_beta
     >>> round(tuned_beta(n_experts=10, horizon=1000), 4)
     0.9365
     """
@@ -128,7 +125,6 @@ def tuned_loss_bound(n_experts: int, loss: float, horizon: float) -> float:
 
     Examples
     --------
-    >>> from edgewise.online import tuned_loss_bound
     >>> round(tuned_loss_bound(n_experts=10, loss=100.0, horizon=1000), 2)
     170.16
     """

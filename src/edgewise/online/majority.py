@@ -241,7 +241,9 @@ def _checked_labels(labels: Any) -> NDArray[Any]:
 
 def _coded(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
     """Return the index of each value among `labels`."""
-    array = _as_array(values)
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
+        array = array.astype(np.str_)  # a column of a data frame
     listed = ", ".join(map(repr, labels.tolist()))
     if array.ndim != ndim:
         raise ValueError(f"{name} must be {ndim}-D, got an array of shape {array.shape}")
@@ -256,11 +258,3 @@ def _coded(name: str, values: Any, labels: NDArray[Any], ndim: int) -> Codes:
     if wrong.any():
         raise ValueError(f"{name} must hold only {listed}, got {array[wrong][0].item()!r}")
     return codes
-
-
-def _as_array(values: Any) -> NDArray[Any]:
-    """Return an array, of strings where all objects are strings, as in data frames."""
-    array = np.asarray(values)
-    if array.dtype.kind == "O" and all(isinstance(value, str) for value in array.flat):
-        return array.astype(np.str_)
-    return array

@@ -27,7 +27,6 @@ def energy(edge: float | Values, total: float | Values = 1.0) -> float | NDArray
 
     Examples
     --------
-    >>> from edgewise.theory import energy
     >>> energy(0.6)
     0.8
     """
@@ -51,7 +50,6 @@ def step(edge: float | Values, total: float | Values = 1.0) -> float | NDArray[n
 
     Examples
     --------
-    >>> from edgewise.theory import step
     >>> round(step(0.6), 6)
     0.693147
     """
@@ -88,7 +86,6 @@ def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from edgewise.theory import exponential_loss_bound
     >>> exponential_loss_bound([0.8, 0.5, 0.5])
     array([0.8, 0.4, 0.2])
     """
@@ -110,7 +107,6 @@ def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from edgewise.theory import hamming_bound
     >>> hamming_bound([0.9, 0.5])
     array([0.9 , 0.45])
     """
@@ -145,7 +141,6 @@ def one_error_bound(
 
     Examples
     --------
-    >>> from edgewise.theory import one_error_bound
     >>> one_error_bound([0.5, 0.5], n_classes=5)
     array([1. , 0.5])
     """
@@ -184,7 +179,6 @@ def rounds_to_zero_error(n: int, n_classes: int, edge: float, *, tight: bool = F
 
     Examples
     --------
-    >>> from edgewise.theory import rounds_to_zero_error
     >>> rounds_to_zero_error(n=1000, n_classes=10, edge=0.2)
     491
     """

@@ -32,7 +32,6 @@ def stump_vc_dimension(n_features: int) -> int:
 
     Examples
     --------
-    >>> from edgewise.theory import stump_vc_dimension
     >>> [stump_vc_dimension(d) for d in (1, 2, 10, 784)]
     [2, 3, 6, 12]
     """
@@ -64,7 +63,6 @@ def vote_vc_dimension(rounds: int, vc_dimension: int) -> float:
 
     Examples
     --------
-    >>> from edgewise.theory import vote_vc_dimension
     >>> round(vote_vc_dimension(rounds=10, vc_dimension=3), 1)
     431.4
     """
@@ -102,7 +100,6 @@ def vc_bound(
 
     Examples
     --------
-    >>> from edgewise.theory import vc_bound
     >>> round(vc_bound(0.0, rounds=10, vc_dimension=3, n=100_000), 3)
     0.351
     """
@@ -155,7 +152,6 @@ def margin_bound(
 
     Examples
     --------
-    >>> from edgewise.theory import margin_bound
     >>> bound = margin_bound([0.5] * 9_900 + [-0.1] * 100, vc_dimension=3, theta=0.4)
     >>> round(bound.value, 3)
     0.392
@@ -194,7 +190,6 @@ def finite_margin_bound(
 
     Examples
     --------
-    >>> from edgewise.theory import finite_margin_bound
     >>> bound = finite_margin_bound([0.5] * 9_900 + [-0.1] * 100, class_size=512, theta=0.4)
     >>> round(bound.value, 3)
     0.298

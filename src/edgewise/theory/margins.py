@@ -33,7 +33,6 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
 
     Examples
     --------
-    >>> from edgewise.theory import margins
     >>> margins([1.5, -1.0], [1, 1], total_vote=2.0)
     array([ 0.75, -0.5 ])
     """
@@ -86,7 +85,6 @@ def margin_distribution(margins: ArrayLike) -> tuple[NDArray[np.float64], NDArra
 
     Examples
     --------
-    >>> from edgewise.theory import margin_distribution
     >>> margin_distribution([0.5, -0.5, 0.25, 0.5])
     (array([-0.5 ,  0.25,  0.5 ,  0.5 ]), array([0.25, 0.5 , 1.  , 1.  ]))
     """
@@ -110,7 +108,6 @@ def margin_cdf(margins: ArrayLike, theta: float | Values) -> float | NDArray[np.
 
     Examples
     --------
-    >>> from edgewise.theory import margin_cdf
     >>> margin_cdf([-0.1, 0.0, 0.3, 0.8], 0.0)
     0.5
     """
@@ -141,7 +138,6 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
 
     Examples
     --------
-    >>> from edgewise.theory import margin_cdf_bound
     >>> margin_cdf_bound([0.8, 0.8], [0.69, 0.69], theta=0.1).round(3)
     array([0.857, 0.735])
     """

@@ -31,7 +31,6 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
 
     Examples
     --------
-    >>> from edgewise.theory import pseudo_labels
     >>> pseudo_labels([[0.25, 0.125, 0.125]], [[1, -1, -1]], [-1, 1, -1])
     array([-1], dtype=int8)
     """
@@ -45,7 +44,6 @@ def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> ND
 
     Examples
     --------
-    >>> from edgewise.theory import pseudo_weights
     >>> pseudo_weights([[0.25, 0.125, 0.125]], [[1, -1, -1]], [-1, 1, -1])
     array([0.25])
     """
@@ -63,7 +61,6 @@ def pseudo_weight_sum(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) ->
 
     Examples
     --------
-    >>> from edgewise.theory import pseudo_weight_sum
     >>> pseudo_weight_sum([[0.5, 0.25, 0.25]], [[1, -1, -1]], [-1, 1, -1])
     0.5
     """

@@ -28,7 +28,6 @@ def ranking_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from edgewise.theory import ranking_loss_bound
     >>> ranking_loss_bound([0.9, 0.5])
     array([0.9 , 0.45])
     """
@@ -60,7 +59,6 @@ def ranking_deviation(rounds: int, vc_dimension: int, m: int, n: int, delta: flo
 
     Examples
     --------
-    >>> from edgewise.theory import ranking_deviation
     >>> round(ranking_deviation(rounds=10, vc_dimension=3, m=1_000_000, n=100_000), 3)
     0.479
     """
@@ -84,7 +82,6 @@ def ranking_bound(
 
     Examples
     --------
-    >>> from edgewise.theory import ranking_bound
     >>> round(ranking_bound(0.1, rounds=10, vc_dimension=3, m=1_000_000, n=100_000), 3)
     0.579
     """
@@ -104,7 +101,6 @@ def ranking_sample_size(epsilon: float, rounds: int, vc_dimension: int, delta: f
 
     Examples
     --------
-    >>> from edgewise.theory import ranking_sample_size
     >>> ranking_sample_size(0.5, rounds=10, vc_dimension=3)
     219138
     """
@@ -142,7 +138,6 @@ def ranker_vc_dimension(n_features: int, *, default: str = "learned") -> int:
 
     Examples
     --------
-    >>> from edgewise.theory import ranker_vc_dimension
     >>> [ranker_vc_dimension(n) for n in (1, 2, 21, 1000)]
     [2, 3, 7, 13]
     """
