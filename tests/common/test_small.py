@@ -29,6 +29,7 @@ def test_work_is_spread_over_threads_in_order():
     assert (n_threads(None), n_threads(2)) == (1, 2)
     with Threads(2) as threads:
         assert threads.map(lambda part: part * 2, [1, 2, 3]) == [2, 4, 6]
+        assert list(threads.stream(lambda part: part * 2, iter([1, 2, 3]))) == [2, 4, 6]
 
 
 def test_rows_are_divided_into_ranges():

@@ -39,14 +39,7 @@ class Threads:
         return list(self._pool.map(run, parts))
 
     def stream(self, run: Callable[[P], T], parts: Iterable[P], ahead: int = 4) -> Iterator[T]:
-        """Yield ``run(part)`` in order; parts are read only `ahead` per thread before the results.
-
-        Examples
-        --------
-        >>> with Threads(2) as threads:
-        ...     list(threads.stream(lambda part: part * 2, iter([1, 2, 3])))
-        [2, 4, 6]
-        """
+        """Yield ``run(part)`` in order, with at most `ahead` parts per thread waiting."""
         if self._pool is None:
             yield from map(run, parts)
             return
