@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from edgewise.common.dtypes import Reals
-from edgewise.estimators.base import BoostedModel
+from edgewise.data import Table
+from edgewise.estimators.base import BoostedModel, recorded
 from edgewise.estimators.classification import (
     ClassificationProblem,
     probabilities,
@@ -18,7 +19,7 @@ from edgewise.estimators.classification import (
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.parameters import TableParameters, documented
-from edgewise.estimators.targets import Labels, encode_labels
+from edgewise.estimators.targets import encode_labels, read_rows
 from edgewise.metrics.classification import predicted
 from edgewise.theory import margins
 
@@ -36,46 +37,38 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     Parameters
     ----------
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
-        The family of base functions. "stump" tests one column: a threshold on a numeric column, a
-        subset of the values of a categorical one. "product" multiplies three such tests, "tree"
-        nests them to 8 leaves. Given a list, each round uses the best of them. "auto" is what
-        measured best over many data sets: trees of 8 to 32 leaves (more for more classes) with,
-        unless you set them, real votes, the logistic loss and a learning rate of 0.2 (0.1 for
-        multi-label targets).
+        The family of base functions. "stump" tests one column: a threshold, or a subset of the
+        values of a categorical one. "product" multiplies three such tests, "tree" nests them to 8
+        leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees of
+        8 to 32 leaves and, unless you set them, real votes, logistic loss, small steps.
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
     loss : {"exponential", "logistic"} or None, default None
-        The loss to minimise. The logistic loss never gives a row more than its initial weight,
-        which helps against wrong labels. None is "logistic" for ``learner="auto"``, else
-        "exponential".
+        The loss to minimise; the logistic one resists wrong labels. None is "logistic" for
+        ``learner="auto"``, else "exponential".
     learning_rate : float or None, default None
-        The factor on every step, above 0 and at most 1. Smaller steps take more rounds and overfit
-        less. None is 1; for ``learner="auto"``, 0.2 or 0.1.
+        The factor on every step, above 0 and at most 1; smaller steps take more rounds and overfit
+        less. None is 1; for ``learner="auto"``, 0.2, or 0.1 for multi-label targets.
     sampling : {"uniform", "weight"}, default "uniform"
         How `subsample` draws: uniformly, or by weight with replacement.
     trim : float or None, default None
         The share of the weight to search for rules, above 0 and below 1: each round takes the
-        heaviest rows, or (row, class) entries where that is faster, that hold this share. Votes and
-        steps use all rows. With 0.95, rounds speed up as the weight gathers on few rows.
+        heaviest rows or (row, class) entries that hold it. Votes and steps use all rows.
     init_weights : {"auto", "balanced", "uniform"} or array of shape (n_samples, K), default "auto"
-        The weights of the first round. "balanced" gives each row's own class as much weight as all
-        others together; "uniform" gives every entry the same. "auto" is "balanced" for classes and
-        "uniform" for multi-label targets. A matrix has a column for each class, one for two
-        classes.
+        The weights of the first round: "balanced" gives a row's own class as much as all others
+        together, "uniform" all the same, "auto" is "uniform" for multi-label targets only. A matrix
+        has a column for each class, one for two classes.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
     factorized : bool, default True
-        Whether all classes share the base function of a round. False trains the original form with
-        a stump of its own for each class.
+        Whether all classes share the base function of a round, or each has a stump of its own.
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
         The validation metric, "error" by default. A callable takes the true targets and the
         scores; it is minimised unless its attribute ``larger_is_better`` is true.
     min_weight_fraction_leaf : float, default 0.0
-        The least share of the rows' weight (class weights included) on each side of a split: of a
-        threshold, of a subset of categories, and so in every leaf of a tree. With `subsample` or
-        `trim` it is a share of the rows that the round looks at.
+        The least share of the weight of a round's rows on each side of a split.
 
     Examples
     --------
@@ -90,6 +83,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     """
 
     stored: ClassVar = {"fitted_": CLASSIFIER}
+    classes_: ClassVar[NDArray] = recorded("classes", "The class labels, or names of labels.")
+    votes_: ClassVar[str] = recorded("votes", "The kind of votes.")
+    loss_: ClassVar[str] = recorded("loss", "The loss.")
+    learning_rate_: ClassVar[float] = recorded("learning_rate", "The factor on every step.")
 
     learner: Any = field(default="auto", kw_only=False)
     votes: str | None = None
@@ -105,7 +102,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     max_bins: int = 256
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
-        """Train on rows `X` with targets `y`.
+        """Train on rows `X` with targets `y` and return the model.
 
         Ctrl-C ends the training early and keeps the rounds so far.
 
@@ -120,16 +117,12 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
             Weights of the rows; a row of weight 0 counts as absent.
         eval_set : tuple (X, y) or None
             Validation rows.
-
-        Returns
-        -------
-        self : AdaBoostMH
-            The trained model.
         """
         learner = read_parameters(self, eval_set)
 
-        def read(table: Any) -> ClassificationProblem:
-            return ClassificationProblem.read(self, learner, table, y, sample_weight)
+        def read(table: Table) -> ClassificationProblem:
+            rows = read_rows(table, y, sample_weight, self.init_weights)
+            return ClassificationProblem(self, learner, rows)
 
         self.fitted_ = fit(self, X, read, eval_set)
         return self
@@ -149,59 +142,30 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         Classes sum to 1; the labels of a multi-label problem do not.
         """
         scores, fitted = self._scores(X), self.fitted_
-        return probabilities(scores, fitted.offsets, fitted.multilabel, fitted.link)
+        return probabilities(scores, fitted.offsets, fitted.multilabel, fitted.loss)
 
     def staged_decision_function(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
-        table = self._table(X)
-        for scores in self.fitted_.predictor.staged_scores(table):
+        for scores in self._staged_scores(X):
             yield self._shaped(scores.T)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray]:
         """Yield the predictions after each round."""
-        table = self._table(X)
-        for scores in self.fitted_.predictor.staged_scores(table):
+        for scores in self._staged_scores(X):
             yield self._decided(scores.T)
 
     def margins(self, X: Any, y: Any) -> Reals:
-        """Return the normalised margins of rows with known targets.
-
-        They lie in [-1, 1] and are positive where the prediction is right. The shape is
-        (n_samples,), or (n_samples, K) for a multi-label problem.
-        """
+        """Return the normalised margins of rows (or labels): in [-1, 1], above 0 where right."""
         scores, multilabel = self._scores(X), self.fitted_.multilabel
-        known = Labels(self.classes_, np.empty((0,) * (1 + multilabel), dtype=np.int64))
-        codes = encode_labels(y, known, "y")
+        codes = encode_labels(y, self.classes_, multilabel, "y")
         if len(codes) != len(scores):
             raise ValueError(f"y has {len(codes)} rows, X has {len(scores)}")
         total = self.terms_.total_vote
         if total == 0.0:
-            return np.zeros(scores.shape if multilabel else len(scores))
-        if multilabel:
-            return margins(scores, np.where(codes > 0, 1, -1), total)
-        if scores.shape[1] == 1:
-            return margins(scores[:, 0], np.where(codes > 0, 1, -1), total)
-        return margins(scores, codes, total)
-
-    @property
-    def classes_(self) -> NDArray:
-        """The class labels; the label names for multi-label targets."""
-        return self.fitted_.classes
-
-    @property
-    def votes_(self) -> str:
-        """The kind of votes."""
-        return self.fitted_.votes
-
-    @property
-    def loss_(self) -> str:
-        """The loss."""
-        return self.fitted_.loss
-
-    @property
-    def learning_rate_(self) -> float:
-        """The factor on every step."""
-        return self.fitted_.learning_rate
+            return np.zeros(codes.shape)
+        by_class = scores.shape[1] > 1 and not multilabel
+        targets = codes if by_class else np.where(codes > 0, 1, -1)
+        return margins(self._shaped(scores), targets, total)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,8 +1,10 @@
 """The base of all boosted estimators: explanations, rules in words, files."""
 
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
-from typing import Any, Generic, Self, TypeVar
+from operator import attrgetter
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,45 +23,32 @@ from edgewise.model.file import Storable
 F = TypeVar("F", bound=Fitted)
 
 
+def recorded(name: str, description: str) -> Any:
+    """Return a property that reads a field of the record `fitted_`."""
+    return property(attrgetter(f"fitted_.{name}"), doc=description)
+
+
 class BoostedModel(Storable, Generic[F]):
     """An estimator that trains by boosting; `fitted_` holds all that training leaves."""
 
+    _wording: ClassVar[type[Wording]] = Wording  # puts rules into words
     fitted_: F
 
-    @property
-    def terms_(self) -> Terms:
-        """The terms, packed into arrays; a ranker's rules say -1 or +1, not 0 or 1."""
-        return self.fitted_.terms
-
-    @property
-    def history_(self) -> History:
-        """The record of every round, also of those after the best that early stopping cuts."""
-        return self.fitted_.history
-
-    @property
-    def learner_(self) -> Learner | None:
-        """The learner that made the terms."""
-        return self.fitted_.learner
+    terms_: Terms = recorded("terms", "The terms, in arrays; a ranker's rules say -1 or +1 here.")
+    history_: History = recorded(
+        "history", "The record of every round, also of those after the best that are cut off."
+    )
+    learner_: Learner | None = recorded("learner", "The learner that made the terms.")
+    best_iteration_: int = recorded(
+        "best_iteration", "The round with the best validation metric; without one, the last."
+    )
+    stop_reason_: str = recorded("stop_reason", "Why training ended.")
+    n_features_in_: int = recorded("n_features", "The number of columns of X in training.")
 
     @property
     def n_rounds_(self) -> int:
         """The number of rounds in the model."""
         return len(self.fitted_.terms)
-
-    @property
-    def best_iteration_(self) -> int:
-        """The round with the best validation metric; without validation, the last one."""
-        return self.fitted_.best_iteration
-
-    @property
-    def stop_reason_(self) -> str:
-        """Why training ended."""
-        return self.fitted_.stop_reason
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns of X in training."""
-        return self.fitted_.n_features
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
@@ -90,7 +79,7 @@ class BoostedModel(Storable, Generic[F]):
         if n is not None:
             integer("n", n, 1)
         fitted = self.fitted_
-        wording = self._wording()(fitted.feature_name, fitted.categories, self._score_names())
+        wording = self._wording(fitted.feature_name, fitted.categories, self._score_names())
         worded = [wording.rule(t + 1, rule, moves) for t, rule, moves in self._listed_rules()]
         return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
 
@@ -116,14 +105,15 @@ class BoostedModel(Storable, Generic[F]):
         moves = self.terms_.coefficients
         return [(t, self.terms_.rule(t), moves[t]) for t in range(len(moves))]
 
-    def _wording(self) -> type[Wording]:
-        """Return the class that puts rules into words."""
-        return Wording
-
     def _scores(self, X: Any) -> Reals:
         """Return the scores of rows, of shape (n, K)."""
         table = self._table(X)
         return self.fitted_.predictor.scores(table, n_threads(self.n_jobs))
+
+    def _staged_scores(self, X: Any) -> Iterator[Reals]:
+        """Yield the scores after each round, of shape (K, n)."""
+        table = self._table(X)
+        yield from self.fitted_.predictor.staged_scores(table)
 
     def _table(self, X: Any) -> Table:
         """Return rows as a table with the columns of training."""

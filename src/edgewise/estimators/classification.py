@@ -11,8 +11,8 @@ from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFYING, Metric, Monitor
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.data import MAX_BINS, BinnedTable, Table
-from edgewise.estimators.fitted import FittedClassifier, link_of
+from edgewise.data import MAX_BINS, BinnedTable
+from edgewise.estimators.fitted import FittedClassifier
 from edgewise.estimators.fitting import (
     FitPlan,
     HeldOut,
@@ -26,7 +26,6 @@ from edgewise.estimators.targets import (
     bin_mass,
     encode_labels,
     make_targets,
-    read_rows,
     score_offsets,
     split_rows,
 )
@@ -99,28 +98,16 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         )
         self.factorized = bool(model.factorized)
 
-    @staticmethod
-    def read(
-        model: "AdaBoostMH", learner: Learner | str, table: Table, y: Any, sample_weight: Any
-    ) -> "ClassificationProblem":
-        """Return the problem of a table and its targets."""
-        rows = read_rows(table, y, sample_weight, model.init_weights)
-        return ClassificationProblem(model, learner, rows)
-
     def split(self, fraction: float, seed: int) -> tuple["ClassificationProblem", HeldOut]:
-        """Set a random share of the rows aside for validation, class by class."""
         rows, aside = split_rows(self.rows, fraction, seed)
         problem = ClassificationProblem(self.model, self.learner, rows)
         return problem, HeldOut(aside.table, aside.labels.codes)
 
     def read_held_out(self, eval_set: Any) -> HeldOut:
-        """Return the validation rows that the user gave."""
-        if isinstance(eval_set, list) and len(eval_set) == 1:
-            eval_set = eval_set[0]
         if not isinstance(eval_set, tuple) or len(eval_set) != 2:
             raise ValueError("eval_set must be a tuple (X, y)")
         table = read_validation(eval_set[0], self.table)
-        codes = encode_labels(eval_set[1], self.labels, "eval_set")
+        codes = encode_labels(eval_set[1], self.labels.classes, self.labels.multilabel, "eval_set")
         if len(codes) != table.n_rows:
             raise ValueError(f"eval_set has {table.n_rows} rows and {len(codes)} targets")
         return HeldOut(table, codes)
@@ -137,11 +124,9 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         return score_offsets(self.rows.init_weights, self.labels)
 
     def mass(self) -> Exacts | None:
-        """Return the rows' weights for binning, in fixed point."""
         return bin_mass(self.targets.row_weights if self.least_share > 0 else self.rows.weights)
 
     def plan(self, binned: BinnedTable, seed: int) -> FitPlan[Settings]:
-        """Return the learner and the settings, where the user left some open from its preset."""
         model = self.model
         if isinstance(self.learner, str):
             goal = Goal(self.n_scores, self.labels.multilabel)
@@ -167,11 +152,9 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         return FitPlan(preset.learner, settings)
 
     def objective(self, backend: Backend, plan: FitPlan[Settings]) -> Hamming:
-        """Return the objective of the training rows."""
         return Hamming(backend, self.targets, plan.settings, plan.learner.needs_mass)
 
     def fitted(self, plan: FitPlan[Settings], **common: Any) -> FittedClassifier:
-        """Return the record of a classifier."""
         return FittedClassifier(
             classes=self.labels.classes,
             multilabel=self.labels.multilabel,
@@ -196,11 +179,10 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         if callable(eval_metric) and not labels.multilabel:
             targets = labels.classes[codes]
         positive = codes == 1 if labels.n_scores == 1 and not labels.multilabel else None
-        metric = self._metric(link_of(plan.settings.loss))
-        larger = larger_is_better(eval_metric)
+        metric, larger = self._metric(plan.settings.loss), larger_is_better(eval_metric)
         return Monitor(binned, targets, metric, labels.n_scores, larger, positive)
 
-    def _metric(self, link: float) -> Metric:
+    def _metric(self, loss: str) -> Metric:
         """Return the metric as a function of targets and scores of shape (n, K)."""
         eval_metric, labels = self.model.eval_metric, self.labels
         if callable(eval_metric):
@@ -214,7 +196,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         if named.takes != "probabilities" and not compared:
             return named.function
         return lambda y, scores: named.function(
-            y, probabilities(scores, self.offsets, labels.multilabel, link)
+            y, probabilities(scores, self.offsets, labels.multilabel, loss)
         )
 
 
@@ -234,11 +216,13 @@ def _check_roc_auc(codes: NDArray[np.int64], labels: Labels) -> None:
         )
 
 
-def probabilities(scores: Reals, offsets: Reals, multilabel: bool, link: float = 2.0) -> Reals:
+def probabilities(
+    scores: Reals, offsets: Reals, multilabel: bool, loss: str = "exponential"
+) -> Reals:
     """Return probabilities for scores of shape (n, K) (Iyer 1999, eq. 3.6).
 
-    `offsets` are the log-odds that the initial weights add to each column, `link` the factor from
-    scores to log-odds. Classes sum to 1; labels of a multi-label problem do not.
+    `offsets` are the log-odds that the initial weights add to each column. Classes sum to 1; labels
+    of a multi-label problem do not.
 
     Examples
     --------
@@ -247,7 +231,7 @@ def probabilities(scores: Reals, offsets: Reals, multilabel: bool, link: float =
     array([[0.5  , 0.5  ],
            [0.119, 0.881]])
     """
-    log_odds = link * scores - offsets
+    log_odds = (1.0 if loss == "logistic" else 2.0) * scores - offsets
     if multilabel:
         return expit(log_odds)
     if scores.shape[1] == 1:

@@ -109,16 +109,6 @@ class FittedClassifier(Fitted):
         if self.terms.n_cuts != before.terms.n_cuts:
             raise ValueError("warm_start: factorized must be as in the last fit")
 
-    @property
-    def link(self) -> float:
-        """The factor from scores to log-odds."""
-        return link_of(self.loss)
-
-
-def link_of(loss: str) -> float:
-    """Return the factor from scores to log-odds: 1 for the logistic loss, 2 for the exponential."""
-    return 1.0 if loss == "logistic" else 2.0
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRanker(Fitted):

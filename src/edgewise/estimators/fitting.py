@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
@@ -92,7 +92,7 @@ class TrainingProblem(ABC, Generic[S, F]):
 
     @abstractmethod
     def split(self, fraction: float, seed: int) -> tuple[Self, HeldOut]:
-        """Set a random share of the rows aside for validation."""
+        """Set a random share of the rows, class by class, or of the queries aside."""
 
     @abstractmethod
     def read_held_out(self, eval_set: Any) -> HeldOut:
@@ -153,7 +153,7 @@ def fit(
         learner = _ready(plan.learner, binned, search, start)
         fallback = None
         if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
-            fallback = _with_all_columns(plan.learner, binned, seed)
+            fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), seed))
         task = Task(binned, objective, learner, fallback, monitor)
         return _train(model, task, start, started, owner or model)
 
@@ -216,7 +216,8 @@ def _hold_out(
 ) -> tuple[TrainingProblem[S, F], HeldOut | None]:
     """Return the problem of the training rows, and the validation rows."""
     if eval_set is not None:
-        return problem, problem.read_held_out(eval_set)
+        alone = isinstance(eval_set, list) and len(eval_set) == 1
+        return problem, problem.read_held_out(eval_set[0] if alone else eval_set)
     if model.validation_fraction is not None:
         return problem.split(model.validation_fraction, seed)
     return problem, None
@@ -299,7 +300,13 @@ def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, 
 
 def _go_on(model: "Model", start: F, before: Fitted) -> F:
     """Return the model of the last fit, if more rounds can follow."""
-    _check_unsaved(model, before)
+    parameters = signature(type(model)).parameters
+    for name in before.unsaved:
+        if getattr(model, name) == parameters[name].default:
+            raise ValueError(
+                f"warm_start: the model was saved without its {name}, which a file cannot "
+                f"hold; give it again with set_params({name}=...)"
+            )
     start.check_follows(before)
     n_rounds = len(before.terms)
     if model.n_rounds < n_rounds:
@@ -310,17 +317,6 @@ def _go_on(model: "Model", start: F, before: Fitted) -> F:
     history = copy(before.history)
     history.truncate(n_rounds)
     return replace(start, terms=before.terms, history=history, search_states=before.search_states)
-
-
-def _check_unsaved(model: "Model", before: Fitted) -> None:
-    """Raise where a model from a file goes on without a setting that files cannot hold."""
-    parameters = signature(type(model)).parameters
-    for name in before.unsaved:
-        if getattr(model, name) == parameters[name].default:
-            raise ValueError(
-                f"warm_start: the model was saved without its {name}, which a file cannot "
-                f"hold; give it again with set_params({name}=...)"
-            )
 
 
 def _ready(learner: Learner, table: BinnedTable, search: Search, start: Fitted) -> Learner:
@@ -336,16 +332,6 @@ def _ready(learner: Learner, table: BinnedTable, search: Search, start: Fitted) 
                     part.search_.restore(state)
         except ValueError as error:
             raise ValueError(f"warm_start: search must be as in the last fit: {error}") from error
-    return ready
-
-
-def _with_all_columns(learner: Learner, table: BinnedTable, seed: int) -> Callable[[], Learner]:
-    """Return a function that gives the learner with a search of all columns, made when needed."""
-
-    @cache
-    def ready() -> Learner:
-        return learner.ready(table, Exhaustive(), seed)
-
     return ready
 
 

@@ -12,8 +12,8 @@ from edgewise.backend.base import Backend
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import Table
-from edgewise.estimators.fitting import HeldOut, read_validation
-from edgewise.estimators.targets import bin_mass, read_row_weights
+from edgewise.estimators.fitting import HeldOut
+from edgewise.estimators.targets import read_row_weights
 from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback
 from edgewise.objective.lists import GradedLists, Layout
@@ -52,10 +52,6 @@ class JudgedRows:
         """Return the pairs of all documents of different grades in the same query."""
         assert layout is not None
         return GradedLists(layout, backend, QUERY_WEIGHTS[query_weight], self.query_factors)
-
-    def mass(self) -> Exacts | None:
-        """Return the documents' weights for binning, in fixed point."""
-        return bin_mass(self.weights)
 
     @property
     def has_queries(self) -> bool:
@@ -144,10 +140,7 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
 
 
 def _scaled(weights: Reals) -> Reals:
-    """Return numbers of which the largest is about 1, so that products of them stay numbers.
-
-    They are multiplied by a power of 2, which rounds nothing.
-    """
+    """Return numbers times a power of 2, which rounds nothing, the largest being about 1."""
     return np.ldexp(weights, -int(np.frexp(np.abs(weights).max())[1]))
 
 
@@ -162,25 +155,24 @@ def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]:
     """Return the weights of the rows and of the queries."""
-    factors = np.ones(lists.n_queries)
-    if isinstance(sample_weight, Mapping):
+    by_query = isinstance(sample_weight, Mapping)
+    if by_query:
         missing = [query for query in lists.queries.tolist() if query not in sample_weight]
         if missing:
             raise ValueError(f"sample_weight has no weight for the query {missing[0]!r}")
-        by_query = [sample_weight[query] for query in lists.queries.tolist()]
-        weights = read_row_weights(by_query, lists.n_queries)
-        return None, factors if weights is None else weights
-    if sample_weight is not None and lists.n_queries != lists.n_rows:
-        shape = np.asarray(sample_weight).shape
-        if shape == (lists.n_queries,):
-            weights = read_row_weights(sample_weight, lists.n_queries)
-            return None, factors if weights is None else weights
-        if shape not in ((), (lists.n_rows,)):
+        sample_weight = [sample_weight[query] for query in lists.queries.tolist()]
+    elif sample_weight is not None and lists.n_queries != lists.n_rows:
+        shape = np.shape(sample_weight)
+        by_query = shape == (lists.n_queries,)
+        if not by_query and shape not in ((), (lists.n_rows,)):
             raise ValueError(
                 f"sample_weight has {shape} weights, expected one for each of the {lists.n_rows} "
                 f"rows or of the {lists.n_queries} queries"
             )
-    return read_row_weights(sample_weight, lists.n_rows), factors
+    weights = read_row_weights(sample_weight, lists.n_queries if by_query else lists.n_rows)
+    if by_query and weights is not None:
+        return None, weights
+    return weights, np.ones(lists.n_queries)
 
 
 @dataclass(frozen=True)
@@ -196,9 +188,6 @@ class JudgedPairs:
 
     def layout(self, pair_weight: str) -> None:
         """Return no order: pairs have no grades."""
-
-    def mass(self) -> None:
-        """Return no weights: documents count equally for binning."""
 
     def split(self, fraction: float, seed: int) -> tuple["JudgedPairs", HeldOut]:
         """Refuse: validation needs grades."""
@@ -253,21 +242,3 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
     low, high, sums = keys[kept] // table.n_rows, keys[kept] % table.n_rows, sums[kept]
     worse, better = np.where(sums > 0, [low, high], [high, low])
     return JudgedPairs(table, worse.astype(np.intp), better.astype(np.intp), np.abs(sums))
-
-
-def read_held_out_lists(eval_set: Any, like: Table, has_queries: bool) -> HeldOut:
-    """Return the validation documents that the user gave."""
-    if isinstance(eval_set, list) and len(eval_set) == 1:
-        eval_set = eval_set[0]
-    if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
-        raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
-    if has_queries and (len(eval_set) == 2 or eval_set[2] is None):
-        raise ValueError("eval_set must be a tuple (X, y, qid), since training has several queries")
-    table = read_validation(eval_set[0], like)
-    try:
-        lists = Lists(*eval_set[1:])
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"eval_set: {error}") from error
-    if lists.n_rows != table.n_rows:
-        raise ValueError(f"eval_set has {table.n_rows} rows and {lists.n_rows} grades")
-    return HeldOut(table, lists)

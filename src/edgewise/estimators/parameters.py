@@ -60,9 +60,8 @@ class TableParameters(TrainingParameters):
     Parameters
     ----------
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
-        Which columns a round searches; by default, all. ``Lazy(k)`` takes k at random; ``UCB(k)``,
-        ``ThompsonSampling(k)`` and ``Exp3P(k)`` learn which columns pay off. "auto" searches all
-        of up to 499 columns and uses ``UCB(50, random=0.5)`` for more.
+        Which columns a round searches: by default all, "lazy" random ones; the others learn which
+        columns pay off. "auto" searches all of up to 499 and uses ``UCB(50, random=0.5)`` for more.
     subsample : float, default 1.0
         The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
         Votes and steps use all rows.
@@ -71,11 +70,9 @@ class TableParameters(TrainingParameters):
         every threshold. A classifier has 256 by default; a ranker has None, which is 65,535 for up
         to that many documents and 1,024 for more.
     handle_infinite : {"raise", "missing", "value"}, default "raise"
-        Whether an infinite number in X is an error, a missing value, or the largest (smallest)
-        value.
+        Whether an infinite number in X is an error, a missing value, or beyond all others.
     categorical_features : list of str or int, or None, default None
-        Columns, by name or number, that hold categories coded as numbers. Columns of strings or of
-        a categorical type are found without it.
+        Columns, by name or number, of categories coded as numbers; strings are found without it.
     """
 
     search: Any = "exhaustive"

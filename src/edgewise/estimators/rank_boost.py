@@ -22,13 +22,14 @@ from edgewise.estimators.ranking import (
     read_parameters,
 )
 from edgewise.metrics import Lists
-from edgewise.model import RankWording, Rule, Wording
+from edgewise.model import RankWording, Rule
 
 
 class Ranker(BoostedModel[FittedRanker]):
     """The base of rankers: ranks, metrics and rules in words."""
 
     stored: ClassVar = {"fitted_": RANKER}
+    _wording = RankWording
 
     eval_metric: Any
 
@@ -56,9 +57,6 @@ class Ranker(BoostedModel[FittedRanker]):
 
     def _score_names(self) -> list[object]:
         return ["score"]
-
-    def _wording(self) -> type[Wording]:
-        return RankWording
 
 
 @documented
@@ -95,7 +93,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     def fit(
         self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, eval_set: Any = None
     ) -> Self:
-        """Train on documents `X` with grades `y`, compared within the queries `qid`.
+        """Train on documents `X` with grades `y` in the queries `qid`, and return the model.
 
         Ctrl-C ends the training early and keeps the rounds so far.
 
@@ -112,11 +110,6 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             in the order of their sorted ids or by id.
         eval_set : tuple (X, y) or (X, y, qid), or None
             Validation documents.
-
-        Returns
-        -------
-        self : RankBoost
-            The trained model.
         """
         self.fitted_ = self._trained(X, y, qid, sample_weight, eval_set)
         return self
@@ -156,11 +149,6 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         eval_set : tuple (X, y) or (X, y, qid), or None
             Validation documents with grades.
 
-        Returns
-        -------
-        self : RankBoost
-            The trained model.
-
         Examples
         --------
         >>> from edgewise import RankBoost
@@ -183,10 +171,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
 
     def staged_predict(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
-        table = self._table(X)
-        offsets = self.fitted_.score_offsets.tolist()
-        for t, scores in enumerate(self.fitted_.predictor.staged_scores(table)):
-            yield scores[0] + offsets[t + 1]
+        for t, scores in enumerate(self._staged_scores(X)):
+            yield scores[0] + float(self.fitted_.score_offsets[t + 1])
 
     def rank(self, X: Any, qid: Any = None) -> NDArray[np.int64]:
         """Return the ranks of documents, 1 for the best of each query.

@@ -15,7 +15,7 @@ from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
 from edgewise.io import Run, read_qrels, read_run
-from edgewise.model import FusionWording, Wording
+from edgewise.model import FusionWording
 
 
 @documented
@@ -28,13 +28,11 @@ class RankFusion(RankingParameters, Ranker):
     document earns a weight for being among the first ten of one list, another for the first three
     of a second, and is ranked by the sum.
 
-    Lists may be `edgewise.fusion.RankedLists`; a mapping from names to TREC runs (paths of their
-    files, or ``io.read_run``) or data frames; or one long data frame with the columns query, doc,
-    list and rank or score. A list that is absent later returns no documents. Judgements may be TREC
-    qrels (a path, or ``io.read_qrels``), a data frame with the columns query, doc and grade, or,
-    with `RankedLists`, an array with a grade for each row. Documents without a judgement have grade
-    0, as in trec_eval; judged documents that no list returns are not ranked, and no metric here
-    counts them (`edgewise evaluate` does).
+    Lists may be `edgewise.fusion.RankedLists`, a mapping from names to TREC runs (or their paths)
+    or data frames, or one data frame with the columns query, doc, list and rank or score.
+    Judgements may be TREC qrels (or a path), a data frame with the columns query, doc and grade,
+    or, with `RankedLists`, an array with a grade for each row. Documents without a judgement have
+    grade 0, as in trec_eval; judged documents that no list returns are not ranked or counted.
 
     Examples
     --------
@@ -50,10 +48,12 @@ class RankFusion(RankingParameters, Ranker):
     +6.91 where (url: top 1)
     """
 
+    _wording = FusionWording
+
     def fit(
         self, lists: Any, judgements: Any, sample_weight: Any = None, eval_set: Any = None
     ) -> Self:
-        """Learn from lists and the judgements of their documents.
+        """Learn from lists and the judgements of their documents, and return the model.
 
         Parameters
         ----------
@@ -65,11 +65,6 @@ class RankFusion(RankingParameters, Ranker):
             Weights of the documents or of the queries.
         eval_set : tuple (lists, judgements) or None
             Validation queries.
-
-        Returns
-        -------
-        self : RankFusion
-            The trained model.
         """
         read = ranked_lists(lists)
         grades = _grades(read, judgements)
@@ -150,9 +145,6 @@ class RankFusion(RankingParameters, Ranker):
         check_is_fitted(self)
         return _with_names(ranked_lists(lists), self.list_names_, "lists")
 
-    def _wording(self) -> type[Wording]:
-        return FusionWording
-
 
 def _features(lists: RankedLists) -> ArrayTable:
     """Return the lists as columns, named after them."""
@@ -187,8 +179,7 @@ def ranked_lists(lists: Any) -> RankedLists:
             name: read_run(run) if isinstance(run, (str, PathLike)) else run
             for name, run in lists.items()
         }
-        values = list(lists.values())
-        if values and all(hasattr(run, "queries") and hasattr(run, "scores") for run in values):
+        runs = lists.values()
+        if runs and all(hasattr(run, "queries") and hasattr(run, "scores") for run in runs):
             return RankedLists.from_runs(lists)
-        return RankedLists.from_frames(lists)
     return RankedLists.from_frames(lists)

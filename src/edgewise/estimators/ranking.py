@@ -25,8 +25,10 @@ from edgewise.estimators.fitting import (
     HeldOut,
     TrainingProblem,
     check_kinds,
+    read_validation,
 )
-from edgewise.estimators.judgements import JudgedPairs, JudgedRows, read_held_out_lists
+from edgewise.estimators.judgements import JudgedPairs, JudgedRows
+from edgewise.estimators.targets import bin_mass
 from edgewise.learners import Goal, Learner, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric, registry
@@ -99,20 +101,29 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         self.by_energy = model.criterion == "energy"
 
     def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
-        """Set a random share of the queries aside for validation."""
         judged, held_out = self.judged.split(fraction, seed)
         return RankingProblem(self.model, self.learner, judged, self.has_queries), held_out
 
     def read_held_out(self, eval_set: Any) -> HeldOut:
-        """Return the validation documents that the user gave."""
-        return read_held_out_lists(eval_set, self.table, self.has_queries)
+        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
+            raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
+        if self.has_queries and (len(eval_set) == 2 or eval_set[2] is None):
+            raise ValueError(
+                "eval_set must be a tuple (X, y, qid), since training has several queries"
+            )
+        table = read_validation(eval_set[0], self.table)
+        try:
+            lists = Lists(*eval_set[1:])
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"eval_set: {error}") from error
+        if lists.n_rows != table.n_rows:
+            raise ValueError(f"eval_set has {table.n_rows} rows and {lists.n_rows} grades")
+        return HeldOut(table, lists)
 
     def mass(self) -> Exacts | None:
-        """Return the documents' weights for binning, in fixed point."""
-        return self.judged.mass()
+        return bin_mass(self.judged.weights) if isinstance(self.judged, JudgedRows) else None
 
     def plan(self, binned: BinnedTable, seed: int) -> FitPlan[RankSettings]:
-        """Return the learner and the settings of the objective."""
         model = self.model
         step = model.step or ("bound" if model.criterion == "edge" else "exact")
         settings = RankSettings(
@@ -149,7 +160,6 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         return learner
 
     def objective(self, backend: Backend, plan: FitPlan[RankSettings]) -> Ranking:
-        """Return the objective of the training documents."""
         pairs = self.judged.feedback(self.layout, backend, self.model.query_weight)
         cumulative = self._cumulative(plan.learner, backend.table)
         return Ranking(backend, pairs, plan.settings, cumulative, plan.learner.needs_mass)
@@ -171,13 +181,11 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         )
 
     def fitted(self, plan: FitPlan[RankSettings], **common: Any) -> FittedRanker:
-        """Return the record of a ranker."""
         return FittedRanker(has_queries=self.has_queries, **common)
 
     def monitor(
         self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[RankSettings]
     ) -> Monitor:
-        """Return the monitor of the validation documents."""
         eval_metric, lists = self.model.eval_metric, held_out.targets
         if not callable(eval_metric):
             grades = lists.grades

@@ -108,16 +108,16 @@ class LabelledRows:
 
 def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> LabelledRows:
     """Return the training rows, without rows of weight 0."""
-    n_targets = X.n_rows if y is None else _length(y)
-    if n_targets != X.n_rows:
+    shape = y.shape if sparse.issparse(y) else np.shape(y)
+    if y is not None and not shape:
+        raise ValueError(f"y must hold one target for each row of X, got {y!r}")
+    if y is not None and shape[0] != X.n_rows:
         raise ValueError(
             f"X and y must have the same number of rows, got inconsistent numbers of samples: "
-            f"{[X.n_rows, n_targets]}"
+            f"{[X.n_rows, shape[0]]}"
         )
     weights = read_row_weights(sample_weight, X.n_rows)
-    keep = None
-    if weights is not None and (weights == 0).any():
-        keep = np.flatnonzero(weights)
+    keep = None if weights is None or weights.all() else np.flatnonzero(weights)
     labels = read_labels(y, keep)
     checked = read_init_weights(init_weights, labels, X.n_rows)
     if keep is None or weights is None:
@@ -127,14 +127,6 @@ def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> Labell
         if not (checked > 0).any():
             raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
     return LabelledRows(X.take(keep), labels, weights[keep], checked)
-
-
-def _length(y: Any) -> int:
-    """Return the number of targets, in whatever form they come."""
-    shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
-    if not shape:
-        raise ValueError(f"y must hold one target for each row of X, got {y!r}")
-    return int(shape[0])
 
 
 def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[LabelledRows, LabelledRows]:
@@ -158,18 +150,17 @@ def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[Labelled
     return rows.take(kept), rows.take(aside)
 
 
-def encode_labels(y: Any, like: Labels, name: str) -> NDArray[np.int64]:
-    """Return other rows' targets in the codes of `like`, for validation."""
+def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDArray[np.int64]:
+    """Return the targets of other rows in the codes of training."""
     given = _as_array(y)
-    if like.multilabel:
-        if given.ndim != 2 or given.shape[1] != len(like.classes):
-            raise ValueError(f"{name} must have {len(like.classes)} label columns like y")
+    if multilabel:
+        if given.ndim != 2 or given.shape[1] != len(classes):
+            raise ValueError(f"{name} must have {len(classes)} label columns like y")
         return _indicators(given, name)
     values = given.ravel()
     _check_objects(values, name)
-    codes = np.searchsorted(like.classes, values)
-    codes = np.minimum(codes, len(like.classes) - 1)
-    unknown = like.classes[codes] != values
+    codes = np.minimum(np.searchsorted(classes, values), len(classes) - 1)
+    unknown = classes[codes] != values
     if unknown.any():
         raise ValueError(f"{name} has the class {values[unknown][0]}, which training did not have")
     return codes
@@ -251,32 +242,27 @@ def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
         return exact_sum(masses) / (n_classes * masses)
     if not isinstance(class_weight, dict):
         raise TypeError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    place = {label: k for k, label in enumerate(labels.classes.tolist())}
-    chosen = np.ones(n_classes)
-    for label, weight in class_weight.items():
+    place = labels.classes.tolist()
+    for label in class_weight:
         if label not in place:
             raise ValueError(f"class_weight names the class {label!r}, which y does not have")
-        chosen[place[label]] = _numbers("class_weight", weight)
-    _refuse_negative(chosen, class_weight)
-    return chosen
+    return _factors([class_weight.get(label, 1.0) for label in place], class_weight)
 
 
 def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> Any:
     """Return `init_weights` checked: a name, or a matrix of shape (n, K)."""
-    if isinstance(init_weights, str):
-        if init_weights not in INIT_WEIGHTS:
-            raise ValueError(
-                "init_weights must be 'auto', 'balanced', 'uniform' or a matrix, "
-                f"got {init_weights!r}"
-            )
+    named = isinstance(init_weights, str)
+    if init_weights is None or (named and init_weights not in INIT_WEIGHTS):
+        raise ValueError(
+            f"init_weights must be 'auto', 'balanced', 'uniform' or a matrix, got {init_weights!r}"
+        )
+    if named:
         if init_weights == "balanced" and labels.multilabel:
             raise ValueError(
                 "init_weights='balanced' is not defined for multi-label targets; use 'uniform' or "
                 "a matrix"
             )
         return init_weights
-    if init_weights is None:
-        raise ValueError("init_weights must be 'auto', 'balanced', 'uniform' or a matrix, got None")
     matrix = _numbers("init_weights", init_weights)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     if matrix.shape != (n_rows, labels.n_scores):
@@ -323,20 +309,16 @@ def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Real
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f"class_weight must be 'balanced' or a list, got {class_weight!r}")
-        masses = [[exact_sum(rows[y == value]) for y in labels.codes.T] for value in (0, 1)]
+        masses = np.array([[exact_sum(rows[y == v]) for y in labels.codes.T] for v in (0, 1)])
         total = exact_sum(rows)
-        both = np.array(masses)
-        return total / np.where(both > 0, 2 * both, 2 * total)
+        return total / np.where(masses > 0, 2 * masses, 2 * total)
     dicts = isinstance(class_weight, list) and all(isinstance(w, dict) for w in class_weight)
     if not dicts or len(class_weight) != len(labels.classes):
         raise ValueError(
             "class_weight of a multi-label problem must be 'balanced' or a list of "
             f"{len(labels.classes)} dicts, one for each label; got {class_weight!r}"
         )
-    chosen = [[w.get(value, 1.0) for w in class_weight] for value in (0, 1)]
-    factors = _numbers("class_weight", chosen)
-    _refuse_negative(factors, class_weight)
-    return factors
+    return _factors([[w.get(value, 1.0) for w in class_weight] for value in (0, 1)], class_weight)
 
 
 def _as_array(y: Any) -> NDArray:
@@ -365,9 +347,12 @@ def _check_objects(values: NDArray, name: str = "y") -> None:
         raise ValueError(f"{name} mixes classes of different types: {', '.join(kinds)}")
 
 
-def _refuse_negative(factors: Reals, class_weight: Any) -> None:
+def _factors(chosen: list[Any], class_weight: Any) -> Reals:
+    """Return the factors that `class_weight` gives, checked."""
+    factors = _numbers("class_weight", chosen)
     if not np.isfinite(factors).all() or (factors < 0).any() or not (factors > 0).any():
         raise ValueError(f"class_weight must hold non-negative numbers, got {class_weight!r}")
+    return factors
 
 
 def _numbers(name: str, values: Any) -> Reals:
