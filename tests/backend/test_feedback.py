@@ -8,9 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from edgewise.estimators.judgements import graded_layout
-from edgewise.objective.feedback import SIDE_SCALE
+from edgewise.objective.feedback import SIDE_SCALE, PairList
 from edgewise.objective.lists import GradedLists, group_sums
-from edgewise.objective.pairs import PairList
 
 POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 

@@ -77,7 +77,7 @@ def backend(monkeypatch):
 def eager(monkeypatch, request):
     """Look for a part in every round and take it whatever it saves: of rows, or of entries."""
     monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
-    monkeypatch.setattr(trimming, "_WORTH", 1e12)
+    monkeypatch.setattr(trimming, "_LARGEST_SHARE", 1e12)
     monkeypatch.setattr(trimming, "_ENTRIES_FROM", 1 if request.param == "entries" else 10**9)
     monkeypatch.setattr(trimming, "_ROW_COST", 1e9)
     return request.param
@@ -193,7 +193,7 @@ def test_twins_with_rows_drawn_by_weight(backend, learner):
 )
 def test_image_filters(backend, monkeypatch, settings):
     monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
-    monkeypatch.setattr(trimming, "_WORTH", 10.0)
+    monkeypatch.setattr(trimming, "_LARGEST_SHARE", 10.0)
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     X = rng.normal(size=(90, 16))

@@ -14,8 +14,8 @@ from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.model import Cut
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
-from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
 # Two queries of three documents. A pair counts by the weights of both documents and the difference

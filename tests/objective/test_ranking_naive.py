@@ -15,8 +15,8 @@ from edgewise.data import as_table, encode, fit_bins
 from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
-from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
 POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}

@@ -10,8 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from edgewise import RankBoost
 from edgewise.model import Linear
-from edgewise.objective.feedback import Moments
-from edgewise.objective.newton import best_step
+from edgewise.objective.feedback import Moments, best_step
 
 LARGEST = 0.5 * math.log(1000)
 """The largest step that training takes along a function whose values are 1 apart at most."""

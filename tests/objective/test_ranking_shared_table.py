@@ -15,8 +15,8 @@ from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
+from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
-from edgewise.objective.pairs import PairList
 from edgewise.search import Exhaustive
 
 # Movies that some of the viewers have rated; each viewer's own ratings are a ranker's grades.

@@ -19,7 +19,7 @@ from ..helpers import Given
 def eager(monkeypatch):
     """Look for a part in every round, and take it whatever it saves."""
     monkeypatch.setattr(trimming, "_TRY_EVERY", 1)
-    monkeypatch.setattr(trimming, "_WORTH", 10.0)
+    monkeypatch.setattr(trimming, "_LARGEST_SHARE", 10.0)
 
 
 def problem_of(make_problem, power, seed=0, n=60, n_scores=3, mass=False):
@@ -111,7 +111,7 @@ def test_a_part_is_looked_for_now_and_then(make_problem):
         assert look.part(heavy.problem(), t)[0] is look._backend
     look.follow(heavy.problem(), trimming._TRY_EVERY)
     assert look._part is not None
-    assert look.share < trimming._WORTH
+    assert look.share < trimming._LARGEST_SHARE
 
 
 def test_a_part_is_renewed_as_weight_gathers(make_problem):
@@ -151,7 +151,7 @@ def test_entries_where_they_are_fewer(make_problem, mass_column):
         look.follow(problem, 0)
         _, part = look.part(problem, 0)
         assert look._part.size < 0.1 * sizes.size
-        assert look.share <= trimming._WORTH
+        assert look.share <= trimming._LARGEST_SHARE
         assert mass(part) >= 0.95 * mass(problem)
         found.append((look.share, look._part.rows.tolist(), part.signed_totals.tolist()))
     assert found[0] == found[1]

@@ -15,9 +15,8 @@ from edgewise.data import Table
 from edgewise.estimators.fitting import HeldOut
 from edgewise.estimators.targets import read_row_weights
 from edgewise.metrics import Lists
-from edgewise.objective.feedback import Feedback
+from edgewise.objective.feedback import Feedback, PairList
 from edgewise.objective.lists import GradedLists, Layout
-from edgewise.objective.pairs import PairList
 
 logger = logging.getLogger("edgewise")
 

@@ -1,4 +1,4 @@
-"""Learners: which base functions can be made."""
+"""Learners: families of base functions, and their names."""
 
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
@@ -36,7 +36,7 @@ __all__ = [
     "preset_for",
 ]
 
-# Subsets of values with fewer rows than this fit the noise, where there are rows enough for others.
+# Subsets of values with fewer rows fit the noise; small tables have no others.
 _RARE, _MANY_ROWS = 100, 10_000
 
 
@@ -48,7 +48,7 @@ class Goal(NamedTuple):
     n_scores : int
         K, the number of score columns.
     multilabel : bool
-        Whether each column is a label of its own.
+        Whether each score column is a label of its own.
     ranking : bool
         Whether documents are ranked.
     missing : {"learn", "low", "high"}
@@ -62,7 +62,7 @@ class Goal(NamedTuple):
 
     @property
     def apart(self) -> bool:
-        """Whether score columns do not compete: splits by gain measured better there."""
+        """Whether score columns do not compete: there, splits by gain measured better."""
         return self.n_scores == 1 or self.multilabel
 
 
@@ -107,7 +107,7 @@ NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
 
 
 def preset_for(name: str, table: BinnedTable | None = None, goal: Goal = _ANY) -> Preset:
-    """Return the meaning of a name for a table; without one, for columns of all kinds."""
+    """Return the meaning of a name for a table; without one, for all kinds of columns."""
     # Weights of documents sum to 0, so that a constant alone can rank nothing.
     constant = not (goal.ranking and name == "stump")
     return NAMED_LEARNERS[name](_one_column(table, goal, constant), goal)

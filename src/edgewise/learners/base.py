@@ -1,21 +1,14 @@
-"""A learner says which base functions it can make, and finds the best of them in a round."""
+"""The interface of learners, which find the best base function of a round."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.base import (
-    Backend,
-    Bounds,
-    Candidates,
-    Histogram,
-    Problem,
-    Question,
-)
+from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, Question
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.filters import Filters
@@ -23,8 +16,7 @@ from edgewise.model import Rule, Test
 from edgewise.search import Search
 
 Energies = Callable[[Exacts, Exacts], Reals]
-"""From the edges of some candidates, shape (candidates, K), and the masses (K,), both in the
-search's fixed point, to the energy Z that each candidate would leave."""
+"""The energies Z of candidates, given their edges, shape (candidates, K), and the masses (K,)."""
 
 
 class Comparison(NamedTuple):
@@ -33,12 +25,12 @@ class Comparison(NamedTuple):
     Attributes
     ----------
     criterion : {"edge", "gain"}
-        What a column's rules are compared by: the edge, or the gain of a split.
+        Compares the rules of a column: by edge, or by the gain of a split.
     energies : Energies or None
-        What the best rules of the columns are compared by; None is the criterion itself, which for
-        discrete votes says the same as the energy.
+        Compares the best rules of the columns; None is the criterion itself, which for discrete
+        votes is equivalent to the energy.
     score_edges : bool
-        Whether the edges of the score columns are wanted for the winner.
+        Whether the winner needs the edges of the score columns.
     """
 
     criterion: str = "edge"
@@ -51,10 +43,7 @@ class Comparison(NamedTuple):
         return self.criterion == "gain"
 
     def losses(self, edges: Exacts, score_edges: Exacts | None, masses: Exacts) -> Reals:
-        """Return what candidates are compared by, the lower the better; infinite without an edge.
-
-        `masses` are the score columns' sums of ``|S|``.
-        """
+        """Return the losses of candidates, lower is better, infinite without an edge."""
         if self.energies is None:
             return np.where(edges > 0, -edges.astype(np.float64), np.inf)
         assert score_edges is not None
@@ -62,20 +51,20 @@ class Comparison(NamedTuple):
 
 
 class PairSearch(Protocol):
-    """What a ranking objective adds to a round."""
+    """The part that a ranking objective plays in a search."""
 
     def bounds(self, columns: Columns) -> Bounds | None:
-        """Return which signs the edges of cuts of some columns may have."""
+        """Return the signs that the edges of cuts may have."""
 
     def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
         """Return the best cut of each column by the pairs' energy; None to scan histograms."""
 
     def decrease(self, rule: Rule) -> float:
-        """Return by how much the loss decreases along a real-valued rule, to second order."""
+        """Return the decrease of the loss along a real-valued rule, to second order."""
 
 
 class Found(NamedTuple):
-    """What a learner found.
+    """A learner's best rule.
 
     Attributes
     ----------
@@ -84,11 +73,11 @@ class Found(NamedTuple):
     edge : int
         Its edge, or its gain, in the search's fixed point.
     loss : float
-        What learners compare rules by, the lower the better: see `Comparison`.
+        Its rank among the rules of other learners, lower is better: see `Comparison`.
     score_edges : int64 array of shape (K,) or None
-        The edges of the score columns, where the round wants them.
+        The edges of the score columns, if the round wants them.
     votes : float64 array of shape (K,) or None
-        The votes, where they belong to the rule and do not follow from its edges.
+        The votes, if they belong to the rule and do not follow from its edges.
     """
 
     rule: Rule
@@ -99,7 +88,7 @@ class Found(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What a learner works with in one round.
+    """The input of a learner in one round.
 
     Attributes
     ----------
@@ -114,11 +103,11 @@ class Round(NamedTuple):
     real_votes : bool
         Whether votes may be of any size.
     pairs : PairSearch or None
-        What a ranking objective adds.
+        The ranking objective.
     extra_columns : tuple of int
-        Columns to look at besides those that the search takes.
+        Columns to search besides the ones that the search pulls.
     baseline : int
-        The edge without the decision: of the terms, or of the leaf, so far.
+        The edge of the terms, or of the leaf, without the new rule.
     least_mass : int
         The least sample weight on either side of a split, in the fixed point of
         ``problem.row_masses``; 0 allows any.
@@ -144,7 +133,7 @@ class Round(NamedTuple):
         return self._replace(problem=problem, **changes)
 
     def losses(self, edges: Exacts, score_edges: Exacts | None) -> Reals:
-        """Return what candidates are compared by."""
+        """Return the losses of candidates."""
         return self.compare.losses(edges, score_edges, self.problem.signed_masses)
 
     def cuts(self, columns: Columns, constant: bool, missing: int) -> Candidates:
@@ -160,21 +149,21 @@ class Round(NamedTuple):
     def question(
         self, columns: Columns, constant: bool, missing: int, backend: Backend | None = None
     ) -> Question:
-        """Return what the round asks of a scan of some columns, of another backend's too."""
+        """Return the round's question to a scan, of another backend's columns too."""
         wanted = self.compare.score_edges or self.compare.energies is not None
         masses, least = self.masses(columns, backend), self.least_mass
         return Question(self.compare.criterion, constant, missing, wanted, None, masses, least)
 
     def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
-        """Return the sample weight of each bin, where a least one is asked for."""
+        """Return the sample weight of each bin, if splits need a least one."""
         if self.least_mass == 0 or self.problem.row_masses is None:
             return None
         return (backend or self.backend).histogram(columns, self.problem.row_masses)
 
     def shares(self, edges: Exacts) -> Reals:
-        """Return edges as shares of the weight; of gains, the edges that would gain as much.
+        """Return edges as shares of the weight, and gains as the edges that gain as much.
 
-        Inside a product or a tree it is what the decision adds to the edge that counts.
+        Inside a product or a tree only the improvement over the baseline counts.
         """
         mass = max(self.problem.mass, 1)
         if self.compare.by_gain:
@@ -189,30 +178,29 @@ class Learner(BaseEstimator):
     A learner object holds settings; `ready` makes a copy of it for one training run.
     """
 
+    makes_cuts: ClassVar[bool] = False
+    """Whether every rule is a threshold on one column."""
+
+    takes_values: ClassVar[bool] = False
+    """Whether rules are the values of columns, which can only rank."""
+
+    allows_monotonic_cst: ClassVar[bool] = False
+    """Whether every rule tests one column, so that its contribution can be monotonic."""
+
     @abstractmethod
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
-        """Return a copy that is ready for a run.
-
-        Parameters
-        ----------
-        table : BinnedTable
-            The training rows.
-        search : Search
-            Which of the columns are looked at; a learner starts a copy of it on its own columns.
-        seed : int
-            The seed of all that is random.
-        """
+        """Return a copy, with a copy of the search over its own columns, for one training run."""
 
     @abstractmethod
     def begin(self, t: int) -> None:
-        """Begin round `t`: what is random in it depends on nothing that came before."""
+        """Begin round `t`; its randomness is independent of earlier rounds."""
 
     @abstractmethod
     def find(self, round: Round) -> Found | None:
         """Return the best base function for the round's signed weights, or None without an edge."""
 
     def settled(self, found: Found, round: Round) -> Found:
-        """Return what was found on some of the weights, as it stands on all: `round` has those."""
+        """Return a rule found on a part of the weights, refitted to all of them in `round`."""
         return found
 
     def find_per_score(self, round: Round) -> Rule | None:
@@ -223,17 +211,17 @@ class Learner(BaseEstimator):
 
     @abstractmethod
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return a random rule, or None if there is nothing to draw from."""
+        """Return a random rule, or None without any."""
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
 
     def column_learners(self) -> Iterator["ColumnLearner"]:
-        """Yield the learners that look at columns themselves, of a learner that is ready."""
+        """Yield the column learners inside a learner that is ready."""
         raise NotImplementedError
 
     def simple_parts(self) -> Iterator["Learner"]:
-        """Yield the learners that look at columns themselves: this one, or those it is made of."""
+        """Yield the learners inside that search columns, or this one."""
         yield self
 
     def kinds(self) -> set[str]:
@@ -246,23 +234,8 @@ class Learner(BaseEstimator):
         return True
 
     def alternatives(self, table: BinnedTable | None = None) -> list["Learner"]:
-        """Return the learners that a round chooses among: this one, or those it is made of."""
+        """Return the learners that a round chooses from."""
         return [self]
-
-    @property
-    def makes_cuts(self) -> bool:
-        """Whether every rule is a threshold on one column."""
-        return False
-
-    @property
-    def takes_values(self) -> bool:
-        """Whether rules are the values of columns, which can only rank."""
-        return False
-
-    @property
-    def allows_monotonic_cst(self) -> bool:
-        """Whether every rule tests one column, so that its contribution can be kept monotonic."""
-        return False
 
     @property
     def filters(self) -> Filters | None:
@@ -281,12 +254,11 @@ class Learner(BaseEstimator):
 
 
 class ColumnLearner(Learner):
-    """A learner that looks at the columns of one kind, one rule for each."""
+    """A learner that searches the columns of one kind, one rule for each."""
 
     kind: str
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
-        """Return a copy that is ready for a run."""
         started = clone(self)
         started.columns_ = started._columns(table)
         started.search_ = clone(search).start(started.columns_, seed)
@@ -295,15 +267,14 @@ class ColumnLearner(Learner):
 
     @abstractmethod
     def _columns(self, table: BinnedTable) -> Any:
-        """Return the numbers of the columns that the learner looks at."""
+        """Return the numbers of the columns to search."""
 
     def begin(self, t: int) -> None:
-        """Begin round `t`."""
         self.search_.begin(t)
         self.looked_at_ = self.offered_ = 0
 
     def _pull(self, round: Round) -> Columns:
-        """Return the columns to look at for one decision, and count them."""
+        """Return the columns to search for one decision, and count them."""
         columns = self.search_.pull()
         if round.extra_columns and len(columns) < len(self.columns_):
             columns = np.union1d(columns, np.intersect1d(round.extra_columns, self.columns_))
@@ -312,14 +283,48 @@ class ColumnLearner(Learner):
         return columns
 
     def _learn(self, round: Round, columns: Columns, edges: Exacts) -> None:
-        """Tell the search what the best rules of the columns were worth."""
+        """Reward the search for the best rule of each column."""
         if self.search_.learns:
             self.search_.update(columns, self.search_.rewards(round.shares(edges)))
 
     def column_learners(self) -> Iterator["ColumnLearner"]:
-        """Yield itself."""
         yield self
 
     def kinds(self) -> set[str]:
-        """Return the kinds of columns that the learner can use."""
         return {self.kind}
+
+
+class Wrapper(Learner):
+    """A learner that combines the rules of its `base`: a learner, a list of learners or a name."""
+
+    base: Any
+
+    def validate(self) -> None:
+        base = self._base()
+        if not base.makes_tests:
+            raise ValueError(
+                f"base of a {type(self).__name__} must make rules that say -1 or +1, the same for "
+                f"every class: no trees and no real values; got {self.base!r}"
+            )
+
+    def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
+        started = clone(self)
+        started.base_ = self._base(table).ready(table, search, seed)
+        return started
+
+    def begin(self, t: int) -> None:
+        self.base_.begin(t)
+
+    def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
+        return self.base_.draw(table, rng)
+
+    def column_learners(self) -> Iterator[ColumnLearner]:
+        yield from self.base_.column_learners()
+
+    def simple_parts(self) -> Iterator[Learner]:
+        yield from self._base().simple_parts()
+
+    def _base(self, table: BinnedTable | None = None) -> Learner:
+        from edgewise.learners import part_named
+
+        return part_named("base", self.base, table)

@@ -1,4 +1,4 @@
-"""The best of several learners, chosen anew for every decision."""
+"""The best of several learners, chosen in every decision."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Self
@@ -18,7 +18,7 @@ class Best(Learner):
     Parameters
     ----------
     learners : list of Learner
-        The learners; where two find equally good rules, the first one's is taken.
+        The learners; ties go to the first.
 
     Examples
     --------
@@ -31,16 +31,14 @@ class Best(Learner):
         self.learners = learners
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         if not isinstance(self.learners, (list, tuple)) or not self.learners:
             raise ValueError(f"learners must be a list of learners, got {self.learners!r}")
         self.alternatives()
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
-        """Return a copy that is ready for a run."""
         started = clone(self)
         learners = self.alternatives(table)
-        # Learners of different columns share those that the search says.
+        # Learners of different columns divide the search's columns between them.
         columns = [_columns(learner.ready(table, search, seed)) for learner in learners]
         n_columns = max(1, len(set().union(*columns)))
         shares = [len(own) / n_columns for own in columns]
@@ -51,18 +49,15 @@ class Best(Learner):
         return started
 
     def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
-        """Return the learners, names resolved."""
         from edgewise.learners import part_named
 
         return [part_named("learners", learner, table) for learner in self.learners]
 
     def begin(self, t: int) -> None:
-        """Begin round `t`."""
         for part in self.parts_:
             part.begin(t)
 
     def find(self, round: Round) -> Found | None:
-        """Return the best of what the learners find."""
         found = [(part, part.find(round)) for part in self.parts_]
         present = [(part, one) for part, one in found if one is not None]
         if not present:
@@ -71,43 +66,36 @@ class Best(Learner):
         return best
 
     def settled(self, found: Found, round: Round) -> Found:
-        """Return what was found on some of the weights, as it stands on all."""
         return self._winner.settled(found, round)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return a random rule of a random learner."""
         order = rng.permutation(len(self.parts_)).tolist()
         drawn = (self.parts_[place].draw(table, rng) for place in order)
         return next((rule for rule in drawn if rule is not None), None)
 
     def column_learners(self) -> Iterator[ColumnLearner]:
-        """Yield those of the learners."""
         for part in self.parts_:
             yield from part.column_learners()
 
     def simple_parts(self) -> Iterator[Learner]:
-        """Yield the learners."""
         for learner in self.alternatives():
             yield from learner.simple_parts()
 
     @property
     def makes_tests(self) -> bool:
-        """Whether all rules say -1, 0 or +1, the same for every class."""
         return all(learner.makes_tests for learner in self.alternatives())
 
     @property
     def needs_mass(self) -> bool:
-        """Whether searches need each row's sum of |S|."""
         return any(learner.needs_mass for learner in self.alternatives())
 
     @property
     def cost(self) -> int:
-        """About how many searches of all columns one round takes."""
         return sum(learner.cost for learner in self.alternatives())
 
 
 def _columns(ready: Learner) -> set[tuple[bool, int]]:
-    """Return the columns that a learner chooses from; image filters are others than columns."""
+    """Return the columns that a learner searches; image filters have numbers of their own."""
     columns: set[tuple[bool, int]] = set()
     for part in ready.column_learners():
         of_filters = part.filters is not None

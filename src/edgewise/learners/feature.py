@@ -13,18 +13,18 @@ MISSING_CHOICES = ("learn", "low", "high")
 
 
 class Feature(ColumnLearner):
-    """A numeric column itself: h(x) is the value, as it is.
+    """A numeric column itself: h(x) is its value.
 
     For `RankBoost` only. A round takes the column along which the loss decreases most, to second
-    order, and the step that minimises the loss along it, found by Newton's method. Unlike
-    thresholds, this depends on the sizes of the values and not on their order alone.
+    order, and the exact step. Unlike thresholds, this depends on the sizes of the values, not only
+    on their order.
 
     Parameters
     ----------
     missing : {"learn", "low", "high"}, default "learn"
-        A missing value counts as the least value of its column, the largest, or with "learn" as
-        whichever is best of these and the middle between them; where training has none, as the
-        middle.
+        A missing value counts as the least value of its column, as the largest, or with "learn" as
+        the best of these and the middle between them. Without missing values in training it
+        counts as the middle.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class Feature(ColumnLearner):
     """
 
     kind = "numeric"
+    takes_values = True
 
     def __init__(self, missing: str = "learn") -> None:
         self.missing = missing
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         one_of("missing", self.missing, MISSING_CHOICES)
 
     def _columns(self, table: BinnedTable) -> Columns:
@@ -48,16 +48,9 @@ class Feature(ColumnLearner):
 
     @property
     def makes_tests(self) -> bool:
-        """Whether rules say -1, 0 or +1: they say numbers."""
         return False
 
-    @property
-    def takes_values(self) -> bool:
-        """Whether rules are the values of columns: they are."""
-        return True
-
     def find(self, round: Round) -> Found | None:
-        """Return the column along which the loss decreases most."""
         if round.pairs is None:
             raise ValueError("Feature is a learner for RankBoost")
         best: Found | None = None
@@ -78,11 +71,11 @@ class Feature(ColumnLearner):
         return best
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return nothing: a column is no test that products could be made of."""
+        """Return None: a column is no test for a product or a tree."""
         return None
 
     def _fills(self, values: Reals) -> list[float]:
-        """Return what a missing value may count as; where there are none, the middle."""
+        """Return the candidates for the value of a missing entry."""
         gone = np.isnan(values)
         low, high = float(values[~gone].min()), float(values[~gone].max())
         fills = {"low": [low], "high": [high], "learn": [low, low / 2 + high / 2, high]}

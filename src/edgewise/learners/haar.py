@@ -1,7 +1,4 @@
-"""Haar filters: stumps on differences of rectangles of an image.
-
-Kégl and Busa-Fekete 2009a, footnote 5.
-"""
+"""Haar filters: stumps on differences of rectangles of an image."""
 
 from typing import Self
 
@@ -20,25 +17,24 @@ from edgewise.search import Search
 
 _MAX_BINS = 256
 
-# So many filters are computed at a time; an exhaustive search goes through all of them in turn.
+# Filters computed at a time; an exhaustive search goes through all of them in turn.
 _BLOCK = 128
 
 
 class Haar(ColumnLearner):
-    """A threshold on the response of a Haar filter.
+    """A threshold on the response of a Haar filter (Kégl and Busa-Fekete 2009a, footnote 5).
 
-    A filter adds the pixels of some rectangles and subtracts those of others: two or three stripes
-    side by side or one above the other, or four fields like a checkerboard, at any place and of
-    any size. There are some 10**5 of them on small images, so ``search=Lazy(100)``, which looks at
-    100 random ones, is the natural search. A search that learns learns which scales are worth
-    looking at (the kind of filter with the height and width of its fields): each scale that it asks
-    for gives one filter, at a random place. Filters are computed when the search asks for them,
-    with up to 256 evenly spaced thresholds each, whatever `max_bins` says.
+    A filter adds the pixels of some rectangles and subtracts the pixels of others: two or three
+    stripes, or four fields like a checkerboard, at any place and of any size. Small images have
+    some 10**5 filters, so ``search=Lazy(100)``, which tries 100 random ones, is the natural search.
+    A search that learns chooses among scales (the kind of filter with the height and width of its
+    fields) and tries one filter of each at a random place. Filters are computed on demand, with up
+    to 256 evenly spaced thresholds, whatever `max_bins` is.
 
     Parameters
     ----------
     shape : tuple (rows, columns)
-        The shape of the images; X has their pixels row after row.
+        The shape of the images; X holds their pixels row after row.
     smallest : int, default 1
         The least height and width of a rectangle, in pixels.
     constant : bool, default True
@@ -62,7 +58,6 @@ class Haar(ColumnLearner):
         self.constant = constant
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         flag("constant", self.constant)
         integer("smallest", self.smallest, 1)
         if not isinstance(self.shape, (tuple, list)) or len(self.shape) != 2:
@@ -85,7 +80,6 @@ class Haar(ColumnLearner):
         return np.arange(len(self.filters))
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
-        """Return a copy that is ready for a run; a search that learns is over the scales."""
         started = super().ready(table, search, seed)
         n_filters = len(started.columns_)
         started.scales_ = None
@@ -95,7 +89,6 @@ class Haar(ColumnLearner):
         return started
 
     def find(self, round: Round) -> Found | None:
-        """Return the best threshold on the filters that the search asks for."""
         asked = self.search_.pull()
         drawn = asked if self.scales_ is None else self.scales_.draw(asked, self.search_.rng_)
         numbers = self._with_own(round, drawn)
@@ -112,7 +105,7 @@ class Haar(ColumnLearner):
         return best
 
     def _with_own(self, round: Round, drawn: Columns) -> Columns:
-        """Return the filters drawn and those of the term that is fitted again, ascending."""
+        """Return the filters drawn and the filter of the term being refitted, ascending."""
         if len(drawn) == len(self.columns_):
             return drawn
         own = np.array(round.extra_columns, dtype=np.intp) - round.table.n_columns
@@ -136,7 +129,6 @@ class Haar(ColumnLearner):
         return whole, found.edges
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return a random threshold on a random filter."""
         assert table.aligned is not None
         number = int(rng.integers(len(self.columns_)))
         (bins,), _ = table.aligned.images.coded([number], _MAX_BINS)

@@ -1,7 +1,7 @@
 """The subset indicator: an output of -1 or +1 for every value of one categorical column."""
 
 from collections.abc import Iterator
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,56 +11,56 @@ from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
-from edgewise.learners.real_indicator import pooled, real_values
 from edgewise.learners.selector import holds, split_gains, subset_rule
 from edgewise.learners.stump import constant_found
-from edgewise.model import Test
+from edgewise.model import Scores, Test
 from edgewise.search import Search
 
 STARTS = ("auto", "exact", "informed", "random")
 VALUES = ("signs", "real")
 
-# Up to so many score columns trying all votes costs less than climbing from informed starts.
-_EXACT_SCORES = 6
+# Up to this many score columns, trying all votes costs less than climbing from informed starts; the
+# 2**11 votes of 12 score columns are the most that fit reasonable time and memory.
+_EXACT_SCORES, _MOST_EXACT_SCORES = 6, 12
 
-# So many votes at a time bound the memory for columns of many values.
+# Votes tried at a time: bounds the memory for columns of many values.
 _VOTES_AT_ONCE = 32
 
-# 2**11 votes are as many as can be tried in reasonable time and memory.
-_MOST_EXACT_SCORES = 12
-
-# The leading singular vector need not be exact: only signs are taken from it.
+# The leading singular vector need not be exact: only its signs count.
 _POWER_STEPS = 8
+
+# Alternating Newton steps for real values, and their largest size.
+_ROUNDS, _NEWTON_STEPS = 4, 6
+_LARGEST = 4.0
+
+# Both sides of every cell gain this share of the average cell's weight, so that a value seen once
+# does not get a huge output.
+_SMOOTHING = 0.1
 
 
 class Indicator(ColumnLearner):
     """A subset of the values of one categorical column: +1 inside, -1 outside.
 
-    Kégl and Busa-Fekete 2009a, figure 2.
-
-    The best outputs u for given votes v are the signs of the values' weights along v, so with few
-    classes all votes can be tried. With many, u and v are improved in turn, each the best for the
-    other, until the energy stops falling; that finds a local optimum, so what matters is where it
-    starts. Missing is one more value, and any number of values will do.
+    For given votes v the best outputs u are the signs of the values' weights along v, so with few
+    classes all votes are tried. With many, u and v are improved in turn until the energy stops
+    decreasing (Kégl and Busa-Fekete 2009a, figure 2): a local optimum that depends on the start.
+    Missing is one more value.
 
     Parameters
     ----------
     start : {"auto", "exact", "informed", "random"}, default "auto"
         "exact" tries all votes, for up to 12 classes. "informed" climbs from the best selector,
-        from the constant, and from the signs of the leading singular vector of the value-by-class
-        matrix, so that the edge is at least that of the best selector and of the constant.
-        "random" climbs from random signs, as the paper does. "auto" is exact for up to 6 classes,
-        else informed.
+        the constant and the signs of the leading singular vector of the value-by-class matrix, so
+        it is at least as good as the first two. "random" climbs from random signs, as in the
+        paper. "auto" is exact for up to 6 classes, else informed.
     restarts : int, default 0
-        How many more times to climb from random signs, keeping the best; where all votes are tried
-        there is nothing to climb.
+        Additional climbs from random signs; the best wins.
     values : {"signs", "real"}, default "signs"
-        "real" gives each value a number of its own size: only with ``votes="real"``, and not
-        inside a product or a tree.
+        "real" gives each value a number of its own, with ``votes="real"`` only and not inside a
+        product or a tree.
     rare : int, default 1
-        Values with fewer training rows than this count as one value. With many rare values a
-        subset of them fits the noise. The learners that are given by name take 100 where there are
-        at least 10,000 rows.
+        Values with fewer training rows than this count as one value: subsets of many rare values
+        fit the noise. Learners given by name take 100 from 10,000 rows on.
 
     Examples
     --------
@@ -73,6 +73,7 @@ class Indicator(ColumnLearner):
     """
 
     kind = "categorical"
+    allows_monotonic_cst = True
 
     def __init__(
         self, start: str = "auto", restarts: int = 0, values: str = "signs", rare: int = 1
@@ -83,7 +84,6 @@ class Indicator(ColumnLearner):
         self.rare = rare
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         one_of("start", self.start, STARTS)
         integer("restarts", self.restarts, 0)
         integer("rare", self.rare, 1)
@@ -91,19 +91,12 @@ class Indicator(ColumnLearner):
 
     @property
     def makes_tests(self) -> bool:
-        """Whether all rules say -1, 0 or +1."""
         return self.values == "signs"
-
-    @property
-    def allows_monotonic_cst(self) -> bool:
-        """Whether contributions can be kept monotonic: subsets have no direction."""
-        return True
 
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable_categorical
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
-        """Return a copy that is ready for a run."""
         started = super().ready(table, search, seed)
         if self.rare > 1:
             started.groups_ = {
@@ -113,7 +106,6 @@ class Indicator(ColumnLearner):
         return started
 
     def find(self, round: Round) -> Found | None:
-        """Return the subset with the largest edge, or the least energy across columns."""
         columns = self._pull(round)
         if len(columns) == 0:
             return constant_found(round)
@@ -159,7 +151,6 @@ class Indicator(ColumnLearner):
         return Found(rule, gain, -float(gain), score_edges)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return a random subset of a random column."""
         if len(self.columns_) == 0:
             return None
         column = int(self.columns_[int(rng.integers(len(self.columns_)))])
@@ -189,9 +180,8 @@ class Indicator(ColumnLearner):
 class _ValueMatrix:
     """The value-by-class matrices of some columns, one after the other.
 
-    The entries are sums of S: integers below 2**31. Sums of them are exact in float64, so that
-    the same subset is found whatever the order of summation. Where values are in groups, all that
-    a group sums to is in the place of its first value.
+    The entries are sums of S, integers below 2**31, so their sums are exact in float64 in any
+    order. The first value of a group holds the sums of the whole group.
     """
 
     def __init__(
@@ -216,11 +206,11 @@ class _ValueMatrix:
         self.totals = round.problem.signed_totals.astype(np.float64)
 
     def part(self, column: int) -> slice:
-        """Return where the values of a column are."""
+        """Return the slice of a column's values."""
         return slice(int(self.starts[column]), int(self.ends[column]))
 
     def best_selectors(self) -> Reals:
-        """Return +1 for the value of each column that tells most by itself, -1 for the others."""
+        """Return +1 for the best single value of each column, -1 for the others."""
         outputs = np.full(len(self.values), -1.0)
         outputs[self._largest(np.abs(2 * self.values - self.totals).sum(axis=1))] = 1.0
         return outputs
@@ -240,16 +230,13 @@ class _ValueMatrix:
         return votes
 
     def _largest(self, sizes: Reals) -> NDArray[np.intp]:
-        """Return the place of each column's largest value, the first of equal ones."""
+        """Return the place of each column's largest value; ties go to the first."""
         largest = np.maximum.reduceat(sizes, self.starts)
         places = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
         return np.minimum.reduceat(places, self.starts)
 
     def holds(self, outputs: Reals, least: int) -> NDArray[np.bool_]:
-        """Return whether both sides of subsets hold a least sample weight, shape (tries, columns).
-
-        A subset of all values or of none has one side only; that it is no split is seen elsewhere.
-        """
+        """Return which subsets, shape (tries, columns), hold a least weight on both sides, if any."""
         assert self.weights is not None
         inside = np.add.reduceat(self.weights * (outputs > 0), self.starts, axis=1)
         total = np.add.reduceat(self.weights, self.starts)
@@ -284,9 +271,8 @@ class _ValueMatrix:
     def best(self, least: int = 0) -> tuple[Reals, NDArray[np.int64]]:
         """Return the outputs of all values and the edges of each column's best subset.
 
-        For votes v the best outputs are the signs of the values along v, and the edge is the sum of
-        their sizes; opposite votes are the same subset turned over. All sums are of integers below
-        2**53, and so exact.
+        For votes v the edge is the sum of the sizes of the values along v; opposite votes give the
+        opposite subset. All sums are of integers below 2**53, and so exact.
         """
         n_scores = self.values.shape[1]
         votes = 1.0 - 2.0 * ((np.arange(1 << (n_scores - 1))[:, None] >> np.arange(n_scores)) & 1)
@@ -304,19 +290,10 @@ class _ValueMatrix:
         return outputs, self._score_edges(outputs[None])[0].astype(np.int64)
 
     def climb(self, outputs: Reals) -> tuple[Reals, NDArray[np.int64]]:
-        """Improve votes and outputs in turn, from several starts and in all columns at once.
+        """Improve votes and outputs in turn, in all columns at once, from the starts in `outputs`.
 
-        Parameters
-        ----------
-        outputs : float64 array of shape (starts, values)
-            The outputs to begin with.
-
-        Returns
-        -------
-        outputs : float64 array of shape (values,)
-            Where each column's best start ended, the first of equal ones.
-        score_edges : int64 array of shape (columns, K)
-            Their edges.
+        Return the outputs where each column's best start ended, shape (values,), and their edges,
+        shape (columns, K).
         """
         score_edges = self._score_edges(outputs)
         edges = np.abs(score_edges).sum(axis=2)
@@ -342,7 +319,7 @@ class _ValueMatrix:
 
 
 def _grouped(codes: Codes, n_codes: int, rare: int) -> Columns:
-    """Return for each value of a column the one that it counts as: rare ones as the first such."""
+    """Return the value that each value of a column counts as: rare ones as the first rare one."""
     group = np.arange(n_codes)
     few = np.flatnonzero(np.bincount(codes, minlength=n_codes) < rare)
     group[few] = few[0] if len(few) else 0
@@ -355,3 +332,60 @@ def _signs(values: Reals) -> Reals:
 
 def _random_signs(size: int, rng: np.random.Generator) -> Signs:
     return (2 * rng.integers(2, size=size) - 1).astype(np.int8)
+
+
+def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: Columns) -> Found:
+    """Return numbers for the values of a column, starting from the best signs.
+
+    The real-valued alternative in Kégl and Busa-Fekete 2009a, figure 2, takes u and v in turn as half
+    logarithms of odds, as if the other were signs; their product is far too short a step. Here each
+    half-step minimises the energy, sum of g+ exp(-u v) + g- exp(u v), which is convex in u and in v.
+    `signed` are the sums of S, shape (values, K), and `group` maps each value to its group.
+    """
+    sizes = round.backend.absolute(round.problem)
+    sums = round.backend.histogram(np.array([column], dtype=np.intp), sizes).values
+    masses = pooled(sums[:, : signed.shape[1]].astype(np.float64), group)
+    right, wrong = (masses + signed) / 2, (masses - signed) / 2
+    floor = _SMOOTHING * masses.sum() / masses.size
+    u = signs.astype(np.float64)
+    v = _best_factors(np.zeros(signed.shape[1]), u, (right + floor).T, (wrong + floor).T)
+    least = _energy(u, v, right, wrong)
+    for _ in range(_ROUNDS):
+        new_u = _best_factors(u, v, right + floor, wrong + floor)
+        new_v = _best_factors(v, new_u, (right + floor).T, (wrong + floor).T)
+        energy = _energy(new_u, new_v, right, wrong)
+        if energy >= least:
+            break
+        u, v, least = new_u, new_v, energy
+    # The votes carry the size of the step; the largest output is 1.
+    scale = float(np.abs(u).max()) or 1.0
+    values = (u / scale)[group]
+    if not round.table.bins[column].has_missing:
+        values = np.append(values, 0.0)
+    score_edges = (signed * u[:, None]).sum(axis=0)
+    edge = int(np.abs(score_edges).sum())
+    return Found(Scores(column, values), edge, least, score_edges.astype(np.int64), v * scale)
+
+
+def pooled(sums: NDArray[Any], group: Columns) -> NDArray[Any]:
+    """Return the sums with each group's total in the place of its first value."""
+    together = np.zeros_like(sums)
+    np.add.at(together, group, sums)
+    return together
+
+
+def _best_factors(start: Reals, others: Reals, right: Reals, wrong: Reals) -> Reals:
+    """Return for each row the x that minimises sum of right exp(-x o) + wrong exp(x o)."""
+    x = start
+    for _ in range(_NEWTON_STEPS):
+        lose, gain = right * np.exp(-x[:, None] * others), wrong * np.exp(x[:, None] * others)
+        slope = ((gain - lose) * others).sum(axis=1)
+        curve = ((gain + lose) * others**2).sum(axis=1)
+        step = slope / np.where(curve > 0, curve, 1.0)
+        x = np.clip(x - np.clip(step, -1.0, 1.0), -_LARGEST, _LARGEST)
+    return x
+
+
+def _energy(u: Reals, v: Reals, right: Reals, wrong: Reals) -> float:
+    h = u[:, None] * v
+    return float((right * np.exp(-h) + wrong * np.exp(h)).sum())

@@ -4,32 +4,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from edgewise.common.checks import integer
-from edgewise.learners.base import Found, Round
-from edgewise.learners.wrapper import Wrapper
+from edgewise.learners.base import Found, Round, Wrapper
 from edgewise.model import EVERYWHERE, ProductRule, Test
 
-# Where no single rule has an edge, as on the corners of a cube, products may still have one: so
-# many random beginnings are tried before giving up.
+# Random starts before giving up: where no single rule has an edge, as on the corners of a cube, a
+# product may still have one.
 _RESCUES = 16
 
 
 class Product(Wrapper):
-    """The product of several base functions: +1 where an even number of them says -1.
+    """The product of several base functions: +1 where an even number of them is -1.
 
-    All terms start at 1. Each in turn is fitted anew on virtual labels, the labels times the
-    product of the other terms, until a step does not lower the energy (Kégl and Busa-Fekete 2009a
-    figure 3).
+    All terms start at 1. Each in turn is refitted to virtual labels, the labels times the product of
+    the other terms, until a step does not lower the energy (Kégl and Busa-Fekete 2009a figure 3).
 
     Parameters
     ----------
     base : Learner, str or list, default "stump"
-        What the terms are: a learner, or a list of learners of which each step takes the best.
-        "stump" is stumps for numeric columns and subset indicators for categorical ones.
+        The learner of the terms, or a list of learners of which each step takes the best. "stump"
+        is stumps for numeric columns and subset indicators for categorical ones.
     n_terms : int, default 2
         m, the number of terms.
     restarts : int, default 0
-        How many times to start also from random first terms, keeping the best product. Where no
-        base function has an edge by itself, random first terms are tried in any case.
+        Additional starts from random first terms; the best product wins. Random first terms are
+        tried in any case if no base function has an edge by itself.
 
     Examples
     --------
@@ -46,13 +44,11 @@ class Product(Wrapper):
         self.restarts = restarts
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         integer("n_terms", self.n_terms, 1)
         integer("restarts", self.restarts, 0)
         super().validate()
 
     def find(self, round: Round) -> Found | None:
-        """Return the best product found."""
         best = self._climb(round, [])
         if self.n_terms == 1:
             return best
@@ -67,12 +63,12 @@ class Product(Wrapper):
         return [rule for rule in drawn if rule is not None]
 
     def _climb(self, round: Round, first: Sequence[Test]) -> Found | None:
-        """Fit the terms in turn while the energy falls; `first` are the terms to begin with."""
+        """Refit the terms in turn while the energy decreases, starting from `first`."""
         terms: list[Test] = [*first, *[EVERYWHERE] * (self.n_terms - len(first))]
         best: Found | None = None
         j = len(first)
         while True:
-            # The term's own column is among those looked at, so that the edge cannot fall.
+            # Searching the term's own column too keeps the edge from decreasing.
             own = tuple(factor.column for factor in terms[j].factors)
             baseline = 0 if best is None else best.edge
             step = round._replace(extra_columns=own, baseline=baseline)
@@ -98,7 +94,6 @@ class Product(Wrapper):
 
     @property
     def cost(self) -> int:
-        """About how many searches of all columns one round takes."""
         return (self.n_terms + 2) * self._base().cost if self.n_terms > 1 else self._base().cost
 
 

@@ -15,8 +15,8 @@ from edgewise.model import Subset, Test
 class Selector(ColumnLearner):
     """A test for one value of one categorical column: +1 on that value, -1 on all others.
 
-    Missing is one more value. Values that training did not see count as missing; a column that
-    had none of those in training abstains on them.
+    Missing is one more value. Values that training did not see count as missing; a column without
+    missing values in training abstains on them.
 
     Examples
     --------
@@ -29,17 +29,12 @@ class Selector(ColumnLearner):
     """
 
     kind = "categorical"
-
-    @property
-    def allows_monotonic_cst(self) -> bool:
-        """Whether contributions can be kept monotonic: subsets have no direction."""
-        return True
+    allows_monotonic_cst = True
 
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable_categorical
 
     def find(self, round: Round) -> Found | None:
-        """Return the value with the largest edge, or the least energy."""
         columns = self._pull(round)
         if len(columns) == 0:
             return constant_found(round)
@@ -66,7 +61,6 @@ class Selector(ColumnLearner):
         return Found(rule, int(edges[best]), float(losses[best]), score_edges[best])
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return a random value of a random column."""
         if len(self.columns_) == 0:
             return None
         column = int(self.columns_[int(rng.integers(len(self.columns_)))])
@@ -74,15 +68,12 @@ class Selector(ColumnLearner):
 
 
 def holds(inside: Any, total: Any, least: int) -> Any:
-    """Return whether both the mass inside a subset and the mass outside are at least `least`."""
+    """Return whether subsets and their complements both weigh at least `least`."""
     return (inside >= least) & (total - inside >= least)
 
 
 def split_gains(inside: Exacts, problem: Problem) -> Exacts:
-    """Return the gains of splits; of the rows inside, the sums of S and last the mass are given.
-
-    -1 where all the mass is on one side.
-    """
+    """Return the gains of splits, given sums of S and mass inside; -1 for one-sided ones."""
     outside = problem.signed_totals - inside[:, :-1]
     masses = inside[:, -1], problem.mass - inside[:, -1]
     sides = (inside[:, :-1], outside)
@@ -98,7 +89,7 @@ def value_at(table: BinnedTable, columns: Columns, place: int) -> tuple[int, int
 
 
 def subset_of(table: BinnedTable, column: int, codes: Exacts) -> Subset:
-    """Return the rule that says +1 on some codes of a column and -1 on its other codes."""
+    """Return the rule that is +1 on some codes of a column and -1 on its other codes."""
     signs = np.full(table.bins[column].n_codes, -1, dtype=np.int8)
     signs[codes] = 1
     return subset_rule(table, column, signs)

@@ -18,7 +18,7 @@ MISSING_SIDES = {"learn": LEARN, "abstain": 0, "low": -1, "high": 1}
 class Stump(ColumnLearner):
     """A decision stump: +1 where a column is at or above a threshold, -1 below.
 
-    A column that had no missing values in training abstains (outputs 0) on those it meets later.
+    A column without missing values in training abstains (outputs 0) on missing values.
 
     Parameters
     ----------
@@ -26,10 +26,10 @@ class Stump(ColumnLearner):
         Whether the stump may be the constant classifier (a threshold of minus infinity), which
         outputs +1 everywhere and whose votes follow the weight of each class.
     missing : {"learn", "abstain", "low", "high"}, default "learn"
-        Missing values go to the side where the edge is larger; or the stump abstains on them,
-        the three-leaf stump of Iyer 1999 section 3.3.1 (columns are compared by their edges, which
-        do not see how much weight a stump abstains on); or they always count as below, or above,
-        every threshold, in columns without any in training too.
+        Missing values go to the side with the larger edge; or the stump abstains on them (the
+        three-leaf stump of Iyer 1999 section 3.3.1; columns are compared by edge, which ignores the
+        weight of the rows it abstains on); or they always count as below, or above, every
+        threshold, even in columns without any in training.
 
     Examples
     --------
@@ -40,25 +40,16 @@ class Stump(ColumnLearner):
     """
 
     kind = "numeric"
+    makes_cuts = True
+    allows_monotonic_cst = True
 
     def __init__(self, constant: bool = True, missing: str = "learn") -> None:
         self.constant = constant
         self.missing = missing
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         flag("constant", self.constant)
         one_of("missing", self.missing, MISSING_SIDES)
-
-    @property
-    def makes_cuts(self) -> bool:
-        """Whether every rule is a threshold on one column: all are."""
-        return True
-
-    @property
-    def allows_monotonic_cst(self) -> bool:
-        """Whether contributions can be kept monotonic: they can."""
-        return True
 
     def _columns(self, table: BinnedTable) -> Columns:
         return table.splittable
@@ -119,7 +110,6 @@ class Stump(ColumnLearner):
         )
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
-        """Return a random threshold on a random column."""
         columns = [j for j in self.columns_.tolist() if len(table.thresholds(j))]
         if not columns:
             return None

@@ -10,45 +10,41 @@ from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Exacts, Reals, Signs
-from edgewise.learners.base import Comparison, Found, Learner, Round
-from edgewise.learners.wrapper import Wrapper
+from edgewise.learners.base import Comparison, Found, Learner, Round, Wrapper
 from edgewise.model import Node, Test, TreeRule
 
 LEAF_VOTES = ("inherit", "free")
 CRITERIA = ("edge", "gain")
 
-# Where no test has an edge by itself, as on the corners of a cube, trees may still have one: so
-# many random first tests are tried before giving up.
+# Random first tests before giving up: where no test has an edge by itself, as on the corners of a
+# cube, a tree may still have one.
 _RESCUES = 16
 
-# In real votes either side of a leaf counts as having this share of an average score column's
-# weight more than it has.
+# In real votes, both sides of a leaf gain this share of an average score column's weight.
 _SMOOTHING = 1e-3
 
 
 class Tree(Wrapper):
     """A tree with a base function at every inner node.
 
-    The leaf whose split improves the edge most is split next; a split must beat the constant on
-    its rows. An inner node keeps its test and passes its rows on; the votes that were found with
-    the test are used only where the node's children are leaves: a leaf outputs its last test times
-    those votes. One coefficient goes with the whole tree. With discrete votes a tree of two leaves
-    is the base function itself. Where no test has an edge by itself, random first tests are tried.
+    The leaf whose split improves the edge most is split next; a split must beat the constant on its
+    rows. A leaf outputs its last test times the votes found with that test; one coefficient goes with
+    the whole tree. With discrete votes a tree of two leaves is the base function itself. Where no test
+    has an edge by itself, random first tests are tried.
 
     Parameters
     ----------
     base : Learner, str or list, default "stump"
-        What the tests are: a learner, or a list of learners of which each node takes the best.
-        "stump" is stumps for numeric columns and subset indicators for categorical ones.
+        The learner of the tests, or a list of learners of which each node takes the best. "stump"
+        is stumps for numeric columns and subset indicators for categorical ones.
     max_leaf_nodes : int, default 8
         N, the most leaves.
     leaf_votes : {"inherit", "free"}, default "inherit"
-        "free" gives each leaf the votes that are best for its own rows.
+        "free" gives each leaf the best votes for its own rows.
     criterion : {"edge", "gain"}, default "edge"
-        What splits are chosen by. "edge" is the papers': a split gains only where some class is
-        voted for on one side and against on the other. "gain", the sum over both sides of squared
-        edges over mass, also sees where a class is only more likely on one side; it is meant for
-        real votes and free leaves.
+        Compares splits. "edge" is the papers': a split improves it only if some class changes sign
+        between the sides. "gain", the sum over both sides of squared edges over mass, also sees
+        that a class is more likely on one side; it is meant for real votes and free leaves.
 
     Examples
     --------
@@ -73,15 +69,12 @@ class Tree(Wrapper):
         self.criterion = criterion
 
     def validate(self) -> None:
-        """Raise if a setting is wrong."""
         integer("max_leaf_nodes", self.max_leaf_nodes, 2)
         one_of("leaf_votes", self.leaf_votes, LEAF_VOTES)
         one_of("criterion", self.criterion, CRITERIA)
         super().validate()
-        if self.criterion == "gain":
-            self._check_base_of_gain()
-
-    def _check_base_of_gain(self) -> None:
+        if self.criterion == "edge":
+            return
         parts = list(_single(self._base()))
         if any(isinstance(part, Wrapper) for part in parts):
             raise ValueError(
@@ -93,24 +86,22 @@ class Tree(Wrapper):
 
     @property
     def makes_tests(self) -> bool:
-        """Whether all rules say the same for every class: a tree's leaves do not."""
         return False
 
     @property
     def needs_mass(self) -> bool:
-        """Whether searches need each row's sum of |S|."""
         return self.criterion == "gain"
 
     def find(self, round: Round) -> Found | None:
-        """Return the tree grown on the round's signed weights."""
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
         plain = round._replace(compare=Comparison(self.criterion, None, score_edges=True))
-        grower, found = self._grown(plain, None)
-        for _ in range(_RESCUES if found is None else 0):
-            first = self.base_.draw(round.table, round.rng())
-            grower, found = self._grown(plain, first)
+        grower = _Grower(plain, self)
+        found = grower.grow(None)
+        for _ in range(_RESCUES):
             if found is not None:
                 break
+            grower = _Grower(plain, self)
+            found = grower.grow(self.base_.draw(round.table, round.rng()))
         energies = round.compare.energies
         if found is None or energies is None:
             return found
@@ -121,7 +112,7 @@ class Tree(Wrapper):
         return found._replace(loss=float(energies(found.score_edges[None], masses)[0]))
 
     def settled(self, found: Found, round: Round) -> Found:
-        """Return a tree that was grown on some of the weights, with its leaves' votes on all."""
+        """Return a tree grown on a part of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)
         leaves, edge = rule.leaves.copy(), 0
@@ -132,14 +123,8 @@ class Tree(Wrapper):
             edge += int((totals * np.sign(leaves[leaf]).astype(np.int64)).sum())
         return found._replace(rule=replace(rule, leaves=leaves), edge=edge)
 
-    def _grown(self, round: Round, first: Test | None) -> tuple["_Grower", Found | None]:
-        """Return a grown tree, None if it has no edge; `first` is the test to begin with."""
-        grower = _Grower(round, self)
-        return grower, grower.grow(first)
-
     @property
     def cost(self) -> int:
-        """About how many searches of all columns one round takes."""
         return (2 + self.max_leaf_nodes // 3) * self._base().cost
 
 
@@ -152,19 +137,17 @@ class _Leaf:
     problem : Problem
         The signed weights of its rows.
     outputs : array of shape (K,) or None
-        What it says of each score column; None where that follows from its own rows.
+        Its votes; None until they follow from its own rows.
     place : tuple (node, side) or None
-        Where it hangs; None for the root.
+        Its parent and side; None for the root.
     found : Found or None
-        The best split of its rows.
-    searched : bool
-        Whether it has been looked for.
+        The best split of its rows, once it is `searched`.
     is_rest : bool
-        Whether its rows are the larger part of a split that leaves none out.
+        Whether its rows are the larger part of a split without abstentions.
     improvement : int
-        How much that split beats the constant by.
+        The advantage of that split over the constant.
     number : int
-        Its number among the leaves, once the tree is finished.
+        Its number among the leaves of the finished tree.
     """
 
     problem: Problem
@@ -178,7 +161,7 @@ class _Leaf:
 
 
 class _Grower:
-    """One tree in the making."""
+    """A tree under construction."""
 
     def __init__(self, round: Round, settings: Tree) -> None:
         self.round = round
@@ -186,18 +169,14 @@ class _Grower:
         self.tests: list[Test] = []
         self.children: list[dict[str, int]] = []
         self.leaves: list[_Leaf] = []
-        # What rows on which a node abstains get: what the leaf that it was would say.
+        # The leaves that became nodes: a node's abstentions get the votes it had as a leaf.
         self.rests: list[_Leaf] = []
-        # Histograms of a part can be subtracted from those of the whole only where both are of the
-        # same columns.
+        # Histograms can be subtracted only if the whole and its part search the same columns.
         parts = settings.base_.column_learners()
         self.keeps = all(part.search_.takes_all(len(part.columns_)) for part in parts)
 
     def grow(self, first: Test | None) -> Found | None:
-        """Split leaf after leaf, the one that gains most first.
-
-        With `first` the root's test is given.
-        """
+        """Split leaf after leaf, the one that gains most first; `first` fixes the root's test."""
         n_scores = self.round.problem.n_scores
         problem = self.round.problem.keeping() if self.keeps else self.round.problem
         root = _Leaf(problem, np.zeros(n_scores), None)
@@ -232,9 +211,9 @@ class _Grower:
                     leaf.improvement = leaf.found.edge - alone
 
     def _heavy(self, leaf: "_Leaf", found: Found | None) -> Found | None:
-        """Return a split whose two sides hold the least sample weight, or None.
+        """Return a split if both its sides hold the least sample weight, or None.
 
-        Scans see to it for one column; the sides of a product are known only now.
+        Scans ensure it for one column; the sides of a product are known only now.
         """
         least = self.round.least_mass
         if found is None or least == 0 or leaf.problem.row_masses is None:
@@ -266,7 +245,7 @@ class _Grower:
         self.leaves.append(_Leaf(high, votes, (node, "high"), is_rest=whole and not larger))
 
     def _settle_outputs(self) -> None:
-        """Give the leaves, and those that were, the outputs that are best for their own rows."""
+        """Set the remaining votes, of leaves and of nodes, to the best for their own rows."""
         free = [leaf for leaf in [*self.leaves, *self.rests] if leaf.outputs is None]
         if free:
             totals = np.stack([leaf.problem.signed_totals for leaf in free])
@@ -300,13 +279,13 @@ class _Grower:
         return float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
 
     def _ends(self) -> tuple[Reals, Exacts, Exacts]:
-        """Return where rows end, leaves first: outputs, sums of S and of |S|."""
+        """Return the outputs and the sums of S and of |S| where rows end, leaves first."""
         known = [leaf.outputs for leaf in [*self.leaves, *self.rests]]
         outputs = np.stack([one for one in known if one is not None])
         sums = []
         for name in ("signed_totals", "signed_masses"):
             inside = np.stack([getattr(leaf.problem, name) for leaf in self.leaves])
-            # On which rows a node abstains is what is left of it without its children.
+            # The rows that a node abstains on are its own without its children's.
             nodes = np.stack([getattr(leaf.problem, name) for leaf in self.rests])
             rest = nodes.copy()
             for leaf, own in zip([*self.leaves, *self.rests], [*inside, *nodes], strict=True):
@@ -326,7 +305,7 @@ def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
 
 
 def _single(learner: Learner) -> Iterator[Learner]:
-    """Yield the learners of a list, of lists in it too."""
+    """Yield the learners of a list, and of lists in it."""
     for one in learner.alternatives():
         if one is learner:
             yield one

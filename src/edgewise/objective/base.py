@@ -1,7 +1,9 @@
-"""What the boosting loop asks of an objective: how scores become weights, how long the step is."""
+"""The interface between the boosting loop and an objective."""
 
 from collections.abc import Mapping
 from typing import Protocol
+
+import numpy as np
 
 from edgewise.backend.base import Targets
 from edgewise.common.dtypes import Reals
@@ -11,13 +13,13 @@ from edgewise.objective.votes import Vote
 
 
 class Progress(Protocol):
-    """How training stands after a round: quantities of the history by name."""
+    """The quantities that a round adds to the history, by name."""
 
     def _asdict(self) -> Mapping[str, float]: ...
 
 
 class Objective(Protocol):
-    """A loss that is lowered round by round."""
+    """A loss that boosting minimises round by round."""
 
     @property
     def is_fitted(self) -> bool:
@@ -36,14 +38,29 @@ class Objective(Protocol):
         """Take the step."""
 
     def follow(self, t: int) -> None:
-        """Take note of the weights at the beginning of round `t`, of a replayed one too."""
+        """Observe the weights at the start of round `t`, replayed rounds included."""
 
     @property
     def searched(self) -> float:
-        """The share of the weights' work that the last search took, of what all would take."""
+        """The cost of the last search, as a share of a search of all weights."""
 
     def refresh(self) -> None:
-        """Compute the weights from the scores, where they are otherwise multiplied."""
+        """Recompute the weights from the scores, if rounds only multiply them."""
 
     def training_scores(self) -> tuple[Reals, Targets] | None:
         """Return the scores of the training rows and their labels; None without classes."""
+
+
+class Stream:
+    """The random stream of round `t`, made when first called: most rounds draw nothing."""
+
+    __slots__ = ("_key", "_rng")
+
+    def __init__(self, seed: int, t: int) -> None:
+        self._key = (seed, t, 2)
+        self._rng: np.random.Generator | None = None
+
+    def __call__(self) -> np.random.Generator:
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._key)
+        return self._rng

@@ -1,4 +1,4 @@
-"""Cumulative weights: what the rules on one threshold add up to (Iyer 1999 section 4.3)."""
+"""Cumulative weights: the sums of all steps on one threshold (Iyer 1999 section 4.3)."""
 
 from collections.abc import Callable
 
@@ -10,26 +10,26 @@ from edgewise.common.dtypes import Columns, Signs
 from edgewise.data import BinnedTable, Bins
 from edgewise.model import Cut, Rule
 
-# A cut's key has room for the side of missing values, +1 first: of equals the first is taken.
+# A cut's key has room for the side of missing values, +1 first: ties go to the first.
 _SIDES = 3
 
 
 class Cumulative:
     """Keeps the cumulative weight of every cut on the side that its column must have.
 
-    Where all cumulative weights of a column are positive, its contribution to the score never falls
-    as its value rises; where they are negative, it never rises.
+    Where all cumulative weights of a column are positive, its contribution to the score never
+    decreases as its value grows; where they are negative, it never increases.
 
     Parameters
     ----------
     table : BinnedTable
         The training table.
     directions : int8 array of shape (columns,)
-        +1 or -1 for each column, or 0.
+        +1, -1, or 0 for a column without a constraint.
     learn : bool array of shape (columns,)
-        Whether a column of direction 0 takes that of its first rule; otherwise it is free.
+        Whether a column of direction 0 takes the direction of its first rule.
     limit : function
-        How large an edge may be whose step would take back a given weight.
+        The largest edge whose step takes back no more than a given weight.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Cumulative:
         return bounds
 
     def _change(self, at: int, new: bool) -> None:
-        """Note a cut's weight in the bounds that were made last, or forget them."""
+        """Update a cut's limit in the cached bounds, or drop them."""
         self._limits[at] = self.limit(abs(float(self._weights[at])))
         if self._last is not None and not new and len(self._last[1].limits) == len(self._limits):
             self._last[1].limits[at] = self._limits[at]
@@ -78,7 +78,7 @@ class Cumulative:
             self._last = None
 
     def clip(self, rule: Rule, step: float) -> float:
-        """Return the step, or as much of it as the rule's cumulative weight allows."""
+        """Return the part of a step that the rule's cumulative weight allows."""
         key = self._key(rule)
         if key is None:
             return step
@@ -89,7 +89,7 @@ class Cumulative:
         return -direction * min(abs(step), max(held, 0.0))
 
     def add(self, rule: Rule, step: float) -> None:
-        """Note a step."""
+        """Record a step."""
         key = self._key(rule)
         if key is None:
             return
@@ -118,10 +118,7 @@ class Cumulative:
         return float(self._weights[at]) if known else 0.0
 
     def _key(self, rule: Rule) -> int | None:
-        """Return the number of a cut; None for other rules, which are free.
-
-        So are cuts that only tell present from missing values.
-        """
+        """Return the number of a cut; None for rules without a direction."""
         if not isinstance(rule, Cut) or not 0 <= rule.column < self.table.n_columns:
             return None
         if rule.threshold == -np.inf:

@@ -1,16 +1,19 @@
 """Feedback: which instances should be ranked above which (Iyer 1999 section 4.1).
 
-A pair (x0, x1) with x1 to be ranked above x0 has the weight D(x0, x1) exp(H(x0) - H(x1)). What
-boosting needs of all pairs is sums over them, and every feedback gives the same ones. Rows are
-numbered within the feedback, in its own order; `rows` says which rows of the table they are.
+A pair (x0, x1) with x1 to be ranked above x0 has the weight D(x0, x1) exp(H(x0) - H(x1)). Boosting
+needs sums over all pairs, and every feedback provides the same ones. Rows are numbered in the
+feedback's own order; `rows` maps them to the table.
 """
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import EXACT_SCALE, exact_sum, exp
 from edgewise.common.dtypes import Exacts, Reals, Rows
 
 
@@ -20,11 +23,11 @@ class Weighed(NamedTuple):
     Attributes
     ----------
     energy : float
-        The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)), 1 where all scores are 0: the product of
-        all Z so far, and so the bound of theorem 1.
+        The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)): the product of all Z so far, and so the
+        bound of theorem 1.
     potentials : float64 array of shape (m,)
-        Half of pi(x) of Iyer 1999 eq. 4.10: what the pairs with x as the better one weigh less what
-        those with x as the worse one weigh, over two. Their sizes sum to at most the energy.
+        Half of pi(x) of Iyer 1999 eq. 4.10: the weight of the pairs in which x is better, minus
+        the weight of those in which it is worse, over two.
     """
 
     energy: float
@@ -39,6 +42,10 @@ class Moments(NamedTuple):
     curvature: float
 
 
+# A step is accurate enough if the next would change it by less than this, or this share of it.
+_ACCURACY = 1e-10
+_MOST_STEPS = 200
+
 SIDE_SCALE = 2.0**50
 """One unit of weight in the sums of pairs on either side of cuts."""
 
@@ -46,8 +53,8 @@ SIDE_SCALE = 2.0**50
 class Sides(NamedTuple):
     """W- and W+ of every cut of a column, in fixed point: int64 arrays of shape (values,).
 
-    At place b the rows with a code of at least b are on the high side. `right` is the weight of the
-    pairs whose better row alone is there, `wrong` of those whose worse row alone is.
+    At index b, rows with a code of at least b are high. `right` weighs the pairs with only the
+    better row high, `wrong` the pairs with only the worse row high.
     """
 
     right: Exacts
@@ -61,7 +68,7 @@ class Feedback(ABC):
 
     @property
     def n_rows(self) -> int:
-        """The number of rows that are in any pair, or could be."""
+        """The number of rows that pairs may use."""
         return len(self.rows)
 
     @property
@@ -81,16 +88,12 @@ class Feedback(ABC):
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
         """Return W- and W+ of Iyer 1999 section 4.2.2, not divided by the energy.
 
-        W- is the weight of the pairs whose better row alone is in `high`, W+ of those whose worse
-        row alone is.
+        W- is the weight of the pairs with only the better row in `high`, W+ with only the worse.
         """
 
     @abstractmethod
     def integers(self, scores: Reals, rows: Rows | None = None) -> Any:
-        """Return the weights at given scores as `cut_sides` takes them.
-
-        With `rows` only pairs of these table rows count.
-        """
+        """Return the weights for `cut_sides`; with `rows`, of pairs within these rows only."""
 
     @abstractmethod
     def cut_sides(self, weights: Any, codes: Exacts, n_values: int) -> Sides:
@@ -101,16 +104,142 @@ class Feedback(ABC):
 
     @abstractmethod
     def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
-        """Return the ranking loss (Iyer 1999 eq. 5.1): misordered pairs, those of equal score half.
+        """Return the ranking loss (Iyer 1999 eq. 5.1); a tie counts one half.
 
-        `moved` says which rows the last step moved, all by the same: the others and they are in
-        order by themselves then, and need no sorting.
+        `moved` marks the rows that the last step moved, all by the same amount: within the moved
+        rows and within the others the order is still valid, so nothing needs sorting again.
         """
 
     @abstractmethod
     def span(self, scores: Reals) -> float:
-        """Return how far apart scores are that are compared."""
+        """Return the largest difference between scores that are compared."""
 
     @abstractmethod
     def some(self, share: float, rng: np.random.Generator) -> Rows:
         """Return the rows, ascending, of a random share of the queries, or of the rows."""
+
+
+class PairList(Feedback):
+    """Any list of weighted pairs: O(pairs) a round (Iyer 1999 section 4.2.1).
+
+    Parameters
+    ----------
+    rows : int32 array of shape (m,)
+        The table rows that occur in pairs.
+    worse, better : intp arrays of shape (p,)
+        The pairs (x0, x1) as indices into `rows`: x1 is to be ranked above x0.
+    weights : float64 array of shape (p,)
+        D(x0, x1), positive; they need not sum to 1.
+    """
+
+    def __init__(
+        self, rows: Rows, worse: NDArray[np.intp], better: NDArray[np.intp], weights: Reals
+    ) -> None:
+        self.rows = rows
+        self.worse, self.better = worse, better
+        self.weights = weights / exact_sum(weights)
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.worse)
+
+    def weigh(self, scores: Reals) -> Weighed:
+        grown = self.grown(scores)
+        energy = exact_sum(grown)
+        potentials = np.zeros(self.n_rows, dtype=np.int64)
+        if energy > 0:
+            shares = np.rint(grown * (0.5 * EXACT_SCALE / energy)).astype(np.int64)
+            np.add.at(potentials, self.better, shares)
+            np.subtract.at(potentials, self.worse, shares)
+        return Weighed(energy, potentials.astype(np.float64) * (energy / EXACT_SCALE))
+
+    def grown(self, scores: Reals) -> Reals:
+        """Return D(x0, x1) exp(H(x0) - H(x1)) of each pair."""
+        return self.weights * exp(scores[self.worse] - scores[self.better])
+
+    def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
+        apart = outputs[self.worse] - outputs[self.better]
+        grown = self.grown(scores + step * outputs)
+        slopes = grown * apart
+        slope = exact_sum(np.maximum(slopes, 0.0)) - exact_sum(np.maximum(-slopes, 0.0))
+        return Moments(exact_sum(grown), slope, exact_sum(grown * apart**2))
+
+    def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
+        grown = self.grown(scores)
+        low_better = high[self.better] & ~high[self.worse]
+        high_worse = high[self.worse] & ~high[self.better]
+        return exact_sum(grown * low_better), exact_sum(grown * high_worse)
+
+    def integers(self, scores: Reals, rows: Rows | None = None) -> Exacts:
+        """Return each pair's share of the weight as an integer."""
+        grown = self.grown(scores)
+        if rows is not None:
+            inside = np.isin(self.rows, rows)
+            grown = grown * (inside[self.worse] & inside[self.better])
+        energy = exact_sum(grown)
+        return np.rint(grown * (SIDE_SCALE / energy if energy > 0 else 0.0)).astype(np.int64)
+
+    def cut_sides(self, weights: Exacts, codes: Exacts, n_values: int) -> Sides:
+        """Return W- and W+: a pair counts in the cuts between its two codes."""
+        worse, better = codes[self.worse], codes[self.better]
+        found = []
+        for low, high in ((worse, better), (better, worse)):
+            apart = np.flatnonzero(low < high)
+            jumps = np.zeros(n_values + 2, dtype=np.int64)
+            np.add.at(jumps, low[apart] + 1, weights[apart])
+            np.subtract.at(jumps, high[apart] + 1, weights[apart])
+            found.append(np.cumsum(jumps)[:n_values])
+        return Sides(*found)
+
+    def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
+        worse, better = scores[self.worse], scores[self.better]
+        shares = 0.5 * (worse >= better) + 0.5 * (worse > better)
+        return exact_sum(self.weights * shares)
+
+    def span(self, scores: Reals) -> float:
+        return float(np.abs(scores[self.worse] - scores[self.better]).max())
+
+    def some(self, share: float, rng: np.random.Generator) -> Rows:
+        size = max(2, round(share * self.n_rows))
+        return np.sort(rng.choice(self.rows, min(size, self.n_rows), replace=False))
+
+
+def best_step(moments: Callable[[float], Moments], largest: float) -> float:
+    """Return the c in [-largest, largest] that minimises the energy Z(c) (Iyer 1999, first method).
+
+    `moments` returns Z, Z' and Z'' at c. Z is a sum of terms a exp(c d) with a > 0, hence convex,
+    and strictly convex unless it is constant (then 0 is returned). A Newton step is accepted if it
+    stays inside the bracket and the last step halved the bracket or |Z'|; otherwise the bracket is
+    halved.
+
+    The iteration converges: the bracket always holds the minimum and never grows. Infinitely many
+    bisections shrink it to a point; with finitely many, every later step halves the bracket or
+    |Z'|, and Z' -> 0 on a compact interval forces c to its only zero. Near the minimum Newton's
+    steps converge quadratically and are accepted.
+
+    Examples
+    --------
+    >>> import math
+    >>> def moments(c):  # W- = 0.6, W+ = 0.2
+    ...     down, up = 0.6 * math.exp(-c), 0.2 * math.exp(c)
+    ...     return Moments(0.2 + down + up, up - down, up + down)
+    >>> round(best_step(moments, 10.0), 6) == round(0.5 * math.log(0.6 / 0.2), 6)
+    True
+    """
+    low, high = -largest, largest
+    c, last_slope, last_width = 0.0, math.inf, math.inf
+    for _ in range(_MOST_STEPS):
+        _, slope, curvature = moments(c)
+        if slope == 0.0:
+            return c
+        low, high = (c, high) if slope < 0 else (low, c)
+        width = high - low
+        step = c - slope / curvature if curvature > 0 else math.nan
+        halved = width <= 0.5 * last_width or abs(slope) <= 0.5 * last_slope
+        if not (low < step < high and halved):
+            step = 0.5 * (low + high)
+        last_slope, last_width = abs(slope), width
+        if abs(step - c) <= _ACCURACY * max(1.0, abs(c)) or width <= _ACCURACY * largest:
+            return step
+        c = step
+    return c

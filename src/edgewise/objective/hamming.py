@@ -9,14 +9,14 @@ import numpy as np
 from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE, fixed
 from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targets
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.learners import Comparison, Energies, Found, Learner, Round
+from edgewise.learners import Comparison, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
-from edgewise.objective.streams import Stream
+from edgewise.objective.base import Stream
 from edgewise.objective.trimming import Everything, Heaviest, Look, Sampled
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
-# The weights are multiplied round by round; now and then they are computed from the scores, so
-# that weights that have underflowed can return.
+# Rounds multiply the weights; every so often they are recomputed from the scores, so that weights
+# that underflowed can return.
 REFRESH_EVERY = 1024
 
 # Either side of a cut counts as having at least this share of an average score column's weight in
@@ -27,17 +27,15 @@ SMOOTHING = 1e-3
 # By how much a sum of new weights may exceed the last one in fixed point.
 _HEAD_ROOM = 2.0**6
 
-# Where the logistic weights sum to less than this, every row is right by a wide margin and there is
-# nothing left to learn.
+# If the logistic weights sum to less than this, every row is right by a wide margin.
 _LEAST_WEIGHT = 1e-10
-
 
 SAMPLINGS = ("uniform", "weight")
 LOSSES = ("exponential", "logistic")
 
 
 class HammingProgress(NamedTuple):
-    """How training stands after a round.
+    """What a round adds to the history.
 
     Attributes
     ----------
@@ -59,28 +57,10 @@ class HammingProgress(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """How the loss is lowered.
+    """Settings of `AdaBoostMH` that shape its loss.
 
-    Attributes
-    ----------
-    votes : {"discrete", "real", "abstain"}
-        The vote rule.
-    factorized : bool
-        Whether a round has one cut and a vote vector (True) or a cut for each score column.
-    loss : {"exponential", "logistic"}
-        exp(-y f), or ln(1 + exp(-y f)), whose weights stay bounded.
-    learning_rate : float
-        What every step is multiplied by.
-    subsample : float
-        The share of the rows, drawn anew in every round, that base functions are looked for on.
-    sampling : {"uniform", "weight"}
-        How these rows are drawn: all alike, or by their weight with replacement.
-    trim : float or None
-        The share of the weight that base functions are looked for on at least; None is all.
-    seed : int
-        The seed of these draws.
-    least_leaf : float
-        The least share of the rows' sample weight on either side of a split.
+    `trim` is the least share of the weight to search (None: all), `least_leaf` the least share of
+    the sample weight on either side of a split.
     """
 
     votes: str = "discrete"
@@ -104,7 +84,7 @@ class Hamming:
     targets : Targets
         Labels and initial weights.
     settings : Settings
-        How the loss is lowered.
+        Votes, loss and sampling.
     mass_column : bool
         Whether the learner's searches need each row's sum of |S|.
     """
@@ -117,44 +97,35 @@ class Hamming:
         self.settings = settings
         self.rule = VOTE_RULES[settings.votes]()
         self.logistic = settings.loss == "logistic"
-        n_scores = len(targets.labels)
-        self.floor = SMOOTHING / n_scores
+        self.floor = SMOOTHING / len(targets.labels)
         self._row_total = int(fixed(targets.row_weights).sum())
         # The logistic weights of all entries start at one half of the initial weights.
         self._weight = 0.5 if self.logistic else float("nan")
         self._shift = 0.0
         self.state = backend.state(targets, mass_column)
         self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
-        self._look = self._looking()
-
-    def _looking(self) -> Look:
-        settings = self.settings
+        self._look: Look = Everything(backend)
         if settings.trim is not None:
-            return Heaviest(self.backend, settings.trim)
-        if settings.sampling == "weight":
-            return Sampled(self.backend, settings.subsample, settings.seed)
-        return Everything(self.backend)
+            self._look = Heaviest(backend, settings.trim)
+        elif settings.sampling == "weight":
+            self._look = Sampled(backend, settings.subsample, settings.seed)
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the loss is 0 for all purposes."""
         return self.logistic and self._weight < _LEAST_WEIGHT
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
-        """Return the learner's best base function in round `t`, or None if none has an edge.
-
-        It is looked for on a sample of the rows where the settings say so, unless `everything`.
-        """
+        """Return the learner's best base function on the round's sample, or on `everything`."""
         learner.begin(t)
         everywhere = self._problem()
-        backend, problem = (
-            (self.backend, everywhere) if everything else self._looked_at(everywhere, t)
-        )
+        backend, problem = self.backend, everywhere
+        if not everything:
+            backend, problem = self._sample(everywhere, t)
         round = Round(
             backend,
             problem,
             Stream(self.settings.seed, t),
-            Comparison(energies=self._energies() if self.rule.compares_energies else None),
+            Comparison(energies=self._energies if self.rule.compares_energies else None),
             self.settings.votes == "real",
             least_mass=self._least_mass(problem),
         )
@@ -170,26 +141,23 @@ class Hamming:
         return self.backend.problem(self.state, self.settings.least_leaf > 0)
 
     def _least_mass(self, problem: Problem) -> int:
-        """Return the least mass of a leaf: a share of the rows that are looked at."""
+        """Return the least mass of a leaf: a share of the rows searched."""
         if problem.row_masses is None:
             return 0
         # A little less, so that the share of equal rows is not lost to rounding.
-        wanted = self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass
-        return math.ceil(wanted)
+        return math.ceil(self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass)
 
     def follow(self, t: int) -> None:
-        """Take note of the weights at the beginning of round `t`, of a replayed one too."""
         self._look.follow(self._problem(), t)
 
     @property
     def searched(self) -> float:
-        """The share of the weights' work that the last search took."""
         if self.settings.sampling == "uniform" and self.settings.trim is None:
             return self.settings.subsample
         return self._look.share
 
-    def _looked_at(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return what a round's search looks at."""
+    def _sample(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the backend and the problem that a round searches."""
         share = self.settings.subsample
         if share == 1.0 or self.settings.sampling == "weight":
             return self._look.part(problem, t)
@@ -199,7 +167,6 @@ class Hamming:
         return self.backend, self.backend.within(problem, np.sort(chosen).astype(np.int32))
 
     def vote(self, found: Found) -> Vote | None:
-        """Return the votes on what was found, or None where no step lowers the loss."""
         rate = self.settings.learning_rate
         if found.rule.is_real:
             votes = np.ones(self.state.n_scores) if found.votes is None else found.votes
@@ -216,7 +183,6 @@ class Hamming:
         return vote if vote.energy < edges.total / EXACT_SCALE else None
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
-        """Return given votes with their energy on the current weights."""
         if rule.is_real:
             return self._retake_real(rule, alpha, votes, float("nan"))
         return self.rule.retake(self.backend.edges(self.state, rule), alpha, votes)
@@ -226,7 +192,6 @@ class Hamming:
         return Vote(alpha, votes, edge, energy)
 
     def advance(self, rule: Rule, vote: Vote) -> HammingProgress:
-        """Take the step."""
         weight = self._weight
         if self.logistic or rule.is_real:
             tally = self._recompute(rule, vote)
@@ -253,8 +218,8 @@ class Hamming:
         )
 
     def _recompute(self, rule: Rule, vote: Vote) -> Tally:
-        """Move the scores, compute the weights from them and normalise these."""
-        # Logistic weights fall with the loss; their sum is never much more than it was.
+        """Move the scores, recompute the weights from them and normalise."""
+        # Logistic weights decrease with the loss; their sum hardly ever grows.
         last = self._weight if self.logistic else 1.0
         unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(last)[1]
         step = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
@@ -267,19 +232,14 @@ class Hamming:
         return tally._replace(pseudo=pseudo)
 
     def refresh(self) -> None:
-        """Compute the weights from the scores, where they are otherwise multiplied."""
         if not self.logistic:
             self.backend.refresh(self.state)
 
     def training_scores(self) -> tuple[Reals, Targets]:
-        """Return the scores of the training rows, shape (K, n), and their labels."""
         return self.backend.scores(self.state), self.targets
 
-    def _energies(self) -> Energies:
-        def energies(score_edges: Exacts, masses: Exacts) -> Reals:
-            return self.rule.energies(*sides(score_edges, masses))
-
-        return energies
+    def _energies(self, score_edges: Exacts, masses: Exacts) -> Reals:
+        return self.rule.energies(*sides(score_edges, masses))
 
     def _hamming_loss(self, wrong_entries: Exacts) -> float:
         if self.targets.matrix is None:

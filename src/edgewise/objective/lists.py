@@ -35,15 +35,15 @@ class Layout:
     rows : int32 array of shape (m,)
         The table row of each document.
     group_starts : intp array of shape (G + 1,)
-        Documents of the same query and grade are a group: those from ``group_starts[g]`` on.
+        A group holds the documents of one query and grade, from ``group_starts[g]`` on.
     query_groups : intp array of shape (Q + 1,)
         The groups of query q are from ``query_groups[q]`` to ``query_groups[q + 1]``.
     grades : float64 array of shape (G,)
         The grade of each group, ascending within a query.
     weights : float64 array of shape (m,)
-        The documents' own weights, which multiply those of their pairs.
+        The weights of the documents, which multiply the weights of their pairs.
     by_difference : bool
-        Whether a pair also counts by the difference of its grades.
+        Whether the difference of its grades multiplies the weight of a pair.
     """
 
     rows: Rows
@@ -86,7 +86,7 @@ class Layout:
 
     @cached_property
     def steps(self) -> Reals:
-        """By how much each group's grade is above the one before; 0 for the first of a query."""
+        """The difference of each group's grade to the one before; 0 for the first of a query."""
         steps = np.diff(self.grades, prepend=self.grades[:1])
         steps[self.query_groups[:-1]] = 0.0
         return steps
@@ -116,16 +116,10 @@ class Layout:
 
 
 class ListWeights(NamedTuple):
-    """Documents' factors exp(H) and exp(-H) as integers.
+    """Documents' factors exp(H) and exp(-H) as integers, each in units of its group.
 
-    Attributes
-    ----------
-    up, down : int64 arrays of shape (m,)
-        The factors, each in units of its group.
-    up_units, down_units : float64 arrays of shape (G,)
-        The units: so fine that nothing is lost beside the largest of a group, whatever the others.
-    factors : float64 array of shape (Q,)
-        What the products of a query weigh.
+    The units, float64 arrays of shape (G,), are fine enough that nothing is lost beside the largest
+    of a group. `factors`, shape (Q,), weigh the products of each query.
     """
 
     up: Exacts
@@ -137,7 +131,7 @@ class ListWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightedLists:
-    """Documents and the weights of their queries: what a backend sums pairs of.
+    """The input of a backend's sums over pairs: documents and the weights of their queries.
 
     `order` is memory for the documents sorted by score within their query, from round to round.
     """
@@ -153,18 +147,18 @@ class WeightedLists:
 
 
 class GradedLists(Feedback):
-    """Documents of queries, each to be ranked above those of lower grade in the same query.
+    """Documents of queries, each to be ranked above the documents of lower grade in its query.
 
     Parameters
     ----------
     layout : Layout
         The documents.
     backend : Backend or None
-        The backend of the table, which sums the pairs; None sums them in NumPy.
+        The backend that sums the pairs; None sums them in NumPy.
     power : float
-        The pairs of a query are divided by this power of what they total to.
+        Divide the pairs of a query by this power of their total weight.
     factors : float64 array of shape (Q,) or None
-        What they are multiplied by then.
+        Then multiply them by these.
     """
 
     def __init__(
@@ -188,21 +182,18 @@ class GradedLists(Feedback):
 
     @property
     def query_weights(self) -> Reals:
-        """The weights of the queries: those of all pairs sum to 1."""
+        """The weights of the queries; all pairs together weigh 1."""
         return self.lists.query_weights
 
     @property
     def n_pairs(self) -> int:
-        """The number of pairs."""
         return self.layout.n_pairs
 
     def weigh(self, scores: Reals) -> Weighed:
-        """Return the energy and the potentials at given scores."""
         energies, potentials = self.backend.weigh_pairs(self.lists, scores)
         return Weighed(_total(energies), potentials)
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
-        """Return the energy after a step along real-valued outputs, and its derivatives."""
         # From the middle of each query, so that little cancels; only differences count.
         starts = self.layout.query_starts
         middles = 0.5 * (
@@ -216,7 +207,6 @@ class GradedLists(Feedback):
         return Moments(sums[0, 0], slope, sums[2, 0] + 2 * sums[1, 1] + sums[0, 2])
 
     def sides(self, scores: Reals, high: NDArray[np.bool_]) -> tuple[float, float]:
-        """Return W- and W+."""
         layout = self.layout
         up, down = factors_of(layout, scores)
         masses = []
@@ -228,7 +218,6 @@ class GradedLists(Feedback):
         return masses[0], masses[1]
 
     def integers(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
-        """Return the documents' factors as integers in units of their groups."""
         layout = self.layout
         up, down = factors_of(layout, scores)
         if rows is not None:
@@ -247,31 +236,22 @@ class GradedLists(Feedback):
         )
 
     def cut_sides(self, weights: ListWeights, codes: Exacts, n_values: int) -> Sides:
-        """Return W- and W+ of every cut in one pass over the documents in the order of their codes.
-
-        As a document crosses the cut, its query's part of W- and W+ is computed from sums over
-        grades: O(documents x grades).
-        """
+        """Return W- and W+ of every cut in one pass over the codes: O(documents x grades)."""
         crossed = self.backend.crossing_pairs(self.lists, weights, codes, n_values)
         # A document that has crossed stays on the high side of all lower cuts.
         return Sides(*(np.cumsum(part[::-1])[::-1][:n_values] for part in crossed))
 
     def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
-        """Return the ranking loss."""
         wrong = self.backend.misordered_pairs(self.lists, scores, moved)
         return max(0.0, _total(self.query_weights * wrong))
 
     def span(self, scores: Reals) -> float:
-        """Return how far apart the scores of a query are at most."""
         starts = self.layout.query_starts[:-1]
         spans = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         return float(spans.max())
 
     def some(self, share: float, rng: np.random.Generator) -> Rows:
-        """Return the rows, ascending, of a random share of the queries; of one query, of its rows.
-
-        Only queries with pairs are drawn from.
-        """
+        """Return the rows of a random share of the queries, or of the only query's rows."""
         starts = self.layout.query_starts
         if len(starts) == 2:
             size = max(2, round(share * len(self.rows)))

@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
-from edgewise.backend.base import Backend, Bounds, Candidates, Problem, Question
-from edgewise.common.dtypes import Columns, Reals, Rows
+from edgewise.backend.base import LEARN, Backend, Bounds, Candidates, Problem, Question
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
+from edgewise.objective.base import Stream
 from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.energy_cuts import best_cuts
-from edgewise.objective.feedback import Feedback, Weighed
-from edgewise.objective.newton import best_step
-from edgewise.objective.streams import Stream
+from edgewise.objective.feedback import SIDE_SCALE, Feedback, Sides, Weighed, best_step
 from edgewise.objective.votes import Vote, half_log_odds
 
 STEPS = ("bound", "exact")
@@ -34,27 +32,20 @@ _LARGEST_STEP = 0.5 * math.log(1.0 / SMOOTHING)
 # With less than this left of the exponential loss, every pair is right by a wide margin.
 LEAST_ENERGY = 1e-250
 
-# With scores so far apart within a query, exponentials of them leave the range of a double.
+# With scores this far apart within a query, their exponentials leave the range of a double.
 WIDEST = 1300.0
+
+# Decreases of the energy are compared as integers at this scale, so that rounding decides no ties.
+_DECREASE_SCALE = 2.0**40
 
 
 @dataclass(frozen=True)
 class RankSettings:
-    """How the loss is lowered.
+    """Settings of `RankBoost` that shape its loss.
 
-    Attributes
-    ----------
-    criterion : {"edge", "energy"}
-        What rules are compared by: |r|, or Z itself (the thesis's third and second methods).
-    step : {"bound", "exact"}
-        The step that minimises the bound sqrt(1 - r^2) of Z (eq. 4.6), or Z itself: in closed form
-        where a rule has two values (eq. 4.2), by Newton's method where it has more.
-    learning_rate : float
-        What every step is multiplied by.
-    subsample : float
-        The share of the queries, drawn anew in every round, that rules are looked for on.
-    seed : int
-        The seed of these draws.
+    `criterion` "edge" and "energy" are the thesis's third and second methods. `step` "bound"
+    minimises sqrt(1 - r^2) (eq. 4.6); "exact" minimises Z, in closed form for rules of two values
+    (eq. 4.2) and by Newton's method for others.
     """
 
     criterion: str = "edge"
@@ -65,7 +56,7 @@ class RankSettings:
 
 
 class RankProgress(NamedTuple):
-    """How training stands after a round: the share of the pairs that are misordered."""
+    """The share of the pairs that are misordered after a round."""
 
     ranking_loss: float
 
@@ -78,15 +69,15 @@ class Ranking:
     backend : Backend
         The backend of the training table.
     feedback : Feedback
-        The pairs, of all rows of the table or of some.
+        The pairs.
     settings : RankSettings
-        How the loss is lowered.
+        Criterion, step and sampling.
     cumulative : Cumulative or None
-        Which signs the weights of cuts may add up to; None lets them have any.
+        The constraints on the signs of cumulative weights.
     mass_column : bool
         Whether the learner's searches need each row's |S|.
     start : float64 array of shape (rows of the feedback,) or None
-        The scores to begin with, in the order of the feedback's rows; None is 0.
+        The initial scores, in the order of the feedback's rows; None is 0.
     """
 
     def __init__(
@@ -114,30 +105,25 @@ class Ranking:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the loss is 0 for all purposes, or scores lie too far apart to go on."""
+        """Whether the loss is numerically 0, or scores lie too far apart to go on."""
         if self.weighed.energy < LEAST_ENERGY:
             return True
         return self._reach > WIDEST and self.feedback.span(self.scores) > WIDEST
 
     def problem(self) -> Problem:
-        """Return the round's problem: S is half the potentials, good until the next step."""
+        """Return the round's problem, valid until the next step: S is half the potentials."""
         return self._current
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
-        """Return the learner's best rule in round `t`, or None if none has an edge.
-
-        It is looked for on a sample of the queries where the settings say so, unless `everything`.
-        """
         learner.begin(t)
         problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
     def bounds(self, columns: Columns) -> Bounds | None:
-        """Return which signs the edges of cuts of some columns may have."""
         return None if self.cumulative is None else self.cumulative.bounds(columns)
 
     def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
-        """Return the best cut of each column by the energy, where that is the criterion."""
+        """Return the best cut of each column by the energy, if that is the criterion."""
         if self.settings.criterion != "energy":
             return None
         if self._sample is None:
@@ -154,7 +140,7 @@ class Ranking:
         return self.backend.within(problem, self._sampled)
 
     def decrease(self, rule: Rule) -> float:
-        """Return by which share the energy decreases along a real-valued rule, to second order."""
+        """Return the relative decrease of the energy along a real-valued rule, to second order."""
         unit, span = _unit(self._outputs(rule))
         if span == 0.0:
             return 0.0
@@ -166,7 +152,6 @@ class Ranking:
         return self.backend.outputs(rule)[0][self.feedback.rows]
 
     def vote(self, found: Found) -> Vote | None:
-        """Return the step along what was found, or None where no step lowers the loss."""
         phi = self._outputs(found.rule)
         edge = self._edge(phi)
         step = self.settings.learning_rate * self._step(phi, edge)
@@ -176,12 +161,10 @@ class Ranking:
         return vote if vote.energy < 1.0 else None
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
-        """Return a given step with the edge and energy that it has now."""
         phi = self._outputs(rule)
         return self._try(phi, alpha * float(votes[0]), self._edge(phi))
 
     def advance(self, rule: Rule, vote: Vote) -> RankProgress:
-        """Take the step."""
         step = float(vote.coefficients[0])
         if self._trial is None or self._trial[1] != step:
             self.retake(rule, vote.alpha, vote.votes)
@@ -195,18 +178,17 @@ class Ranking:
         return RankProgress(self.feedback.misordered(self.scores, moved))
 
     def follow(self, t: int) -> None:
-        """Nothing to take note of: searches look at all rows, or at a new sample of them."""
+        """Do nothing: every search takes all rows or a new sample."""
 
     @property
     def searched(self) -> float:
-        """The share of the rows that the last search looked at."""
         return self.settings.subsample
 
     def refresh(self) -> None:
-        """Nothing to do: the weights are computed from the scores in every round."""
+        """Do nothing: every round computes the weights from the scores."""
 
     def training_scores(self) -> None:
-        """There are no classes."""
+        """Return None: there are no classes."""
 
     def _edge(self, phi: NDArray) -> float:
         """Return r = sum of pi h (Iyer 1999 eq. 4.10), which is the sum of S phi."""
@@ -229,7 +211,7 @@ class Ranking:
         return best_step(moments, _LARGEST_STEP) / span
 
     def _try(self, phi: NDArray, step: float, edge: float) -> Vote:
-        """Weigh the pairs after a step, and keep that for `advance`."""
+        """Weigh the pairs after a step, and save the result for `advance`."""
         scores = self.scores + step * phi
         weighed = self.feedback.weigh(scores)
         self._trial = (phi, step, scores, weighed)
@@ -248,7 +230,7 @@ class Ranking:
 
 
 def _unit(phi: NDArray) -> tuple[Reals, float]:
-    """Return outputs scaled to span 1 from 0 on, and what they span: only differences count."""
+    """Return outputs scaled to [0, 1], and their span: only differences count."""
     real = phi.astype(np.float64)
     low = float(real.min(initial=np.inf))
     span = float(real.max(initial=-np.inf)) - low
@@ -263,3 +245,77 @@ def edge_limit(weight: float, learning_rate: float) -> int:
 def _two_valued(phi: NDArray) -> bool:
     """Return whether outputs are all -1 or +1."""
     return phi.dtype == np.int8 and bool(phi.all())
+
+
+def best_cuts(
+    backend: Backend, feedback: Feedback, weights: Any, columns: Columns, question: Question
+) -> Candidates:
+    """Return the cut of each column with the least Z = W0 + 2 sqrt(W- W+).
+
+    This is the second method of Iyer 1999. In place of an edge, a candidate holds the decrease of
+    the energy, 1 - Z, in fixed point. `weights` come from `Feedback.integers`.
+    """
+    table, bounds, absent = backend.table, question.bounds, question.missing
+    if question.criterion != "edge" or question.score_edges or question.masses is not None:
+        raise ValueError("criterion='energy' compares single cuts by their energy alone")
+
+    def search(q: int) -> tuple[int, int, int]:
+        j = int(columns[q])
+        bins = table.bins[j]
+        n_values = bins.missing_code
+        codes = table.codes(j)[feedback.rows].astype(np.int64)
+        sides = (1, -1) if absent == LEARN else (absent,)
+        best = (-1, 0, 1)
+        for side in sides if bins.has_missing else (1,):
+            placed = codes
+            if bins.has_missing and side < 0:
+                placed = np.where(codes == n_values, -1, codes)
+            found = feedback.cut_sides(weights, placed, n_values)
+            direction = 0 if bounds is None else int(bounds.directions[q])
+            decreases = _decreases(found, direction, _odds(bounds, q, side, n_values))
+            if side == 1 and not question.constant:
+                decreases[0] = -1
+            first = int(decreases.argmax())
+            # Ties go to the lowest threshold, then to missing values on the positive side.
+            if (decreases[first], -first) > (best[0], -best[1]):
+                best = (int(decreases[first]), first, side)
+        return best
+
+    found = backend.spread(search, range(len(columns)))
+    edges, firsts, missing = (list(part) for part in zip(*found, strict=True))
+    return Candidates(
+        columns,
+        np.array(edges, dtype=np.int64),
+        np.array(firsts, dtype=np.intp),
+        np.array(missing, dtype=np.int8),
+    )
+
+
+def _odds(bounds: Bounds | None, q: int, side: int, n_values: int) -> Reals | None:
+    """Return the largest odds against a column's direction that each of its cuts may have.
+
+    A step is half the logarithm of the odds. Bounds are for steps by |r|, whose odds are
+    (1 + r) / (1 - r).
+    """
+    if bounds is None or bounds.directions[q] == 0:
+        return None
+    mine = slice(int(bounds.starts[q]), int(bounds.starts[q + 1]))
+    same = bounds.sides[mine] == side
+    edges = bounds.limits[mine][same] / SEARCH_SCALE
+    odds = np.ones(n_values)
+    odds[bounds.firsts[mine][same]] = (1 + edges) / np.maximum(1 - edges, 1e-9)
+    return odds
+
+
+def _decreases(found: Sides, direction: int, odds: Reals | None) -> Exacts:
+    """Return the decrease of the energy at each cut, -1 where its sign is not allowed."""
+    right, wrong = found.right.astype(np.float64), found.wrong.astype(np.float64)
+    decreases = (np.sqrt(right) - np.sqrt(wrong)) ** 2 * (_DECREASE_SCALE / SIDE_SCALE)
+    whole = np.rint(decreases).astype(np.int64)
+    if odds is None:
+        return whole
+    ahead, behind = (right, wrong) if direction > 0 else (wrong, right)
+    allowed = behind <= ahead * odds
+    # At the first bin a cut tells present from missing values, which is no direction.
+    allowed[0] = True
+    return np.where(allowed, whole, -1)

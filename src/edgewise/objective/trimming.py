@@ -1,4 +1,4 @@
-"""Which weights a round's search looks at: all, the heaviest, or a random sample of the rows."""
+"""The weights that a round searches: all, the heaviest, or a random sample of the rows."""
 
 from typing import Protocol
 
@@ -9,21 +9,20 @@ from edgewise.backend.base import Backend, Part, Problem
 from edgewise.backend.host import lanes_for
 from edgewise.common.dtypes import ROW, Exacts, Rows
 
-# A part that would cost more than this share of the whole is not worth its copies.
-_WORTH = 0.7
+# A part that costs more than this share of the whole does not repay its copies.
+_LARGEST_SHARE = 0.7
 
-# While the whole is looked at, a part is considered every so many rounds.
+# Rounds between attempts to leave the whole for a part.
 _TRY_EVERY = 16
 
-# A part is chosen anew at least every so many rounds: weight gathers on ever fewer entries, and to
-# copy their codes takes as long as a round or two.
+# Rounds until a part is chosen again: weight gathers on ever fewer entries, and copying their codes
+# takes as long as a round or two.
 _RENEW_EVERY = 64
 
-# How long a search takes for a row of S and for a single entry of it: a row's vector of so many
-# lanes, measured in entries.
+# The cost of searching one row of S, a base and a share for each lane, in units of one entry.
 _ROW_COST, _LANE_COST = 0.6, 0.035
 
-# Entries are considered from so many lanes on; below, rows are always as fast.
+# With fewer lanes, rows are always as fast as entries.
 _ENTRIES_FROM = 32
 
 # The least weight of a part is found to within this factor.
@@ -31,17 +30,17 @@ _STEP = 1.06
 
 
 class Look(Protocol):
-    """What a search looks at, round by round."""
+    """The weights that searches see, round by round."""
 
     def follow(self, problem: Problem, t: int) -> None:
-        """Take note of the weights at the beginning of round `t`, of a replayed one too."""
+        """Observe the weights at the start of round `t`, replayed rounds included."""
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the backend and the problem to search in round `t`."""
 
     @property
     def share(self) -> float:
-        """The share of the work of looking at everything that the last part takes."""
+        """The cost of searching the last part, as a share of searching everything."""
 
 
 class Everything:
@@ -53,26 +52,17 @@ class Everything:
         self._backend = backend
 
     def follow(self, problem: Problem, t: int) -> None:
-        """Nothing to note."""
+        pass
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return the whole problem."""
         return self._backend, problem
 
 
 class Heaviest:
-    """The rows, or the (row, score column) entries, that hold most of the weight.
+    """The rows, or the (row, score column) entries, that hold at least a share of the weight.
 
-    They are chosen to hold more than the least share by half of what is left, and kept until they
-    hold less than the least share, or for so many rounds that fewer may do. Which are chosen
-    depends on the weights alone: all that are at least as heavy as the lightest one.
-
-    Parameters
-    ----------
-    backend : Backend
-        Those of the training table.
-    least : float
-        The least share of the weight to look at.
+    A part starts with half of the remaining weight to spare, and stays until it holds less than
+    `least` or its time is up. It depends on the weights alone: all that reach a threshold.
     """
 
     def __init__(self, backend: Backend, least: float) -> None:
@@ -84,7 +74,7 @@ class Heaviest:
         self.share = 1.0
 
     def follow(self, problem: Problem, t: int) -> None:
-        """Gather the part's weights; choose anew where they are too light, and now and then."""
+        """Gather the part's weights; choose again if they are too light or it is time."""
         if self._part is None:
             due = t % _TRY_EVERY == 0
         else:
@@ -94,7 +84,6 @@ class Heaviest:
             self._choose(problem)
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return the backend and the problem of the part."""
         if self._part is None or self._gathered is None:
             return self._backend, problem
         return self._part.backend, self._gathered
@@ -114,7 +103,7 @@ class Heaviest:
             costs["entries"] = float(entries.size)
         cheapest = min(costs, key=lambda name: costs[name])
         self.share = costs[cheapest] / (problem.n_rows * row_cost)
-        if self.share > _WORTH:
+        if self.share > _LARGEST_SHARE:
             self.share = 1.0
             return
         self._part = entries if cheapest == "entries" else self._backend.part(rows)
@@ -122,7 +111,7 @@ class Heaviest:
         self._gathered = self._part.gather(problem)
 
     def _least_entry(self, problem: Problem, wanted: float) -> int:
-        """Return how heavy entries must be at least so that these hold enough of the weight."""
+        """Return the largest threshold whose entries hold enough of the weight."""
         low, high = 1, 1 << 62
         while high > max(low + 1, int(low * _STEP)):
             middle = max(low + 1, int(np.sqrt(float(low) * float(high))))
@@ -134,18 +123,9 @@ class Heaviest:
 
 
 class Sampled:
-    """Rows drawn by their weight with replacement, each draw of the same weight.
+    """Rows drawn by weight with replacement, each draw of the same weight.
 
-    Kégl and Busa-Fekete 2009b.
-
-    Parameters
-    ----------
-    backend : Backend
-        Those of the training table.
-    share : float
-        How many draws there are, as a share of the rows.
-    seed : int
-        The seed of the draws.
+    `share` is the number of draws as a share of the rows (Kégl and Busa-Fekete 2009b).
     """
 
     def __init__(self, backend: Backend, share: float, seed: int) -> None:
@@ -154,10 +134,9 @@ class Sampled:
         self.share = share
 
     def follow(self, problem: Problem, t: int) -> None:
-        """Nothing to note."""
+        pass
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return the backend and the problem of the rows drawn."""
         masses = self._backend.row_masses(problem)
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))
@@ -171,7 +150,7 @@ class Sampled:
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
-    """Return the heaviest rows, which together have at least the weight wanted, ascending.
+    """Return the heaviest rows that together reach the weight wanted, ascending.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """From a cut's edges to votes, step and energy: discrete, real and abstaining votes.
 
-In all three, ``plus = (mass + |edge|) / 2`` of a score column's weight is on the side that its vote
-is right about and ``minus = (mass - |edge|) / 2`` on the other.
+In all three, a vote is right about ``plus = (mass + |edge|) / 2`` of its score column's weight and
+wrong about ``minus = (mass - |edge|) / 2``.
 """
 
 import math
@@ -24,11 +24,11 @@ class Vote(NamedTuple):
     alpha : float
         The base coefficient.
     votes : float64 array of shape (K,)
-        v: -1 or +1; also 0 where it abstains; any number for real votes.
+        v: -1 or +1; 0 for a class that abstains; any number for real votes.
     edge : float
         The edge as a share of the total weight.
     energy : float
-        Z, the sum of the weights after the step and before they are normalised.
+        Z, the sum of the weights after the step, before normalisation.
     """
 
     alpha: float
@@ -57,15 +57,9 @@ class VoteRule(ABC):
         """Return the least energy for each row of `plus` and `minus`, shape (candidates, K)."""
 
     def vote(self, edges: Edges, floor: float) -> Vote:
-        """Return the votes that minimise the energy.
+        """Return the votes that minimise the energy, given a cut's edges in fixed point.
 
-        Parameters
-        ----------
-        edges : Edges
-            The cut's edges in fixed point.
-        floor : float
-            The least weight that a side counts as having in the logarithms, so that a perfect cut
-            gets a finite step.
+        In the logarithms a side weighs at least `floor`, so that a perfect cut gets a finite step.
         """
         plus, minus, signs = _sides(edges)
         alpha, votes = self.votes(plus, minus, signs, floor)
@@ -87,7 +81,7 @@ class Discrete(VoteRule):
     compares_energies = False
 
     def vote(self, edges: Edges, floor: float) -> Vote:
-        """Return the votes; all from two sums, for this is done in every round of most models."""
+        """Return the votes from two sums: most models do this in every round."""
         edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
         alpha = half_log_odds(plus, minus, floor)
@@ -95,7 +89,6 @@ class Discrete(VoteRule):
         return Vote(alpha, np.where(edges.edges > 0, 1.0, -1.0), edge / edges.total, energy)
 
     def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
-        """Return given votes with the edge and energy that they have on these weights."""
         edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
         mass = sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
@@ -107,7 +100,6 @@ class Discrete(VoteRule):
         return plus * math.exp(-alpha) + minus * math.exp(alpha) + idle / EXACT_SCALE
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
-        """Return alpha = 1/2 ln(right / wrong) and the signs of the edges."""
         return half_log_odds(plus.sum(), minus.sum(), floor), signs
 
     def energies(self, plus: Reals, minus: Reals) -> Reals:
@@ -116,13 +108,9 @@ class Discrete(VoteRule):
 
 
 class RealVotes(VoteRule):
-    """A vote of any size for each score column, and alpha = 1.
-
-    Kégl and Busa-Fekete 2009a, section 2.2.
-    """
+    """A vote of any size for each score column, and alpha = 1 (Kégl and Busa-Fekete 2009a, 2.2)."""
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
-        """Return 1 and v = 1/2 ln(right / wrong) of each score column."""
         sizes = [half_log_odds(p, m, floor) for p, m in zip(plus, minus, strict=True)]
         return 1.0, signs * np.array(sizes)
 
@@ -134,14 +122,13 @@ class RealVotes(VoteRule):
 class Abstaining(VoteRule):
     """Votes of -1, 0 or +1 that minimise W0 + 2 sqrt(W+ W-).
 
-    The columns that vote are always those with the highest ratios of right to wrong weight: since
-    2 sqrt(ab) is the least of t a + b / t over t > 0, the weight gained by a set of voters is the
-    largest of a sum over the set, in which a column counts positively just when its ratio exceeds
-    1 / t. So it is enough to try the K sets of best columns.
+    The voters are always the columns with the highest ratios of right to wrong weight: 2 sqrt(ab)
+    is the least of t a + b / t over t > 0, so the weight gained by a set of voters is the maximum
+    over t of a sum in which a column counts positively just when its ratio exceeds 1 / t. Trying
+    the K sets of best columns is enough.
     """
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
-        """Return alpha = 1/2 ln(W+ / W-) of the voters, and the votes."""
         order, gains = _gains(plus[None], minus[None])
         voters = order[0, : int(gains[0].argmax()) + 1]
         votes = np.zeros_like(signs)
@@ -187,7 +174,7 @@ def _sides(edges: Edges) -> tuple[Reals, Reals, Reals]:
 
 
 def _gains(plus: Reals, minus: Reals) -> tuple[np.ndarray, Reals]:
-    """Return the columns by falling ratio, and the weight gained by the first 1, 2, ..., K."""
+    """Return the columns by decreasing ratio, and the weight gained by the first 1, 2, ..., K."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.where(plus > 0, minus / plus, np.inf)
     order = np.argsort(ratios, axis=1, kind="stable")

@@ -24,8 +24,8 @@ from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Best, Learner, Stump
 from edgewise.model import StumpTerms, Terms
 from edgewise.objective import Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.objective.feedback import best_step
 from edgewise.objective.lists import GradedLists, Layout
-from edgewise.objective.newton import best_step
 from edgewise.objective.ranking import LEAST_ENERGY, SMOOTHING, WIDEST
 from edgewise.ratings import Ratings
 from edgewise.recommend.rankboost.matrix import MOST_CODES, ItemMatrix, UserMatrix, user_matrix
