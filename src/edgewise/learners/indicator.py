@@ -236,7 +236,7 @@ class _ValueMatrix:
         return np.minimum.reduceat(places, self.starts)
 
     def holds(self, outputs: Reals, least: int) -> NDArray[np.bool_]:
-        """Return which subsets, shape (tries, columns), hold a least weight on both sides, if any."""
+        """Return which subsets hold a least weight on both sides, or have one side only."""
         assert self.weights is not None
         inside = np.add.reduceat(self.weights * (outputs > 0), self.starts, axis=1)
         total = np.add.reduceat(self.weights, self.starts)
@@ -337,10 +337,10 @@ def _random_signs(size: int, rng: np.random.Generator) -> Signs:
 def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: Columns) -> Found:
     """Return numbers for the values of a column, starting from the best signs.
 
-    The real-valued alternative in Kégl and Busa-Fekete 2009a, figure 2, takes u and v in turn as half
-    logarithms of odds, as if the other were signs; their product is far too short a step. Here each
-    half-step minimises the energy, sum of g+ exp(-u v) + g- exp(u v), which is convex in u and in v.
-    `signed` are the sums of S, shape (values, K), and `group` maps each value to its group.
+    The real-valued alternative in Kégl and Busa-Fekete 2009a, figure 2, takes u and v in turn as
+    half logarithms of odds, as if the other were signs; their product is far too short a step. Here
+    each half-step minimises the energy, sum of g+ exp(-u v) + g- exp(u v), which is convex in u and
+    in v. `signed` are the sums of S, shape (values, K), and `group` maps each value to its group.
     """
     sizes = round.backend.absolute(round.problem)
     sums = round.backend.histogram(np.array([column], dtype=np.intp), sizes).values

@@ -15,8 +15,9 @@ _RESCUES = 16
 class Product(Wrapper):
     """The product of several base functions: +1 where an even number of them is -1.
 
-    All terms start at 1. Each in turn is refitted to virtual labels, the labels times the product of
-    the other terms, until a step does not lower the energy (Kégl and Busa-Fekete 2009a figure 3).
+    All terms start at 1. Each in turn is refitted to virtual labels, the labels times the product
+    of the other terms, until a step does not lower the energy (Kégl and Busa-Fekete 2009a figure
+    3).
 
     Parameters
     ----------

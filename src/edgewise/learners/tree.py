@@ -28,9 +28,9 @@ class Tree(Wrapper):
     """A tree with a base function at every inner node.
 
     The leaf whose split improves the edge most is split next; a split must beat the constant on its
-    rows. A leaf outputs its last test times the votes found with that test; one coefficient goes with
-    the whole tree. With discrete votes a tree of two leaves is the base function itself. Where no test
-    has an edge by itself, random first tests are tried.
+    rows. A leaf outputs its last test times the votes found with that test; one coefficient goes
+    with the whole tree. With discrete votes a tree of two leaves is the base function itself. Where
+    no test has an edge by itself, random first tests are tried.
 
     Parameters
     ----------
