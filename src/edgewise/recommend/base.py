@@ -346,13 +346,15 @@ class Recommender(Storable, ABC):
         user_places, item_places = np.broadcast_arrays(user_places, item_places)
         return user_places, item_places, self._known(user_places, item_places)
 
-    def _predicted(self, users: Any, items: Any, unknown: str, scorer: Scorer) -> Any:
+    def _predicted(
+        self, users: Any, items: Any, unknown: str, scorer: Scorer, clip: bool = True
+    ) -> Any:
         """Return the scores of known pairs, and means or NaN for the others."""
         user_places, item_places, known = self._found(users, items, unknown)
         scores = np.full(len(known), np.nan)
         if known.any():
             scores[known] = scorer(user_places[known], item_places[known])
-        if self.predicts == "rating":
+        if clip and self.predicts == "rating":
             np.clip(scores, self.low_, self.high_, out=scores)
         if unknown == "mean" and not known.all():
             scores[~known] = self._means(user_places[~known], item_places[~known])

@@ -106,7 +106,7 @@ class BiasedRecommender(Recommender):
     def _fit_biases(
         self, ratings: Ratings, user_damping: float, item_damping: float, n_epochs: int
     ) -> None:
-        """Minimise what :class:`BiasBaseline` says, by alternation; 0 epochs leave all biases 0."""
+        """Fit the biases as :class:`BiasBaseline` describes; after 0 epochs they are 0."""
         users, items, weights = ratings.users, ratings.items, ratings.weights
         user_mass, item_mass = ratings.by_user.mass, ratings.by_item.mass
         centred = ratings.values - ratings.mean

@@ -227,8 +227,12 @@ class Evaluator:
                 found[one.name] = self._order_value(one.base)
         lists = [one for one in chosen if one.kind.evaluates == "lists"]
         if lists:
-            least = self._default_relevant() if relevant is None else relevant
-            found |= list_values(self, lists, least)
+            if relevant is None:
+                # The upper quarter of the scale.
+                low = min(self.model.low_, self.test.low)
+                high = max(self.model.high_, self.test.high)
+                relevant = high - (high - low) / 4.0
+            found |= list_values(self, lists, relevant)
         return {one.name: found[one.name] for one in chosen}
 
     @property
@@ -265,21 +269,11 @@ class Evaluator:
     @cached_property
     def scores(self) -> Reals:
         """The scores that order items: predictions before they are clipped to the scale."""
-        if self.model.predicts == "score":
+        model = self.model
+        if model.predicts == "score":
             return self.predictions
-        scores = np.full(len(self.test), np.nan)
-        known = self.known
-        if known.any():
-            scores[known] = self.model._pair_scores(self.users[known], self.items[known])
-        if self.unknown == "mean" and not known.all():
-            scores[~known] = self.model._means(self.users[~known], self.items[~known])
-        return scores
-
-    def _default_relevant(self) -> float:
-        """Return where the upper quarter of the scale begins."""
-        low = min(self.model.low_, self.test.low)
-        high = max(self.model.high_, self.test.high)
-        return high - (high - low) / 4.0
+        found = model._predicted(*self._ids, self.unknown, model._pair_scores, clip=False)
+        return np.asarray(found)
 
     def _rating_error(self, metric: RecommenderMetric) -> float:
         """Return an error of predicted ratings or levels; NaN if there are none."""
