@@ -77,9 +77,7 @@ def test_numbers_that_are_not_finite_are_refused(wrong):
         read(Array("*"), it=np.array(wrong))
 
 
-@pytest.mark.parametrize(
-    "wrong", [[-1, 0], [0, 3], [0.0, 1.0], [True, False], [-(2**62), 0]]
-)
+@pytest.mark.parametrize("wrong", [[-1, 0], [0, 3], [0.0, 1.0], [True, False], [-(2**62), 0]])
 def test_indices_out_of_range_are_refused(wrong):
     field = Array("*", below="users")
     assert read(field, it=np.array([0, 2]), sizes={"users": 3}).tolist() == [0, 2]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.text import text_table
 
 
 class RecommendedList(NamedTuple):
@@ -17,10 +18,8 @@ class RecommendedList(NamedTuple):
     scores: Reals
 
     def __str__(self) -> str:
-        words = [str(one) for one in self.ids.tolist()]
-        width = max(map(len, words), default=0)
-        lines = zip(words, self.scores, strict=True)
-        return "\n".join(f"{word:<{width}}  {score:.3f}" for word, score in lines)
+        rows = zip(self.ids.tolist(), self.scores, strict=True)
+        return text_table([(str(one), f"{score:.3f}") for one, score in rows])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
