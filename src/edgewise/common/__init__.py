@@ -1,1 +1,1 @@
-"""What every layer shares: dtypes, argument checks, ids, files, threads, progress and text."""
+"""What every layer shares: dtypes, argument checks, choices, ids, files, threads, progress and text."""

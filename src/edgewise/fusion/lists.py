@@ -118,15 +118,8 @@ class RankedLists:
         return self.queries.reduce(np.add, self.returned.astype(np.intp))
 
     def lengths(self) -> Reals:
-        """Return how many documents each list returns for each query, or its last position.
-
-        The larger of the two: a list may have gaps.
-
-        Examples
-        --------
-        >>> RankedLists([[1, 17], [2, 40], [3, None]], qid=[1, 1, 1]).lengths()
-        array([[ 3., 40.]])
-        """
+        """Return how many documents each list returns for each query, or its last position."""
+        # The larger of the two: a list may have gaps.
         last = self.queries.reduce(np.maximum, np.where(self.returned, self.positions, 0.0))
         return np.maximum(last, self.n_returned())
 

@@ -108,9 +108,12 @@ def parse_letor(
         raise ValueError(
             f"{source} has no features in any line; n_features says how many there are"
         )
+    if sparse:
+        for block in blocks:
+            block.resize(block.shape[0], width)
     names = np.concatenate(docs)
     return RankingData(
-        _csr(blocks, width) if sparse else _dense(blocks, width),
+        scipy_sparse.vstack(blocks, format="csr") if sparse else _dense(blocks, width),
         np.concatenate(grades),
         np.concatenate(queries) if queries else None,
         names if (names != "").any() else None,
@@ -365,12 +368,6 @@ def _dense(blocks: list[Any], width: int) -> NDArray[np.float64]:
             X[start:end, : block.shape[1]] = block
         end = start
     return X
-
-
-def _csr(blocks: list[Any], width: int) -> Any:
-    for block in blocks:
-        block.resize(block.shape[0], width)
-    return scipy_sparse.vstack(blocks, format="csr")
 
 
 def _features(X: Any) -> Any:

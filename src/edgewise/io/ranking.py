@@ -82,16 +82,7 @@ class RankingData:
 
     @classmethod
     def concatenate(cls, parts: "Sequence[RankingData]") -> "RankingData":
-        """Return the rows of all parts, which have the same columns.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> one = RankingData(np.eye(2), np.zeros(2), np.array(["a", "a"]))
-        >>> two = RankingData(np.ones((1, 2)), np.ones(1), np.array(["b"]))
-        >>> RankingData.concatenate([one, two])
-        RankingData(3 rows, 2 columns, 2 queries)
-        """
+        """Return the rows of all parts, which have the same columns."""
         parts = list(parts)
         if not parts:
             raise ValueError("parts must hold at least one RankingData, got none")

@@ -40,7 +40,6 @@ class Directions(NamedTuple):
         The position of each item.
     shares : float64 array of shape (2,)
         The share of the variance along each direction.
-
     """
 
     ids: NDArray[Any]
