@@ -1,1 +1,1 @@
-"""What every layer shares: dtypes, argument checks, choices, ids, files, threads, progress and text."""
+"""Shared by every layer: dtypes, argument checks, choices, ids, files, threads, progress, text."""
