@@ -9,7 +9,9 @@ import pytest
 from sklearn.base import clone
 
 from edgewise import Callback, Checkpoint, Lazy, RankBoost, Stump, load
+from edgewise.data import Aligned, as_table
 from edgewise.metrics import disagreement, mean_average_precision, ranking_metric
+from edgewise.model import Linear
 
 
 def documents(seed=0, n=120, n_queries=10, noise=2.0):
@@ -101,6 +103,45 @@ def test_fewer_rounds_than_there_are():
     with pytest.raises(ValueError, match=r"warm_start: learner"):
         model.set_params(n_rounds=20, learner="tree").fit(X, y, qid)
     assert model.n_rounds_ == 10
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numba"])
+@pytest.mark.parametrize("learner", ["product", "tree"])
+def test_rules_can_follow_columns_taken_as_numbers(monkeypatch, tmp_path, learner, backend):
+    monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+    X, y, qid = documents()
+    model = RankBoost("feature", n_rounds=4, warm_start=True, random_state=0).fit(X, y, qid)
+    first, loss = model.predict(X), model.history_["ranking_loss"][-1]
+    model.set_params(learner=learner, n_rounds=9).fit(X, y, qid)
+    rules = [model.terms_.rule(t) for t in range(9)]
+    assert [isinstance(rule, Linear) for rule in rules] == [True] * 4 + [False] * 5
+    assert model.history_["ranking_loss"][-1] < loss
+
+    # A column counts as it is; a rule of -1 and +1 as 0 and 1, twice its coefficient.
+    expected = np.zeros(len(X))
+    for rule, move in zip(rules, model.terms_.coefficients[:, 0], strict=True):
+        outputs = rule.outputs(Aligned(as_table(X)))[0]
+        expected += move * (outputs if rule.is_real else outputs + 1)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=1e-12)
+    stages = list(model.staged_predict(X))
+    np.testing.assert_allclose(stages[3], first, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(stages[-1], expected, rtol=0, atol=1e-12)
+
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert [str(rule) for rule in loaded.rules(None)] == [str(rule) for rule in model.rules(None)]
+
+
+@pytest.mark.parametrize("learner", ["feature", "product", "tree"])
+def test_stumps_follow_no_other_rules(learner):
+    X, y, qid = documents()
+    for before, after in ((learner, "stump"), ("stump", learner)):
+        model = RankBoost(before, n_rounds=2, warm_start=True).fit(X, y, qid)
+        scores = model.predict(X)
+        with pytest.raises(ValueError, match="warm_start: learner must be as in the last fit"):
+            model.set_params(learner=after, n_rounds=4).fit(X, y, qid)
+        np.testing.assert_array_equal(model.predict(X), scores)
 
 
 def test_without_warm_start_a_fit_begins_anew():
