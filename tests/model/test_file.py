@@ -381,7 +381,7 @@ def test_a_huge_number_of_columns_takes_no_memory(parts, tmp_path, size):
 
 
 KEYS = {name: f"fitted_.terms.{name}" for name in (
-    "alphas", "votes", "kinds", "real", "firsts", "low", "high", "rest", "starts", "columns",
+    "alphas", "votes", "kinds", "real", "firsts", "children", "starts", "columns",
     "thresholds", "missing", "value_starts", "leaves",
 )} | {"history": "fitted_.history.rounds", "offsets": "fitted_.offsets"}  # fmt: skip
 
@@ -551,7 +551,13 @@ def test_a_missing_array_of_rules(rules, refused):
 
 def test_damaged_arrays_of_rules(rules, refused):
     header, arrays = read(rules)
-    for name, value in (("low", 99), ("columns", 4), ("missing", 3), ("firsts", 2), ("leaves", 2)):
+    for name, value in (
+        ("children", 99),
+        ("columns", 4),
+        ("missing", 3),
+        ("firsts", 2),
+        ("leaves", 2),
+    ):
         key = KEYS[name]
         refused(model_file(header, {**arrays, key: changed(arrays, key, 0, value)}))
 

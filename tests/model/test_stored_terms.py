@@ -21,7 +21,8 @@ from edgewise.model.terms import TERMS
 CATEGORIES = {3: ("blue", "green", "red"), 4: tuple("abcde")}
 
 # Term 0 has node 0 with two factors, term 1 nodes 1 and 2 with a factor each, term 2 node 3 and
-# term 3 node 4 with a subset each, term 4 node 5 without any factor.
+# term 3 node 4 with a subset each, term 4 node 5 without any factor. Of the 18 children the first
+# six follow on -1, the next on +1, the last on 0.
 COLOUR = Subset(3, np.array([1, -1, 1, 0], np.int8))
 TREE = TreeRule(
     (Node(Cut(0, 0.5, 1), 1, -1, -3), Node(COLOUR, -2, -4, -5)),
@@ -85,7 +86,7 @@ def test_no_terms_are_read(n_scores):
 
 def test_the_example_is_sound(arrays):
     assert len(read(arrays)) == 5
-    assert arrays["low"].tolist() == [-1, 2, -5, -1, -1, -1]
+    assert arrays["children"][0].tolist() == [-1, 2, -5, -1, -1, -1]
     assert arrays["starts"].tolist() == [0, 2, 3, 4, 5, 6, 6]
     assert arrays["firsts"].tolist() == [0, 1, 3, 4, 5, 6]
 
@@ -94,20 +95,20 @@ def test_the_example_is_sound(arrays):
 
 
 DAMAGE = {
-    "a tree that leads to itself": ("low", 1, 1),
-    "a tree that leads back": ("low", 2, 1),
-    "a tree that leads into the next term": ("high", 1, 3),
-    "a tree that leads past all nodes": ("rest", 1, 6),
-    "a tree that leads far past all nodes": ("rest", 1, 2**31 - 1),
-    "a leaf that does not exist": ("high", 2, -9),
-    "a leaf far past the last": ("high", 2, -(2**31)),
-    "a tree that ends where products do, high": ("high", 2, -2),
-    "a tree that ends where products do, rest": ("rest", 2, -3),
-    "a tree whose root is a product": ("low", 1, -1),
-    "a tree whose second node is a product": ("low", 2, -1),
-    "a product with another high side": ("high", 0, -3),
-    "a product with another rest": ("rest", 0, -1),
-    "a product that leads on": ("rest", 0, 1),
+    "a tree that leads to itself": ("children", 1, 1),
+    "a tree that leads back": ("children", 2, 1),
+    "a tree that leads into the next term": ("children", 7, 3),
+    "a tree that leads past all nodes": ("children", 13, 6),
+    "a tree that leads far past all nodes": ("children", 13, 2**31 - 1),
+    "a leaf that does not exist": ("children", 8, -9),
+    "a leaf far past the last": ("children", 8, -(2**31)),
+    "a tree that ends where products do, high": ("children", 8, -2),
+    "a tree that ends where products do, rest": ("children", 14, -3),
+    "a tree whose root is a product": ("children", 1, -1),
+    "a tree whose second node is a product": ("children", 2, -1),
+    "a product with another high side": ("children", 6, -3),
+    "a product with another rest": ("children", 12, -1),
+    "a product that leads on": ("children", 12, 1),
     "a column below the first": ("columns", 0, -1),
     "a column past the last": ("columns", 0, 5),
     "a cut of a categorical column": ("columns", 0, 3),

@@ -37,7 +37,7 @@ class TermList:
         if self._new:
             rules, taken = zip(*self._new, strict=True)
             alphas, votes = [vote.alpha for vote in taken], np.array([v.votes for v in taken])
-            self._before = self._before.extended(rules, alphas, votes)
+            self._before += Terms.pack(rules, alphas, votes, self._before.n_cuts)
             self._new = []
         return self._before
 

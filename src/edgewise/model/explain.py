@@ -58,11 +58,9 @@ class Explanation(ABC):
         parts = self.contributions
         amounts = [format(part.amount, self.amount_format) for part in parts[: self.shown]]
         width = max(map(len, amounts), default=0)
-        lines = [
-            f"  {amount:>{width}}  {part}" for amount, part in zip(amounts, parts, strict=False)
-        ]
-        rest = parts[self.shown :]
-        if rest:
+        listed = zip(amounts, parts, strict=False)
+        lines = [f"  {amount:>{width}}  {part}" for amount, part in listed]
+        if rest := parts[self.shown :]:
             total = format(math.fsum(part.amount for part in rest), self.amount_format)
             lines.append(f"  {total:>{width}}  {counted(len(rest), 'others')}")
         return "\n".join([self.title, *lines])
@@ -149,16 +147,8 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     """A model as a sum of curves, the most important first, and of groups of columns.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
-    Rules that test several columns, or a categorical one, are summed up as `groups`.
-
-    Attributes
-    ----------
-    classes : list
-        What each score column stands for.
-    bias : float64 array of shape (K,)
-        The part that depends on no column.
-    groups : list of Group
-        Everything outside the curves, the most important first.
+    Rules that test several columns, or a categorical one, are summed up as `groups`. `classes` names
+    the score columns.
 
     Examples
     --------
@@ -244,10 +234,9 @@ class ModelExplanation(Explanation, Sequence[Curve]):
 
 def _course(curve: Curve) -> str:
     steps = np.diff(curve.scores[:, 0])
-    span = float(np.ptp(curve.scores[:, 0]))
-    way = "up and down" if (steps < 0).any() and (steps > 0).any() else None
-    rising = "rises" if (steps >= 0).all() else "falls"
-    return f"score {way or rising} by {span:.2f} in all"
+    falls = "falls" if (steps <= 0).all() else "up and down"
+    way = "rises" if (steps >= 0).all() else falls
+    return f"score {way} by {np.ptp(curve.scores[:, 0]):.2f} in all"
 
 
 def explain(
@@ -273,9 +262,7 @@ def _shares(
     """Return the importance of each curve, and the groups."""
     terms = predictor.terms
     used: list[set[int]] = [set() for _ in range(len(terms))]
-    for t, j in zip(
-        terms.term_of_node[terms.node_of_factor].tolist(), terms.columns.tolist(), strict=True
-    ):
+    for t, j in zip(terms.term_of_factor.tolist(), terms.columns.tolist(), strict=True):
         used[t].add(j)
     total = math.fsum(share for share, columns in zip(decreases, used, strict=True) if columns)
     curves = np.zeros(predictor.n_columns)

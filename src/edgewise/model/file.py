@@ -7,6 +7,7 @@ declares the fields of its fitted state (:mod:`edgewise.common.fields`); everyth
 
 import io
 import json
+import math
 import os
 import zipfile
 from collections.abc import Collection, Mapping
@@ -87,25 +88,17 @@ class Storable(BaseEstimator):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model from a file that ``save`` wrote.
+    """Read a model from a file that ``save`` wrote; it predicts as the saved one did, bit for bit.
 
-    A model file holds numbers and names only: reading one never runs code from it, and a damaged or
-    hostile file gives a ModelFileError.
+    A model file holds numbers and names only: reading one never runs code from it.
 
     Parameters
     ----------
     path : str or path-like
         The file.
 
-    Returns
-    -------
-    model : AdaBoostMH, RankBoost, RankFusion or a recommender
-        The trained model, which predicts as the saved one did, bit for bit.
-
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     ModelFileError
         If it is not a model file, is damaged, or comes from a newer edgewise.
 
@@ -171,19 +164,19 @@ def unpacked(
     unsaved = header["unsaved"]
     if not isinstance(unsaved, list) or not all(isinstance(name, str) for name in unsaved):
         raise TypeError("unsaved must be a list of names")
-    model = kind(
-        **{
-            key: _SETTING.unpack(value, f"{prefix}parameters.{key}", arrays, {})
-            for key, value in header["parameters"].items()
-        }
-    )
+    parameters = {
+        key: _SETTING.unpack(value, f"{prefix}parameters.{key}", arrays, {})
+        for key, value in header["parameters"].items()
+    }
+    model = kind(**parameters)
     model._unsaved = [name for name in unsaved if name not in _FOR_ONE_FIT]
     fields, state = _fields(kind), header["state"]
     for key, field in fields.items():
         if field is not None and key not in leave_out:
             setattr(model, key, field.unpack(state[key], f"{prefix}{key}", arrays, sizes))
     for key in state.keys() - fields.keys():
-        if not kind.stores_undeclared or not _is_fitted_name(key):
+        fitted = key.isidentifier() and key.endswith("_") and not key.startswith("_")
+        if not kind.stores_undeclared or not fitted:
             raise ValueError(f"{key!r} is not a fitted attribute")
         setattr(model, key, _FOUND.unpack(state[key], f"{prefix}{key}", arrays, sizes))
     return model
@@ -196,10 +189,6 @@ def _fields(kind: type[Storable]) -> dict[str, Field | None]:
         for key, field in vars(base).get("stored", {}).items():
             found[key] = OrNone(Array(field)) if isinstance(field, str) else field
     return found
-
-
-def _is_fitted_name(name: str) -> bool:
-    return name.isidentifier() and name.endswith("_") and not name.startswith("_")
 
 
 def _class_named(name: Any) -> Any:
@@ -267,9 +256,8 @@ class _Setting(Field):
             if kind is None:
                 raise ValueError(f"unknown class {saved['class']!r}")
             chosen = saved["parameters"].items()
-            return kind(
-                **{key: self.unpack(one, f"{name}.{key}", arrays, sizes) for key, one in chosen}
-            )
+            own = {key: self.unpack(one, f"{name}.{key}", arrays, sizes) for key, one in chosen}
+            return kind(**own)
         ((kind_of, inner),) = saved.items()
         if kind_of == "array":
             return arrays[name]
@@ -305,7 +293,7 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
         for name in sorted(arrays):
             buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asarray(arrays[name]), allow_pickle=False)
+            np.lib.format.write_array(buffer, np.asarray(arrays[name]), (1, 0), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
 
 
@@ -347,18 +335,13 @@ def _array(data: bytes) -> NDArray:
     """Read one array, after checking that the bytes hold as many items as its header says."""
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=10_000)
-    elif version == (2, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream, max_header_size=10_000)
-    else:
+    if version != (1, 0):
         raise ValueError(f"unknown array version {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=10_000)
     if dtype.kind not in NUMBER_KINDS or dtype.hasobject or dtype.itemsize > 8:
         raise ValueError(f"arrays of type {dtype} are not allowed")
     body = data[stream.tell() :]
-    size = dtype.itemsize
-    for length in shape:
-        size *= int(length)
+    size = dtype.itemsize * math.prod(int(length) for length in shape)
     if fortran or size != len(body) or any(length < 0 for length in shape):
         raise ValueError("an array's size does not match its header")
     return np.frombuffer(body, dtype=dtype).reshape(shape).copy()

@@ -47,8 +47,7 @@ class Predictor:
             return collapse(self.terms.stumps)
         rules = [self.terms.rule(t) for t in range(len(self.terms))]
         single = [t for t, rule in enumerate(rules) if self.is_curve(rule)]
-        votes = self.terms.votes[single]
-        alphas = self.terms.alphas[single].tolist()
+        alphas, votes = self.terms.alphas[single].tolist(), self.terms.votes[single]
         return collapse(Terms.pack([rules[t] for t in single], alphas, votes).stumps)
 
     def is_curve(self, rule: Rule) -> bool:
@@ -57,13 +56,13 @@ class Predictor:
 
     def scores(self, table: Table, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
-        parts = [self._part_scores(part, n_jobs) for part in table.parts()]
+        parts = [
+            self.tables.scores(part, n_jobs)
+            if self.terms.is_additive
+            else term_scores(self.terms, self.rows(part), n_jobs)
+            for part in table.parts()
+        ]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def _part_scores(self, table: Table, n_jobs: int) -> Reals:
-        if self.terms.is_additive:
-            return self.tables.scores(table, n_jobs)
-        return term_scores(self.terms, self.rows(table), n_jobs)
 
     def staged_scores(self, table: Table) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
@@ -101,7 +100,7 @@ def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
 
     distinct, factors = terms.distinct_factors
     scores = np.zeros((terms.n_scores, rows.n_rows))
-    model = (terms.firsts, terms.starts, factors, terms.low, terms.high, terms.rest, terms.leaves)
+    model = (terms.firsts, terms.starts, factors, *terms.children, terms.leaves)
     coefficients = terms.coefficients
 
     def run(block: tuple[int, NDArray[Any]]) -> None:

@@ -274,14 +274,12 @@ class TreeRule(Rule):
     @classmethod
     def unpack(cls, terms: "Terms", t: int) -> "TreeRule":
         places = terms.nodes(t)
-        children = [(terms.low[p], terms.high[p], terms.rest[p]) for p in places]
-        ends = [-1 - int(child) for group in children for child in group if child < 0]
-        first, base = places[0], min(ends)
-        nodes = [
-            Node(terms.test(p), *(int(c) - first if c >= 0 else int(c) + base for c in group))
-            for p, group in zip(places, children, strict=True)
-        ]
-        leaves = terms.leaves[base : max(ends) + 1]
+        children = terms.children[:, places.start : places.stop]
+        ends = -1 - children[children < 0]
+        first, base = places.start, ends.min()
+        local = np.where(children >= 0, children - first, children + base).T.tolist()
+        nodes = [Node(terms.test(p), *group) for p, group in zip(places, local, strict=True)]
+        leaves = terms.leaves[base : ends.max() + 1]
         return cls(tuple(nodes), leaves if terms.real[t] else leaves.astype(np.int8))
 
     @classmethod

@@ -90,10 +90,8 @@ class Terms:
     kinds: NDArray[np.int8]  # (T,), the place of each rule's kind in `rules.KINDS`
     real: NDArray[np.bool_]  # (T,), whether outputs are real numbers and not -1, 0 or +1
     firsts: Exacts  # (T + 1,), the nodes of term t are from firsts[t] to firsts[t + 1]
-    # (N,), what follows on a test of -1, +1 and 0: a node, counted over all terms, or -1 - a leaf
-    low: Rows
-    high: Rows
-    rest: Rows
+    # (3, N), what follows on a test of -1, +1 and 0: a node, counted over all terms, or -1 - a leaf
+    children: Rows
     starts: Exacts  # (N + 1,), the factors of node p are from starts[p] to starts[p + 1]
     columns: Rows  # (F,)
     thresholds: Reals  # (F,), NaN for a subset
@@ -121,10 +119,6 @@ class Terms:
         """Return no terms."""
         return Terms.pack([], [], np.empty((0, n_scores)), n_cuts)
 
-    def extended(self, rules: Sequence[Rule], alphas: Sequence[float], votes: Reals) -> "Terms":
-        """Return these terms and more."""
-        return self + Terms.pack(rules, alphas, votes, self.n_cuts)
-
     def __len__(self) -> int:
         return len(self.alphas)
 
@@ -136,16 +130,20 @@ class Terms:
         firsts, nodes = _part(self.firsts, terms)
         starts, factors = _part(self.starts, nodes)
         value_starts, values = _part(self.value_starts, factors)
-        children = np.stack([self.low[nodes], self.high[nodes], self.rest[nodes]])
+        children = self.children[:, nodes]
         own = -1 - children[children < -len(SIDES)]
         first_leaf = int(own.min(initial=len(self.leaves)))
         leaves = self.leaves[first_leaf : own.max(initial=-1) + 1]
-        low, high, rest = _moved(children, -nodes.start, len(SIDES) - first_leaf)
         parts: dict[str, Any] = {name: getattr(self, name)[terms] for name in _OF_TERMS}
         parts |= {name: getattr(self, name)[factors] for name in _OF_FACTORS}
         parts |= {"firsts": firsts, "starts": starts, "value_starts": value_starts}
-        parts |= {"low": low, "high": high, "rest": rest, "values": self.values[values]}
-        return replace(self, **parts, leaves=np.concatenate([self.leaves[: len(SIDES)], leaves]))
+        return replace(
+            self,
+            **parts,
+            children=_moved(children, -nodes.start, len(SIDES) - first_leaf),
+            values=self.values[values],
+            leaves=np.concatenate([self.leaves[: len(SIDES)], leaves]),
+        )
 
     def __add__(self, other: "Terms") -> "Terms":
         if len(self) == 0:
@@ -159,16 +157,14 @@ class Terms:
                 np.broadcast_to(other.leaves, (len(other.leaves), width))[len(SIDES) :],
             ]
         }
-        moves = len(self.low), len(self.leaves) - len(SIDES)
-        for name in ("low", "high", "rest"):
-            joined[name] = [getattr(self, name), _moved(getattr(other, name), *moves)]
+        moved = _moved(other.children, self.n_nodes, len(self.leaves) - len(SIDES))
         for name in ("firsts", "starts", "value_starts"):
             ends = getattr(self, name)
             joined[name] = [ends, getattr(other, name)[1:] + ends[-1]]
         for name in (*_OF_TERMS, *_OF_FACTORS, "values"):
             joined[name] = [getattr(self, name), getattr(other, name)]
         arrays: dict[str, Any] = {name: np.concatenate(pair) for name, pair in joined.items()}
-        return replace(self, **arrays)
+        return replace(self, **arrays, children=np.hstack([self.children, moved]))
 
     # Rules
 
@@ -204,6 +200,11 @@ class Terms:
     # Numbers
 
     @property
+    def n_nodes(self) -> int:
+        """N, the number of nodes of all terms."""
+        return self.children.shape[1]
+
+    @property
     def n_scores(self) -> int:
         """K, the number of score columns."""
         return self.votes.shape[1]
@@ -223,9 +224,8 @@ class Terms:
         """The largest score that any row could reach: what margins are normalised by."""
         if len(self) == 0:
             return 0.0
-        children = np.stack([self.low, self.high, self.rest])
         # Where a child is a node and no leaf, the side 0 stands in.
-        ends = np.where(children < 0, -1 - children, -1 - _TO_SIDES[2])
+        ends = np.where(self.children < 0, -1 - self.children, -1 - _TO_SIDES[2])
         sizes = np.abs(self.leaves).max(axis=1)[ends]
         outputs = np.maximum.reduceat(sizes.max(axis=0), self.firsts[:-1])
         for t in np.flatnonzero(self.kinds == _SCORES).tolist():
@@ -240,7 +240,7 @@ class Terms:
     @cached_property
     def node_of_factor(self) -> Columns:
         """The node of each factor."""
-        return np.repeat(np.arange(len(self.low)), np.diff(self.starts))
+        return np.repeat(np.arange(self.n_nodes), np.diff(self.starts))
 
     @cached_property
     def term_of_factor(self) -> Columns:
@@ -313,7 +313,7 @@ class Terms:
 
         Image filters are numbered after the columns.
         """
-        _check_bounds(self.firsts, len(self.low))
+        _check_bounds(self.firsts, self.n_nodes)
         _check_bounds(self.starts, len(self.columns))
         _check_bounds(self.value_starts, len(self.values))
         if self.leaves.shape[1] not in (1, self.n_scores) or len(self.leaves) < len(SIDES):
@@ -353,9 +353,9 @@ class Terms:
         """Raise unless every way through a tree goes down, stays in its term and ends in a leaf."""
         owner = self.term_of_node
         tree, real = self.kinds[owner] == _TREE, self.real[owner]
-        place = np.arange(len(self.low))
+        place = np.arange(self.n_nodes)
         last = self.firsts[1:][owner]
-        for children, side in zip((self.low, self.high, self.rest), _TO_SIDES, strict=True):
+        for children, side in zip(self.children, _TO_SIDES, strict=True):
             inner = children >= 0
             if (~tree & (children != side)).any():
                 raise ValueError("a product of the model is damaged")
@@ -412,8 +412,9 @@ def _check_bounds(bounds: Exacts, total: int) -> None:
 
 def _terms(**arrays: Any) -> Terms:
     terms = Terms(**arrays)
-    for name, parts in (("firsts", "alphas"), ("starts", "low"), ("value_starts", "columns")):
-        if len(arrays[name]) != len(arrays[parts]) + 1:
+    sizes = {"firsts": len(terms), "starts": terms.n_nodes, "value_starts": len(terms.columns)}
+    for name, size in sizes.items():
+        if len(arrays[name]) != size + 1:
             raise ValueError(f"the array of {name} has the wrong shape")
     if len(terms) and not (terms.kinds.min() >= 0 and terms.kinds.max() < len(KINDS)):
         raise ValueError("a term is of an unknown kind")
@@ -427,9 +428,7 @@ TERMS = Record(
         "kinds": Array("terms", np.int8),
         "real": Array("terms", np.bool_),
         "firsts": Array("*", np.int64),
-        "low": Array("nodes", np.int32),
-        "high": Array("nodes", np.int32),
-        "rest": Array("nodes", np.int32),
+        "children": Array("3 nodes", np.int32),
         "starts": Array("*", np.int64),
         "columns": Array("factors", np.int32),
         "thresholds": Array("factors", np.float64, finite=False),
@@ -487,8 +486,7 @@ class Packer:
     def terms(self, alphas: Reals, votes: Reals, n_cuts: int) -> Terms:
         """Return all rules as arrays."""
         factors = np.array(self._factors, dtype=np.float64).reshape(-1, 3)
-        ends = np.array(self._children, dtype=np.int32).reshape(-1, 3)
-        low, high, rest = np.ascontiguousarray(ends.T)
+        children = np.array(self._children, dtype=np.int32).reshape(-1, 3)
         width = self._leaves[0].shape[1] if self._leaves else 1
         return Terms(
             alphas,
@@ -496,9 +494,7 @@ class Packer:
             np.array(self._kinds, dtype=np.int8),
             np.array(self._real, dtype=bool),
             np.array(self._firsts, dtype=np.int64),
-            low,
-            high,
-            rest,
+            np.ascontiguousarray(children.T),
             np.array(self._starts, dtype=np.int64),
             factors[:, 0].astype(np.int32),
             np.ascontiguousarray(factors[:, 1]),
