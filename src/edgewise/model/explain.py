@@ -78,16 +78,7 @@ class Explanation(ABC):
 
 @dataclass(frozen=True)
 class PairExplanation(Explanation):
-    """Why a user and an item have their score: contributions that add up to it.
-
-    Examples
-    --------
-    >>> print(PairExplanation("ann", "Heat", 4.25, (Contribution("average", 4.0),
-    ...                                             Contribution("user bob", 0.25, "rated it 5"))))
-    Heat for ann: 4.25
-      +4.00  average
-      +0.25  user bob: rated it 5
-    """
+    """Why a user and an item have their score: contributions that add up to it."""
 
     user: Any
     item: Any
@@ -103,16 +94,7 @@ class PairExplanation(Explanation):
 
 @dataclass(frozen=True)
 class Curve:
-    """How one column moves the scores.
-
-    Examples
-    --------
-    >>> from edgewise import AdaBoostMH
-    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
-    >>> curve = model.explain().curve("x0")
-    >>> curve.thresholds, curve([4.0]).round(2)
-    (array([3.5]), array([[3.45]]))
-    """
+    """How one column moves the scores."""
 
     name: str
     column: int
@@ -147,8 +129,7 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     """A model as a sum of curves, the most important first, and of groups of columns.
 
     With stumps the score of a row is `bias` plus, for each curve, its value at the row's column.
-    Rules that test several columns, or a categorical one, are summed up as `groups`. `classes` names
-    the score columns.
+    Rules that test several columns, or a categorical one, are summed up as `groups`.
 
     Examples
     --------
@@ -202,14 +183,11 @@ class ModelExplanation(Explanation, Sequence[Curve]):
     @property
     def contributions(self) -> list[Contribution]:  # type: ignore[override]
         """The curves and groups, the most important first."""
-        curves = [
-            Contribution(curve.name, curve.importance, self._described(curve)) for curve in self
-        ]
-        groups = [
-            Contribution(" * ".join(group.names), group.importance, counted(group.n_rules, "rules"))
-            for group in self.groups
-        ]
-        return sorted(curves + groups, key=lambda part: -part.amount)
+        parts = [Contribution(one.name, one.importance, self._described(one)) for one in self]
+        for group in self.groups:
+            rules = counted(group.n_rules, "rules")
+            parts.append(Contribution(" * ".join(group.names), group.importance, rules))
+        return sorted(parts, key=lambda part: -part.amount)
 
     def __repr__(self) -> str:
         return str(self)

@@ -314,7 +314,14 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
     except Exception as error:
         # A damaged or hostile file can make the readers of zip, JSON and arrays raise anything.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error}") from error
-    _check_version(path, header)
+    version = header.get("format") if isinstance(header, dict) else None
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{path} is not a readable edgewise model: it names no format version")
+    if version > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
+            "upgrade edgewise to read it"
+        )
     return header, arrays
 
 
@@ -345,14 +352,3 @@ def _array(data: bytes) -> NDArray:
     if fortran or size != len(body) or any(length < 0 for length in shape):
         raise ValueError("an array's size does not match its header")
     return np.frombuffer(body, dtype=dtype).reshape(shape).copy()
-
-
-def _check_version(path: Path, header: Any) -> None:
-    version = header.get("format") if isinstance(header, dict) else None
-    if type(version) is not int or version < 1:
-        raise ModelFileError(f"{path} is not a readable edgewise model: it names no format version")
-    if version > FORMAT_VERSION:
-        raise ModelFileError(
-            f"{path} has format version {version}; this edgewise reads up to {FORMAT_VERSION}: "
-            "upgrade edgewise to read it"
-        )

@@ -163,7 +163,12 @@ class ScoreTables:
         out = np.tile(self.bias, (table.n_rows, 1))
         visits = 30.0 * table.n_rows * len(self.columns)
         if isinstance(table, ArrayTable) and use_compiled(visits) and self._uses_most(table):
-            self._compiled_scores(table, out, n_jobs)
+            from edgewise.backend.numba import score as compiled
+
+            model = (table.values, self.columns, self.starts, self.thresholds, self.tables)
+            with Threads(n_jobs if table.n_rows >= 2 * ROWS_PER_THREAD else 1) as threads:
+                spans = threads.spans(table.n_rows)
+                threads.map(lambda span: compiled.score(*model, *span, out), spans)
             return out
         for f, (j, column) in enumerate(table.chosen(self.columns.tolist())):
             score(table.with_numbers(j, column).reals(), *self.of(f), out)
@@ -174,28 +179,14 @@ class ScoreTables:
         few = table.n_columns > 4 * len(self.columns)
         return not few and table.values.flags.c_contiguous and table.is_settled()
 
-    def _compiled_scores(self, table: ArrayTable, out: Reals, n_jobs: int) -> None:
-        from edgewise.backend.numba import score as compiled
-
-        values = np.ascontiguousarray(table.values)
-        model = (self.columns, self.starts, self.thresholds, self.tables)
-        with Threads(n_jobs if table.n_rows >= 2 * ROWS_PER_THREAD else 1) as threads:
-            threads.map(
-                lambda span: compiled.score(values, *model, *span, out), threads.spans(table.n_rows)
-            )
-
 
 def collapse(terms: StumpTerms) -> ScoreTables:
     """Return the sum of all terms as one table for each column."""
-    n_terms, n_cuts = terms.columns.shape
-    n_scores = terms.n_scores
+    n_terms, n_scores = terms.votes.shape
     # One entry for each (term, score column): a cut, its score column and its coefficient.
-    spread = np.broadcast_to(np.arange(n_cuts), (n_terms, n_scores)) if n_cuts > 1 else 0
-    row = np.repeat(np.arange(n_terms), n_scores)
-    cut = np.broadcast_to(spread, (n_terms, n_scores)).ravel()
+    cuts: tuple[NDArray[Any], ...] = (terms.columns, terms.thresholds, terms.missing)
+    column, threshold, missing = (np.broadcast_to(part, terms.votes.shape).ravel() for part in cuts)
     k = np.tile(np.arange(n_scores), n_terms)
-    column, threshold = terms.columns[row, cut], terms.thresholds[row, cut]
-    missing = terms.missing[row, cut]
     coefficient = terms.coefficients.ravel()
 
     bias = np.zeros(n_scores)
@@ -207,15 +198,16 @@ def collapse(terms: StumpTerms) -> ScoreTables:
     groups = [order[a:b] for j, a, b in zip(used, first, ends, strict=False) if j >= 0]
     starts, thresholds, tables = [0], [np.empty(0)], [np.empty((0, n_scores))]
     for mine in groups:
-        cuts, place = np.unique(threshold[mine], return_inverse=True)
+        steps, place = np.unique(threshold[mine], return_inverse=True)
         # Extended precision keeps the running sums within the rounding of the final table.
-        jumps = np.zeros((len(cuts) + 1, n_scores), dtype=np.longdouble)
-        np.add.at(jumps, (place + 1, k[mine]), 2 * coefficient[mine].astype(np.longdouble))
-        np.add.at(jumps[0], k[mine], -coefficient[mine].astype(np.longdouble))
+        moves = coefficient[mine].astype(np.longdouble)
+        jumps = np.zeros((len(steps) + 1, n_scores), dtype=np.longdouble)
+        np.add.at(jumps, (place + 1, k[mine]), 2 * moves)
+        np.add.at(jumps[0], k[mine], -moves)
         absent = np.zeros((1, n_scores), dtype=np.longdouble)
-        np.add.at(absent[0], k[mine], missing[mine] * coefficient[mine].astype(np.longdouble))
-        starts.append(starts[-1] + len(cuts))
-        thresholds.append(cuts)
+        np.add.at(absent[0], k[mine], missing[mine] * moves)
+        starts.append(starts[-1] + len(steps))
+        thresholds.append(steps)
         tables.append(np.concatenate([np.cumsum(jumps, axis=0), absent]).astype(np.float64))
     return ScoreTables(
         used[used >= 0].astype(np.intp),

@@ -123,7 +123,9 @@ class Terms:
         return len(self.alphas)
 
     def __getitem__(self, which: slice) -> "Terms":
-        start, stop, _ = which.indices(len(self))
+        start, stop, step = which.indices(len(self))
+        if step != 1:
+            raise ValueError(f"terms are sliced in steps of 1, got {step}")
         if (start, stop) == (0, len(self)):
             return self
         terms = slice(start, max(start, stop))

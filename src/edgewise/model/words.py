@@ -17,15 +17,7 @@ _MOST_NAMES = 8
 
 @dataclass(frozen=True)
 class ReadableRule:
-    """One term of a model, in words.
-
-    Examples
-    --------
-    >>> from edgewise import AdaBoostMH
-    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
-    >>> print(model.rules()[0])
-    +3.45 * (x0 >= 3.5) -> votes for b, against a
-    """
+    """One term of a model, in words."""
 
     round: int
     """The round that added it, from 1."""
