@@ -21,7 +21,7 @@ shapes = st.fixed_dictionaries(
 
 
 def compiled_pick(*arguments):
-    from edgewise.backend.numba import entries as compiled
+    from edgewise.backend.numba import parts as compiled
 
     return compiled.pick_rows(*arguments)
 

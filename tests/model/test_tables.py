@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from edgewise.backend.numba import score as compiled
-from edgewise.backend.reference.score import score
 from edgewise.data import Aligned, as_table
 from edgewise.model import StumpTerms, Terms, collapse
+from edgewise.model.predict import score
 
 FORMS = [(1, False), (3, False), (3, True)]
 

@@ -70,7 +70,7 @@ LN2_LOW = 1.90821492927058770002e-10
 LOWEST, HIGHEST = -700.0, 700.0
 
 # 1 / i!: on |r| <= ln 2 / 2 the next term is below half a unit in the last place.
-(C0, C1, C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12, C13) = (
+TAYLOR = (
     1.0,
     1.0,
     0.5,
@@ -103,8 +103,8 @@ def exp(x: Reals) -> Reals:
     # By halves and not from one end (Estrin's scheme): processors do independent sums at once.
     r2 = r * r
     r4 = r2 * r2
-    a = (C0 + C1 * r) + (C2 + C3 * r) * r2
-    b = (C4 + C5 * r) + (C6 + C7 * r) * r2
-    c = (C8 + C9 * r) + (C10 + C11 * r) * r2
-    value = (a + b * r4) + (c + (C12 + C13 * r) * r4) * (r4 * r4)
+    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
+    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
+    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
+    value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
     return value * ((n.astype(np.int64) + 1023) << 52).view(np.float64)

@@ -20,7 +20,7 @@ from edgewise.common.dtypes import (
     Signs,
 )
 
-# Score columns travel through the search in vectors of this many lanes.
+# The numbers of lanes that score columns may be padded to.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
 _CACHE_LINE = 64
 
@@ -69,10 +69,8 @@ class Entries:
         The shape of S, restricted to the n rows that have any of the entries.
     starts : intp array of shape (chunks + 1,)
         The entries of chunk c are from ``starts[c]`` to ``starts[c + 1]``.
-    rows, lanes : int32 and uint8 arrays
-        The row and the lane of each entry.
-    values : integer array
-        Their signed weights.
+    rows, lanes, values : int32, uint8 and integer arrays
+        The row, the lane and the signed weight of each entry.
     """
 
     shape: tuple[int, int, int]
@@ -192,7 +190,6 @@ class SignedProblem(Problem):
         return np.append(self.signed_totals, self.mass) if self.mass_column else self.signed_totals
 
     def keeping(self) -> "SignedProblem":
-        """Return the problem for a tree: its histograms are kept, to subtract a part's."""
         return replace(self, kept={})
 
 
@@ -200,18 +197,9 @@ class SignedProblem(Problem):
 class HostState(State):
     """Weights and scores as arrays, score column by score column.
 
-    Attributes
-    ----------
-    targets : Targets
-        Labels, classes and initial weights.
-    scale : float
-        What the initial weights are multiplied by to sum to 1.
-    row_mass : int64 array of shape (n,)
-        The share of each row in error counts, in fixed point.
-    weights, scores : float64 arrays of shape (K, n)
-        w and f.
-    mass_column : bool
-        Whether S has a column more, with each row's sum of ``|S|``.
+    `scale` normalises the initial weights, `row_mass` (n,) is each row's share in error counts in
+    fixed point, `weights` and `scores` (K, n) are w and f. With `mass_column`, S has one more
+    column: each row's sum of ``|S|``.
     """
 
     targets: Targets
@@ -255,10 +243,7 @@ class HostState(State):
 
     @cached_property
     def initial(self) -> tuple[Reals, Reals, Reals]:
-        """W1, which sums to 1: weights of rows, factors by label and column, or weights one by one.
-
-        An entry's weight is its row's, or the matrix's where there is one, times its label's.
-        """
+        """W1, which sums to 1: row weights, factors by label and column, or single weights."""
         targets = self.targets
         if targets.matrix is None:
             return targets.row_weights, targets.label_weights * self.scale, np.empty((0, 0))

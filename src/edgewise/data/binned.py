@@ -46,8 +46,9 @@ class BinnedTable:
     def place(self) -> Columns:
         """Where each numeric column is stored: its dense row, or ``-1 - p`` for sparse `p`."""
         place = np.zeros(self.n_columns, dtype=np.intp)
-        place[self.dense.columns] = np.arange(len(self.dense.columns))
         place[self.sparse.columns] = -1 - np.arange(len(self.sparse.columns))
+        # A column that is stored both ways is read from its dense row.
+        place[self.dense.columns] = np.arange(len(self.dense.columns))
         return place
 
     @cached_property

@@ -42,11 +42,9 @@ class PartStore:
         self.whole = whole
         self._pick = pick
         self._all_dense = all_dense
-        self._columns, self._place = whole.dense.columns, whole.place
+        self._columns = whole.dense.columns
         if all_dense:
             self._columns = np.sort(np.concatenate([whole.dense.columns, whole.sparse.columns]))
-            self._place = np.zeros(whole.n_columns, dtype=np.intp)
-            self._place[self._columns] = np.arange(len(self._columns))
         # Pages of these arrays that no column is copied to are never touched.
         self._dense = np.empty(len(self._columns) * whole.n_rows, whole.dense.codes.dtype)
         n_stored = len(whole.sparse.rows)
@@ -75,7 +73,6 @@ class PartStore:
             ),
             fill=self._fill,
         )
-        self._part.__dict__["place"] = self._place
         return self._part
 
     def _fill(self, columns: Columns) -> None:
@@ -94,7 +91,7 @@ class PartStore:
             return
         p = int(whole.place[j])
         if p >= 0:
-            out = part.dense.codes[self._place[j]]
+            out = part.dense.codes[part.place[j]]
             whole.dense.codes[p].take(self._taken, out=out, mode="clip")
             return
         p = -1 - p
@@ -106,6 +103,6 @@ class PartStore:
         )
         self._stops[p] = start + count
         if self._all_dense:
-            out = part.dense.codes[self._place[j]]
+            out = part.dense.codes[part.place[j]]
             out[:] = stored.common[p]
             out[rows[:count]] = codes[:count]

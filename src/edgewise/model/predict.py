@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.choose import use_compiled
-from edgewise.backend.reference.score import score
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
 from edgewise.data import Aligned, ArrayTable, Table
@@ -216,3 +215,10 @@ def collapse(terms: StumpTerms) -> ScoreTables:
         np.ascontiguousarray(np.concatenate(tables)),
         bias,
     )
+
+
+def score(values: Reals, thresholds: Reals, table: Reals, out: Reals) -> None:
+    """Add to `out` the table row of each value; the table's last row is for missing values."""
+    place = np.searchsorted(thresholds, values, side="right")
+    place[np.isnan(values)] = len(thresholds) + 1
+    out += table[place]

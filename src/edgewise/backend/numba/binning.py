@@ -12,13 +12,10 @@ _compiled = cached(nogil=True, error_model="numpy")
 
 @_compiled
 def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untyped-def]
-    """Find the bin of every value: the number of thresholds at or below it.
+    """Find the bin of every value, the number of thresholds at or below it, without branches.
 
-    A search by halves without branches: values come in no order, and a branch would be guessed
-    wrong every other time.
-
-    IN values; padded, the thresholds followed by infinities up to 255, or to 65,535.
-    OUT codes, with the code after the last bin for NaN; counts, how many rows have each.
+    IN values; padded, the thresholds followed by infinities up to 255, or to 65,535. OUT codes,
+    with the code after the last bin for NaN; counts, the number of rows of each.
     """
     # With constant steps, and nothing else in the loop, the compiler takes many values at once.
     if len(padded) == 255:
@@ -41,10 +38,9 @@ def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untype
 
 @_compiled
 def even(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
-    """Cut values into bins of about equal mass; see `edgewise.data.bins._even`.
+    """Cut values into bins of about equal mass, as `data.bins._even` does; return their count.
 
     IN running, the running sums of the masses. OUT lasts, the last value of every bin but the last.
-    Returns how many there are. Twice the total times the bins must fit into 64 bits.
     """
     total, done, first, n_lasts = running[-1], np.int64(0), 0, 0
     for left in range(n_bins, 1, -1):

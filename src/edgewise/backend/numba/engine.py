@@ -18,12 +18,12 @@ from edgewise.backend.base import (
     Tally,
 )
 from edgewise.backend.host import HostState, SignedProblem, aligned_zeros
-from edgewise.backend.numba import entries as on_entries
 from edgewise.backend.numba import histogram as on_rows
+from edgewise.backend.numba import parts as on_entries
 from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
-from edgewise.backend.numba.plans import Batch, LaneHistogram, Lease, Plan, Shapes
+from edgewise.backend.numba.plans import Batch, HistogramPlan, LaneHistogram, Lease, Shapes
 from edgewise.backend.numba.scan import EDGE, GAIN, SCORE, scan_columns
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
 from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
@@ -57,11 +57,11 @@ class NumbaBackend(ReferenceBackend):
         self.threads = Threads(n_jobs) if threads is None else threads
         self._shapes = Shapes(table, shapes)
         self._spans: dict[int, list[tuple[int, int]]] = {}
-        self._layouts: dict[tuple[Any, ...], Plan] = {}
+        self._layouts: dict[tuple[Any, ...], HistogramPlan] = {}
         self._spare: dict[tuple[int, Any], list[Integers]] = {}
         self._scratch: SimpleQueue[Integers] = SimpleQueue()
         self._scratch_shape: tuple[int, Any] = (0, None)
-        self._scratch_plan: Plan | None = None
+        self._scratch_plan: HistogramPlan | None = None
         self._stores: dict[bool, PartStore] = {}
         self._unmoved: Signs | None = None
         self._keeps = True
@@ -112,7 +112,6 @@ class NumbaBackend(ReferenceBackend):
         return low[:n_low], high[:n_high]
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
-        """Return the problem of some rows."""
         if problem.entries is not None:
             return entries_within(self, problem, rows)
         chunks, n, lanes = problem.signed.shape
@@ -124,7 +123,6 @@ class NumbaBackend(ReferenceBackend):
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
-        """Return the sums of S over the rows of each bin, summed when a scan asks for them."""
         plan = self._layout(columns, problem)
         if problem.kept is None or not self._keeps or plan.size * plan.dtype.itemsize > _KEPT_BYTES:
             return LaneHistogram(plan, problem, self._fill)
@@ -134,7 +132,7 @@ class NumbaBackend(ReferenceBackend):
         found: LaneHistogram = problem.kept[key]
         return found
 
-    def _kept(self, plan: Plan, problem: SignedProblem, key: bytes) -> LaneHistogram:
+    def _kept(self, plan: HistogramPlan, problem: SignedProblem, key: bytes) -> LaneHistogram:
         """Return a histogram with memory: the whole's, less its other part, or new."""
         if problem.split_from is not None:
             whole, part = (one.kept or {} for one in problem.split_from)
@@ -145,7 +143,6 @@ class NumbaBackend(ReferenceBackend):
         return LaneHistogram(plan, problem, self._fill, lease)
 
     def scan(self, histogram: Histogram, question: Question) -> Candidates:
-        """Return the best cut of each column; sums each batch just before, if need be."""
         if not isinstance(histogram, LaneHistogram):
             return super().scan(histogram, question)
         plan, totals = histogram.plan, histogram.totals
@@ -215,7 +212,6 @@ class NumbaBackend(ReferenceBackend):
             )
 
     def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "NumbaBackend":
-        """Return a backend for other columns of the same rows, on the same threads."""
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)
         # Without the columns' shapes they are others each time: no node would meet them again.
         other._keeps = shapes is not None
@@ -225,7 +221,6 @@ class NumbaBackend(ReferenceBackend):
     # Parts of the weights.
 
     def row_masses(self, problem: SignedProblem) -> Exacts:
-        """Return the sum of each row's |S|."""
         chunks, n, _ = problem.shape
         masses = np.zeros(n, dtype=np.int64)
         on_entries.row_masses(
@@ -234,19 +229,16 @@ class NumbaBackend(ReferenceBackend):
         return masses
 
     def mass_from(self, problem: SignedProblem, least: int) -> int:
-        """Return the sum of the |S| that are at least `least`."""
         n = problem.n_rows
         signed, width = problem.flat_signed, problem.width
         return int(on_entries.mass_from(signed, least, n, width, problem.n_scores))
 
     def part(self, rows: Rows) -> Part[SignedProblem]:
-        """Return the part of some rows."""
         if not self._can_copy:
             return RowsWithin(self, rows)
         return RowPart(self.restricted(rows), rows)
 
     def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
-        """Return the part of the entries with |S| of at least `least`."""
         return heavy_entries(self, problem, least) if self._can_copy else None
 
     def restricted(self, rows: Rows, all_dense: bool = False) -> "NumbaBackend":
@@ -258,7 +250,6 @@ class NumbaBackend(ReferenceBackend):
     # The step.
 
     def edges(self, state: HostState, rule: "Rule") -> Edges:
-        """Return the edges of a rule."""
         signs, spans = self.outputs(rule), self._row_spans(state.n_rows)
         sums = np.empty((len(spans), 3, state.n_scores), dtype=np.int64)
 
@@ -270,7 +261,6 @@ class NumbaBackend(ReferenceBackend):
         return Edges(edges, masses - idle, sum(masses.tolist()))
 
     def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
-        """Return Z of a real-valued rule."""
         outputs, spans = self.outputs(rule), self._row_spans(state.n_rows)
 
         def run(span: tuple[int, int]) -> int:
@@ -296,13 +286,11 @@ class NumbaBackend(ReferenceBackend):
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
 
     def rescale(self, state: HostState, factor: float) -> Tally:
-        """Multiply all weights by a factor; count errors."""
         if self._unmoved is None:
             self._unmoved = np.ones((1, state.n_rows), dtype=np.int8)
         return self._take_step(state, self._unmoved, Step.scaling(state.n_scores, factor))
 
     def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
-        """Move the scores and compute the weights from them, not yet normalised."""
         outputs, initial = self.outputs(rule), state.initial
 
         def run(span: tuple[int, int]) -> tuple[int, int]:
@@ -318,7 +306,6 @@ class NumbaBackend(ReferenceBackend):
     # Ranking.
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        """Return each query's energy and each document's potential."""
         layout = lists.layout
         energies, potentials = np.zeros(layout.n_queries), np.empty(len(scores))
 
@@ -332,7 +319,6 @@ class NumbaBackend(ReferenceBackend):
         return energies, potentials
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        """Return each query's sums over pairs of products of moments."""
         layout = lists.layout
         products = np.zeros((3, 3, layout.n_queries))
 
@@ -346,7 +332,6 @@ class NumbaBackend(ReferenceBackend):
         return products
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        """Return each query's weight of misordered pairs."""
         layout = lists.layout
         losses = np.zeros(layout.n_queries)
 
@@ -363,7 +348,6 @@ class NumbaBackend(ReferenceBackend):
     def crossing_pairs(
         self, lists: Any, weights: Any, codes: Exacts, n_values: int
     ) -> tuple[Exacts, Exacts]:
-        """Return the changes of W- and W+ as the documents of each code cross the cut."""
         layout = lists.layout
         right, wrong = np.zeros((2, n_values + 1), dtype=np.int64)
         ranking.sum_sides(
@@ -375,11 +359,9 @@ class NumbaBackend(ReferenceBackend):
     # Work.
 
     def spread(self, run: Any, parts: Any) -> list[Any]:
-        """Return ``run(part)`` for each part, on as many threads as there are."""
         return self.threads.map(run, parts)
 
     def close(self) -> None:
-        """End the threads."""
         self.threads.close()
 
     def _row_spans(self, n_rows: int) -> list[tuple[int, int]]:
@@ -394,7 +376,7 @@ class NumbaBackend(ReferenceBackend):
         bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
         return [(a, b) for a, b in pairwise(bounds) if a < b]
 
-    def _layout(self, columns: Columns, problem: SignedProblem) -> Plan:
+    def _layout(self, columns: Columns, problem: SignedProblem) -> HistogramPlan:
         chunks, _, lanes = problem.shape
         key = (columns.tobytes(), chunks, lanes, problem.signed.dtype.itemsize)
         self.table.ready(columns)
@@ -402,14 +384,16 @@ class NumbaBackend(ReferenceBackend):
             if len(self._layouts) > 3:
                 self._layouts.clear()
             batches = self._shapes.batches(columns, problem, self.threads.n)
-            self._layouts[key] = Plan(columns, (chunks, lanes), problem.signed.dtype, batches)
+            self._layouts[key] = HistogramPlan(
+                columns, (chunks, lanes), problem.signed.dtype, batches
+            )
         return self._layouts[key]
 
     def _lease(self, size: int, dtype: Any) -> Lease:
         spare = self._spare.setdefault((size, dtype), [])
         return Lease(spare.pop() if spare else aligned_zeros((size,), dtype.type), spare)
 
-    def _make_scratch(self, plan: Plan) -> None:
+    def _make_scratch(self, plan: HistogramPlan) -> None:
         """Have memory for histograms, one for each thread."""
         if plan is self._scratch_plan:
             return

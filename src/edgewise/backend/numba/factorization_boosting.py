@@ -36,11 +36,9 @@ def advance(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Move the scores along a product; compute the gradient and hessian of the loss there.
 
-    IN users, items, user_values, item_values and move (scores change by U Z times it), labels
-    (n, L), gaps and low (the expected rating is low plus the gaps times the chances), one_hot
-    (whether to divide chances by their sum first), values (the ratings), weights and weighted
-    (whether some weight is not 1). OUT scores, gradients (negative ones of the logistic loss),
-    hessians, and sums (of the squared errors of the expected ratings).
+    IN the arguments up to weighted: scores change by U Z times move; the expected rating is low
+    plus the gaps times the chances, divided by their sum if one_hot. OUT scores, gradients
+    (negative), hessians, sums (of the squared errors of the expected ratings).
     """
     width = scores.shape[1]
     size = max(1, _TILE // width)
@@ -87,11 +85,7 @@ def advance(  # type: ignore[no-untyped-def]
 def gather(  # type: ignore[no-untyped-def]
     start, stop, ones, others, other_values, gradients, hessians, gradient_sums, hessian_sums
 ):
-    """Add up the gradients and hessians of each row, times the values of the other side.
-
-    IN ones (the row of each rating), others, other_values, gradients, hessians. OUT gradient_sums
-    and hessian_sums (rows, L), which are added to.
-    """
+    """Add each row's gradients and hessians, times the other side's values, to OUT the sums."""
     width = gradients.shape[1]
     if width == 4:
         # Five levels, the commonest case, written out: all loads before all stores, so that the

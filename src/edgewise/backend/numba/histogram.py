@@ -11,7 +11,7 @@ _BLOCK_BYTES = 1 << 18
 
 @inner
 def _row(rows, p):  # type: ignore[no-untyped-def]
-    """Return the p-th row that counts; `rows` is None where all do."""
+    """Return the p-th row that counts; `rows` is None if all do."""
     return p if rows is None else np.intp(rows[p])
 
 
@@ -19,8 +19,8 @@ def _row(rows, p):  # type: ignore[no-untyped-def]
 def sum_dense(codes, places, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
     """Sum the signed weights of the rows in each bin of a batch of dense columns.
 
-    IN codes, places (the columns' rows in codes), bases and n_codes (where a column's bins are),
-    signed (flat), rows (None for all n). OUT histogram (flat).
+    IN codes, places (rows of codes), bases and n_codes (the columns' bins), signed (flat), rows
+    (None for all n). OUT histogram (flat).
     """
     histogram[:] = 0
     lanes = 1 << (width.ndim - 1)
@@ -129,8 +129,8 @@ def sum_sparse(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Sum the signed weights of the rows in each bin of a batch of sparse columns.
 
-    IN the columns' stored rows and codes, member (whether each row counts, None where all do),
-    totals (of all columns of S, the mass column included); the rest as in sum_dense. OUT histogram.
+    IN the stored rows and codes, member (None if all rows count), totals (of all columns of S); the
+    rest as in sum_dense. OUT histogram.
     """
     histogram[:] = 0
     if member is None:
@@ -147,10 +147,7 @@ def sum_sparse(  # type: ignore[no-untyped-def]
 
 @kernel
 def flip(start, stop, signed, signs, n, chunks, width, out, totals):  # type: ignore[no-untyped-def]
-    """Multiply the signed weights of the rows from start to stop by each row's sign.
-
-    IN signed (flat), signs. OUT out (flat), totals (int64, lane by lane, starting at 0).
-    """
+    """Multiply S by each row's sign. IN signed, signs. OUT out, totals (by lane)."""
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         for i in range(start, stop):
@@ -160,10 +157,7 @@ def flip(start, stop, signed, signs, n, chunks, width, out, totals):  # type: ig
 
 @kernel
 def sum_rows(signed, rows, n, chunks, width, totals, masses):  # type: ignore[no-untyped-def]
-    """Sum the signed weights of some rows, and their sizes.
-
-    IN signed (flat), rows. OUT totals, masses (int64, lane by lane, starting at 0).
-    """
+    """Sum S and |S| of some rows. IN signed (flat), rows. OUT totals, masses (by lane)."""
     lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         for p in range(len(rows)):
@@ -173,11 +167,7 @@ def sum_rows(signed, rows, n, chunks, width, totals, masses):  # type: ignore[no
 
 @kernel
 def cut_rows(codes, rows, first, missing, gone, low, high):  # type: ignore[no-untyped-def]
-    """Part rows by a cut of a dense column; return how many are below and above.
-
-    IN codes, rows, first (the first code above), missing (the side of missing values, whose code
-    is gone). OUT low, high.
-    """
+    """Split rows by a cut of a dense column. OUT low, high; return their sizes."""
     n_low, n_high = 0, 0
     for p in range(len(rows)):
         row = rows[p]

@@ -49,10 +49,7 @@ def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[
 def _add_products(  # type: ignore[no-untyped-def]
     first, last, others, values, column_starts, column_others, column_values, dots, common, touched
 ):
-    """Sum the products of a row with all rows, and count common columns.
-
-    OUT touched: the rows with common columns; returns their number.
-    """
+    """Sum the products of a row with all rows. OUT dots, common, touched; return the count."""
     work = 0
     for e in range(first, last):
         column, value = others[e], values[e]
@@ -89,11 +86,7 @@ def nearest(  # type: ignore[no-untyped-def]
     starts, others, values, column_starts, column_others, column_values, norms,
     targets, shrinkage, min_support, limit, found, similarities,
 ):  # fmt: skip
-    """Find the most similar rows of some rows; ties go to the lower number.
-
-    IN a sparse matrix by rows and by columns, the lengths of its rows, targets. OUT found,
-    similarities: the nearest rows of each target, most similar first; initially -1 and 0.
-    """
+    """Find the most similar rows of some rows: see the reference. OUT found, similarities."""
     n_rows = len(starts) - 1
     dots, common = np.zeros(n_rows), np.zeros(n_rows, dtype=np.int32)
     touched, near = np.empty(n_rows + 1, dtype=np.int32), np.empty(n_rows + 1)
@@ -121,12 +114,7 @@ def nearest(  # type: ignore[no-untyped-def]
 def averages(  # type: ignore[no-untyped-def]
     near, similarities, starts, others, values, weights, targets, columns, k, totals, masses
 ):
-    """Sum over the neighbours of a row that have a value in a column, for pairs of the two.
-
-    IN near, similarities: the neighbours of each row; a matrix by columns, with weights; targets,
-    columns: the pairs, best ordered by column; k: the most neighbours that count. OUT totals: the
-    sums of similarity times weight times value; masses: of similarity times weight.
-    """
+    """Sum over the neighbours with a value in a column: see the reference. OUT totals, masses."""
     n_rows = len(near)
     if len(others) > 0:
         n_rows = max(n_rows, others.max() + 1)

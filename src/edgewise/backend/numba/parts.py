@@ -1,4 +1,4 @@
-"""Parts of the signed weights for the compiled backend."""
+"""Parts of the signed weights: some rows, or some (row, score column) entries, compiled."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ import numpy as np
 
 from edgewise.backend.base import Part
 from edgewise.backend.host import Entries, SignedProblem, aligned_zeros
-from edgewise.backend.numba import entries as compiled
+from edgewise.backend.numba.vectors import add_sums, flip_vector, kernel
 from edgewise.backend.reference.engine import row_masses_of, summed
 from edgewise.common.dtypes import ROW, Columns, Integers, Reals, Rows, Signs
 
@@ -25,14 +25,13 @@ class RowPart(Part[SignedProblem]):
         self._signed: Integers | None = None
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
-        """Return the part's share of a problem of all rows, as it is now."""
         chunks, n, lanes = problem.shape
         if self._signed is None:
             shape = (chunks, len(self.rows), lanes)
             self._signed = aligned_zeros(shape, problem.signed.dtype.type)
         signed = self._signed
         sums = np.zeros((3, chunks * lanes), dtype=np.int64)
-        compiled.gather_rows(
+        gather_rows(
             problem.flat_signed, self.rows, n, chunks, problem.width, signed.reshape(-1), *sums
         )
         totals, masses = sums[1:, : problem.n_scores]
@@ -43,18 +42,10 @@ class RowPart(Part[SignedProblem]):
 
 
 class EntryPart(Part[SignedProblem]):
-    """Some entries: a list of rows, score columns and signed weights.
+    """Some entries, listed by row, lane and signed weight.
 
-    Parameters
-    ----------
-    backend : NumbaBackend
-        The backend of these rows, all of whose columns are dense.
-    rows : int32 array
-        The rows that have any of the entries.
-    at : int64 array
-        Where in S the entries are, as a flat array.
-    entries : Entries
-        The entries, without their values.
+    `rows` are the rows that have any, `at` their places in S (flat), `entries` their layout. All
+    columns of the backend are dense.
     """
 
     def __init__(self, backend: "NumbaBackend", rows: Rows, at: Columns, entries: Entries) -> None:
@@ -65,12 +56,11 @@ class EntryPart(Part[SignedProblem]):
         self._entries = entries
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
-        """Return the part's share of a problem of all rows, as it is now."""
         chunks, _, lanes = problem.shape
         form = self._entries
         values = np.empty(len(form.rows), dtype=problem.signed.dtype)
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
-        compiled.gather_entries(
+        gather_entries(
             problem.flat_signed, self._at, form.starts, form.lanes, problem.width, values, *sums
         )
         totals, masses = sums[:, : problem.n_scores]
@@ -86,15 +76,15 @@ class EntryPart(Part[SignedProblem]):
 
 
 def heavy_entries(backend: "NumbaBackend", problem: SignedProblem, least: int) -> EntryPart:
-    """Return the part of the entries of S that are at least so large."""
+    """Return the part of the entries of S that are at least `least`."""
     chunks, n, lanes = problem.shape
     place = (n, chunks, problem.width, problem.n_scores)
     counts = np.zeros(chunks, dtype=np.int64)
-    compiled.count_entries(problem.flat_signed, least, *place, counts)
+    count_entries(problem.flat_signed, least, *place, counts)
     size = int(counts.sum())
     at, rows = np.empty(size, dtype=np.int64), np.empty(size, dtype=ROW)
     lane_of = np.empty(size, dtype=np.uint8)
-    compiled.list_entries(problem.flat_signed, least, *place, at, rows, lane_of)
+    list_entries(problem.flat_signed, least, *place, at, rows, lane_of)
     chosen = np.zeros(n, dtype=bool)
     chosen[rows] = True
     taken = np.flatnonzero(chosen).astype(ROW)
@@ -113,7 +103,7 @@ def flip_entries(problem: SignedProblem, signs: Signs) -> SignedProblem:
     assert form is not None
     chunks, _, lanes = problem.shape
     values, totals = np.empty_like(form.values), np.zeros(chunks * lanes, dtype=np.int64)
-    compiled.flip_entries(form.arrays, signs, problem.width, values, totals)
+    multiply_entries(form.arrays, signs, problem.width, values, totals)
     entries = replace(form, values=values)
     masses = problem.signed_masses
     if not signs.all():
@@ -149,7 +139,7 @@ def entries_within(backend: "NumbaBackend", problem: SignedProblem, rows: Rows) 
 
 
 def _with_masses(entries: Entries, values: np.ndarray, n_scores: int) -> Entries:
-    """Return the entries with one more for each row, in the mass column: the sum of its sizes."""
+    """Return the entries with one more for each row, its mass."""
     _, n_rows, lanes = entries.shape
     masses = np.zeros(n_rows, dtype=np.int64)
     np.add.at(masses, entries.rows, np.abs(values))
@@ -165,3 +155,143 @@ def _with_masses(entries: Entries, values: np.ndarray, n_scores: int) -> Entries
         np.concatenate([entries.lanes, lane]),
         np.concatenate([values, masses.astype(values.dtype)]),
     )
+
+
+@kernel
+def sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram):  # type: ignore[no-untyped-def]
+    """Sum entries (see host.Entries) in each bin of a batch of dense columns. OUT histogram."""
+    histogram[:] = 0
+    starts, rows, lane_of, values = entries
+    # Unsigned numbers need no check for places counted from the end.
+    lanes = np.uint64(1 << (width.ndim - 1))
+    n_columns = len(places)
+    for chunk in range(chunks):
+        q = 0
+        while q + 4 <= n_columns:
+            code_a, code_b = codes[places[q]], codes[places[q + 1]]
+            code_c, code_d = codes[places[q + 2]], codes[places[q + 3]]
+            base_a = np.uint64(bases[q] + chunk * n_codes[q])
+            base_b = np.uint64(bases[q + 1] + chunk * n_codes[q + 1])
+            base_c = np.uint64(bases[q + 2] + chunk * n_codes[q + 2])
+            base_d = np.uint64(bases[q + 3] + chunk * n_codes[q + 3])
+            for e in range(starts[chunk], starts[chunk + 1]):
+                row, lane, value = np.uint64(rows[e]), np.uint64(lane_of[e]), values[e]
+                histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += value
+                histogram[(base_b + np.uint64(code_b[row])) * lanes + lane] += value
+                histogram[(base_c + np.uint64(code_c[row])) * lanes + lane] += value
+                histogram[(base_d + np.uint64(code_d[row])) * lanes + lane] += value
+            q += 4
+        while q < n_columns:
+            code_a, base_a = codes[places[q]], np.uint64(bases[q] + chunk * n_codes[q])
+            for e in range(starts[chunk], starts[chunk + 1]):
+                row, lane = np.uint64(rows[e]), np.uint64(lane_of[e])
+                histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += values[e]
+            q += 1
+
+
+@kernel
+def multiply_entries(entries, signs, width, out, totals):  # type: ignore[no-untyped-def]
+    """Multiply entries by their rows' signs. IN entries, signs. OUT out, totals (lane by lane)."""
+    starts, rows, lane_of, values = entries
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(len(starts) - 1):
+        for e in range(starts[chunk], starts[chunk + 1]):
+            value = values[e] * signs[rows[e]]
+            out[e] = value
+            totals[chunk * lanes + np.intp(lane_of[e])] += value
+
+
+@kernel
+def gather_entries(signed, at, starts, lane_of, width, out, totals, masses):  # type: ignore[no-untyped-def]
+    """Copy entries of S and sum them. IN signed, at, starts, lane_of. OUT out, totals, masses."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(len(starts) - 1):
+        for e in range(starts[chunk], starts[chunk + 1]):
+            value, k = signed[at[e]], chunk * lanes + np.intp(lane_of[e])
+            out[e] = value
+            totals[k] += value
+            masses[k] += abs(value)
+
+
+@kernel
+def gather_rows(signed, rows, n, chunks, width, out, unused, totals, masses):  # type: ignore[no-untyped-def]
+    """Copy rows of S and sum them. IN signed, rows. OUT out, totals, masses; unused is scratch."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        for p in range(len(rows)):
+            at = (chunk * n + np.intp(rows[p])) * lanes
+            to = (chunk * len(rows) + p) * lanes
+            flip_vector(out, to, signed, at, np.int64(1), unused, chunk * lanes, width)
+            add_sums(totals, masses, chunk * lanes, signed, at, width)
+
+
+@kernel
+def row_masses(signed, n, chunks, width, n_scores, out):  # type: ignore[no-untyped-def]
+    """Sum the sizes of each row's signed weights. IN signed (flat). OUT out."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        used = min(lanes, n_scores - chunk * lanes)
+        for i in range(n):
+            at = (chunk * n + i) * lanes
+            mass = np.int64(0)
+            for k in range(used):
+                mass += abs(signed[at + k])
+            out[i] += mass
+
+
+@kernel
+def mass_from(signed, least, n, width, n_scores):  # type: ignore[no-untyped-def]
+    """Return the sum of the |S| that are at least `least`."""
+    lanes = 1 << (width.ndim - 1)
+    mass = np.int64(0)
+    for at in range(len(signed)):
+        size = abs(signed[at])
+        mass += size if size >= least else 0
+    # What is after the last score column is the mass column, or nothing but zeros.
+    chunk, lane = n_scores // lanes, n_scores % lanes
+    if chunk * n * lanes < len(signed):
+        for i in range(n):
+            size = abs(signed[(chunk * n + i) * lanes + lane])
+            mass -= size if size >= least else 0
+    return mass
+
+
+@kernel
+def count_entries(signed, least, n, chunks, width, n_scores, counts):  # type: ignore[no-untyped-def]
+    """Count the entries of each chunk that are at least `least`. IN signed. OUT counts."""
+    lanes = 1 << (width.ndim - 1)
+    for chunk in range(chunks):
+        used = min(lanes, n_scores - chunk * lanes)
+        count = np.int64(0)
+        for i in range(n):
+            at = (chunk * n + i) * lanes
+            for k in range(used):
+                count += abs(signed[at + k]) >= least
+        counts[chunk] = count
+
+
+@kernel
+def list_entries(signed, least, n, chunks, width, n_scores, at_entry, rows, lane_of):  # type: ignore[no-untyped-def]
+    """List the entries that are at least `least`. IN signed. OUT at_entry, rows, lane_of."""
+    lanes = 1 << (width.ndim - 1)
+    e = 0
+    for chunk in range(chunks):
+        used = min(lanes, n_scores - chunk * lanes)
+        for i in range(n):
+            at = (chunk * n + i) * lanes
+            for k in range(used):
+                if abs(signed[at + k]) >= least:
+                    at_entry[e], rows[e], lane_of[e] = at + k, i, k
+                    e += 1
+
+
+@kernel
+def pick_rows(rows, codes, number, out_rows, out_codes):  # type: ignore[no-untyped-def]
+    """Copy the entries of a sparse column whose row has a number: see data.part.pick_rows."""
+    count = 0
+    for at in range(len(rows)):
+        place = number[rows[at]]
+        if place >= 0:
+            out_rows[count], out_codes[count] = place, codes[at]
+            count += 1
+    return count

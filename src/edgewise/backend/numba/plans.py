@@ -102,7 +102,7 @@ class Batch:
         self.start, self.size = start, int(ends[-1]) * lanes
 
 
-class Plan:
+class HistogramPlan:
     """How some columns are summed and scanned; kept for the next round."""
 
     def __init__(
@@ -157,7 +157,7 @@ class LaneHistogram(Histogram):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: HistogramPlan,
         problem: SignedProblem,
         fill: Any,
         lease: Lease | None = None,
@@ -178,7 +178,6 @@ class LaneHistogram(Histogram):
 
     @property
     def mass(self) -> int:  # type: ignore[override]
-        """The sum of ``|S|``."""
         return int(self._masses.sum())
 
     @property
@@ -202,7 +201,6 @@ class LaneHistogram(Histogram):
 
     @property
     def values(self) -> Exacts:
-        """The sums, shape (bins, K), or (bins, K + 1) where there is a mass column."""
         return self.plan.values(self.summed(), len(self.totals) + self.mass_column)
 
     def _combined(self, flat: Integers, totals: Exacts, mass: int) -> "LaneHistogram":

@@ -7,13 +7,13 @@ import numpy as np
 from edgewise.backend.numba.step import _exp
 from edgewise.backend.numba.vectors import inner, kernel, power_of_two
 
-# Of lists up to this length all pairs are looked at, which takes less time than sorting.
+# Up to this length, comparing all pairs of a list takes less time than sorting it.
 _SHORT = 256
 
 
 @inner
 def _group_sum(values, lo, hi):  # type: ignore[no-untyped-def]
-    """Return the sum of values[lo:hi], the same for every order of them: see lists.group_sums."""
+    """Return the sum of values[lo:hi] in any order: see reference.ranking.group_sums."""
     if hi - lo == 1:
         return values[lo]
     largest = 0.0
@@ -60,11 +60,7 @@ def weigh(  # type: ignore[no-untyped-def]
     first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
     potentials, energies,
 ):  # fmt: skip
-    """Weigh the pairs of the queries from first to last.
-
-    IN the layout of layout.Layout, query_weights (normalised), scores. OUT potentials (of every
-    document), energies (of every query).
-    """
+    """Weigh the pairs of the queries from first to last. OUT potentials, energies."""
     up, down = _factors(first, last, query_groups, group_starts, weights, scores)
     origin, most = group_starts[query_groups[first]], 0
     for q in range(first, last):
@@ -97,10 +93,9 @@ def sum_moments(  # type: ignore[no-untyped-def]
     first, last, query_groups, group_starts, steps, by_difference, weights, query_weights, scores,
     outputs, products,
 ):  # fmt: skip
-    """Sum products of the moments of the worse and of the better documents of pairs, by query.
+    """Sum h(x0)^a (-h(x1))^b times the weight of each pair, by query.
 
-    IN the layout of layout.Layout, query_weights (normalised), scores, outputs (h). OUT products of
-    shape (3, 3, queries): at [a, b] the sum over pairs of h(x0)^a (-h(x1))^b times their weight.
+    OUT products of shape (3, 3, queries).
     """
     up, down = _factors(first, last, query_groups, group_starts, weights, scores)
     origin, most = group_starts[query_groups[first]], 0
@@ -131,7 +126,7 @@ def sum_moments(  # type: ignore[no-untyped-def]
 
 @inner
 def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped-def]
-    """Sort order[start:stop], in which the rows that moved and the others are in order already."""
+    """Sort order[start:stop], in which moved documents and the others are each in order."""
     count = 0
     at = start
     for p in range(start, stop):
@@ -157,7 +152,7 @@ def _merge(scores, moved, order, start, stop, spare):  # type: ignore[no-untyped
 def _wrong_short(  # type: ignore[no-untyped-def]
     scores, g0, n_groups, group_starts, grades, by_difference, weights, all_ones
 ):  # fmt: skip
-    """Sum the misordered weight of a short list by looking at all pairs."""
+    """Sum the misordered weight of a short list over all pairs."""
     wrong = 0.0
     for g in range(g0 + 1, g0 + n_groups):
         for lower in range(g0, g):
@@ -183,18 +178,14 @@ def _wrong_short(  # type: ignore[no-untyped-def]
 def _wrong_long(  # type: ignore[no-untyped-def]
     scores, order, start, stop, group_of, g0, n, grades, by_difference, weights, sums, products
 ):  # fmt: skip
-    """Sum the misordered weight of a list whose documents are in the order of their scores.
-
-    Sums over grades are kept in Fenwick trees, in which grades are numbered from the top.
-    """
+    """Sum the misordered weight of a list in the order of its scores, with Fenwick trees."""
     wrong, p = 0.0, start
     while p < stop:
         score = scores[order[p]]
         end = p + 1
         while end < stop and scores[order[end]] == score:
             end += 1
-        # Those with the same score are misordered by half: they count once before they are noted
-        # and once after, by half each.
+        # Ties are misordered by half: they count before and after they are added, by half each.
         share = 1.0 if end - p == 1 else 0.5
         for half in range(1 if end - p == 1 else 2):
             for r in range(p, end):
@@ -226,12 +217,8 @@ def misordered(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Sum the weights of misordered pairs of the queries from first to last, ties by half.
 
-    Documents of long lists are taken in the order of their scores. What is of a higher grade and
-    went before is misordered.
-
-    IN the layout of layout.Layout, all_ones (whether weights are), scores, moved (which documents
-    the last step moved, all by the same; empty if not known). IN, OUT order (documents sorted by
-    score within their query). OUT losses (of every query).
+    IN moved (which documents the last step moved, all by the same amount; empty if unknown). IN,
+    OUT order (documents sorted by score within their query). OUT losses (of every query).
     """
     longest, most = 0, 0
     for q in range(first, last):
@@ -279,10 +266,9 @@ def sum_sides(  # type: ignore[no-untyped-def]
     codes, query_groups, group_of, query_of_group, steps, by_difference, up, down, up_units,
     down_units, factors, right, wrong,
 ):  # fmt: skip
-    """Sum by how much W- and W+ change as the documents of each code cross the cut, from above.
+    """Sum the changes of W- and W+ as the documents of each code cross the cut, from above.
 
-    IN codes (-1 never crosses), the layout of layout.Layout, up to factors (of
-    layout.ListWeights). OUT right, wrong (int64, by code).
+    IN codes (-1 never crosses), up to factors (as in objective.lists). OUT right, wrong (by code).
     """
     n, n_codes, n_groups = len(codes), len(right), len(steps)
     # Documents in the order of their codes: a counting sort.

@@ -6,7 +6,7 @@ from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN
 from edgewise.backend.numba.vectors import inner, kernel, move_bin, try_bin
 
-# What a column's best cut is best by.
+# The criteria of a scan.
 EDGE, GAIN, SCORE = 0, 1, 2
 
 
@@ -18,24 +18,10 @@ def _holds(heavy, t, side):  # type: ignore[no-untyped-def]
 
 @inner
 def _scan(  # type: ignore[no-untyped-def]
-    histogram,
-    base,
-    n_codes,
-    has_missing,
-    constant,
-    absent,
-    massed,
-    chunks,
-    totals,
-    width,
-    heavy,
+    histogram, base, n_codes, has_missing, constant, absent, massed, chunks, totals, width, heavy,
     edges,
-):
-    """Find a column's best cut for all score columns; return (edge, first bin, missing side).
-
-    `edges` is scratch memory for the edges of the cut under consideration. Where there is a mass
-    column (`massed`) its share is taken back.
-    """
+):  # fmt: skip
+    """Find a column's best cut for all score columns; return (edge, first bin, missing side)."""
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
@@ -76,12 +62,7 @@ def _scan(  # type: ignore[no-untyped-def]
 def _scan_gain(  # type: ignore[no-untyped-def]
     histogram, base, n_codes, has_missing, absent, totals, mass, width, heavy, low
 ):
-    """Find a column's best cut by gain; return (gain, first bin, missing side).
-
-    On either side of a cut the gain is the sum of the squared edges over the mass, which is in the
-    column of the histogram after the last score column. `low` is scratch memory for the sums below
-    the cut.
-    """
+    """Find a column's best cut by gain; `low` is scratch memory for the sums below the cut."""
     lanes = 1 << (width.ndim - 1)
     n_scores = len(totals)
     n_values = n_codes - 1 if has_missing else n_codes
@@ -166,9 +147,7 @@ def _scan_bound(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Find a column's best cut for one score column, among those with an allowed sign.
 
-    IN direction (+1 or -1 is the sign that edges of this column must have, 0 lets them have any),
-    bounds, of which the entries from low to high are this column's: cuts, by rising first bin, that
-    may have an edge of any sign up to a limit.
+    Entries low to high of bounds are this column's exceptions from its direction.
     """
     n_values = n_codes - 1 if has_missing else n_codes
     gone = np.int64(histogram[(base + n_codes - 1) * lanes]) if has_missing else np.int64(0)
@@ -213,12 +192,10 @@ def scan_columns(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Find the best cut of each column of a batch.
 
-    IN histogram, bases, n_codes, has_missing, where (each column's row in the output), by (EDGE,
-    GAIN or SCORE), constant (whether it may win), absent (the side of missing values, or LEARN),
-    massed (whether there is a mass column), bounds (see base.Bounds; None where any sign will do),
-    heavy (whether both sides of each cut hold enough, from offsets[q] on; empty where any will do),
-    totals, mass (of all rows). OUT best, first, missing of shape (columns, 1), or (columns, K) with
-    SCORE; score_edges of shape (columns, K), or (0, 0) where not wanted.
+    IN histogram, the columns' bins, where (their rows in the output), by (EDGE, GAIN or SCORE), the
+    question, heavy (whether both sides of each cut hold enough, from offsets[q] on; empty for any).
+    OUT best, first, missing of shape (columns, 1), or (columns, K) with SCORE; score_edges of shape
+    (columns, K), or (0, 0) if not wanted.
     """
     scratch = np.empty(chunks << (width.ndim - 1), dtype=np.int64)
     for q in range(len(bases)):

@@ -9,9 +9,8 @@ from edgewise.backend.numba.vectors import kernel
 def score(values, columns, starts, thresholds, tables, start, stop, out):  # type: ignore[no-untyped-def]
     """Add the table rows of the values of several columns to the scores of some rows.
 
-    IN values (n, columns of X), columns, thresholds (those of column f from starts[f] to
-    starts[f + 1]), tables (two rows more than thresholds for each column: the last is for missing
-    values). OUT out (n, K).
+    IN values (n, columns of X), columns, starts and thresholds (by column), tables (two rows more
+    than thresholds for each column, the last for missing values). OUT out (n, K).
     """
     n_scores = out.shape[1]
     for i in range(start, stop):
@@ -41,10 +40,10 @@ def score_rules(  # type: ignore[no-untyped-def]
 ):
     """Add the terms of a model of rules to the scores of some rows.
 
-    IN cuts (distinct cuts, rows), firsts (the nodes of term t are from firsts[t] to firsts[t + 1]),
-    starts and factors (the cuts whose product is a node's test), low, high and rest (what follows
-    on -1, +1 and 0: a node, or -1 - a leaf; a term that is no tree leads to leaf 0 on -1), outputs
-    (leaves, 1 or K), coefficients (T, K). OUT out (K, rows).
+    IN cuts (distinct cuts, rows), firsts (the first node of each term), starts and factors (the
+    cuts whose product is a node's test), low, high and rest (the next node on -1, +1 and 0, or -1 -
+    a leaf; low is -1 at the root of a term that is no tree), outputs (leaves, 1 or K), coefficients
+    (T, K). OUT out (K, rows).
     """
     n_rows, n_scores = cuts.shape[1], out.shape[0]
     sign = np.empty(n_rows, dtype=cuts.dtype)

@@ -15,12 +15,7 @@ from edgewise.backend.numba.vectors import inner, kernel
 
 @inner
 def _best_cut(quanta, starts, bins, first_bins, gaps, absent, directions, limits, drawn, sums):  # type: ignore[no-untyped-def]
-    """Return the best cut: its column, its bin, the side of missing values and its |r|.
-
-    IN quanta (each row's signed weight), the table, absent (the side of missing values in each
-    column, 2 to learn it), directions, limits, drawn (which columns to look at). OUT sums is
-    scratch memory for the histogram.
-    """
+    """Return the best cut: column, bin, side of missing values, |r|; OUT sums is scratch memory."""
     sums[:] = 0
     total = np.int64(0)
     for i in range(len(quanta)):
@@ -91,9 +86,9 @@ def boost(  # type: ignore[no-untyped-def]
     """Train a ranker; return its number of rounds.
 
     IN the table (starts, bins, first_bins, gaps), the pairs (as in objective.lists.Layout), start
-    (scores), settings, stops (least energy, smoothing, widest span of scores), drawn_columns (of
-    shape (rounds, columns), repeated if there are more rounds). IN, OUT directions. OUT columns,
-    firsts, sides, steps (of each round).
+    (scores), settings, stops (least energy, smoothing, widest span of scores), drawn_columns
+    (rounds, columns), repeated if there are more rounds. IN, OUT directions. OUT columns, firsts,
+    sides, steps.
     """
     least_energy, smoothing, widest = stops
     n, n_bins = len(starts) - 1, first_bins[-1]

@@ -3,20 +3,6 @@
 import numpy as np
 
 from edgewise.backend.arithmetic import (
-    C0,
-    C1,
-    C2,
-    C3,
-    C4,
-    C5,
-    C6,
-    C7,
-    C8,
-    C9,
-    C10,
-    C11,
-    C12,
-    C13,
     ENERGY_SCALE,
     EXACT_SCALE,
     HIGHEST,
@@ -25,6 +11,7 @@ from edgewise.backend.arithmetic import (
     LOG2_E,
     LOWEST,
     SEARCH_SCALE,
+    TAYLOR,
 )
 from edgewise.backend.numba.vectors import inner, kernel, power_of_two, transpose_8
 
@@ -39,8 +26,8 @@ _TILE = 512
 def sum_edges(start, stop, weights, labels, signs, sums):  # type: ignore[no-untyped-def]
     """Sum the edges of a cut over the rows from start to stop, in 64-bit fixed point.
 
-    IN weights, labels, signs. OUT sums: for each score column the edge (the sum of sign w y), the
-    mass (of w) and what is idle (w where the sign is 0).
+    IN weights, labels, signs. OUT sums (3, K): the edge, the mass, and the mass where the sign is
+    0.
     """
     for k in range(weights.shape[0]):
         w, y = weights[k, start:stop], labels[k, start:stop]
@@ -73,11 +60,7 @@ def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
 
 @inner
 def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-def]
-    """Write a tile of quanta, score column by score column, as rows of signed weights.
-
-    IN quanta (padded score columns, _TILE), size (rows in the tile), at (the first of n). OUT
-    signed (flat).
-    """
+    """Write a tile of quanta (IN), stored by score column, as rows of S (OUT signed, flat)."""
     lanes = 1 << (width.ndim - 1)
     flat = quanta.reshape(-1)
     blocks = size - size % 8 if lanes >= 8 else 0
@@ -100,10 +83,8 @@ def advance(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
-    IN labels, target, row_mass, equal_mass (whether all rows weigh the same), signs, agree,
-    against, rest, coefficients, votes, mass_column (whether S has one). OUT weights, scores, signed
-    (flat), and these rows' share of sums, which start at 0: of S, of |S|, and of the mass of wrong
-    entries with label -1 and with +1.
+    IN the arguments up to mass_column (whether S has one). OUT weights, scores, signed (flat) and
+    sums (4, K), initially 0: of S, of |S|, and of the mass of wrong entries of label -1 and +1.
     """
     n_scores, n = weights.shape
     quanta = np.zeros((len(signed) // n, _TILE), dtype=signed.dtype)
@@ -166,17 +147,17 @@ def advance(  # type: ignore[no-untyped-def]
 
 @inner
 def _exp(x):  # type: ignore[no-untyped-def]
-    """Return e**x: the twin of `exponential.exp`, operation by operation."""
+    """Return e**x, operation by operation as the reference, `arithmetic.exp`, does."""
     x = x if x > LOWEST else LOWEST
     x = x if x < HIGHEST else HIGHEST
     n = np.rint(x * LOG2_E)
     r = (x - n * LN2_HIGH) - n * LN2_LOW
     r2 = r * r
     r4 = r2 * r2
-    a = (C0 + C1 * r) + (C2 + C3 * r) * r2
-    b = (C4 + C5 * r) + (C6 + C7 * r) * r2
-    c = (C8 + C9 * r) + (C10 + C11 * r) * r2
-    value = (a + b * r4) + (c + (C12 + C13 * r) * r4) * (r4 * r4)
+    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
+    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
+    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
+    value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
     return value * power_of_two(np.int64(n))
 
 
@@ -187,11 +168,9 @@ def reweigh(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Move the scores of the rows from start to stop and compute their weights from the scores.
 
-    IN labels, outputs, coefficients, votes (of which the signs count), rows and by_label (the
-    initial weight of an entry is the row's times its label's) or matrix (K, n), logistic (which
-    loss), shift (added to the exponents of the exponential loss), unit (in which weights are
-    summed). OUT weights, not normalised, scores. Return the sums, in fixed point, of the weights
-    and of ``| sum over l of w y v |`` before the step.
+    IN the arguments up to unit, the fixed point of the sums; an entry's initial weight is its
+    row's, or its entry of matrix (K, n), times its label's. OUT weights, not normalised, scores.
+    Return the sums of the weights and of ``| sum over l of w y v |`` before the step.
     """
     total, pseudo = np.int64(0), np.int64(0)
     pull, grown = np.empty(_TILE), np.empty(_TILE)
@@ -223,10 +202,7 @@ def reweigh(  # type: ignore[no-untyped-def]
 
 @kernel
 def sum_energy(start, stop, weights, labels, outputs, coefficients):  # type: ignore[no-untyped-def]
-    """Return the sum of w exp(-y h) over the rows from start to stop, in fixed point.
-
-    IN weights, labels, outputs, coefficients: h is their product.
-    """
+    """Return the sum of w exp(-y h) over the rows from start to stop, in fixed point."""
     total = np.int64(0)
     for k in range(len(weights)):
         w, y = weights[k, start:stop], labels[k, start:stop]

@@ -67,10 +67,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def state(
         self, targets: Targets, mass_column: bool = False, scale: float | None = None
     ) -> HostState:
-        """Return the state before the first round.
-
-        `scale` normalises the initial weights; where these are all of them, it follows from them.
-        """
+        """Return the state before the first round; `scale` normalises a part of the rows."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         alone = scale is None
         if scale is None:
@@ -81,11 +78,9 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return state
 
     def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:
-        """Return the round's problem."""
         return state.problem(row_masses)
 
     def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SignedProblem:
-        """Return the problem with the given signed weights of some rows."""
         lanes = lanes_for(1 + mass_column)[1]
         n_rows = self.table.n_rows
         if self._potentials is None or self._potentials.shape[2] != lanes:
@@ -99,7 +94,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return SignedProblem.of(self._potentials, *totals, some, mass_column)
 
     def flip(self, problem: SignedProblem, tests: Sequence["Test"]) -> SignedProblem:
-        """Return the problem with each row's weights multiplied by its sign."""
         return self._flipped(problem, self._product(tests))
 
     def _flipped(self, problem: SignedProblem, signs: Signs) -> SignedProblem:
@@ -128,10 +122,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return held[1]
 
     def split(self, problem: SignedProblem, test: "Test") -> tuple[SignedProblem, SignedProblem]:
-        """Return the problems on either side of a test.
-
-        Where no row is left out the larger part is the rest of the whole, and so are its sums.
-        """
+        """Return the problems on either side of a test, the larger as the rest if none abstain."""
         sides = self._sides(problem, test)
         low, high = sides
         smaller = int(len(high) < len(low))
@@ -172,7 +163,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return rows[signs < 0], rows[signs > 0]
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
-        """Return the problem of some rows."""
         signed = unpacked(replace(problem, rows=rows))
         totals, masses = signed.sum(axis=0), np.abs(signed).sum(axis=0)
         return self._narrowed(problem, totals, masses, rows)
@@ -188,7 +178,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         )
 
     def absolute(self, problem: SignedProblem) -> SignedProblem:
-        """Return the problem with |S| in place of S."""
         sizes, entries = np.abs(problem.signed), problem.entries
         return replace(
             problem,
@@ -200,7 +189,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         )
 
     def leaf_sums(self, problem: SignedProblem, tree: "TreeRule") -> tuple[Exacts, Exacts]:
-        """Return the sums of S and of |S| in each leaf of a tree."""
         leaf_of = tree.leaf_of(self.table)
         self._leaf_of = (tree.nodes, leaf_of)
         order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
@@ -212,24 +200,20 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
-        """Return the sums of S over the rows of each bin."""
         rows = self._plan(columns).bin_rows
         members = self._members if len(rows) == self._members.shape[0] else self._members[rows]
         values = members @ unpacked(problem, problem.mass_column)
         return ArrayHistogram(columns, values, problem.signed_totals, problem.mass)
 
     def scan(self, histogram: Histogram, question: Question) -> Candidates:
-        """Return the best cut of each column."""
         return scan(self._plan(histogram.columns), histogram, question)
 
     def over(self, table: BinnedTable) -> "ReferenceBackend":
-        """Return a backend for other columns of the same rows."""
         return ReferenceBackend(table)
 
     # Parts of the weights.
 
     def row_masses(self, problem: SignedProblem) -> Exacts:
-        """Return the sum of each row's |S|."""
         sizes = np.abs(problem.signed.astype(np.int64)).sum(axis=(0, 2))
         if problem.mass_column:
             chunk, lane = divmod(problem.n_scores, problem.signed.shape[2])
@@ -237,18 +221,15 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return sizes
 
     def mass_from(self, problem: SignedProblem, least: int) -> int:
-        """Return the sum of the |S| that are at least `least`."""
         heavy = problem.signed[_heavy_entries(problem, least)]
         return int(np.abs(heavy.astype(np.int64)).sum())
 
     def part(self, rows: Rows) -> Part[SignedProblem]:
-        """Return the part of some rows."""
         if not self._can_copy:
             return RowsWithin(self, rows)
         return ArrayPart(self._restricted(rows), rows)
 
     def heavy_part(self, problem: SignedProblem, least: int) -> Part[SignedProblem] | None:
-        """Return the part of the entries with |S| of at least `least`."""
         if not self._can_copy:
             return None
         heavy = _heavy_entries(problem, least)
@@ -267,7 +248,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     # The step.
 
     def edges(self, state: HostState, rule: "Rule") -> Edges:
-        """Return the edges of a rule."""
         signs = self.outputs(rule)
         exact = fixed(state.weights)
         edges = (exact * state.labels * signs).sum(axis=1)
@@ -275,17 +255,14 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return Edges(edges, masses, sum(exact.sum(axis=1).tolist()))
 
     def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
-        """Return Z of a real-valued rule: the sum of w exp(-y h)."""
         h = self.outputs(rule) * coefficients[:, None]
         grown = state.weights * exp(np.where(state.labels > 0, -h, h))
         return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum())
 
     def advance(self, state: HostState, rule: "Rule", step: Step) -> Tally:
-        """Take the step: update weights, scores and quantised weights; count errors."""
         return self._take_step(state, self.outputs(rule), step)
 
     def rescale(self, state: HostState, factor: float) -> Tally:
-        """Multiply all weights by a factor; count errors."""
         unmoved = np.ones((1, state.n_rows), dtype=np.int8)
         return self._take_step(state, unmoved, Step.scaling(state.n_scores, factor))
 
@@ -303,7 +280,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return Tally(pseudo, int(wrong_rows), np.array(by_label))
 
     def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
-        """Move the scores and compute the weights from them, not yet normalised."""
         outputs = self.outputs(rule)
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if is_shared(outputs) else -1
         state.scores += outputs * step.coefficients[:, None]
@@ -318,7 +294,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return int(np.rint(state.weights * step.unit).astype(np.int64).sum()), pseudo
 
     def refresh(self, state: HostState) -> None:
-        """Compute the weights from the scores, in the steps that parts of the rows share."""
         self.restore_weights(state, self.least_margin(state))
         shift = exact_shift(state.weights.size, self.largest_weight(state))
         self.normalise(state, math.ldexp(self.total_weight(state, shift), -shift))
@@ -331,10 +306,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         )
 
     def restore_weights(self, state: HostState, least: float) -> None:
-        """Compute the weights from the scores, not yet normalised.
-
-        The largest exponent is 0, so nothing overflows and not everything underflows.
-        """
+        """Compute the weights from the scores, not yet normalised; the largest exponent is 0."""
         for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True)):
             decay = np.exp(np.minimum(least - labels * scores, 0.0))
             state.weights[k] = state.targets.initial_weights(k) * decay
@@ -354,7 +326,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         self.rescale(state, 1.0)
 
     def wrong_weight(self, state: HostState) -> int:
-        """Return the initial weight of the entries with a wrong sign."""
         total = 0
         for k, (scores, labels) in enumerate(zip(state.scores, state.labels, strict=True)):
             wrong = (scores > 0) != (labels > 0)
@@ -362,11 +333,9 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return total
 
     def scores(self, state: HostState) -> Reals:
-        """Return the scores, shape (K, n)."""
         return state.scores
 
     def outputs(self, rule: "Rule") -> Signs | Reals:
-        """Return a rule's outputs on all rows, evaluated once a round."""
         if self._evaluated is None or self._evaluated[0] is not rule:
             self._evaluated = (rule, self._outputs_of(rule))
         return self._evaluated[1]
@@ -382,7 +351,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return rule.outputs(self.table)
 
     def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem]) -> None:
-        """Remember where the rows fall, if the leaves have all of them."""
         n_rows = self.table.n_rows
         if sum(leaf.size for leaf in leaves) == n_rows:
             leaf_of = np.empty(n_rows, dtype=np.intp)
@@ -415,10 +383,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
 
 
 class ArrayPart(Part[SignedProblem]):
-    """Some rows, or some entries, as copies.
-
-    `chosen` says which entries of the rows count, shape (chunks, rows, lanes); None is all.
-    """
+    """Some rows, or the `chosen` entries of them, shape (chunks, rows, lanes), as copies."""
 
     def __init__(
         self,
@@ -432,7 +397,6 @@ class ArrayPart(Part[SignedProblem]):
         self._chosen = chosen
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
-        """Return the part's share of a problem of all rows, as it is now."""
         signed = problem.signed[:, self.rows]
         if self._chosen is not None:
             signed = np.where(self._chosen, signed, 0)
@@ -440,7 +404,7 @@ class ArrayPart(Part[SignedProblem]):
 
 
 class RowsWithin(Part[SignedProblem]):
-    """Some rows, in the table of all: where they cannot be copied."""
+    """Some rows that cannot be copied, within the table of all."""
 
     def __init__(self, backend: Backend[HostState, SignedProblem], rows: Rows) -> None:
         self.backend = backend
@@ -448,7 +412,6 @@ class RowsWithin(Part[SignedProblem]):
         self.size = len(rows)
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
-        """Return the part's share of a problem of all rows, as it is now."""
         if factors is not None:
             every = np.zeros(problem.n_rows)
             every[self.rows] = factors
@@ -483,10 +446,7 @@ def summed(
 
 
 def unpacked(problem: SignedProblem, mass: bool = False) -> Exacts:
-    """Return S as an (n, K) matrix of int64, 0 in the rows that do not count.
-
-    With `mass` the mass column comes last.
-    """
+    """Return S as an (n, K) int64 matrix, 0 in rows that do not count; `mass` adds its column."""
     rows = problem.signed.transpose(1, 0, 2).reshape(problem.n_rows, -1)
     signed = rows[:, : problem.n_scores + mass].astype(np.int64)
     if problem.rows is None:
@@ -529,7 +489,7 @@ def is_shared(outputs: NDArray[Any]) -> bool:
 
 
 def _heavy_entries(problem: SignedProblem, least: int) -> NDArray[np.bool_]:
-    """Return which entries of S are at least so large; the mass column has none."""
+    """Return which entries of S are at least `least`; the mass column has none."""
     heavy = np.abs(problem.signed) >= least
     if problem.mass_column:
         chunk, lane = divmod(problem.n_scores, problem.signed.shape[2])

@@ -45,20 +45,10 @@ def shuffle(order: Rows, state: NDArray[np.uint64]) -> None:
 
 
 def descend(
-    order: Rows,
-    users: Rows,
-    items: Rows,
-    values: Reals,
-    weights: Reals,
-    mean: float,
-    rate: float,
-    bias_rate: float,
-    penalty: float,
-    user_factors: Reals,
-    item_factors: Reals,
-    user_biases: Reals,
+    order: Rows, users: Rows, items: Rows, values: Reals, weights: Reals, mean: float, rate: float,
+    bias_rate: float, penalty: float, user_factors: Reals, item_factors: Reals, user_biases: Reals,
     item_biases: Reals,
-) -> None:
+) -> None:  # fmt: skip
     """Take a gradient step for every rating in turn; OUT factors and biases.
 
     No weights means all are 1; a `bias_rate` of 0 means no biases.
@@ -79,16 +69,9 @@ def descend(
 
 
 def squared_error(
-    users: Rows,
-    items: Rows,
-    values: Reals,
-    weights: Reals,
-    mean: float,
-    user_factors: Reals,
-    item_factors: Reals,
-    user_biases: Reals,
-    item_biases: Reals,
-) -> float:
+    users: Rows, items: Rows, values: Reals, weights: Reals, mean: float, user_factors: Reals,
+    item_factors: Reals, user_biases: Reals, item_biases: Reals,
+) -> float:  # fmt: skip
     """Return the weighted sum of squared errors; no weights means all are 1."""
     products = pair_products(user_factors, item_factors, users, items)
     squares = (values - mean - (user_biases[users] + item_biases[items]) - products) ** 2
@@ -96,19 +79,9 @@ def squared_error(
 
 
 def ridge_rows(
-    start: int,
-    stop: int,
-    starts: Starts,
-    others: Rows,
-    weights: Reals,
-    targets: Reals,
-    design: Reals,
-    base: Reals,
-    scales: Reals,
-    penalties: Reals,
-    tiny: float,
-    solutions: Reals,
-) -> None:
+    start: int, stop: int, starts: Starts, others: Rows, weights: Reals, targets: Reals,
+    design: Reals, base: Reals, scales: Reals, penalties: Reals, tiny: float, solutions: Reals,
+) -> None:  # fmt: skip
     """Solve the regularised least squares of the rows from start to stop; OUT solutions.
 
     Row i has the matrix ``base + sum of w y y' + scales[i] diag(penalties)`` over its entries and
@@ -156,17 +129,9 @@ def solved(matrices: Reals, right: Reals, tiny: float) -> Reals:
 
 
 def multiply_rows(
-    start: int,
-    stop: int,
-    starts: Starts,
-    others: Rows,
-    values: Reals,
-    weights: Reals,
-    design: Reals,
-    scales: Reals,
-    penalty: float,
-    factors: Reals,
-) -> None:
+    start: int, stop: int, starts: Starts, others: Rows, values: Reals, weights: Reals,
+    design: Reals, scales: Reals, penalty: float, factors: Reals,
+) -> None:  # fmt: skip
     """Make one multiplicative update of the rows from start to stop; OUT factors.
 
     Row u becomes ``u * (sum of w r y) / (sum of w (u y) y + penalty scale u)``, factor by factor;
@@ -186,17 +151,9 @@ def multiply_rows(
 
 
 def conjugate_rows(
-    start: int,
-    stop: int,
-    starts: Starts,
-    others: Rows,
-    extra: Reals,
-    targets: Reals,
-    design: Singles,
-    gram: Singles,
-    n_steps: int,
-    factors: Singles,
-) -> None:
+    start: int, stop: int, starts: Starts, others: Rows, extra: Reals, targets: Reals,
+    design: Singles, gram: Singles, n_steps: int, factors: Singles,
+) -> None:  # fmt: skip
     """Take conjugate gradient steps for the rows from start to stop; OUT factors.
 
     The system of a row is ``(gram + sum of extra y y') x = sum of targets y``.

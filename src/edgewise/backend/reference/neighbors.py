@@ -13,20 +13,10 @@ _BLOCK = 1 << 18
 
 
 def nearest(
-    starts: NDArray[np.int64],
-    others: Rows,
-    values: Reals,
-    column_starts: NDArray[np.int64],
-    column_others: Rows,
-    column_values: Reals,
-    norms: Reals,
-    targets: NDArray[np.intp],
-    shrinkage: float,
-    min_support: int,
-    limit: int,
-    found: Rows,
-    similarities: Reals,
-) -> None:
+    starts: NDArray[np.int64], others: Rows, values: Reals, column_starts: NDArray[np.int64],
+    column_others: Rows, column_values: Reals, norms: Reals, targets: NDArray[np.intp],
+    shrinkage: float, min_support: int, limit: int, found: Rows, similarities: Reals,
+) -> None:  # fmt: skip
     """Find the most similar rows of some rows; ties go to the lower number.
 
     IN a sparse matrix by rows and by columns, the lengths of its rows, targets. A similarity from
@@ -86,18 +76,10 @@ def _keep_largest(near: Reals, found: Rows, similarities: Reals) -> None:
 
 
 def averages(
-    near: Rows,
-    similarities: Reals,
-    starts: NDArray[np.int64],
-    others: Rows,
-    values: Reals,
-    weights: Reals,
-    targets: NDArray[np.intp],
-    columns: NDArray[np.intp],
-    k: int,
-    totals: Reals,
+    near: Rows, similarities: Reals, starts: NDArray[np.int64], others: Rows, values: Reals,
+    weights: Reals, targets: NDArray[np.intp], columns: NDArray[np.intp], k: int, totals: Reals,
     masses: Reals,
-) -> None:
+) -> None:  # fmt: skip
     """Sum over the neighbours of a row that have a value in a column, for pairs of the two.
 
     IN near, similarities: the neighbours of each row; a matrix by columns, with weights; targets,

@@ -1,8 +1,6 @@
 """Sums over the pairs of graded lists, in NumPy.
 
-Within a query the weight of a pair is a factor of its worse document, exp(H(x0)), times one of its
-better, exp(-H(x1)): sums over pairs are sums over grades of products of sums over documents (Iyer
-1999 section 4.2.3, beyond two grades). `objective.lists` says what the arguments are.
+`objective.lists` explains the sums and describes the arguments.
 """
 
 from typing import Any
@@ -13,29 +11,25 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Columns, Exacts, Reals
 
-# So many pairs are compared at a time.
+# Pairs compared at a time.
 _PAIRS_AT_ONCE = 1 << 21
 
 
 class PairSums:
-    """The sums over pairs that a backend gives, for lists of `objective.lists.WeightedLists`."""
+    """A backend's sums over pairs, for lists of `objective.lists.WeightedLists`."""
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        """Return each query's energy and each document's potential."""
         return weigh(lists.layout, lists.query_weights, scores)
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        """Return each query's sums over pairs of products of moments."""
         return moments(lists.layout, lists.query_weights, scores, outputs)
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
-        """Return each query's weight of misordered pairs."""
         return misordered(lists.layout, scores)
 
     def crossing_pairs(
         self, lists: Any, weights: Any, codes: Exacts, n_values: int
     ) -> tuple[Exacts, Exacts]:
-        """Return the changes of W- and W+ as the documents of each code cross the cut."""
         return crossings(lists.layout, weights, codes, n_values)
 
 
@@ -90,7 +84,7 @@ def misordered(layout: Any, scores: Reals) -> Reals:
 
 
 def crossings(layout: Any, weights: Any, codes: Exacts, n_values: int) -> tuple[Exacts, Exacts]:
-    """Return what W- and W+ change by as the documents of each code cross the cut."""
+    """Return the changes of W- and W+ as the documents of each code cross the cut."""
     place = np.arange(len(layout.grades)) - layout.query_groups[layout.query_of_group]
     query = layout.query_of_group[layout.group_of]
     order = np.lexsort((-codes, query))
@@ -180,10 +174,9 @@ def by_query(layout: Any, by_group: Reals) -> Reals:
 
 
 def group_sums(values: Reals, starts: Columns) -> Reals:
-    """Return the sums of consecutive groups of values, the same for every order within a group.
+    """Return the sums of consecutive groups, independent of the order within a group.
 
-    The values of a group are rounded to a common binary grid, so fine that nothing is lost beside
-    the largest, and added as integers.
+    The values of a group are rounded to a common binary grid and added as integers.
 
     Examples
     --------

@@ -19,7 +19,6 @@ class ArrayHistogram(Histogram):
 
     @property
     def values(self) -> Exacts:
-        """The sums."""
         return self._values
 
     def __add__(self, other: "ArrayHistogram") -> "ArrayHistogram":
@@ -84,10 +83,10 @@ class ScanPlan:
         self.is_cut[self.missing_rows] = False
 
     def edges(self, histogram: Exacts, totals: Exacts, absent: int) -> Exacts:
-        """Return the score columns' edges of every cut, with missing values on either side.
+        """Return the score columns' edges of every cut, shape (bins, sides, K).
 
-        Shape (bins, 2, K): at [b, 0] the values below bin b are on the negative side; at [b, 1]
-        the missing values are too. Where the side of missing values is given, shape (bins, 1, K).
+        At [b, 0] the values below bin b are negative; at [b, 1], if the side of missing values is
+        learned, the missing values are too.
         """
         below = np.cumsum(histogram, axis=0) - histogram
         below -= below[self.offsets][self.column_of]
@@ -103,8 +102,7 @@ class ScanPlan:
     def best(self, sizes: Exacts, constant: bool, absent: int) -> tuple[Exacts, Columns]:
         """Return each column's largest value and its place among the flattened cuts.
 
-        `sizes` has shape (bins, sides) or (bins, sides, K). The lowest place wins a tie: the
-        lowest threshold, then missing values on the positive side.
+        The lowest place wins a tie: the lowest threshold, then missing values on the positive side.
         """
         sides = sizes.shape[1]
         sizes = np.where(self._allowed(sides, sizes.ndim, constant, absent), sizes, -1)
@@ -116,7 +114,7 @@ class ScanPlan:
         return best, np.minimum.reduceat(place, self.offsets * sides, axis=0).astype(np.intp)
 
     def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
-        """Return whether the edges of cuts, shape (bins, sides), have signs that they may have."""
+        """Return which edges, shape (bins, sides), have an allowed sign."""
         allowed = bounds.directions[self.column_of][:, None] * edges >= 0
         # At the first bin a cut tells present from missing values, which is no direction.
         allowed[self.first_of == 0] = True
@@ -133,11 +131,7 @@ class ScanPlan:
         return allowed
 
     def heavy(self, masses: Histogram, absent: int, least: int) -> NDArray[np.bool_]:
-        """Return whether both sides of each cut hold a least mass, shape (bins, 2).
-
-        The second entry is for missing values on the negative side, where that side is learned. The
-        constant has one side only, and is always allowed.
-        """
+        """Return which cuts, shape (bins, 2), hold a least mass on both sides, or are constant."""
         values, total = masses.values[:, 0], int(masses.totals[0])
         below = np.cumsum(values) - values
         below -= below[self.offsets][self.column_of]
@@ -168,10 +162,9 @@ class ScanPlan:
 
 
 def cut_gains(edges: Exacts, totals: Exacts) -> Exacts:
-    """Return the gains of cuts whose edges, and last of all that of the mass, are given.
+    """Return the gains of cuts, given their edges with the mass's last; -1 for one-sided cuts.
 
-    An edge is what is above the cut less what is below, so that half of the total and the edge is
-    above. A cut with nothing on one side has no gain.
+    An edge is the sum above the cut minus the sum below.
     """
     above, below = (totals + edges) // 2, (totals - edges) // 2
     both = (above[..., -1] > 0) & (below[..., -1] > 0)
