@@ -85,7 +85,8 @@ class BinnedTable:
         """
         if j < 0:
             return np.ones(self.n_rows, dtype=np.int8)
-        self.ready(np.array([j]))
+        if self.fill is not None:
+            self.fill(np.array([j]))
         place = int(self.place[j])
         if place >= 0:
             return cut_codes(self.dense.codes[place], first, missing, self.bins[j].missing_code)
@@ -136,10 +137,13 @@ class BinnedTable:
         return self.sparse.rows[span], self.sparse.codes[span], int(self.sparse.common[p])
 
 
+_ONE, _TWO = np.int8(1), np.int8(2)
+
+
 def cut_codes(codes: Codes, first: int, missing: int, missing_code: int) -> Signs:
     """Return the signs of a cut: +1 from code `first` on, -1 below, `missing` where missing."""
-    signs = (codes >= first).view(np.int8) * np.int8(2)
-    signs -= np.int8(1)
+    signs = (codes >= first).view(np.int8) * _TWO
+    signs -= _ONE
     if missing != 1:
         signs[codes == missing_code] = missing
     return signs

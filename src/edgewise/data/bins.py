@@ -61,7 +61,7 @@ class Bins:
 
     def first(self, threshold: float) -> int:
         """Return the first bin at or above one of the thresholds, or minus infinity."""
-        return int(np.searchsorted(self.thresholds, threshold, side="right"))
+        return int(self.thresholds.searchsorted(threshold, side="right"))
 
     def encode(self, column: NumericColumn | SparseColumn) -> NDArray[np.intp]:
         """Return the code of every stored value of the column."""

@@ -148,7 +148,8 @@ class Hamming:
         return math.ceil(self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass)
 
     def follow(self, t: int) -> None:
-        self._look.follow(self._problem(), t)
+        if not isinstance(self._look, Everything):
+            self._look.follow(self._problem(), t)
 
     @property
     def searched(self) -> float:

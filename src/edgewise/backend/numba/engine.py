@@ -195,21 +195,19 @@ class NumbaBackend(ReferenceBackend):
             part = histogram.rest_of[batch.start : batch.start + batch.size]
             np.subtract(bins, part, out=bins)
             return
-        problem = histogram.problem
+        problem, chunks, width = histogram.problem, histogram.plan.chunks, histogram.plan.width
         assert problem is not None
-        chunks, n, _ = problem.shape
+        n = problem.shape[1]
         stored = (*batch.codes, batch.places, batch.bases, batch.n_codes)
         if problem.entries is not None:
-            on_entries.sum_entries(*stored, problem.entries.arrays, chunks, problem.width, bins)
+            on_entries.sum_entries(*stored, problem.entries.arrays, chunks, width, bins)
         elif batch.sparse:
             on_rows.sum_sparse(
                 *stored, problem.flat_signed, n, problem.member, chunks, problem.column_totals,
-                problem.width, bins,
+                width, bins,
             )  # fmt: skip
         else:
-            on_rows.sum_dense(
-                *stored, problem.flat_signed, n, problem.rows, chunks, problem.width, bins
-            )
+            on_rows.sum_dense(*stored, problem.flat_signed, n, problem.rows, chunks, width, bins)
 
     def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "NumbaBackend":
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)
@@ -373,6 +371,8 @@ class NumbaBackend(ReferenceBackend):
     def _query_spans(self, layout: Any) -> list[tuple[int, int]]:
         """Return the queries that each thread takes: about as many documents for each."""
         stops = [stop for _, stop in self._row_spans(len(layout.rows))[:-1]]
+        if not stops:
+            return [(0, layout.n_queries)]
         bounds = [0, *np.searchsorted(layout.query_starts, stops).tolist(), layout.n_queries]
         return [(a, b) for a, b in pairwise(bounds) if a < b]
 
