@@ -1,4 +1,4 @@
-"""The definitions that backend are held to, in plain loops, and twins side by side."""
+"""The definitions that backend are held to, in plain loops, and both backends side by side."""
 
 import math
 from contextlib import closing, contextmanager
@@ -67,12 +67,13 @@ def assert_equal_candidates(a, b):
         assert ours is None or np.array_equal(ours, theirs), name
 
 
-def assert_same_candidates(twin, compiled, problem, other, options=OPTIONS):
+def assert_same_candidates(reference, compiled, problem, other, options=OPTIONS):
     """Search two problems with each option; other columns of the table are left out."""
-    columns = twin.table.splittable
+    columns = reference.table.splittable
     for chosen in options:
         assert_equal_candidates(
-            search(twin, columns, problem, **chosen), search(compiled, columns, other, **chosen)
+            search(reference, columns, problem, **chosen),
+            search(compiled, columns, other, **chosen),
         )
 
 

@@ -1,4 +1,4 @@
-"""Searches in which edges must have given signs, against trying every cut, and twins."""
+"""Searches in which edges must have given signs, against trying every cut, and references."""
 
 import numpy as np
 import pytest
@@ -101,9 +101,9 @@ def test_the_best_of_the_cuts_that_may_be(make_problem, both, shape, constant, a
                 assert best < 0 or cut in cuts
 
 
-def assert_twins(both, given, problem, columns, n_jobs=1, **options):
-    with both(given.binned, n_jobs) as (twin, compiled):
-        ours = search(twin, columns, problem, **options)
+def assert_references(both, given, problem, columns, n_jobs=1, **options):
+    with both(given.binned, n_jobs) as (reference, compiled):
+        ours = search(reference, columns, problem, **options)
         theirs = search(compiled, columns, problem, **options)
         np.testing.assert_array_equal(ours.edges, theirs.edges)
         # Where nothing may be chosen, what stands in place of a cut says nothing.
@@ -114,18 +114,18 @@ def assert_twins(both, given, problem, columns, n_jobs=1, **options):
 
 @settings(max_examples=60)
 @given(shapes, st.booleans(), st.sampled_from([-1, 0, 1]), st.sampled_from([1, 2]))
-def test_twins(make_problem, both, shape, constant, absent, n_jobs):
+def test_references(make_problem, both, shape, constant, absent, n_jobs):
     given, problem, columns, bounds = make(make_problem, shape, absent)
     options = {"constant": constant, "absent": absent, "bounds": bounds}
-    assert_twins(both, given, problem, columns, n_jobs, **options)
+    assert_references(both, given, problem, columns, n_jobs, **options)
 
 
 @settings(max_examples=60)
 @given(shapes, st.booleans(), st.sampled_from([1, 2]))
-def test_twins_that_learn_the_side_of_missing_values(make_problem, both, shape, constant, n_jobs):
+def test_both_learn_the_side_of_missing_values(make_problem, both, shape, constant, n_jobs):
     # Without few levels of weights, which make ties likely: of these see below.
     given, problem, columns, bounds = make(make_problem, {**shape, "weight_levels": None}, LEARN)
-    assert_twins(both, given, problem, columns, n_jobs, constant=constant, bounds=bounds)
+    assert_references(both, given, problem, columns, n_jobs, constant=constant, bounds=bounds)
 
 
 @settings(max_examples=60)
@@ -133,9 +133,9 @@ def test_twins_that_learn_the_side_of_missing_values(make_problem, both, shape, 
 def test_some_of_the_rows(make_problem, both, shape, absent, share):
     given, problem, columns, bounds = make(make_problem, shape, absent)
     rows = np.flatnonzero(np.random.default_rng(0).random(shape["n"]) < share).astype(np.int32)
-    with both(given.binned) as (twin, _):
-        part = twin.within(problem, rows)
-    assert_twins(both, given, part, columns, absent=absent, bounds=bounds)
+    with both(given.binned) as (reference, _):
+        part = reference.within(problem, rows)
+    assert_references(both, given, part, columns, absent=absent, bounds=bounds)
     expected = best_allowed(given, unpacked(part)[:, 0], columns, bounds, True, absent)
     with both(given.binned) as (_, compiled):
         found = search(compiled, columns, part, absent=absent, bounds=bounds)

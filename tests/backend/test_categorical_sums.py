@@ -1,4 +1,4 @@
-"""Sums over the values of categorical columns: twins and definitions agree."""
+"""Sums over the values of categorical columns: references and definitions agree."""
 
 from dataclasses import replace
 
@@ -56,21 +56,21 @@ def test_histograms_of_categorical_columns(
     columns = np.sort(
         rng.choice(np.arange(1, 1 + len(sizes)), rng.integers(1, 1 + len(sizes)), replace=False)
     )
-    with both(table, n_jobs) as (twin, numba):
+    with both(table, n_jobs) as (reference, numba):
         if share is not None:
-            problem = twin.within(problem, some_rows(rng, n, share))
+            problem = reference.within(problem, some_rows(rng, n, share))
         expected = sums_of_values(table, columns, unpacked(problem))
-        for backend in (twin, numba):
+        for backend in (reference, numba):
             found = sums(backend, columns, problem)
             assert found.dtype == np.int64
             assert np.array_equal(found, expected)
         with_mass = replace(heavy.problem(), rows=problem.rows)
         expected = sums_of_values(table, columns, unpacked(with_mass, mass=True))
-        for backend in (twin, numba):
+        for backend in (reference, numba):
             assert np.array_equal(sums(backend, columns, with_mass, mass=True), expected)
-        flipped = twin.flip(problem, [Given(rng.integers(-1, 2, size=n).astype(np.int8))])
+        flipped = reference.flip(problem, [Given(rng.integers(-1, 2, size=n).astype(np.int8))])
         expected = sums_of_values(table, columns, unpacked(flipped))
-        for backend in (twin, numba):
+        for backend in (reference, numba):
             assert np.array_equal(sums(backend, columns, flipped), expected)
 
 
@@ -88,8 +88,8 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
     assert [codes.dtype for codes in binned.categorical.codes] == [dtype, np.uint16]
     for n_scores in SCORES:
         problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().problem()
-        with both(binned, n_jobs) as (twin, numba):
-            for part in (problem, twin.within(problem, some_rows(rng, n, 0.3))):
+        with both(binned, n_jobs) as (reference, numba):
+            for part in (problem, reference.within(problem, some_rows(rng, n, 0.3))):
                 expected = sums_of_values(binned, [0, 1], unpacked(part))
-                for backend in (twin, numba):
+                for backend in (reference, numba):
                     assert np.array_equal(sums(backend, np.array([0, 1]), part), expected)

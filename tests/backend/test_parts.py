@@ -74,10 +74,10 @@ def a_size(problem, seed):
 
 def searched_alike(backend, parts, whole, equal_candidates, asked=ASKED):
     """Assert that all parts are searched as the whole with zeros is."""
-    twin = backend[0]
-    columns = twin.table.splittable
+    reference = backend[0]
+    columns = reference.table.splittable
     for options in asked if len(columns) else []:
-        expected = search(twin, columns, whole, **options)
+        expected = search(reference, columns, whole, **options)
         for part, gathered in parts:
             equal_candidates(search(part.backend, columns, gathered, **options), expected)
 
@@ -139,14 +139,16 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
     with both(given.binned) as backend:
         parts = [one.heavy_part(problem, a_size(problem, shape["seed"])) for one in backend]
         signs = rng.choice(np.int8([-1, 0, 1] if abstain else [-1, 1]), size=len(parts[0].rows))
-        twin, numba = (part.backend.flip(part.gather(problem), [Given(signs)]) for part in parts)
-        np.testing.assert_array_equal(plain(twin), plain(numba))
-        np.testing.assert_array_equal(twin.signed_totals, numba.signed_totals)
-        np.testing.assert_array_equal(twin.signed_masses, numba.signed_masses)
+        reference, numba = (
+            part.backend.flip(part.gather(problem), [Given(signs)]) for part in parts
+        )
+        np.testing.assert_array_equal(plain(reference), plain(numba))
+        np.testing.assert_array_equal(reference.signed_totals, numba.signed_totals)
+        np.testing.assert_array_equal(reference.signed_masses, numba.signed_masses)
         columns = given.binned.splittable
         for options in ASKED if len(columns) else []:
             equal_candidates(
-                search(parts[0].backend, columns, twin, **options),
+                search(parts[0].backend, columns, reference, **options),
                 search(parts[1].backend, columns, numba, **options),
             )
 
@@ -167,12 +169,13 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
             rows = np.arange(0, len(part.rows), 2, dtype=np.int32)
             here = part.backend.within(part.gather(problem), rows)
             found.append((part.backend, here))
-        (twin, left), (numba, right) = found
+        (reference, left), (numba, right) = found
         np.testing.assert_array_equal(plain(left), plain(right))
         np.testing.assert_array_equal(left.signed_masses, right.signed_masses)
         for options in asked if len(columns) else []:
             equal_candidates(
-                search(twin, columns, left, **options), search(numba, columns, right, **options)
+                search(reference, columns, left, **options),
+                search(numba, columns, right, **options),
             )
 
 

@@ -43,10 +43,10 @@ def test_permuted_rows_give_the_same_candidates_edges_and_tally(make_problem, n_
     order = np.random.default_rng(0).permutation(530)
     permuted = problem.rows(order)
     columns = problem.binned.splittable
-    twin, given = ReferenceBackend(problem.binned), problem.state()
-    expected = search(twin, columns, given.problem(), score_edges=True)
+    reference, given = ReferenceBackend(problem.binned), problem.state()
+    expected = search(reference, columns, given.problem(), score_edges=True)
     cut = problem.binned.cut(0, 2, -1)
-    edges = twin.edges(given, Given(cut[None]))
+    edges = reference.edges(given, Given(cut[None]))
     with closing(NumbaBackend(permuted.binned)) as compiled:
         for backend in (ReferenceBackend(permuted.binned), compiled):
             state = permuted.state()

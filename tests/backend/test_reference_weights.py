@@ -1,4 +1,4 @@
-"""Weights from scores, and the energy of real outputs: twins and definitions agree."""
+"""Weights from scores, and the energy of real outputs: references and definitions agree."""
 
 import numpy as np
 import pytest
@@ -48,12 +48,12 @@ def margins(state, outputs, coefficients):
     return state.labels * (state.scores + outputs * coefficients[:, None])
 
 
-def assert_twins(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
+def assert_references(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
     """Take steps of every kind with both backend; the weights are normalised in between."""
     rng = np.random.default_rng(seed)
     n_scores, n = problem.labels.shape
     initial, first = initial_weights(rng, problem.labels, matrix)
-    with both(problem.binned, n_jobs) as (twin, numba):
+    with both(problem.binned, n_jobs) as (reference, numba):
         for logistic in (False, True):
             state, other = problem.fresh_state(), problem.fresh_state()
             state.initial = other.initial = initial
@@ -61,12 +61,12 @@ def assert_twins(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
                 outputs = random_outputs(rng, kind, n, n_scores)
                 moves = rng.normal(size=n_scores) / 2
                 votes = rng.normal(size=n_scores) * rng.integers(2, size=n_scores)
-                energy = twin.energy(state, Given(outputs), moves)
+                energy = reference.energy(state, Given(outputs), moves)
                 assert energy == numba.energy(other, Given(outputs), moves)
                 # As the objective does: what is left over after the step is about 1.
                 grown = first * np.exp(-margins(state, outputs, moves))
                 step = RealStep(moves, votes, logistic, -float(np.log(grown.sum())), UNIT)
-                found = twin.reweigh(state, Given(outputs), step)
+                found = reference.reweigh(state, Given(outputs), step)
                 assert found == numba.reweigh(other, Given(outputs), step)
                 assert np.array_equal(state.weights, other.weights)
                 assert np.array_equal(state.scores, other.scores)
@@ -82,7 +82,7 @@ def assert_twins(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
 )
 def test_any_problem(make_problem, both, seed, n, n_scores, matrix):
     problem = make_problem(seed, n=n, d=1, n_scores=n_scores, kind="multilabel")
-    assert_twins(problem, both, matrix=matrix, rounds=1, seed=seed)
+    assert_references(problem, both, matrix=matrix, rounds=1, seed=seed)
 
 
 # Rows: less than a vector, one less and more than a tile of 512, and enough for two threads.
@@ -93,7 +93,7 @@ def test_every_number_of_rows(make_problem, both, n, n_scores, n_jobs):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(n, n=n, d=1, n_scores=n_scores, kind=kind, equal_mass=False)
     for matrix in (False, True):
-        assert_twins(problem, both, n_jobs, matrix, rounds=1, seed=n)
+        assert_references(problem, both, n_jobs, matrix, rounds=1, seed=n)
 
 
 @either_loss
@@ -152,15 +152,15 @@ def test_the_order_of_the_rows_does_not_matter(make_problem, both):
     shuffled = (initial[0][order], *initial[1:])
     outputs, moves = rng.normal(size=(3, 700)), rng.normal(size=3) / 3
     votes = np.ones(3)
-    with both(problem.binned) as (twin, numba):
+    with both(problem.binned) as (reference, numba):
         for logistic in (False, True):
             state, other = problem.state(), permuted.state()
             state.initial, other.initial = initial, shuffled
-            assert twin.energy(state, Given(outputs), moves) == numba.energy(
+            assert reference.energy(state, Given(outputs), moves) == numba.energy(
                 other, Given(np.ascontiguousarray(outputs[:, order])), moves
             )
             step = RealStep(moves, votes, logistic, 0.0, UNIT)
-            found = twin.reweigh(state, Given(outputs), step)
+            found = reference.reweigh(state, Given(outputs), step)
             also = numba.reweigh(other, Given(np.ascontiguousarray(outputs[:, order])), step)
             assert found == also
             assert np.array_equal(state.weights[:, order], other.weights)

@@ -1,4 +1,4 @@
-"""Problems on some of the rows and under virtual labels: twins and definitions agree."""
+"""Problems on some of the rows and under virtual labels: references and definitions agree."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -45,16 +45,16 @@ def test_parts_of_the_rows(make_problem, both, same_problem, same_candidates, sh
     given = make_problem(kind="multilabel", **shape)
     rows = some_rows(np.random.default_rng(shape["seed"]), shape["n"], share)
     problem = given.state().problem()
-    with both(given.binned, n_jobs) as (twin, numba):
-        part, other = twin.within(problem, rows), numba.within(problem, rows)
+    with both(given.binned, n_jobs) as (reference, numba):
+        part, other = reference.within(problem, rows), numba.within(problem, rows)
         same_problem(part, other)
         outside = np.setdiff1d(np.arange(shape["n"]), rows)
         assert np.array_equal(unpacked(part)[rows], unpacked(problem)[rows])
         assert not unpacked(part)[outside].any()
-        if len(twin.table.splittable):
-            same_candidates(twin, numba, part, other)
+        if len(reference.table.splittable):
+            same_candidates(reference, numba, part, other)
             # Searching all rows afterwards is as it was.
-            same_candidates(twin, numba, problem, problem, [{}])
+            same_candidates(reference, numba, problem, problem, [{}])
 
 
 @every_storage
@@ -70,9 +70,9 @@ def test_a_search_of_some_rows_is_the_search_of_a_table_of_them(
         rows = some_rows(np.random.default_rng(seed), 90, 0.5)
         alone = whole.rows(rows)
         columns = whole.binned.splittable
-        with both(whole.binned, n_jobs) as backend, both(alone.binned) as (twin, _):
+        with both(whole.binned, n_jobs) as backend, both(alone.binned) as (reference, _):
             for options in ({}, {"score_edges": True}, {"per_score": True}, {"absent": 0}):
-                expected = search(twin, columns, alone.state().problem(), **options)
+                expected = search(reference, columns, alone.state().problem(), **options)
                 for one in backend:
                     part = one.within(whole.state().problem(), rows)
                     equal_candidates(search(one, columns, part, **options), expected)
@@ -86,10 +86,10 @@ def test_threads_share_the_columns_of_some_rows(
     given = make_problem(8, n=9_001, d=13, n_scores=n_scores, kind="multilabel", levels=90)
     rows = some_rows(np.random.default_rng(8), 9_001, 0.6)
     problem = given.state().problem()
-    with both(given.binned, n_jobs) as (twin, numba):
-        part, other = twin.within(problem, rows), numba.within(problem, rows)
+    with both(given.binned, n_jobs) as (reference, numba):
+        part, other = reference.within(problem, rows), numba.within(problem, rows)
         same_problem(part, other)
-        same_candidates(twin, numba, part, other)
+        same_candidates(reference, numba, part, other)
 
 
 # A part by subtraction
@@ -173,15 +173,15 @@ def test_a_part_by_subtraction_is_the_part_searched_directly(
     )
     problem = given.state(mass_column=options.get("gain", False)).problem()
     columns = given.binned.splittable
-    with both(given.binned, n_jobs) as (twin, numba):
+    with both(given.binned, n_jobs) as (reference, numba):
         # Again and again: memory that was given back holds old sums.
         for seed in range(3):
             found, rows = grown(numba, problem, seed, options)
-            also, same_rows = grown(twin, problem, seed, options)
+            also, same_rows = grown(reference, problem, seed, options)
             assert len(subtractions) >= 4 * (seed + 1)
             for candidates, others, mine, theirs in zip(found, also, rows, same_rows, strict=True):
-                part = problem if mine is None else twin.within(problem, mine)
-                expected = search(twin, columns, part, **options)
+                part = problem if mine is None else reference.within(problem, mine)
+                expected = search(reference, columns, part, **options)
                 assert np.array_equal(mine, theirs)
                 equal_candidates(candidates, expected)
                 equal_candidates(others, expected)
@@ -193,11 +193,11 @@ def test_histograms_too_large_to_keep_are_summed_again(
     monkeypatch.setattr("edgewise.backend.numba.engine._KEPT_BYTES", 0)
     given = make_problem(0, n=200, d=5, n_scores=3)
     problem = given.state().problem()
-    with both(given.binned) as (twin, numba):
+    with both(given.binned) as (reference, numba):
         found, rows = grown(numba, problem, 0, {})
         for candidates, mine in zip(found, rows, strict=True):
-            part = problem if mine is None else twin.within(problem, mine)
-            equal_candidates(candidates, search(twin, given.binned.splittable, part))
+            part = problem if mine is None else reference.within(problem, mine)
+            equal_candidates(candidates, search(reference, given.binned.splittable, part))
     assert not subtractions
 
 
@@ -206,18 +206,18 @@ def test_a_part_is_subtracted_for_the_columns_that_were_searched_before_only(
 ):
     given = make_problem(1, n=200, d=9, n_scores=3)
     problem, few, others = given.state().problem(), np.array([0, 3, 4]), np.array([0, 3, 5])
-    with both(given.binned) as (twin, numba):
+    with both(given.binned) as (reference, numba):
         whole = keeping(problem)
         search(numba, few, whole)
         part, rest = split(numba, whole, np.random.default_rng(0))
         search(numba, few, part)
-        direct = twin.within(problem, rest.rows)
-        equal_candidates(search(numba, others, rest), search(twin, others, direct))
+        direct = reference.within(problem, rest.rows)
+        equal_candidates(search(numba, others, rest), search(reference, others, direct))
         assert not subtractions
-        equal_candidates(search(numba, few, rest), search(twin, few, direct))
+        equal_candidates(search(numba, few, rest), search(reference, few, direct))
         assert subtractions
         # The sums of the whole are used up: a second search of the rest has its own.
-        equal_candidates(search(numba, few, rest), search(twin, few, direct))
+        equal_candidates(search(numba, few, rest), search(reference, few, direct))
 
 
 # Searches by gain
@@ -230,14 +230,14 @@ GAIN = [{"gain": True}, {"gain": True, "score_edges": True}]
 def test_searches_by_gain(make_problem, both, same_problem, same_candidates, shape, share, n_jobs):
     given = make_problem(kind="multilabel", **shape)
     problem = given.state(mass_column=True).problem()
-    with both(given.binned, n_jobs) as (twin, numba):
+    with both(given.binned, n_jobs) as (reference, numba):
         other = problem
         if share is not None:
             rows = some_rows(np.random.default_rng(shape["seed"]), shape["n"], share)
-            problem, other = twin.within(problem, rows), numba.within(problem, rows)
+            problem, other = reference.within(problem, rows), numba.within(problem, rows)
             same_problem(problem, other)
-        if len(twin.table.splittable) and problem.signed_masses.any():
-            same_candidates(twin, numba, problem, other, GAIN)
+        if len(reference.table.splittable) and problem.signed_masses.any():
+            same_candidates(reference, numba, problem, other, GAIN)
 
 
 def best_gain(signed, values, thresholds):
@@ -296,10 +296,10 @@ def test_a_mass_column_changes_no_search_by_edge(
     plain, other = given.state().problem(), given.state(mass_column=True).problem()
     assert np.array_equal(unpacked(other, mass=True)[:, -1], np.abs(unpacked(plain)).sum(axis=1))
     rows = some_rows(np.random.default_rng(5), 70, 0.5)
-    with both(given.binned) as (twin, numba):
+    with both(given.binned) as (reference, numba):
         same_problem(plain, other)
-        same_candidates(twin, numba, plain, other)
-        same_candidates(twin, numba, twin.within(plain, rows), numba.within(other, rows))
+        same_candidates(reference, numba, plain, other)
+        same_candidates(reference, numba, reference.within(plain, rows), numba.within(other, rows))
 
 
 # Virtual labels
@@ -323,16 +323,19 @@ def test_virtual_labels(
     rng = np.random.default_rng(shape["seed"])
     problem = given.state().problem()
     before = unpacked(problem)
-    with both(given.binned, n_jobs) as (twin, numba):
+    with both(given.binned, n_jobs) as (reference, numba):
         if share is not None:
-            problem = twin.within(problem, some_rows(rng, shape["n"], share))
+            problem = reference.within(problem, some_rows(rng, shape["n"], share))
         for _ in range(3):  # the compiled backend lend the same memory again
             signs = signs_of(rng, shape["n"], kind)
-            flipped, other = twin.flip(problem, [Given(signs)]), numba.flip(problem, [Given(signs)])
+            flipped, other = (
+                reference.flip(problem, [Given(signs)]),
+                numba.flip(problem, [Given(signs)]),
+            )
             same_problem(flipped, other)
             assert np.array_equal(unpacked(flipped), unpacked(problem) * signs[:, None])
-            if len(twin.table.splittable):
-                same_candidates(twin, numba, flipped, other)
+            if len(reference.table.splittable):
+                same_candidates(reference, numba, flipped, other)
         assert np.array_equal(unpacked(given.state().problem()), before)
 
 
@@ -345,14 +348,17 @@ def test_threads_share_the_rows_of_virtual_labels(
     given = make_problem(9, n=9_001, d=5, n_scores=n_scores, kind="multilabel", levels=40)
     rng = np.random.default_rng(9)
     problem = given.state().problem()
-    with both(given.binned, n_jobs) as (twin, numba):
+    with both(given.binned, n_jobs) as (reference, numba):
         assert len(numba._row_spans(9_001)) == n_jobs
         if some:
             problem = numba.within(problem, some_rows(rng, 9_001, 0.4))
         signs = signs_of(rng, 9_001, "zeros too")
-        flipped, other = twin.flip(problem, [Given(signs)]), numba.flip(problem, [Given(signs)])
+        flipped, other = (
+            reference.flip(problem, [Given(signs)]),
+            numba.flip(problem, [Given(signs)]),
+        )
         same_problem(flipped, other)
-        same_candidates(twin, numba, flipped, other)
+        same_candidates(reference, numba, flipped, other)
 
 
 def test_two_problems_with_virtual_labels_do_not_share_memory(make_problem, both):
@@ -376,17 +382,17 @@ def test_parts_and_virtual_labels_in_64_bits(
         rng = np.random.default_rng(n_scores)
         problem, rows = given.state().problem(), some_rows(rng, 120, 0.5)
         assert problem.signed.dtype == np.int64
-        with both(given.binned) as (twin, numba):
-            part, other = twin.within(problem, rows), numba.within(problem, rows)
+        with both(given.binned) as (reference, numba):
+            part, other = reference.within(problem, rows), numba.within(problem, rows)
             same_problem(part, other)
             signs = signs_of(rng, 120, "zeros too")
-            flipped, also = twin.flip(part, [Given(signs)]), numba.flip(other, [Given(signs)])
+            flipped, also = reference.flip(part, [Given(signs)]), numba.flip(other, [Given(signs)])
             same_problem(flipped, also)
-            same_candidates(twin, numba, flipped, also)
+            same_candidates(reference, numba, flipped, also)
             found, nodes = grown(numba, problem, 0, {})
             for candidates, mine in zip(found, nodes, strict=True):
-                direct = problem if mine is None else twin.within(problem, mine)
-                equal_candidates(candidates, search(twin, given.binned.splittable, direct))
+                direct = problem if mine is None else reference.within(problem, mine)
+                equal_candidates(candidates, search(reference, given.binned.splittable, direct))
 
 
 # Another table
@@ -399,9 +405,9 @@ def test_kernels_over_another_table_search_its_columns(
     one, other = make_problem(1, n=80, d=4, n_scores=3), make_problem(2, n=80, d=7, n_scores=3)
     problem = one.state().problem()
     columns = np.arange(7)
-    with both(one.binned, n_jobs) as (twin, numba), both(other.binned) as (expected, _):
-        for backend in (twin, numba):
+    with both(one.binned, n_jobs) as (reference, numba), both(other.binned) as (expected, _):
+        for backend in (reference, numba):
             over = backend.over(other.binned)
             assert over.table is other.binned
             equal_candidates(search(over, columns, problem), search(expected, columns, problem))
-        same_candidates(twin, numba, problem, problem)
+        same_candidates(reference, numba, problem, problem)

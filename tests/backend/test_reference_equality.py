@@ -1,4 +1,4 @@
-"""The compiled backend give the integers and floats of their NumPy twins."""
+"""The compiled backend give the integers and floats of their NumPy references."""
 
 from contextlib import closing
 
@@ -19,8 +19,8 @@ SCORES = [1, 2, 3, 5, 8, 10, 17, 26, 33, 40]
 SIZES = {1: 1031, 2: 7, 3: 259, 5: 513, 8: 512, 10: 1037, 17: 101, 26: 517, 33: 41, 40: 67}
 
 
-def assert_same_edges(twin, compiled, state, other, signs):
-    a, b = twin.edges(state, Given(signs)), compiled.edges(other, Given(signs))
+def assert_same_edges(reference, compiled, state, other, signs):
+    a, b = reference.edges(state, Given(signs)), compiled.edges(other, Given(signs))
     assert np.array_equal(a.edges, b.edges)
     assert np.array_equal(a.masses, b.masses)
     assert a.total == b.total
@@ -52,25 +52,25 @@ def random_signs(rng, n_cuts, n, kind):
 
 
 @pytest.fixture(scope="module")
-def assert_twins(both, same_candidates):
+def assert_references(both, same_candidates):
     """Run both backend side by side through steps of every kind."""
 
     def check(problem, n_jobs=1, seed=0):
         rng = np.random.default_rng(seed)
         n_scores, n = problem.labels.shape
         state, other = problem.fresh_state(), problem.fresh_state()
-        with both(problem.binned, n_jobs) as (twin, compiled):
+        with both(problem.binned, n_jobs) as (reference, compiled):
             kinds = ((1, "full"), (1, "abstaining"), (n_scores, "full"), (n_scores, "abstaining"))
             for n_cuts, kind in kinds:
                 signs = random_signs(rng, n_cuts, n, kind)
                 step = random_step(rng, n_scores)
-                assert_same_edges(twin, compiled, state, other, signs)
+                assert_same_edges(reference, compiled, state, other, signs)
                 assert_same_tally(
-                    twin.advance(state, Given(signs), step),
+                    reference.advance(state, Given(signs), step),
                     compiled.advance(other, Given(signs), step),
                 )
                 assert_same_state(state, other)
-                same_candidates(twin, compiled, state.problem(), other.problem())
+                same_candidates(reference, compiled, state.problem(), other.problem())
 
     return check
 
@@ -78,73 +78,75 @@ def assert_twins(both, same_candidates):
 @pytest.mark.parametrize("storage", ["dense", "sparse", "auto"])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("n_scores", SCORES)
-def test_multiclass(assert_twins, make_problem, n_scores, missing, storage):
+def test_multiclass(assert_references, make_problem, n_scores, missing, storage):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(
         n_scores, n=SIZES[n_scores], d=9, n_scores=n_scores, kind=kind, missing=missing,
         storage=storage, equal_mass=missing,
     )  # fmt: skip
-    assert_twins(problem)
+    assert_references(problem)
 
 
 @pytest.mark.parametrize("equal_mass", [False, True])
 @pytest.mark.parametrize("n_scores", [1, 3, 10, 33])
-def test_multilabel_and_binary(assert_twins, make_problem, n_scores, equal_mass):
+def test_multilabel_and_binary(assert_references, make_problem, n_scores, equal_mass):
     for seed in range(3):
         problem = make_problem(
             seed, n=300 + seed, n_scores=n_scores, kind="multilabel", equal_mass=equal_mass
         )
-        assert_twins(problem, seed=seed)
+        assert_references(problem, seed=seed)
 
 
 @pytest.mark.parametrize("n_scores", [3, 10])
-def test_ties_are_broken_alike(assert_twins, make_problem, n_scores):
+def test_ties_are_broken_alike(assert_references, make_problem, n_scores):
     for seed in range(5):
         problem = make_problem(seed, n=17, n_scores=n_scores, levels=3, weight_levels=3)
-        assert_twins(problem, seed=seed)
+        assert_references(problem, seed=seed)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_wide_codes(assert_twins, make_problem, storage):
+def test_wide_codes(assert_references, make_problem, storage):
     problem = make_problem(0, n=700, n_scores=3, levels=5000, max_bins=1000, storage=storage)
     assert problem.binned.codes(0).dtype == np.uint16
-    assert_twins(problem)
+    assert_references(problem)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_a_single_row_in_each_class(assert_twins, make_problem, storage):
-    assert_twins(make_problem(2, n=2, d=3, n_scores=2, missing=False, storage=storage))
+def test_a_single_row_in_each_class(assert_references, make_problem, storage):
+    assert_references(make_problem(2, n=2, d=3, n_scores=2, missing=False, storage=storage))
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 10])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_share_rows_and_columns(assert_twins, make_problem, n_scores, n_jobs):
+def test_threads_share_rows_and_columns(assert_references, make_problem, n_scores, n_jobs):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(
         5, n=9_195, d=9, n_scores=n_scores, kind=kind, equal_mass=n_scores == 3, levels=90
     )
     with closing(NumbaBackend(problem.binned, n_jobs)) as compiled:
         assert len(compiled._row_spans(9_195)) == n_jobs
-    assert_twins(problem, n_jobs)
+    assert_references(problem, n_jobs)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_64_bit_search(assert_twins, both, same_candidates, make_problem, monkeypatch, storage):
+def test_64_bit_search(
+    assert_references, both, same_candidates, make_problem, monkeypatch, storage
+):
     problem = make_problem(7, n=263, n_scores=10, storage=storage)
     narrow = problem.state()
     monkeypatch.setattr("edgewise.backend.host.WIDE_SEARCH_LIMIT", 100)
     wide = problem.state()
     assert (narrow.signed.dtype, wide.signed.dtype) == (np.int32, np.int64)
-    assert_twins(problem)
-    with both(problem.binned) as (twin, compiled):
-        same_candidates(twin, compiled, narrow.problem(), wide.problem())
+    assert_references(problem)
+    with both(problem.binned) as (reference, compiled):
+        same_candidates(reference, compiled, narrow.problem(), wide.problem())
 
 
 @pytest.mark.parametrize("label", [-1, 1])
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("n_scores", [1, 10])
 def test_all_weight_on_one_entry_overflows_nothing(
-    assert_twins, make_problem, n_scores, storage, label
+    assert_references, make_problem, n_scores, storage, label
 ):
     problem = make_problem(1, n=50, n_scores=n_scores, kind="multilabel", storage=storage)
     score, row = n_scores - 1, 3
@@ -162,7 +164,7 @@ def test_all_weight_on_one_entry_overflows_nothing(
             assert edges.total == 2**62
             assert edges.edges[score] == 2**62 * label * int(cut[row])
             assert edges.masses[score] == 2**62
-    assert_twins(problem)
+    assert_references(problem)
 
 
 def test_some_columns_alone_give_their_own_candidates(make_problem):

@@ -1,4 +1,4 @@
-"""Compiled sums over pairs give what their NumPy twins give: integers, and weights bit for bit."""
+"""Compiled sums over pairs equal their NumPy references: integers, and weights bit for bit."""
 
 import numpy as np
 import pytest
@@ -33,11 +33,11 @@ class Lists:
         table = as_table(np.zeros((self.n, 1)))
         self.backend = NumbaBackend(encode(table, fit_bins(table, None, 256)), n_jobs)
         layout = graded_layout(np.arange(self.n), values, query, pair_weight, weights)
-        self.twin, self.compiled = (
+        self.reference, self.compiled = (
             GradedLists(layout, backend, 0.5) for backend in (None, self.backend)
         )
         assert self.compiled.backend is self.backend
-        assert not isinstance(self.twin.backend, NumbaBackend)
+        assert not isinstance(self.reference.backend, NumbaBackend)
 
     def __enter__(self):
         return self
@@ -55,21 +55,21 @@ class Lists:
 
 
 def assert_same_weights(lists, scores):
-    ours, theirs = lists.twin.weigh(scores), lists.compiled.weigh(scores)
+    ours, theirs = lists.reference.weigh(scores), lists.compiled.weigh(scores)
     assert ours.energy == theirs.energy
     np.testing.assert_array_equal(ours.potentials, theirs.potentials)
 
 
 def assert_same_loss(lists, scores, moved=None, exact=False):
-    ours, theirs = lists.twin.misordered(scores), lists.compiled.misordered(scores, moved)
+    ours, theirs = lists.reference.misordered(scores), lists.compiled.misordered(scores, moved)
     assert theirs == (ours if exact else pytest.approx(ours, rel=1e-12, abs=1e-15))
 
 
 def assert_same_sides(lists, scores, codes, n_values, rows=None):
-    weights = lists.twin.integers(scores, rows)
+    weights = lists.reference.integers(scores, rows)
     for ours, theirs in zip(weights, lists.compiled.integers(scores, rows), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    ours = lists.twin.cut_sides(weights, codes, n_values)
+    ours = lists.reference.cut_sides(weights, codes, n_values)
     theirs = lists.compiled.cut_sides(weights, codes, n_values)
     np.testing.assert_array_equal(ours.right, theirs.right)
     np.testing.assert_array_equal(ours.wrong, theirs.wrong)
@@ -100,7 +100,7 @@ def test_weights_are_equal_to_the_last_bit(shape, kind):
 def test_the_energy_along_a_direction(shape, kind, step):
     with Lists(**shape) as lists:
         scores, outputs = lists.scores(kind), lists.rng.normal(size=lists.n)
-        ours, theirs = (f.moments(scores, outputs, step) for f in (lists.twin, lists.compiled))
+        ours, theirs = (f.moments(scores, outputs, step) for f in (lists.reference, lists.compiled))
         assert ours == theirs
 
 
@@ -131,7 +131,7 @@ def test_long_lists(grades, pair_weight, weighted):
     exact = not weighted and pair_weight == "equal"
     for seed, kind in enumerate(["zero", "ties", "any"]):
         with Lists(seed, sizes, grades, pair_weight, weighted) as lists:
-            assert (len(lists.twin.layout.levels) > 8) == (grades in ("many", "continuous"))
+            assert (len(lists.reference.layout.levels) > 8) == (grades in ("many", "continuous"))
             scores = lists.scores(kind)
             assert_same_weights(lists, scores)
             assert_same_loss(lists, scores, exact=exact)
@@ -188,7 +188,7 @@ def test_one_list_that_no_two_threads_can_share():
 def test_samples_of_queries(seed, kind):
     with Lists(seed, [4, 5, 6, 7], "few", "equal", False) as lists:
         inside = np.flatnonzero(lists.rng.random(lists.n) < 0.8).astype(np.int32)
-        layout = lists.twin.layout
+        layout = lists.reference.layout
         if len(set(np.searchsorted(layout.query_starts, inside, "right"))) < layout.n_queries:
             return
         codes = lists.rng.integers(-1, 5, size=lists.n)
