@@ -161,7 +161,7 @@ def read_weights(sample_weight: Any, lists: Lists) -> tuple[Reals | None, Reals]
             raise ValueError(f"sample_weight has no weight for the query {missing[0]!r}")
         sample_weight = [sample_weight[query] for query in lists.queries.tolist()]
     elif sample_weight is not None and lists.n_queries != lists.n_rows:
-        shape = np.shape(sample_weight)
+        shape = np.asarray(sample_weight).shape
         by_query = shape == (lists.n_queries,)
         if not by_query and shape not in ((), (lists.n_rows,)):
             raise ValueError(

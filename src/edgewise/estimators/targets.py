@@ -108,7 +108,7 @@ class LabelledRows:
 
 def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> LabelledRows:
     """Return the training rows, without rows of weight 0."""
-    shape = y.shape if sparse.issparse(y) else np.shape(y)
+    shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
     if y is not None and not shape:
         raise ValueError(f"y must hold one target for each row of X, got {y!r}")
     if y is not None and shape[0] != X.n_rows:
