@@ -49,10 +49,10 @@ def test_the_version_changes_with_any_source(tmp_path):
 
 
 def test_every_kernel_has_the_version():
-    from edgewise.backend.numba import binning, entries, histogram, ranking, scan, score, step
+    from edgewise.backend.numba import binning, histogram, parts, ranking, scan, score, step
     from edgewise.backend.numba.cache import VersionedCache
 
-    for module in (binning, entries, histogram, ranking, scan, score, step):
+    for module in (binning, histogram, parts, ranking, scan, score, step):
         kernels = [f for f in vars(module).values() if isinstance(getattr(f, "_cache", 0), Cache)]
         assert kernels, module
         assert all(isinstance(f._cache, VersionedCache) for f in kernels), module
