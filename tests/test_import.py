@@ -1,8 +1,11 @@
 """What an import costs, and what it offers."""
 
 import functools
+import importlib
+import inspect
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import textwrap
@@ -110,3 +113,20 @@ def test_names_are_the_same_object_however_reached(name):
     found = [getattr(home, name) for home in homes if hasattr(home, name)]
     assert found
     assert all(value is getattr(edgewise, name) for value in found)
+
+
+def test_every_public_method_is_described_by_its_class_or_a_base():
+    undescribed = []
+    for found in pkgutil.walk_packages(edgewise.__path__, "edgewise."):
+        if found.name.endswith("__main__"):
+            continue
+        for kind in vars(importlib.import_module(found.name)).values():
+            if not inspect.isclass(kind) or kind.__module__ != found.name:
+                continue
+            for name, member in vars(kind).items():
+                method = inspect.isfunction(member) and member.__name__ == name
+                described = isinstance(member, (property, classmethod, staticmethod)) or method
+                public = not name.startswith("_") and not kind.__name__.startswith("_")
+                if public and described and not inspect.getdoc(getattr(kind, name)):
+                    undescribed.append(f"{found.name}.{kind.__name__}.{name}")
+    assert undescribed == []

@@ -112,6 +112,7 @@ class Hamming:
 
     @property
     def is_fitted(self) -> bool:
+        """Whether the loss is 0 for all purposes."""
         return self.logistic and self._weight < _LEAST_WEIGHT
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
@@ -148,11 +149,13 @@ class Hamming:
         return math.ceil(self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass)
 
     def follow(self, t: int) -> None:
+        """Note the weights at the start of round `t`, a replayed one too."""
         if not isinstance(self._look, Everything):
             self._look.follow(self._problem(), t)
 
     @property
     def searched(self) -> float:
+        """The share of the weights that the last search summed."""
         if self.settings.sampling == "uniform" and self.settings.trim is None:
             return self.settings.subsample
         return self._look.share
@@ -168,6 +171,7 @@ class Hamming:
         return self.backend, self.backend.within(problem, np.sort(chosen).astype(np.int32))
 
     def vote(self, found: Found) -> Vote | None:
+        """Return the rule's votes, or None if no step lowers the loss."""
         rate = self.settings.learning_rate
         if found.rule.is_real:
             votes = np.ones(self.state.n_scores) if found.votes is None else found.votes
@@ -184,6 +188,7 @@ class Hamming:
         return vote if vote.energy < edges.total / EXACT_SCALE else None
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
+        """Return the vote of a term that is replayed."""
         if rule.is_real:
             return self._retake_real(rule, alpha, votes, float("nan"))
         return self.rule.retake(self.backend.edges(self.state, rule), alpha, votes)
@@ -193,6 +198,7 @@ class Hamming:
         return Vote(alpha, votes, edge, energy)
 
     def advance(self, rule: Rule, vote: Vote) -> HammingProgress:
+        """Take the step and return how training stands."""
         weight = self._weight
         if self.logistic or rule.is_real:
             tally = self._recompute(rule, vote)
@@ -233,10 +239,12 @@ class Hamming:
         return tally._replace(pseudo=pseudo)
 
     def refresh(self) -> None:
+        """Compute the exponential weights from the scores again."""
         if not self.logistic:
             self.backend.refresh(self.state)
 
     def training_scores(self) -> tuple[Reals, Targets]:
+        """Return the scores of the training rows."""
         return self.backend.scores(self.state), self.targets
 
     def _energies(self, score_edges: Exacts, masses: Exacts) -> Reals:

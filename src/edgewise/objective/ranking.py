@@ -115,11 +115,13 @@ class Ranking:
         return self._current
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+        """Return the learner's best rule in round `t`, or None without an edge."""
         learner.begin(t)
         problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
     def bounds(self, columns: Columns) -> Bounds | None:
+        """Return which signs the edges of the columns' cuts may have."""
         return None if self.cumulative is None else self.cumulative.bounds(columns)
 
     def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
@@ -152,6 +154,7 @@ class Ranking:
         return self.backend.outputs(rule)[0][self.feedback.rows]
 
     def vote(self, found: Found) -> Vote | None:
+        """Return the rule's vote, or None if no step lowers the loss."""
         phi = self._outputs(found.rule)
         edge = self._edge(phi)
         step = self.settings.learning_rate * self._step(phi, edge)
@@ -161,10 +164,12 @@ class Ranking:
         return vote if vote.energy < 1.0 else None
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
+        """Return the vote of a term that is replayed."""
         phi = self._outputs(rule)
         return self._try(phi, alpha * float(votes[0]), self._edge(phi))
 
     def advance(self, rule: Rule, vote: Vote) -> RankProgress:
+        """Take the step and return how training stands."""
         step = float(vote.coefficients[0])
         if self._trial is None or self._trial[1] != step:
             self.retake(rule, vote.alpha, vote.votes)
@@ -182,6 +187,7 @@ class Ranking:
 
     @property
     def searched(self) -> float:
+        """The share of the weights that the last search summed."""
         return self.settings.subsample
 
     def refresh(self) -> None:

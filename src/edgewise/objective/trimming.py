@@ -52,9 +52,10 @@ class Everything:
         self._backend = backend
 
     def follow(self, problem: Problem, t: int) -> None:
-        pass
+        """Note nothing: all weights count."""
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the whole problem."""
         return self._backend, problem
 
 
@@ -84,6 +85,7 @@ class Heaviest:
             self._choose(problem)
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the problem of the heaviest weights, or the whole one."""
         if self._part is None or self._gathered is None:
             return self._backend, problem
         return self._part.backend, self._gathered
@@ -134,9 +136,10 @@ class Sampled:
         self.share = share
 
     def follow(self, problem: Problem, t: int) -> None:
-        pass
+        """Note nothing: rows are drawn from the current weights."""
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
+        """Return the problem of the rows drawn this round."""
         masses = self._backend.row_masses(problem)
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))

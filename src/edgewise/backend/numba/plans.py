@@ -178,6 +178,7 @@ class LaneHistogram(Histogram):
 
     @property
     def mass(self) -> int:  # type: ignore[override]
+        """The sum of ``|S|``."""
         return int(self._masses.sum())
 
     @property

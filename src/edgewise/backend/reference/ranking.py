@@ -19,17 +19,21 @@ class PairSums:
     """A backend's sums over pairs, for lists of `objective.lists.WeightedLists`."""
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        """Return each query's energy and each document's potential."""
         return weigh(lists.layout, lists.query_weights, scores)
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        """Return the moments of all pairs along a rule's outputs."""
         return moments(lists.layout, lists.query_weights, scores, outputs)
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        """Return each query's weight of pairs in the wrong order."""
         return misordered(lists.layout, scores)
 
     def crossing_pairs(
         self, lists: Any, weights: Any, codes: Exacts, n_values: int
     ) -> tuple[Exacts, Exacts]:
+        """Return the changes of W- and W+ as documents cross the cut."""
         return crossings(lists.layout, weights, codes, n_values)
 
 
