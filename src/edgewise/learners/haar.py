@@ -3,6 +3,7 @@
 from typing import Self
 
 import numpy as np
+from sklearn.base import clone
 
 from edgewise.backend.base import LEARN
 from edgewise.common.checks import flag, integer
@@ -85,7 +86,7 @@ class Haar(ColumnLearner):
         started.scales_ = None
         if search.learns and not search.takes_all(n_filters):
             started.scales_ = started.filters
-            started.search_.start(np.arange(started.scales_.n_scales), seed)
+            started.search_ = clone(search).start(np.arange(started.scales_.n_scales), seed)
         return started
 
     def find(self, round: Round) -> Found | None:

@@ -40,7 +40,7 @@ class Bandit(Search):
     def _learn(self, places: Columns, rewards: Reals) -> None:
         """Learn from rewards between 0 and 1, one for each position."""
 
-    def start(self, columns: Columns, seed: int) -> Self:
+    def start(self, columns: Columns, seed: int) -> Search:
         self.memory_ = self._nothing(len(columns))
         self.kept_ = _copy(self.memory_)
         return super().start(columns, seed)

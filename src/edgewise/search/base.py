@@ -1,7 +1,6 @@
 """The base of all searches: which columns a round looks for rules in, and nothing else."""
 
 import math
-from abc import abstractmethod
 from functools import cached_property
 from typing import Any, Self
 
@@ -27,8 +26,8 @@ class Search(BaseEstimator):
     learns = False
     """Whether the search learns from rewards."""
 
-    def start(self, columns: Columns, seed: int) -> Self:
-        """Begin a run over the given columns."""
+    def start(self, columns: Columns, seed: int) -> "Search":
+        """Begin a run over the given columns; return the search to go on with, mostly this one."""
         self.columns_ = columns
         self.seed_ = seed
         return self.begin(0)
@@ -51,9 +50,9 @@ class Search(BaseEstimator):
         wanted = self.get_params(deep=False)["k"] * share
         return clone(self).set_params(k=max(1, math.ceil(wanted - _ROUNDING)))
 
-    @abstractmethod
     def pull(self, n: int | None = None) -> Columns:
         """Return the numbers of `n` columns to search, ascending; None is the search's own k."""
+        raise NotImplementedError
 
     def takes_all(self, n_columns: int) -> bool:
         """Return whether a pull takes all of `n_columns` columns."""

@@ -1,7 +1,6 @@
 """Exp3.P: draw columns with probabilities that a bad run of rewards cannot fool."""
 
 import math
-from typing import Self
 
 import numpy as np
 
@@ -9,6 +8,7 @@ from edgewise.backend.arithmetic import exp
 from edgewise.common.checks import integer, not_negative, up_to_one
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.search.bandit import Bandit, Memory, largest
+from edgewise.search.base import Search
 
 _FIRST_HORIZON = 1024
 
@@ -89,7 +89,7 @@ class Exp3P(Bandit):
         # Capped columns are certain, but for rounding.
         return np.where(shares < most, np.minimum(chances, 1.0), 1.0)
 
-    def start(self, columns: Columns, seed: int) -> Self:
+    def start(self, columns: Columns, seed: int) -> Search:
         self._chances, self._drawn = np.ones(len(columns)), columns
         return super().start(columns, seed)
 
