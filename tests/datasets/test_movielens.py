@@ -22,10 +22,10 @@ class TestRatings:
         lines = (b"196 242 3 881250949", b"22 377 1 878887116")
         content = b"\n".join(lines).replace(b" ", separator) + end
         found = movielens.triples(content, separator=separator)
-        assert len(found) == 2
+        assert len(found.users) == 2
         assert found.users.tolist() == [196, 22]
         assert found.items.tolist() == [242, 377]
-        assert found.values.tolist() == [3, 1]
+        assert found.ratings.tolist() == [3, 1]
         assert found.times.tolist() == [881250949, 878887116]
 
     @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ class TestMovies:
         ]
         movies = movielens.movies_100k("\n".join(lines).encode("latin-1") + b"\n")
         assert movies.ids.tolist() == [1, 267, 543]
-        assert movies.titles == ("Toy Story (1995)", "unknown", "Misérables, Les (1995)")
+        assert movies.titles == ["Toy Story (1995)", "unknown", "Misérables, Les (1995)"]
         assert movies.columns.names == ["year", "unknown", *movielens.GENRES]
         # The year is that of the title: dates in the file may be those of a later release.
         years = column(movies, "year").values
@@ -99,7 +99,7 @@ class TestMovies:
         movies = movielens.movies_1m(
             "1::A\x85B (1990)::Drama\n2::C (1991)::War\n".encode("latin-1")
         )
-        assert movies.titles == ("A\x85B (1990)", "C (1991)")
+        assert movies.titles == ["A\x85B (1990)", "C (1991)"]
 
     def test_an_unknown_genre_is_refused(self):
         with pytest.raises(ValueError, match="not in tuple"):

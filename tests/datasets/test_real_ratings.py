@@ -138,7 +138,7 @@ class TestMl100k:
         order = np.lexsort((base.items, base.users))
         assert np.array_equal(base.users[order], train.user_ids.values[train.users])
         assert np.array_equal(base.items[order], train.item_ids.values[train.items])
-        assert np.array_equal(base.values[order], train.values)
+        assert np.array_equal(base.ratings[order], train.values)
         assert np.array_equal(base.times[order], train.times)
 
 

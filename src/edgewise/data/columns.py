@@ -160,7 +160,7 @@ def typed(series: Any, name: str) -> Column:
         # Missing values are asked for before the cast, which may turn them into words.
         missing = series.is_null().to_list()
         words = series.cast(nw.String).to_list()
-        return _categorical(
+        return categorical(
             [None if gone else word for word, gone in zip(words, missing, strict=True)]
         )
     if dtype == nw.Unknown and series.is_null().all():
@@ -217,7 +217,7 @@ def _from_objects(values: list[Any], name: str) -> Column:
     if not present:
         return NumericColumn(np.full(len(values), np.nan))
     if all(isinstance(value, str) for value in present):
-        return _categorical(values)
+        return categorical(values)
     if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
         numbers = [np.nan if is_missing(value) else float(value) for value in values]
         return NumericColumn(np.array(numbers))
@@ -237,7 +237,8 @@ def numbers_as_values(values: NDArray[np.float64]) -> CategoricalColumn:
     return CategoricalColumn(codes, tuple(distinct.tolist()))
 
 
-def _categorical(given: list[Any]) -> CategoricalColumn:
+def categorical(given: Sequence[Any]) -> CategoricalColumn:
+    """Return strings as a categorical column; categories are sorted."""
     values = [None if is_missing(value) else value for value in given]
     categories = tuple(sorted({value for value in values if value is not None}))
     place: dict[str | None, int] = {category: code for code, category in enumerate(categories)}

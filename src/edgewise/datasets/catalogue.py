@@ -114,8 +114,6 @@ class Entry:
     columns: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
-    # Whether the columns that are not numeric are categorical.
-    mixed: bool = False
     class_first: bool = False
     # The part, from 0, that the training rows of fold 1 begin with.
     first: int = 0
@@ -180,47 +178,35 @@ def info(name: str) -> DatasetInfo:
 
 
 def _entry(name: str, table: dict[str, Any], terms: dict[str, str]) -> Entry:
-    n_features = table.get("n_features", 0)
-    columns = _columns(table.get("columns", ()), n_features)
-    classes, numeric = tuple(table.get("classes", ())), tuple(table.get("numeric", ()))
-    mixed = "numeric" in table
-    facts = {field.name: table[field.name] for field in fields(DatasetInfo) if field.name in table}
-    facts = {key: tuple(fact) if isinstance(fact, list) else fact for key, fact in facts.items()}
-    facts["licence"] = table.get("licence") or terms[table["terms"]]
-    facts["n_classes"] = table.get("n_classes", len(classes))
-    facts["n_categorical"] = len(columns) - len(numeric) if mixed else 0
+    columns = _columns(table.get("columns", ()), table.get("n_features", 0))
+    facts = {"name": name, "n_classes": len(table.get("classes", ())), **_given(DatasetInfo, table)}
+    if "terms" in table:
+        facts["licence"] = terms[table["terms"]]
+    if "numeric" in table:
+        facts["n_categorical"] = len(columns) - len(table["numeric"])
     if table["kind"] == "ranking":
         facts["n_folds"] = len(table["n_rows"])
-    return Entry(
-        DatasetInfo(name=name, **facts),
-        {role: _files(table, files) for role, files in table["files"].items()},
-        table.get("format", ""),
-        columns,
-        classes,
-        numeric,
-        mixed,
-        table.get("class_first", False),
-        table.get("first", 0),
-    )
+    files = {role: _files(table, some) for role, some in table["files"].items()}
+    settings = _given(Entry, table) | {"files": files, "columns": columns}
+    return Entry(DatasetInfo(**facts), **settings)
 
 
 def _files(table: dict[str, Any], files: dict[str, str]) -> tuple[DataFile, ...]:
-    return tuple(
-        DataFile(
-            path,
-            sha256,
-            tuple(
-                address.format(path=path, name=path.rpartition("/")[2])
-                for address in table.get("addresses", ())
-            ),
-            table.get("hash", "content"),
-            table.get("decimals", 0),
-            table.get("delimiter", ",").strip() or None,
-            tuple(table.get("replace", {}).items()),
-            table.get("by_hand", ""),
-        )
-        for path, sha256 in files.items()
-    )
+    settings = _given(DataFile, table)
+    settings["delimiter"] = table.get("delimiter", ",").strip() or None
+    settings["replace"] = tuple(table.get("replace", {}).items())
+    found = []
+    for path, sha256 in files.items():
+        names = {"path": path, "name": path.rpartition("/")[2]}
+        settings["addresses"] = tuple(one.format(**names) for one in table.get("addresses", ()))
+        found.append(DataFile(path, sha256, **settings))
+    return tuple(found)
+
+
+def _given(kind: type[Any], table: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a class that a table has; lists become tuples."""
+    found = {field.name: table[field.name] for field in fields(kind) if field.name in table}
+    return {key: tuple(one) if isinstance(one, list) else one for key, one in found.items()}
 
 
 def _columns(names: list[str] | str, n_features: int) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def _read(found: Entry, contents: list[bytes]) -> LabelledTable:
     if found.format == "arff":
         return read_arff(*contents, n_labels=found.info.n_classes)
     delimiter = found.all_files[0].delimiter
-    if found.mixed:
+    if found.format == "mixed":
         return read_mixed(
             contents,
             columns=found.columns,

@@ -1,22 +1,21 @@
 """MovieLens: readers of its files, and the ratings with their published splits."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import CATEGORY_CODE, REAL, ROW
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.common.dtypes import REAL, Reals
+from edgewise.data.columns import NumericColumn, categorical
 from edgewise.data.table import ColumnTable
 from edgewise.datasets.catalogue import DatasetInfo, Entry
 from edgewise.datasets.dataset import RatingsDataset
 from edgewise.datasets.files import DatasetMismatchError, check_counts
 from edgewise.ratings import Ids, Ratings
-from edgewise.ratings.inputs import rows_of
+from edgewise.ratings.inputs import RatingColumns, build
 
 _ENCODING: Final = "latin-1"
 _YEAR: Final = re.compile(r"\((\d{4})\)")
@@ -37,36 +36,23 @@ _OCCUPATIONS: Final = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class RatingTriples:
-    """The columns of a file of ratings."""
-
-    users: NDArray[np.int64]
-    items: NDArray[np.int64]
-    values: NDArray[np.int64]
-    times: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-
-@dataclass(frozen=True, eq=False)
-class SideFeatures:
+class SideFeatures(NamedTuple):
     """Ids of users or items, a row of typed columns for each, and titles of items."""
 
     ids: NDArray[np.int64]
     columns: ColumnTable
-    titles: tuple[str, ...] = ()
+    titles: Sequence[str] = ()
 
 
-def triples(content: bytes, *, separator: bytes = b"\t") -> RatingTriples:
+def triples(content: bytes, *, separator: bytes = b"\t") -> RatingColumns:
     """Read lines of user, item, rating and time, all of them integers."""
     # One scan for numbers is ten times as fast as reading line by line.
     numbers = np.fromstring(content.replace(separator, b" "), dtype=np.int64, sep=" ")
     n_lines = content.count(b"\n") + (not content.endswith(b"\n"))
     if len(numbers) != 4 * n_lines:
         raise ValueError(f"{n_lines} lines must have 4 integers each, got {len(numbers)} in all")
-    return RatingTriples(*np.ascontiguousarray(numbers.reshape(-1, 4).T))
+    users, items, ratings, times = np.ascontiguousarray(numbers.reshape(-1, 4).T)
+    return RatingColumns(users, items, ratings, times=times)
 
 
 def users_100k(content: bytes) -> SideFeatures:
@@ -141,68 +127,35 @@ def _fields(content: bytes, separator: str, n_fields: int) -> list[tuple[str, ..
 def _people(
     ids: Sequence[str], ages: Sequence[str], genders: Sequence[str], occupations: Sequence[str]
 ) -> SideFeatures:
-    columns: list[Column] = [
-        _numeric(map(float, ages)),
-        _categorical(genders),
-        _categorical(occupations),
-    ]
-    return SideFeatures(_integers(ids), ColumnTable(columns, ["age", "gender", "occupation"]))
+    columns = (
+        NumericColumn(np.array(ages, dtype=REAL)),
+        categorical(genders),
+        categorical(occupations),
+    )
+    table = ColumnTable(columns, ["age", "gender", "occupation"])
+    return SideFeatures(np.array(ids, dtype=np.int64), table)
 
 
 def _movies(
-    ids: Sequence[str], titles: Sequence[str], genres: Sequence[str], flags: NDArray[np.float64]
+    ids: Sequence[str], titles: Sequence[str], genres: Sequence[str], flags: Reals
 ) -> SideFeatures:
-    columns: list[Column] = [_numeric(map(_year, titles))]
-    columns.extend(NumericColumn(row) for row in flags)
+    # The last year in brackets: a title may hold another.
+    years = [(_YEAR.findall(title) or ["nan"])[-1] for title in titles]
+    columns = [NumericColumn(row) for row in (np.array(years, dtype=REAL), *flags)]
     table = ColumnTable(columns, ["year", *genres])
-    return SideFeatures(_integers(ids), table, tuple(title.strip() for title in titles))
-
-
-def _year(title: str) -> float:
-    """Return the last year in brackets, NaN without one."""
-    years = _YEAR.findall(title)
-    return float(years[-1]) if years else np.nan
-
-
-def _integers(texts: Sequence[str]) -> NDArray[np.int64]:
-    return np.array([int(text) for text in texts], dtype=np.int64)
-
-
-def _numeric(values: Iterable[float]) -> NumericColumn:
-    return NumericColumn(np.fromiter(values, dtype=REAL))
-
-
-def _categorical(values: Sequence[str]) -> CategoricalColumn:
-    categories = tuple(sorted(set(values)))
-    place = {category: code for code, category in enumerate(categories)}
-    codes = np.fromiter((place[value] for value in values), dtype=CATEGORY_CODE)
-    return CategoricalColumn(codes, categories)
+    return SideFeatures(np.array(ids, dtype=np.int64), table, [title.strip() for title in titles])
 
 
 def _assembled(
-    name: str, rated: RatingTriples, users: SideFeatures, items: SideFeatures
+    name: str, rated: RatingColumns, users: SideFeatures, items: SideFeatures
 ) -> Ratings:
     """Return the ratings over all users and items of the files."""
-    user_ids, item_ids = Ids.of("users", users.ids), Ids.of("items", items.ids)
     try:
-        at_users = user_ids.require("users of ratings", rated.users)
-        at_items = item_ids.require("items of ratings", rated.items)
+        Ids.of("users", users.ids).require("users of ratings", rated.users)
+        Ids.of("items", items.ids).require("items of ratings", rated.items)
+        return build(rated, users[:2], items[:2])
     except ValueError as error:
         raise DatasetMismatchError(f"{name}: {error}") from error
-    pairs = at_users * len(item_ids) + at_items
-    order = np.argsort(pairs, kind="stable")
-    if not np.diff(pairs[order]).all():
-        raise DatasetMismatchError(f"{name}: a user rated an item twice")
-    return Ratings(
-        user_ids,
-        item_ids,
-        at_users[order].astype(ROW),
-        at_items[order].astype(ROW),
-        rated.values[order].astype(REAL),
-        times=rated.times[order].astype(REAL),
-        user_features=rows_of(users.columns, np.argsort(users.ids)),
-        item_features=rows_of(items.columns, np.argsort(items.ids)),
-    )
 
 
 def _check(info: DatasetInfo, ratings: Ratings) -> None:
@@ -221,12 +174,12 @@ def _check(info: DatasetInfo, ratings: Ratings) -> None:
 
 
 def _held_out(
-    info: DatasetInfo, ratings: Ratings, tests: list[RatingTriples]
+    info: DatasetInfo, ratings: Ratings, tests: list[RatingColumns]
 ) -> dict[str, NDArray[np.intp]]:
     """Return the indices of each split's test ratings; the folds must partition all ratings."""
     held_out = {}
     for split, test, n_test in zip(info.splits, tests, info.n_held_out, strict=True):
-        check_counts(f"{info.name}, {split}", [("test ratings", len(test), n_test)])
+        check_counts(f"{info.name}, {split}", [("test ratings", len(test.users), n_test)])
         held_out[split] = _places(f"{info.name}, {split}", ratings, test)
     folds = list(held_out.values())[: info.n_folds]
     if folds and not np.array_equal(np.sort(np.concatenate(folds)), np.arange(len(ratings))):
@@ -236,7 +189,7 @@ def _held_out(
     return held_out
 
 
-def _places(where: str, ratings: Ratings, test: RatingTriples) -> NDArray[np.intp]:
+def _places(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.intp]:
     """Return the indices of test ratings, which must have the same values and times."""
     pairs = ratings.users.astype(np.intp) * ratings.n_items + ratings.items
     users = ratings.user_ids.find("users", test.users)
@@ -246,7 +199,7 @@ def _places(where: str, ratings: Ratings, test: RatingTriples) -> NDArray[np.int
     assert ratings.times is not None
     same = (
         (pairs[places] == wanted)
-        & (ratings.values[places] == test.values)
+        & (ratings.values[places] == test.ratings)
         & (ratings.times[places] == test.times)
     )
     if not same.all() or len(np.unique(places)) < len(places):
