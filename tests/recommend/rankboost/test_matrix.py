@@ -17,14 +17,8 @@ from .worlds import dense, world
 def rebuilt(matrix, by_columns):
     """Return the dense codes of a matrix, -1 where there is no entry."""
     table = np.full((matrix.n_items, matrix.n_columns), -1)
-    if by_columns:
-        for j in range(matrix.n_columns):
-            span = slice(matrix.column_starts[j], matrix.column_starts[j + 1])
-            table[matrix.column_items[span], j] = matrix.column_codes[span]
-    else:
-        for i in range(matrix.n_items):
-            span = slice(matrix.starts[i], matrix.starts[i + 1])
-            table[i, matrix.columns[span]] = matrix.codes[span]
+    entries = (matrix.by_column.T if by_columns else matrix.by_item).tocoo()
+    table[entries.coords] = entries.data
     return table
 
 
@@ -41,8 +35,8 @@ def test_it_holds_the_ratings_both_ways():
 def test_missing_ratings_take_no_memory():
     few, many = (item_matrix(world(0, seen=seen), np.arange(14), False) for seen in (0.1, 0.8))
     for matrix in (few, many):
-        assert len(matrix.codes) == len(matrix.column_codes) == matrix.starts[-1]
-    assert 5 * len(few.codes) < len(many.codes)
+        assert matrix.by_item.nnz == matrix.by_column.nnz
+    assert 5 * few.by_item.nnz < many.by_item.nnz
 
 
 def test_item_features_are_further_columns():

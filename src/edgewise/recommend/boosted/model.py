@@ -13,19 +13,18 @@ from edgewise.common.checks import flag, integer, one_of, positive, threads
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, DictOf
 from edgewise.data import Table
-from edgewise.model import Contribution, PairExplanation
+from edgewise.model import Contribution, PairExplanation, Terms
+from edgewise.model.terms import TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, RoundFactors, fold
 from edgewise.recommend.boosted.signs import (
-    USER_RULE,
-    UserRule,
-    check_rules,
     sign_columns,
     signs_of_new_users,
     train_signs,
+    user_categories,
 )
 from edgewise.recommend.boosted.training import (
     MANY,
@@ -149,7 +148,7 @@ class BoostedFactorization(Recommender):
         "levels_": "levels",
         "level_starts_": "starts",
         "history_": DictOf(Array("steps")),
-        "rules_": DictOf(USER_RULE, int),
+        "rules_": TERMS,
         "n_trained_": Count(),
     }
 
@@ -161,7 +160,7 @@ class BoostedFactorization(Recommender):
     levels_: Reals
     level_starts_: Reals
     history_: dict[str, Reals]
-    rules_: dict[int, UserRule]
+    rules_: Terms
     n_trained_: int
     regularization_scale_: float
     _folded: RoundFactors | None
@@ -316,7 +315,7 @@ class BoostedFactorization(Recommender):
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()
         self.n_trained_, self.regularization_scale_ = ratings.n_users, 1.0
-        self.rules_ = {}
+        self.rules_ = Terms.empty(1)
         rest = None
         if self.validation_fraction is not None:
             ratings, rest = self._split(ratings, self.validation_fraction, seed)
@@ -335,7 +334,7 @@ class BoostedFactorization(Recommender):
         if held_out is not None:
             last = held_out.best_round
             del rounds[last + 1 :]
-            self.rules_ = {t: rule for t, rule in self.rules_.items() if t <= last}
+            self.rules_ = self.rules_[: last + 1]
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
         self._keep_rounds(rounds, ratings, levels)
@@ -531,7 +530,12 @@ class BoostedFactorization(Recommender):
             n_indicators = 0 if indicators is None else indicators.shape[1]
         if self.indicator_weights_.shape[1] != n_indicators:
             raise ValueError("the indicator features do not match the ratings")
-        check_rules(self.rules_, self.ratings_.user_features)
+        n_rules = len(self.kinds_) if self.factors == "signs" else 0
+        if not len(self.rules_) == self.rules_.n_nodes == n_rules:
+            raise ValueError("the rules do not match the rounds")
+        features = self.ratings_.user_features
+        n_columns = 0 if features is None else features.n_columns
+        self.rules_.check(n_columns, 0, user_categories(features))
 
 
 def _explanation(model: BoostedFactorization, user: int, item: int, shown: int) -> PairExplanation:

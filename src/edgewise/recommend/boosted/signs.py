@@ -13,20 +13,17 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import exp
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import Converted, Count, Field, ListOf, OrNone, Record, Value
 from edgewise.data import Aligned, ArrayTable, CategoricalColumn
 from edgewise.data.table import ColumnTable
 from edgewise.estimators import AdaBoostMH
 from edgewise.learners import Best, Indicator, Product, Stump
-from edgewise.model import Cut, Subset, Test
+from edgewise.model import EVERYWHERE, Cut, ProductRule, Subset, Terms, Test
+from edgewise.model.rules import Categories
 from edgewise.ratings import Ratings
 from edgewise.recommend.boosted.levels import Levels
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound
 
 RECORDED = ("edge", "alpha", "energy", "bound", "train_error", "hamming_loss")
-
-UserRule = list[Cut | Subset]
-"""Tests of user features, columns numbered as in the table of user features; signs multiply."""
 
 
 class SignColumn(NamedTuple):
@@ -76,11 +73,12 @@ def train_signs(
     columns: list[SignColumn],
     n_terms: int,
     settings: dict[str, Any],
-) -> tuple[list[FactorRound], dict[int, UserRule], dict[str, Reals]]:
+) -> tuple[list[FactorRound], Terms, dict[str, Reals]]:
     """Return the rounds of AdaBoost.MH as values of users and items, and its history.
 
-    Rounds that test features of users but not users themselves have a rule. `settings` are further
-    ones of AdaBoostMH.
+    Between them is a term a round: what it tests of user features, columns numbered as in their
+    table, or the constant if it tests none or users themselves. `settings` are further ones of
+    AdaBoostMH.
     """
     base = Best([Indicator(), Stump(constant=False)])
     model = AdaBoostMH(
@@ -104,7 +102,7 @@ def train_signs(
 
 def _unfolded(
     model: AdaBoostMH, columns: list[SignColumn], width: int, ratings: Ratings
-) -> tuple[list[FactorRound], dict[int, UserRule]]:
+) -> tuple[list[FactorRound], Terms]:
     """Return the rounds of a model, each rule as signs of users and of items."""
     categories, sizes = model.fitted_.categories, {True: ratings.n_users, False: ratings.n_items}
     categorical = [j for j, column in enumerate(columns) if column.categorical]
@@ -113,7 +111,7 @@ def _unfolded(
         table = ArrayTable(np.column_stack([column.of_side(side, size) for column in columns]))
         sources[side] = Aligned(table.declare(categorical), categories)
     rounds = [FactorRound(ITEMS, np.ones(sizes[True]), np.ones(sizes[False]), np.zeros(width))]
-    rules = {}
+    rules: list[Test] = [EVERYWHERE]
     for t in range(model.n_rounds_):
         rule = model.terms_.rule(t)
         assert isinstance(rule, Test)
@@ -126,81 +124,34 @@ def _unfolded(
         votes = np.array(model.terms_.coefficients[t], dtype=np.float64)
         rounds.append(FactorRound(kind, values[True], values[False], votes))
         places = [columns[factor.column].place for factor in of_users]
-        if places and min(places) >= 0:
-            rules[t + 1] = [
-                _on_features(factor, place, ratings, categories)
-                for factor, place in zip(of_users, places, strict=True)
-            ]
-    return rounds, rules
+        if min(places, default=-1) < 0:
+            rules.append(EVERYWHERE)
+        else:
+            moved = (_on_features(one, columns, ratings, categories) for one in of_users)
+            rules.append(ProductRule(tuple(moved)))
+    return rounds, Terms.pack(rules, [1.0] * len(rules), np.ones((len(rules), 1)))
 
 
 def _on_features(
-    factor: Cut | Subset, place: int, ratings: Ratings, categories: dict[int, Any]
+    factor: Cut | Subset, columns: list[SignColumn], ratings: Ratings, categories: Categories
 ) -> Cut | Subset:
     """Return a factor on the columns of ratings as one on the table of user features."""
+    place = columns[factor.column].place
     if isinstance(factor, Cut):
         return Cut(place, float(factor.threshold), int(factor.missing))
-    assert ratings.user_features is not None
-    column: Any = ratings.user_features.column(place)
-    values = np.full(len(column.categories) + 1, factor.values[-1])
-    codes = [int(code) for code in categories[factor.column]]
+    n_values = len(user_categories(ratings.user_features)[place])
+    values = np.full(n_values + 1, factor.values[-1])
+    codes = np.array(categories[factor.column], dtype=np.intp)
     values[codes] = factor.values[: len(codes)]
     return Subset(place, values)
 
 
-def feature_signs(rule: UserRule, features: ColumnTable | None, users: NDArray[np.intp]) -> Reals:
-    """Return the product of the tests for some users."""
-    assert features is not None
-    signs = np.ones(len(users))
-    for factor in rule:
-        column: Any = features.column(factor.column)
-        if isinstance(factor, Subset):
-            last = len(factor.values) - 1
-            # Codes that are new, or stand for missing values, come after those of training.
-            signs *= factor.values[np.minimum(column.codes[users], last)]
-        else:
-            numbers = column.reals()[users]
-            sides = np.where(numbers >= factor.threshold, 1.0, -1.0)
-            signs *= np.where(np.isnan(numbers), factor.missing, sides)
-    return signs
-
-
-def check_rules(rules: dict[int, UserRule], features: ColumnTable | None) -> None:
-    """Raise if rules of a file do not fit the features of users."""
-    for factor in (factor for rule in rules.values() for factor in rule):
-        if features is None or factor.column >= features.n_columns:
-            raise ValueError("a rule tests a user feature that does not exist")
-        categorical = isinstance(features.column(factor.column), CategoricalColumn)
-        if categorical != isinstance(factor, Subset):
-            raise ValueError("a rule tests a user feature of another kind")
-
-
-def _read(column: int, threshold: float | None, missing: int, values: list[int]) -> Cut | Subset:
-    if not {missing, *values} <= {-1, 0, 1}:
-        raise ValueError("a rule on features is damaged")
-    if threshold is not None:
-        return Cut(column, threshold, missing)
-    return Subset(column, np.array([*values, missing], dtype=np.int8))
-
-
-def _written(factor: Cut | Subset) -> dict[str, Any]:
-    if isinstance(factor, Cut):
-        values, threshold, missing = [], factor.threshold, factor.missing
-    else:
-        (*values, missing), threshold = factor.values.tolist(), None
-    return {"column": factor.column, "threshold": threshold, "missing": missing, "values": values}
-
-
-_FIELDS: dict[str, Field] = {
-    "column": Count(),
-    "threshold": OrNone(Value(float)),
-    "missing": Value(int),
-    "values": ListOf(Value(int)),
-}
-USER_RULE = ListOf(
-    Converted(Record(_FIELDS, take=dict.__getitem__), _written, lambda saved: _read(**saved))
-)
-"""How a file holds a user rule."""
+def user_categories(features: ColumnTable | None) -> Categories:
+    """Return the categories of user features, by column."""
+    columns = () if features is None else features.columns()
+    return {
+        j: one.categories for j, one in enumerate(columns) if isinstance(one, CategoricalColumn)
+    }
 
 
 def signs_of_new_users(
@@ -208,7 +159,7 @@ def signs_of_new_users(
     users: NDArray[np.intp],
     levels: Levels,
     rounds: list[FactorRound],
-    rules: dict[int, UserRule],
+    rules: Terms,
 ) -> Reals:
     """Return the signs of new users in each round, shape (rounds, users).
 
@@ -222,10 +173,14 @@ def signs_of_new_users(
     weights = np.ones(len(new)) if ratings.weights is None else ratings.weights[new]
     scores = np.zeros_like(labels)
     signs = np.ones((len(rounds), len(users)))
+    features = ratings.user_features
+    if features is not None:
+        source = Aligned(features.take(users), user_categories(features))
     for t, (kind, _, item_values, votes, *_) in enumerate(rounds):
         z = item_values[items]
-        if t in rules:
-            signs[t] = feature_signs(rules[t], ratings.user_features, users)
+        rule = rules.test(t)
+        if rule.factors:
+            signs[t] = rule.signs(source)
         elif kind != ITEMS:
             margins = scores * labels
             # Only the ratios of a user's exponential weights count: none overflows.

@@ -1,17 +1,17 @@
 """One binned matrix for all rankers: items by viewers and item features; a user's part of it."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from edgewise.common.dtypes import NARROW_CODE, ROW, Codes, Columns, Reals, Rows
 from edgewise.data import Table
 from edgewise.data.bins import find_bins, midpoints
 from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.ratings import Ratings
-from edgewise.ratings.rows import entries_of
 
 MOST_CODES = 256
 """The most distinct values of a column that get codes of their own: codes are bytes."""
@@ -53,9 +53,9 @@ class CodeValues(NamedTuple):
 
 
 class ItemMatrix(NamedTuple):
-    """Items by columns, viewers first; missing entries take no memory, a rating takes 10 bytes.
+    """Codes of items by columns, viewers first; missing entries take no memory.
 
-    Training reads rows, scoring reads columns.
+    Training reads rows, scoring reads columns, so there is a sparse matrix for each.
     """
 
     # The user of each viewer's column; the columns after them.
@@ -63,26 +63,20 @@ class ItemMatrix(NamedTuple):
     features: tuple[ItemFeature, ...]
     # What the codes of ratings stand for, and then of each feature column.
     values: tuple[CodeValues, ...]
-    # The entries of item i are from starts[i] to starts[i + 1], columns ascending.
-    starts: Columns
-    columns: Rows
-    codes: Codes
-    # The same by column.
-    column_starts: Columns
-    column_items: Rows
-    column_codes: Codes
+    by_item: Any
+    by_column: Any
     # Each column's first bin, if the codes of all columns are numbered through.
     first_bins: Columns
 
     @property
     def n_items(self) -> int:
         """The number of rows."""
-        return len(self.starts) - 1
+        return int(self.by_item.shape[0])
 
     @property
     def n_columns(self) -> int:
         """The number of columns."""
-        return len(self.column_starts) - 1
+        return int(self.by_item.shape[1])
 
     @property
     def n_viewers(self) -> int:
@@ -115,35 +109,27 @@ def item_matrix(ratings: Ratings, viewers: Columns, side_features: bool) -> Item
     counted = number[ratings.users] >= 0
     rated = ratings.values[counted]
     values = [CodeValues.of(rated) if len(rated) else CodeValues(np.zeros(1), True)]
-    item_parts, code_parts = [ratings.items[counted]], [values[0].encode(rated)]
-    sizes = [np.bincount(number[ratings.users[counted]], minlength=len(viewers))]
-    features = []
+    codes, items = [values[0].encode(rated)], [ratings.items[counted]]
+    columns = [number[ratings.users[counted]]]
+    features: list[ItemFeature] = []
     table = ratings.item_features if side_features else None
     for feature, rows, numbers in () if table is None else _feature_columns(table):
-        features.append(feature)
+        columns.append(np.full(len(rows), len(viewers) + len(features)))
+        items.append(rows.astype(ROW))
         values.append(CodeValues.of(numbers))
-        item_parts.append(rows.astype(ROW))
-        code_parts.append(values[-1].encode(numbers))
-        sizes.append(np.array([len(rows)]))
-    counts = np.concatenate(sizes).astype(np.intp)
-    items, codes = np.concatenate(item_parts), np.concatenate(code_parts)
-    order = np.argsort(items, kind="stable")
+        codes.append(values[-1].encode(numbers))
+        features.append(feature)
+    places = np.concatenate(items), np.concatenate(columns)
+    shape = ratings.n_items, len(viewers) + len(features)
+    by_item = sparse.csr_array((np.concatenate(codes), places), shape=shape)
     widths = [len(values[0].values)] * len(viewers) + [len(own.values) for own in values[1:]]
     return ItemMatrix(
-        viewers.astype(np.intp),
-        tuple(features),
-        tuple(values),
-        _starts(np.bincount(items, minlength=ratings.n_items)),
-        np.repeat(np.arange(len(counts), dtype=ROW), counts)[order],
-        codes[order],
-        _starts(counts),
-        items,
-        codes,
+        viewers.astype(np.intp), tuple(features), tuple(values), by_item, by_item.T.tocsr(),
         _starts(np.array(widths, dtype=np.intp)),
-    )
+    )  # fmt: skip
 
 
-def _starts(sizes: Columns) -> Columns:
+def _starts(sizes: NDArray[Any]) -> Columns:
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
 
 
@@ -181,11 +167,10 @@ class UserMatrix(NamedTuple):
 
 def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     """Return the rows of some items, without one column (-1: with all of them)."""
-    sizes, places = np.diff(matrix.starts)[items], entries_of(matrix.starts, items)
-    columns = matrix.columns[places]
-    bins = matrix.first_bins[columns] + matrix.codes[places]
+    part = matrix.by_item[items]
+    bins = matrix.first_bins[part.indices] + part.data
     counts = np.bincount(bins, minlength=matrix.first_bins[-1])
-    present = np.bincount(columns, minlength=matrix.n_columns)
+    present = np.bincount(part.indices, minlength=matrix.n_columns)
     occupied = np.add.reduceat(counts > 0, matrix.first_bins[:-1], dtype=np.intp)
     gaps = present < len(items)
     # A cut of any other column would leave all rows on one side.
@@ -196,9 +181,8 @@ def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     number = np.full(len(counts), -1, dtype=ROW)
     number[kept_bins] = np.arange(len(kept_bins))
     local = number[bins]
-    entries = local >= 0
-    row_sizes = np.bincount(np.repeat(np.arange(len(items)), sizes)[entries], minlength=len(items))
+    starts = _starts(local >= 0)[part.indptr]
     chosen = np.flatnonzero(useful)
     codes = kept_bins - np.repeat(matrix.first_bins[chosen], occupied[chosen])
     first_bins = _starts(occupied[chosen])
-    return UserMatrix(_starts(row_sizes), local[entries], chosen, first_bins, codes, gaps[chosen])
+    return UserMatrix(starts, local[local >= 0], chosen, first_bins, codes, gaps[chosen])

@@ -8,7 +8,6 @@ import numpy as np
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Record
 from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms, Terms
-from edgewise.ratings.rows import entries_of
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix
 from edgewise.recommend.rankboost.training import MISSING_SIDES, Cuts
 
@@ -58,11 +57,11 @@ def item_scores(terms: StumpTerms, matrix: ItemMatrix) -> Reals:
     """Return the scores of all items: the weights of the rules that say 1."""
     columns, weights, absent = terms.columns[:, 0], weights_of(terms), missing_scores(terms)
     # The scores of missing values are a constant; only items with values differ from it.
-    sizes = matrix.column_starts[columns + 1] - matrix.column_starts[columns]
-    places = entries_of(matrix.column_starts, columns)
-    says = matrix.column_codes[places] >= np.repeat(_first_codes(terms, matrix), sizes)
+    part = matrix.by_column[columns]
+    sizes = np.diff(part.indptr)
+    says = part.data >= np.repeat(_first_codes(terms, matrix), sizes)
     moves = np.repeat(weights, sizes) * says - np.repeat(absent, sizes)
-    return absent.sum() + np.bincount(matrix.column_items[places], moves, matrix.n_items)
+    return absent.sum() + np.bincount(part.indices, moves, matrix.n_items)
 
 
 def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
@@ -87,11 +86,15 @@ class ViewerWording(RankWording):
 
     def votes_for(self, terms: StumpTerms, item: int) -> list[Contribution]:
         """Return what each column adds to the score of an item, columns that add 0 left out."""
-        amounts, codes = _item_votes(terms, self._matrix, item)
-        wanted = terms.columns[:, 0]
-        columns, first, number = np.unique(wanted, return_index=True, return_inverse=True)
-        totals = np.bincount(number, amounts, len(columns))
-        listed = zip(columns.tolist(), codes[first].tolist(), totals.tolist(), strict=True)
+        matrix, row = self._matrix, self._matrix.by_item[[item]]
+        codes = np.full(matrix.n_columns, -1, dtype=np.intp)
+        codes[row.indices] = row.data
+        mine = codes[terms.columns[:, 0]]
+        missing = 0.5 + 0.5 * terms.missing[:, 0]
+        says = np.where(mine >= 0, mine >= _first_codes(terms, matrix), missing)
+        columns, number = np.unique(terms.columns[:, 0], return_inverse=True)
+        totals = np.bincount(number, weights_of(terms) * says, len(columns))
+        listed = zip(columns.tolist(), codes[columns].tolist(), totals.tolist(), strict=True)
         return [
             Contribution(self.name(column), total, self._value_of(column, code))
             for column, code, total in listed
@@ -125,20 +128,6 @@ class ViewerWording(RankWording):
             return "did not rate it" if feature is None else "no"
         value = f"{'' if values.exact else 'at least '}{values.values[code]:g}"
         return f"rated it {value}" if feature is None else value
-
-
-def _item_votes(terms: StumpTerms, matrix: ItemMatrix, item: int) -> tuple[Reals, Columns]:
-    """Return what each rule adds to the score of an item, and the item's codes, -1 for missing."""
-    wanted = terms.columns[:, 0]
-    span = slice(int(matrix.starts[item]), int(matrix.starts[item + 1]))
-    columns, codes = matrix.columns[span], matrix.codes[span]
-    at = np.searchsorted(columns, wanted)
-    there = at < len(columns)
-    there[there] = columns[at[there]] == wanted[there]
-    mine = np.full(len(wanted), -1, dtype=np.intp)
-    mine[there] = codes[at[there]]
-    says = np.where(there, mine >= _first_codes(terms, matrix), 0.5 + 0.5 * terms.missing[:, 0])
-    return weights_of(terms) * says, mine
 
 
 _RULES = {

@@ -158,7 +158,7 @@ Trainer = Callable[[UserProblem, RankerSettings], Cuts]
 
 def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds: int) -> Trainer:
     """Return what trains the rankers of users: the compiled loop if there is enough to do."""
-    view, sizes = ratings.by_user, np.diff(matrix.starts)
+    view, sizes = ratings.by_user, np.diff(matrix.by_item.indptr)
     entries = sum(int(sizes[view.others[view.span(user)]].sum()) for user in users)
     work = float(_VISITS_AN_ENTRY) * entries + _VISITS_A_ROUND * len(users)
     return by_kernel if use_compiled(work * (n_rounds + _ROUNDS_OF_SETUP)) else by_engine
