@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from edgewise.backend.arithmetic import fixed
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, encode, fit_encode
 from edgewise.model import StumpTerms, Terms
 
 from .helpers import state_of
@@ -99,7 +99,7 @@ def _make_problem(
     else:
         weights = rng.integers(weight_levels, size=(n_scores, n)) / 2.0**12
     table = as_table(X)
-    binned = encode(table, fit_bins(table, None, max_bins), storage)
+    binned = encode(table, fit_encode(table, None, max_bins).bins, storage)
     return Problem(X, binned, labels, target, row_weights, weights)
 
 

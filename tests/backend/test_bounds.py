@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from edgewise.backend.base import LEARN, Bounds
 from edgewise.backend.host import SignedProblem, aligned_zeros
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 
 from ..helpers import search
 
@@ -163,7 +163,7 @@ def three_rows(weights):
     table = as_table([[1.0], [2.0], [np.nan]])
     signed = aligned_zeros((1, 3, 1), np.int32)
     signed[0, :, 0] = weights
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     return binned, SignedProblem.of(signed, signed[0].sum(axis=0), np.abs(signed[0]).sum(axis=0))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise.backend.reference.engine import unpacked
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 
 from ..helpers import Given, sums
 
@@ -25,7 +25,7 @@ def categorical_table(rng, sizes, n, missing=True):
     if missing:
         X[rng.random(n) < 0.1, -1] = np.nan
     table = as_table(X).declare(range(1, X.shape[1]))
-    return encode(table, fit_bins(table, None, 256))
+    return fit_encode(table, None, 256)
 
 
 def sums_of_values(table, columns, signed):
@@ -84,7 +84,7 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
     values = np.concatenate([np.arange(n_values), rng.integers(n_values, size=999)])
     X = np.column_stack([rng.permutation(values), rng.integers(7, size=n)]).astype(float)
     table = as_table(X).declare([0, 1])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     assert [codes.dtype for codes in binned.categorical.codes] == [dtype, np.uint16]
     for n_scores in SCORES:
         problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().problem()

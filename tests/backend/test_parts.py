@@ -12,7 +12,7 @@ from edgewise.backend.base import Step
 from edgewise.backend.host import Entries, SignedProblem
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, encode, fit_encode
 
 from ..helpers import Given, search, sums
 
@@ -237,7 +237,7 @@ def test_categorical_columns_of_a_part(make_problem, both, n_scores):
             [rng.integers(5, size=80), rng.normal(size=80), rng.integers(300, size=80)]
         ).astype(float)
     ).declare([0, 2])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     given = replace(make_problem(1, n=80, d=3, n_scores=n_scores, kind="multilabel"), binned=binned)
     problem = given.state().problem()
     columns, least = binned.splittable_categorical, a_size(problem, 2)
@@ -260,7 +260,7 @@ def test_threads_have_memory_for_every_batch():
     rng = np.random.default_rng(0)
     levels = [300, *[3] * 5, *[60] * 5]
     table = as_table(np.column_stack([rng.integers(k, size=900) for k in levels]).astype(float))
-    binned = encode(table, fit_bins(table, None, 256), "dense")
+    binned = encode(table, fit_encode(table, None, 256).bins, "dense")
     nothing = np.zeros(1, dtype=np.int64)
     problem = SignedProblem.of(np.zeros((1, 900, 1), dtype=np.int32), nothing, nothing)
     with closing(NumbaBackend(binned, 2)) as backend:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.numba.ranking import _SHORT
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgements import graded_layout
 from edgewise.objective.lists import GradedLists
 
@@ -31,7 +31,7 @@ class Lists:
         query = np.unique(query, return_inverse=True)[1]
         weights = rng.exponential(size=self.n) + 0.01 if weighted else None
         table = as_table(np.zeros((self.n, 1)))
-        self.backend = NumbaBackend(encode(table, fit_bins(table, None, 256)), n_jobs)
+        self.backend = NumbaBackend(fit_encode(table, None, 256), n_jobs)
         layout = graded_layout(np.arange(self.n), values, query, pair_weight, weights)
         self.reference, self.compiled = (
             GradedLists(layout, backend, 0.5) for backend in (None, self.backend)

@@ -14,7 +14,7 @@ from edgewise.data import (
     as_table,
     encode,
     find_bins,
-    fit_bins,
+    fit_encode,
 )
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=True, allow_subnormal=True)
@@ -26,7 +26,7 @@ def bins_of(values, mass=None, max_bins=256):
 
 def codes_of(values, max_bins=256, infinite="raise"):
     table = as_table(np.asarray(values)[:, None], infinite=infinite)
-    return encode(table, fit_bins(table, None, max_bins)).codes(0)
+    return fit_encode(table, None, max_bins).codes(0)
 
 
 def sparse_column(values):
@@ -89,7 +89,7 @@ def test_exact_search_with_missing_values_uses_the_last_code_for_them():
 
 def test_unseen_missing_values_fit_beside_the_most_values():
     seen = as_table(np.arange(float(MAX_BINS))[:, None])
-    bins = fit_bins(seen, None, MAX_BINS)
+    bins = fit_encode(seen, None, MAX_BINS).bins
     later = encode(as_table([[0.0], [np.nan], [1e9]]), bins, training=False)
     assert later.codes(0).tolist() == [0, MAX_BINS, MAX_BINS - 1]
 
@@ -110,14 +110,14 @@ def test_codes_take_two_bytes_past_256_bins():
 
 
 def test_a_full_byte_of_values_meets_a_missing_one_later():
-    bins = fit_bins(as_table(np.arange(256.0)[:, None]), None, 256)
+    bins = fit_encode(as_table(np.arange(256.0)[:, None]), None, 256).bins
     later = encode(as_table([[np.nan], [255.0], [0.0]]), bins, training=False)
     assert later.codes(0).tolist() == [256, 255, 0]
 
 
 def test_a_missing_bin_stands_only_where_values_are_missing():
     table = as_table(np.array([[1.0, 1.0], [2.0, np.nan], [3.0, 3.0]]))
-    complete, gappy = fit_bins(table, None, 256)
+    complete, gappy = fit_encode(table, None, 256).bins
     assert (complete.has_missing, complete.n_values, complete.n_codes) == (False, 3, 3)
     assert (gappy.has_missing, gappy.n_values, gappy.n_codes) == (True, 2, 3)
 
@@ -143,12 +143,12 @@ def test_columns_that_tell_rows_apart():
     nan = np.nan
     X = np.array([[5.0, 1.0, nan, 2.0], [5.0, 2.0, 7.0, nan], [5.0, 1.0, 7.0, nan]])
     table = as_table(X)
-    assert encode(table, fit_bins(table, None, 256)).splittable.tolist() == [1, 2, 3]
+    assert fit_encode(table, None, 256).splittable.tolist() == [1, 2, 3]
 
 
 def test_a_column_without_any_value_tells_no_rows_apart():
     table = as_table(np.array([[np.nan, 1.0], [np.nan, 2.0]]))
-    assert encode(table, fit_bins(table, None, 256)).splittable.tolist() == [1]
+    assert fit_encode(table, None, 256).splittable.tolist() == [1]
 
 
 # More values than bins
@@ -279,7 +279,7 @@ def test_storages_hold_the_same_codes_and_cuts(storage, as_input, training):
     X[:, 5] = np.where(rng.random(80) < 0.8, 1.5, X[:, 5])  # mostly one value, and that not 0
     X[:, 2:4][rng.random((80, 2)) < 0.3] = np.nan
     X[:, 3][:60] = np.nan  # mostly missing
-    bins = fit_bins(as_table(X), None, 256)
+    bins = fit_encode(as_table(X), None, 256).bins
     if not training:
         X = X[::-1] + 0.25
         X[:7] = np.nan
@@ -304,14 +304,14 @@ def test_storages_hold_the_same_codes_and_cuts(storage, as_input, training):
 
 def test_the_constant_is_plus_one_everywhere():
     table = as_table([[1.0], [np.nan], [3.0]])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     assert binned.cut(-1, 0, 1).tolist() == [1, 1, 1]
 
 
 def test_auto_storage_is_sparse_where_one_bin_holds_most_rows():
     X = np.column_stack([np.arange(10.0), np.r_[np.full(8, 4.0), 1.0, 2.0]])
     table = as_table(X)
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     assert binned.dense.columns.tolist() == [0]
     assert binned.sparse.columns.tolist() == [1]
     assert binned.sparse.rows.tolist() == [8, 9]

@@ -18,7 +18,7 @@ from edgewise.data import (
     as_table,
     categories_of,
     encode,
-    fit_bins,
+    fit_encode,
 )
 
 COLOURS = ["red", "blue", None, "red", "green"]
@@ -27,7 +27,7 @@ words = st.lists(st.sampled_from("abcdef") | st.none(), min_size=1, max_size=30)
 
 def binned(frame, **settings):
     table = as_table(frame)
-    return encode(table, fit_bins(table, None, 256), **settings)
+    return encode(table, fit_encode(table, None, 256).bins, **settings)
 
 
 def decoded(table, j):
@@ -100,7 +100,7 @@ def test_values_that_training_did_not_see_count_as_missing(seen, later):
 def test_categories_that_no_row_has_are_none():
     frame = pd.DataFrame({"c": pd.Categorical(["u", "v"], categories=["t", "u", "v", "w"])})
     table = as_table(frame)
-    assert fit_bins(table, None, 256)[0].categories == ("u", "v")
+    assert fit_encode(table, None, 256).bins[0].categories == ("u", "v")
 
 
 def test_a_column_of_one_value_or_of_none_tells_no_rows_apart():
@@ -116,7 +116,7 @@ def test_a_column_of_one_value_or_of_none_tells_no_rows_apart():
 
 
 def test_rows_with_unseen_and_missing_values_are_coded_alike_everywhere():
-    bins = fit_bins(as_table(pl.DataFrame({"c": ["u", "v", "u"]})), None, 256)
+    bins = fit_encode(as_table(pl.DataFrame({"c": ["u", "v", "u"]})), None, 256).bins
     later = as_table(pl.DataFrame({"c": ["w", "v", None, "u"]}))
     coded = encode(later, bins, training=False)
     assert coded.codes(0).tolist() == [2, 1, 2, 0]
@@ -131,7 +131,7 @@ def test_rows_with_unseen_and_missing_values_are_coded_alike_everywhere():
 @given(words, words)
 def test_raw_rows_and_coded_rows_give_the_same_values(seen, later):
     frames = [pl.DataFrame({"c": pl.Series(v, dtype=pl.String)}) for v in (seen, later)]
-    bins = fit_bins(as_table(frames[0]), None, 256)
+    bins = fit_encode(as_table(frames[0]), None, 256).bins
     values = np.arange(bins[0].missing_code + 1)
     coded = encode(as_table(frames[1]), bins, training=False)
     aligned = Aligned(as_table(frames[1]), categories_of(bins))
@@ -159,19 +159,19 @@ def test_codes_count_as_memory():
 def test_rows_are_taken_with_their_values(make):
     table = as_table(make({"c": ["u", "v", None, "w"], "n": [1.0, 2.0, 3.0, 4.0]}))
     taken = table.take(np.array([3, 0, 3]))
-    bins = fit_bins(taken, None, 256)
+    bins = fit_encode(taken, None, 256).bins
     assert bins[0].categories == ("u", "w")
     assert decoded(encode(taken, bins), 0) == ["w", "u", "w"]
 
 
 def test_kinds_that_change_after_training_are_errors_that_name_the_column():
     numbers, names = pl.DataFrame({"c": [1.0, 2.0]}), pl.DataFrame({"c": ["u", "v"]})
-    bins = fit_bins(as_table(names), None, 256)
+    bins = fit_encode(as_table(names), None, 256).bins
     with pytest.raises(ValueError, match="categories in column 'c' in training, numbers now"):
         encode(as_table(numbers), bins, training=False)
     with pytest.raises(ValueError, match="numbers in column 'c', where training had categories"):
         Aligned(as_table(numbers), categories_of(bins)).codes(0)
-    bins = fit_bins(as_table(numbers), None, 256)
+    bins = fit_encode(as_table(numbers), None, 256).bins
     with pytest.raises(ValueError, match="numbers in column 'c' in training, categories now"):
         encode(as_table(names), bins, training=False)
     with pytest.raises(ValueError, match="categories in column 'c', where training had numbers"):
@@ -213,7 +213,7 @@ def test_numbers_can_be_declared_categorical(kind):
 
 def test_declared_columns_are_coded_and_unseen_numbers_count_as_missing():
     table = as_table(NUMBERS).declare([0, 1])
-    bins = fit_bins(table, None, 256)
+    bins = fit_encode(table, None, 256).bins
     assert bins[0] == Categories("x0", (-2.0, 0.0, 5.0), False)
     assert bins[1] == Categories("x1", (0.0, 12.0), True)
     later = as_table([[5.0, 12.0], [4.0, np.nan], [-2.0, 1.0]]).declare([0, 1])
@@ -224,7 +224,7 @@ def test_declared_columns_are_coded_and_unseen_numbers_count_as_missing():
 
 def test_bins_are_not_limited_where_numbers_are_names():
     table = as_table(np.arange(300.0)[:, None]).declare([0])
-    (bins,) = fit_bins(table, None, 16)
+    (bins,) = fit_encode(table, None, 16).bins
     assert len(bins.categories) == 300
 
 
@@ -268,7 +268,7 @@ def test_thresholds_cut_raw_and_coded_rows_alike():
     X[:35, 1] = 1.0
     table = as_table(X)
     for storage in ("dense", "sparse"):
-        coded = encode(table, fit_bins(table, None, 256), storage)
+        coded = encode(table, fit_encode(table, None, 256).bins, storage)
         for j, b in enumerate(coded.bins):
             for threshold in (-np.inf, *b.thresholds.tolist()):
                 for missing in (-1, 0, 1):
@@ -282,14 +282,14 @@ def test_thresholds_cut_raw_and_coded_rows_alike():
 
 def test_the_constant_is_the_same_of_raw_and_coded_rows():
     table = as_table([[1.0], [np.nan]])
-    for source in (Aligned(table), encode(table, fit_bins(table, None, 256))):
+    for source in (Aligned(table), fit_encode(table, None, 256)):
         assert source.threshold_signs(-1, -np.inf, 1).tolist() == [1, 1]
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=20, unique=True))
 def test_the_first_bin_at_or_above_a_threshold(values):
     column = NumericColumn(np.array(values))
-    (bins,) = fit_bins(as_table(np.array(values)[:, None]), None, 256)
+    (bins,) = fit_encode(as_table(np.array(values)[:, None]), None, 256).bins
     assert bins.first(-np.inf) == 0
     for place, threshold in enumerate(bins.thresholds.tolist(), start=1):
         assert bins.first(threshold) == place

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from edgewise import AdaBoostMH
-from edgewise.data import Bins, NumericColumn, as_table, encode, find_bins, fit_bins, fit_encode
+from edgewise.data import Bins, NumericColumn, as_table, encode, find_bins, fit_encode
 from edgewise.data.storage import Growing
 from edgewise.data.table import mapped_file
 
@@ -67,12 +67,11 @@ def test_one_pass_gives_what_two_give_on_any_number_of_threads(
     table = as_table(mixed())
     mass = np.random.default_rng(1).integers(1, 9, table.n_rows) if weighted else None
     monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
-    reference = encode(table, fit_bins(table, mass, max_bins))
+    reference = fit_encode(table, mass, max_bins)
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     for n_jobs in (1, 2, 5):
         assert_same(fit_encode(table, mass, max_bins, n_jobs=n_jobs), reference)
-        bins = fit_bins(table, mass, max_bins, n_jobs=n_jobs)
-        assert_same(encode(table, bins, n_jobs=n_jobs), reference)
+        assert_same(encode(table, reference.bins, n_jobs=n_jobs), reference)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
@@ -115,7 +114,7 @@ def test_a_sparse_matrix_has_the_codes_of_the_same_array(storage, monkeypatch):
     for backend in ("numpy", "numba"):
         monkeypatch.setenv("EDGEWISE_BACKEND", backend)
         tables = as_table(values), as_table(sparse.csr_matrix(values))
-        dense, few = (encode(t, fit_bins(t, None, 256), storage) for t in tables)
+        dense, few = (encode(t, fit_encode(t, None, 256).bins, storage) for t in tables)
         assert_same(few, dense)
 
 

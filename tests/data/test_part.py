@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, encode, fit_encode
 from edgewise.data.part import PartStore, pick_rows
 
 shapes = st.fixed_dictionaries(
@@ -32,7 +32,7 @@ def make_table(seed, n, numeric, categorical, storage, levels):
     X[:, 1::2][rng.random(X[:, 1::2].shape) < 0.6] = 0.0
     X[rng.random(X.shape) < 0.1] = np.nan
     table = as_table(X).declare(list(range(numeric, numeric + categorical)))
-    return encode(table, fit_bins(table, None, 1000), storage)
+    return encode(table, fit_encode(table, None, 1000).bins, storage)
 
 
 @settings(max_examples=60)

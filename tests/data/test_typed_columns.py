@@ -17,7 +17,7 @@ from edgewise.data import (
     SparseColumn,
     as_table,
     encode,
-    fit_bins,
+    fit_encode,
 )
 
 NAMES = ["first", "second", "third"]
@@ -93,7 +93,7 @@ def counts(missing=False):
 
 def thresholds_and_codes(data, **settings):
     table = as_table(data, **settings)
-    bins = fit_bins(table, None, 256)
+    bins = fit_encode(table, None, 256).bins
     binned = encode(table, bins)
     return (
         [b.thresholds.tolist() for b in bins],
@@ -225,7 +225,7 @@ def test_recode_keeps_known_categories_and_makes_the_others_missing(values, cate
 
 
 def test_categories_where_training_had_numbers_are_an_error_that_names_the_column():
-    bins = fit_bins(as_table(pl.DataFrame({"size": [1.0, 2.0]})), None, 256)
+    bins = fit_encode(as_table(pl.DataFrame({"size": [1.0, 2.0]})), None, 256).bins
     with pytest.raises(ValueError, match="'size'"):
         encode(as_table(pl.DataFrame({"size": ["big", "small"]})), bins, training=False)
 
@@ -242,7 +242,7 @@ def test_categories_where_training_had_numbers_are_an_error_that_names_the_colum
 )
 def test_a_column_of_mixed_types_is_an_error_that_names_it(frame):
     with pytest.raises(ValueError, match="'mixture'"):
-        fit_bins(as_table(frame), None, 256)
+        fit_encode(as_table(frame), None, 256)
 
 
 DAY = datetime.date(2020, 2, 29)
@@ -261,7 +261,7 @@ DAY = datetime.date(2020, 2, 29)
 )
 def test_a_column_of_dates_is_an_error_that_names_it(frame):
     with pytest.raises(ValueError, match="'when'"):
-        fit_bins(as_table(frame), None, 256)
+        fit_encode(as_table(frame), None, 256)
 
 
 def test_an_array_of_dates_is_an_error():
@@ -313,7 +313,7 @@ KINDS = {
 def test_infinite_raise_names_the_column(kind):
     make, name = KINDS[kind]
     with pytest.raises(ValueError, match=f"infinite value in column '{name}'"):
-        fit_bins(as_table(make(INFINITE)), None, 256)
+        fit_encode(as_table(make(INFINITE)), None, 256)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,7 +9,7 @@ import pytest
 
 from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.learners import Comparison, Round
 from edgewise.search import Exhaustive
 
@@ -84,7 +84,7 @@ def _small(X, labels, weights, categorical=()):
     table = as_table(X).declare(list(categorical))
     labels = np.ascontiguousarray(np.array(labels, dtype=np.int8).T)
     weights = np.ascontiguousarray(np.array(weights, dtype=np.float64).T) * UNIT
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     return Small(X, tuple(categorical), binned, labels, weights)
 
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from edgewise import AdaBoostMH, load
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, encode, fit_encode
 from edgewise.data.filters import Filters
 from edgewise.learners import Haar, Product, Stump, Tree, learner_named
 from edgewise.search import Lazy
@@ -59,7 +59,7 @@ def images_of(random_small):
         images = rng.integers(8, size=(n, *shape))
         problem = random_small(seed, n=n, n_scores=n_scores)
         table = as_table(images.reshape(n, -1))
-        bins = fit_bins(table, None, 256)
+        bins = fit_encode(table, None, 256).bins
         binned = encode(table, bins, filters=Filters(shape))
         return type(problem)(table.values, (), binned, problem.labels, problem.weights), images
 

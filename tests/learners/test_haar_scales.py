@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import AdaBoostMH
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.data.filters import Filters
 from edgewise.learners import Haar, Product, Tree
 from edgewise.model import Cut
@@ -27,7 +27,7 @@ def problem(random_small):
     images = np.random.default_rng(3).integers(8, size=(20, SHAPE[0] * SHAPE[1]))
     small = random_small(3, n=20, n_scores=2)
     table = as_table(images)
-    binned = encode(table, fit_bins(table, None, 256), filters=Filters(SHAPE))
+    binned = fit_encode(table, None, 256, filters=Filters(SHAPE))
     return type(small)(table.values, (), binned, small.labels, small.weights)
 
 

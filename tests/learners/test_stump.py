@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.learners import (
     Best,
     Comparison,
@@ -133,7 +133,7 @@ def equal_weights(binned, labels):
 def find(X, labels, constant=True, missing="learn"):
     """Return the rule that a stump finds, or None."""
     table = as_table(X)
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     learner = ready(Stump(constant, missing), binned)
     found = learner.find(round_of(binned, equal_weights(binned, labels)))
     return found.rule if found is not None else None
@@ -170,7 +170,7 @@ def test_being_there_can_be_the_whole_cut_where_missing_values_are_left_out():
 
 def test_missing_values_without_weight_go_to_the_positive_side():
     table = as_table([[1.0], [2.0], [np.nan]])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     state = state_of(
         np.array([[-1, 1, 1]], np.int8), np.full(3, -1, np.int32), np.full(3, 2**60),
         np.array([[0.5, 0.5, 0.0]]),
@@ -211,7 +211,7 @@ def test_where_no_column_can_be_cut_the_constant_is_left():
 
 def test_where_no_column_can_be_cut_each_score_has_its_constant():
     table = as_table([[5.0], [5.0], [5.0]])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     state = equal_weights(binned, [[1, 1, -1], [-1, -1, -1], [1, -1, 1]])
     rule = ready(Stump(), binned).find_per_score(round_of(binned, state))
     assert rule == PerScore((EVERYWHERE,) * 3)
@@ -260,7 +260,7 @@ def test_a_random_stump_is_one_of_all(make_problem):
 
 def test_there_is_nothing_to_draw_without_a_threshold():
     table = as_table([[5.0, np.nan], [5.0, 1.0]])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     assert ready(Stump(), binned).draw(binned, np.random.default_rng(0)) is None
 
 
@@ -285,7 +285,7 @@ def test_learners_have_names(make_problem):
 def test_what_stump_stands_for_follows_from_the_kinds_of_columns():
     def named(frame):
         table = as_table(frame)
-        return learner_named("stump", encode(table, fit_bins(table, None, 256)))
+        return learner_named("stump", fit_encode(table, None, 256))
 
     numbers, words = [1.0, 2.0, 3.0], ["red", "blue", "red"]
     assert isinstance(named(pl.DataFrame({"size": numbers})), Stump)

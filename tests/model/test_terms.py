@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from edgewise.data import Aligned, as_table, encode, fit_bins
+from edgewise.data import Aligned, as_table, encode, fit_encode
 from edgewise.model import Cut, Terms
 
 
@@ -36,7 +36,7 @@ def test_a_cut_of_raw_values_is_the_cut_of_bins(make_problem):
 def test_unseen_rows_are_cut_alike_raw_and_in_bins():
     rng = np.random.default_rng(0)
     seen, later = rng.normal(size=(500, 1)), as_table(rng.normal(size=(500, 1)) * 2)
-    bins = fit_bins(as_table(seen), None, 32)
+    bins = fit_encode(as_table(seen), None, 32).bins
     binned = encode(later, bins, training=False)
     for first, threshold in enumerate(bins[0].thresholds, start=1):
         terms = Terms.pack([Cut(0, float(threshold), 0)], [1.0], np.ones((1, 1)), n_cuts=1)

@@ -9,7 +9,7 @@ import pytest
 from edgewise import RankBoost
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.model import Cut
@@ -60,7 +60,7 @@ PI_3 = np.array([-2 / S - 4, 2 / S - S, 4 + S, -4 / S, 2 / S, 2 / S]) / N
 @pytest.fixture(params=["numpy", "numba"])
 def backend(request):
     table = as_table(X)
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     if request.param == "numpy":
         yield ReferenceBackend(binned)
     else:

@@ -13,7 +13,7 @@ import pytest
 
 from edgewise import RankBoost, Stump
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.model import Cut, Subset
 from edgewise.objective import Cumulative, edge_limit
 
@@ -91,7 +91,7 @@ def assert_best_of_the_allowed(X, y, directions, criterion, rate=1.0, n_rounds=6
         pair_weight="equal",
     ).fit(X, y)  # fmt: skip
     table = as_table(X)
-    thresholds = [bins.thresholds for bins in fit_bins(table, None, 65535)]
+    thresholds = [bins.thresholds for bins in fit_encode(table, None, 65535).bins]
     allowed, H, taken = Allowed(directions), np.zeros(len(X)), []
     room = 1e-6 if criterion == "edge" else 1e-4
     for rule, step in steps_of(model):
@@ -235,7 +235,7 @@ def test_the_limit_of_an_edge_is_where_its_step_takes_back_all(rate):
 
 def test_steps_are_cut_where_the_weight_would_change_its_sign():
     table = as_table([[1.0], [2.0], [3.0], [np.nan]])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     kept = Cumulative(binned, np.array([1], np.int8), learn=np.array([False]))
     low, high = Cut(0, 1.5, -1), Cut(0, 1.5, 1)
     assert kept.clip(low, 0.5) == 0.5
@@ -252,7 +252,7 @@ def test_steps_are_cut_where_the_weight_would_change_its_sign():
 
 def test_a_column_learns_its_direction_from_its_first_step():
     table = as_table(np.arange(8.0).reshape(4, 2))
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     kept = Cumulative(binned, np.zeros(2, np.int8), learn=np.array([True, True]))
     kept.add(Cut(1, 2.0, 0), -0.4)
     assert kept.directions.tolist() == [0, -1]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.objective import Ranking, RankSettings
@@ -108,7 +108,7 @@ class Case:
         )
         self.settings = (pair_weight, query_weight)
         table = as_table(self.X)
-        self.binned = encode(table, fit_bins(table, None, 256))
+        self.binned = fit_encode(table, None, 256)
 
     @property
     def n(self):
@@ -295,7 +295,7 @@ def test_the_second_method_where_scores_are_far_apart():
     case.pairs = listed_pairs(case.grades, case.query, "equal", "pairs", np.ones(12), np.ones(1))
     case.X = np.arange(12.0)[:, None]
     table = as_table(case.X)
-    case.binned = encode(table, fit_bins(table, None, 256))
+    case.binned = fit_encode(table, None, 256)
     assert_least_energies(case, ReferenceBackend(case.binned), "pairs", "learn", 25)
     assert_least_energies(case, ReferenceBackend(case.binned), "lists", "learn", 25)
 
@@ -304,7 +304,7 @@ def test_no_rule_without_an_edge():
     # Both grades have the same values.
     X = np.array([[1.0], [2.0], [1.0], [2.0]])
     table = as_table(X)
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     backend = ReferenceBackend(binned)
     layout = graded_layout(np.arange(4), np.array([0.0, 0, 1, 1]), np.zeros(4, int))
     feedback = GradedLists(layout, backend)

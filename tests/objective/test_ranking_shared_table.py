@@ -10,7 +10,7 @@ from edgewise import RankBoost
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun, boost
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, encode, fit_encode
 from edgewise.estimators.judgements import graded_layout
 from edgewise.learners import Stump
 from edgewise.model import Terms
@@ -31,7 +31,7 @@ def binned(table):
     return encode(table, BINS)
 
 
-BINS = fit_bins(as_table(X), None, 65535)
+BINS = fit_encode(as_table(X), None, 65535).bins
 WHOLE = binned(as_table(X))
 
 
@@ -124,4 +124,4 @@ def test_the_estimator_makes_the_same_rankers(backend):
 
 def encode_alone(rows):
     table = as_table(X[rows])
-    return encode(table, fit_bins(table, None, 65535))
+    return fit_encode(table, None, 65535)

@@ -5,7 +5,7 @@ import pytest
 
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.learners import Indicator, Stump, Tree
 from edgewise.objective import Hamming, Settings
 
@@ -106,7 +106,7 @@ def test_numbers_for_the_values_of_a_categorical_column(
     values = np.random.default_rng(5).integers(6, size=(120, 2)) + problem.target[:, None] % 2
     values[::9, 1] = -1
     table = as_table(np.where(values < 0, np.nan, values)).declare([0, 1])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     targets = make_targets(5, problem)
     objective = Hamming(backend(binned), targets, Settings("real", loss=loss))
     first = objective.state.weights.copy()

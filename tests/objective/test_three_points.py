@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.data import as_table, encode, fit_bins
+from edgewise.data import as_table, fit_encode
 from edgewise.learners import Stump
 from edgewise.model import Cut
 from edgewise.objective import Hamming, Settings, Targets
@@ -22,7 +22,7 @@ LABELS = np.array([[1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=np.int8)
 @pytest.fixture
 def points():
     table = as_table([[1.0], [2.0], [3.0]])
-    binned = encode(table, fit_bins(table, None, 256))
+    binned = fit_encode(table, None, 256)
     targets = Targets(
         LABELS, np.array([0, 1, 2], np.int32), np.full(3, 1 / 3), np.array([[0.25] * 3, [0.5] * 3])
     )

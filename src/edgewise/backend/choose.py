@@ -1,26 +1,16 @@
-"""When to compile: the one place that decides between the reference kernels and Numba's."""
+"""The one place that decides between the reference kernels and Numba's."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from edgewise.common.checks import one_of
+from edgewise.common.compiled import COMPILE_FROM, use_compiled
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
     from edgewise.data import BinnedTable
-
-BACKENDS = ("auto", "numpy", "numba")
-
-# NumPy takes about 3 ns for an entry that it visits and compiled code a tenth of that or less;
-# loading Numba and its cached kernels takes a second or two, compiling them for the first time ten.
-COMPILE_FROM = 1_000_000_000
-
-# Sorting and coding a value of the table takes NumPy as long as this many entries.
-VISITS_A_VALUE = 50.0
 
 # NumPy takes as long for a bin after the histogram as for this many entries of it.
 _VISITS_A_BIN = 40
@@ -51,15 +41,6 @@ def using(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[None]:
         yield
     finally:
         _factories.remove(factory)
-
-
-def use_compiled(visits: float) -> bool:
-    """Return whether work that visits this many entries is worth compiled kernels.
-
-    The environment variable ``EDGEWISE_BACKEND`` ("auto", "numpy" or "numba") overrides the choice.
-    """
-    choice = one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
-    return choice == "numba" or (choice == "auto" and visits >= COMPILE_FROM)
 
 
 def kernels(name: str, visits: float) -> ModuleType:

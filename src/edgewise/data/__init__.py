@@ -4,7 +4,7 @@ from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes
 from edgewise.data.bins import MAX_BINS, Bins, Categories, find_bins
 from edgewise.data.chunks import Chunks
-from edgewise.data.coding import encode, fit_bins, fit_encode
+from edgewise.data.coding import encode, fit_encode
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, SparseColumn
 from edgewise.data.table import ArrayTable, SparseTable, Table, as_table
 
@@ -29,6 +29,5 @@ __all__ = [
     "cut_codes",
     "encode",
     "find_bins",
-    "fit_bins",
     "fit_encode",
 ]

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from edgewise.backend.choose import VISITS_A_VALUE, use_compiled
+from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes, Exacts
 from edgewise.common.threads import Threads
 from edgewise.data.aligned import Aligned
@@ -25,17 +25,8 @@ from edgewise.data.table import Table
 
 T = TypeVar("T")
 
-
-def fit_bins(
-    table: Table, mass: Exacts | None, max_bins: int, least_share: float = 0.0, n_jobs: int = 1
-) -> list[Coding]:
-    """Find the bins, or the categories, of every column of a training table."""
-    quick = _is_large(table)
-
-    def fit(j: int, column: Column) -> Coding:
-        return _fitted(table.name(j), column, mass, max_bins, least_share, quick)
-
-    return list(_each(table, fit, n_jobs if quick else 1))
+# Sorting and coding a value of the table takes NumPy as long as this many entries of a histogram.
+_VISITS_A_VALUE = 50.0
 
 
 def encode(
@@ -75,8 +66,6 @@ def fit_encode(
 ) -> BinnedTable:
     """Find bins and return codes of a training table, reading each column once.
 
-    The same as `encode` with the bins of `fit_bins`, in one pass.
-
     Examples
     --------
     >>> from edgewise.data import as_table
@@ -102,7 +91,7 @@ def fit_encode(
 
 def _is_large(table: Table) -> bool:
     """Return whether a table is worth compiled loops and threads."""
-    return use_compiled(VISITS_A_VALUE * table.n_rows * table.n_columns)
+    return use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
 
 
 def _each(table: Table, work: Callable[[int, Column], T], n_jobs: int) -> Iterator[T]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.choose import use_compiled
+from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
 from edgewise.data import Aligned, ArrayTable, Table

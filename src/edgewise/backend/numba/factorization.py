@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from edgewise.backend.numba.cache import cached
+from edgewise.common.compiled import cached
 
 RELEASES_GIL = True
 

@@ -5,7 +5,6 @@ Its reference has the same functions in NumPy and gives the same bits.
 
 import numpy as np
 
-from edgewise.backend.numba.cache import cached
 from edgewise.backend.reference.factorization_boosting import (
     A1,
     A3,
@@ -21,6 +20,7 @@ from edgewise.backend.reference.factorization_boosting import (
     FARTHEST,
     LEAST_CHANCE,
 )
+from edgewise.common.compiled import cached
 
 # Entries at a time, in buffers that stay in the nearest cache.
 _TILE = 1024

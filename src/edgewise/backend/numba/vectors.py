@@ -7,7 +7,7 @@ from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from edgewise.backend.numba.cache import cached
+from edgewise.common.compiled import cached
 
 # Inner functions are called from compiled code only and need no way in from Python, which would
 # take most of their compile time; what calls them is cached with them.

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import LEARN
-from edgewise.backend.choose import use_compiled
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
+from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
 from edgewise.common.log import muted
 from edgewise.common.random import splitmix64

@@ -1,11 +1,11 @@
 """The two loops of binning that NumPy has no fast form of, compiled.
 
-Each gives the integers of its reference in `edgewise.data.bins`; large tables take these.
+Each gives the integers of its reference in `data.bins`; large tables take these.
 """
 
 import numpy as np
 
-from edgewise.backend.numba.cache import cached
+from edgewise.common.compiled import cached
 
 _compiled = cached(nogil=True, error_model="numpy")
 
@@ -38,7 +38,7 @@ def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untype
 
 @_compiled
 def even(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
-    """Cut values into bins of about equal mass, as `data.bins._even` does; return their count.
+    """Cut values into bins of about equal mass, as `bins._even` does; return their count.
 
     IN running, the running sums of the masses. OUT lasts, the last value of every bin but the last.
     """

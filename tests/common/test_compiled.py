@@ -1,11 +1,12 @@
 """What is compiled is kept on disk until any source changes."""
 
 import importlib.util
+from pathlib import Path
 
 import pytest
 from numba.core.caching import FunctionCache as Cache
 
-from edgewise.backend.numba.cache import cached, version_of
+from edgewise.common.compiled import cached, version_of
 
 SOURCE = """
 def twice(x):
@@ -48,11 +49,17 @@ def test_the_version_changes_with_any_source(tmp_path):
     assert len({first, second, version_of(tmp_path)}) == 3
 
 
-def test_every_kernel_has_the_version():
-    from edgewise.backend.numba import binning, histogram, parts, ranking, scan, score, step
-    from edgewise.backend.numba.cache import VersionedCache
+def test_every_kernel_has_the_version_of_its_package():
+    from edgewise.backend.numba import histogram, parts, ranking, scan, score, step
+    from edgewise.data import loops
 
-    for module in (binning, histogram, parts, ranking, scan, score, step):
-        kernels = [f for f in vars(module).values() if isinstance(getattr(f, "_cache", 0), Cache)]
-        assert kernels, module
-        assert all(isinstance(f._cache, VersionedCache) for f in kernels), module
+    folder = Path(loops.__file__).parent
+    packages = {folder.parent / "backend": (histogram, parts, ranking, scan, score, step)}
+    for package, modules in {**packages, folder: (loops,)}.items():
+        for module in modules:
+            kernels = [
+                f for f in vars(module).values() if isinstance(getattr(f, "_cache", 0), Cache)
+            ]
+            assert kernels, module
+            stamps = {f._cache._cache_file._source_stamp[1] for f in kernels}
+            assert stamps == {version_of(package)}, module
