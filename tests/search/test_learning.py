@@ -9,7 +9,7 @@ from sklearn.base import clone
 from edgewise.search import SEARCHES, UCB, Bandit, Exp3P, Lazy, ThompsonSampling, search_named
 
 LEARNING = [UCB, Exp3P, ThompsonSampling]
-every = pytest.mark.parametrize("policy", LEARNING, ids=["ucb", "exp3p", "thompson"])
+every = pytest.mark.parametrize("policy", LEARNING)
 
 
 def go(search, rounds, pulls=2, seed=0):

@@ -29,14 +29,22 @@ from edgewise.estimators.targets import (
     score_offsets,
     split_rows,
 )
-from edgewise.learners import Goal, Learner, Preset, learner_named, preset_for
+from edgewise.learners import (
+    NAMED_LEARNERS,
+    Goal,
+    Learner,
+    Preset,
+    learner_named,
+    preset_for,
+)
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES, Hamming, Settings, Targets
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
 
-LEARNER_NAMES = ("auto", "stump", "product", "tree")
+# The values of columns can only rank.
+LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
 
 
 def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
