@@ -1,7 +1,6 @@
 """From typed columns to bins and codes, a column at a time and on several threads."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from edgewise.data.filters import Filters
 from edgewise.data.storage import Coded, Store, is_sparse, stored
 from edgewise.data.table import Table
 
-T = TypeVar("T")
-
 # Sorting and coding a value of the table takes NumPy as long as this many entries of a histogram.
 _VISITS_A_VALUE = 50.0
 
@@ -42,18 +39,11 @@ def encode(
     Unless the bins were found on this very table (`training`), it may have missing values where
     training had none, and so one code more.
     """
-    numeric = [b for b in bins if isinstance(b, Bins)]
-    widest = max([b.n_codes if training else b.missing_code + 1 for b in numeric], default=1)
-    dtype = NARROW_CODE if widest <= 256 else WIDE_CODE
-    quick = _is_large(table)
 
-    def code(j: int, column: Column) -> Coded | Codes:
-        return _coded(column, bins[j], dtype, storage, quick)
+    def known(j: int, column: Column, quick: bool) -> Coding:
+        return bins[j]
 
-    store = Store(len(numeric), table.n_rows, dtype)
-    for j, coded in enumerate(_each(table, code, n_jobs if quick else 1)):
-        store.add(j, coded)
-    return _finished(table, bins, store, filters, widest <= 256)
+    return _encoded(table, known, _widest(bins, training), storage, training, filters, n_jobs)
 
 
 def fit_encode(
@@ -64,7 +54,7 @@ def fit_encode(
     filters: Filters | None = None,
     n_jobs: int = 1,
 ) -> BinnedTable:
-    """Find bins and return codes of a training table, reading each column once.
+    """Find the bins, or the categories, of every column of a training table, and its codes.
 
     Examples
     --------
@@ -73,47 +63,48 @@ def fit_encode(
     >>> binned.thresholds(0), binned.codes(0)
     (array([1.5, 3. ]), array([0, 2, 1], dtype=uint8))
     """
-    dtype = NARROW_CODE if max_bins <= 256 else WIDE_CODE
-    quick = _is_large(table)
 
-    def both(j: int, column: Column) -> tuple[Coding, Coded | Codes]:
-        found = _fitted(table.name(j), column, mass, max_bins, least_share, quick)
-        return found, _coded(column, found, dtype, "auto", quick)
+    def found(j: int, column: Column, quick: bool) -> Coding:
+        if isinstance(column, CategoricalColumn):
+            return Categories.of(table.name(j), column)
+        return find_bins(table.name(j), column, mass, max_bins, least_share, quick)
+
+    return _encoded(table, found, max_bins, "auto", True, filters, n_jobs)
+
+
+def _encoded(
+    table: Table,
+    coding: Callable[[int, Column, bool], Coding],
+    most_codes: int,
+    storage: str,
+    training: bool,
+    filters: Filters | None,
+    n_jobs: int,
+) -> BinnedTable:
+    """Return the codes of every column in the bins that `coding` gives it, reading each once."""
+    dtype = NARROW_CODE if most_codes <= 256 else WIDE_CODE
+    # Whether the table is worth compiled loops and threads.
+    quick = use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
+
+    def code(numbered: tuple[int, Column]) -> tuple[Coding, Coded | Codes]:
+        own = coding(*numbered, quick)
+        return own, _coded(numbered[1], own, dtype, storage, quick)
 
     store = Store(table.n_columns, table.n_rows, dtype)
     bins: list[Coding] = []
-    for j, (found, coded) in enumerate(_each(table, both, n_jobs if quick else 1)):
-        bins.append(found)
-        store.add(j, coded)
-    widest = max([b.n_codes for b in bins if isinstance(b, Bins)], default=1)
-    return _finished(table, bins, store, filters, widest <= 256)
+    # One thread reads the columns, only a few ahead of those that code them.
+    with Threads(n_jobs if quick else 1) as threads:
+        for own, coded in threads.stream(code, enumerate(table.columns())):
+            store.add(len(bins), coded)
+            bins.append(own)
+    rows = Aligned(table, categories_of(bins), filters)
+    return BinnedTable(bins, table.n_rows, *store.finish(_widest(bins, training) <= 256), rows)
 
 
-def _is_large(table: Table) -> bool:
-    """Return whether a table is worth compiled loops and threads."""
-    return use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
-
-
-def _each(table: Table, work: Callable[[int, Column], T], n_jobs: int) -> Iterator[T]:
-    """Yield what `work` makes of every column, in their order.
-
-    The columns are read by one thread, which is only a few ahead of those that work on them.
-    """
-    with Threads(n_jobs) as threads:
-        yield from threads.stream(lambda pair: work(*pair), enumerate(table.columns()))
-
-
-def _fitted(
-    name: str,
-    column: Column,
-    mass: Exacts | None,
-    max_bins: int,
-    least_share: float,
-    quick: bool,
-) -> Coding:
-    if isinstance(column, CategoricalColumn):
-        return Categories.of(name, column)
-    return find_bins(name, column, mass, max_bins, least_share, quick)
+def _widest(bins: Sequence[Coding], training: bool) -> int:
+    """Return the most codes of a numeric column."""
+    numeric = [b for b in bins if isinstance(b, Bins)]
+    return max([b.n_codes if training else b.missing_code + 1 for b in numeric], default=1)
 
 
 def _coded(
@@ -147,10 +138,3 @@ def _stored_sparse(
     full = np.full(column.n_rows, zero, dtype=codes.dtype)
     full[column.rows] = codes
     return stored(full, counts, storage)
-
-
-def _finished(
-    table: Table, bins: Sequence[Coding], store: Store, filters: Filters | None, narrow: bool
-) -> BinnedTable:
-    rows = Aligned(table, categories_of(bins), filters)
-    return BinnedTable(list(bins), table.n_rows, *store.finish(narrow), rows)
