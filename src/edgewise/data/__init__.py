@@ -1,6 +1,6 @@
 """Data in: any table as typed columns, and typed columns as bin codes."""
 
-from edgewise.data.aligned import CONSTANT, Aligned
+from edgewise.data.aligned import CONSTANT, Aligned, cut_numbers
 from edgewise.data.binned import BinnedTable, Coding, categories_of, cut_codes
 from edgewise.data.bins import MAX_BINS, Bins, Categories, find_bins
 from edgewise.data.chunks import Chunks
@@ -27,6 +27,7 @@ __all__ = [
     "as_table",
     "categories_of",
     "cut_codes",
+    "cut_numbers",
     "encode",
     "find_bins",
     "fit_encode",

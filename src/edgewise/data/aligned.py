@@ -1,6 +1,5 @@
 """Raw rows, read as training read its own: same kinds of columns, same categories."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
@@ -19,39 +18,16 @@ CONSTANT = -1
 """The column number of the constant."""
 
 
-class AlignedRows(ABC):
-    """Rows on which a model's rules are evaluated."""
-
-    n_rows: int
-
-    @abstractmethod
-    def stored(self, j: int) -> NDArray[np.number]:
-        """Return numeric column `j` in its own type, or the responses of an image filter."""
-
-    @abstractmethod
-    def codes(self, j: int) -> Codes:
-        """Return the codes of categorical column `j` as training numbered its values."""
-
-    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
-        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
-        if j == CONSTANT:
-            return np.ones(self.n_rows, dtype=np.int8)
-        values = self.numbers(j)
-        signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
-        signs[np.isnan(values)] = missing
-        return signs
-
-    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return ``values[category]`` for each row; the last entry is for missing values."""
-        return values[self.codes(j)]
-
-    def numbers(self, j: int) -> Reals:
-        """Return the values of numeric column `j`, or the responses of an image filter."""
-        return np.asarray(self.stored(j), dtype=np.float64)
+def cut_numbers(numbers: NDArray[np.number], threshold: float, missing: int) -> Signs:
+    """Return the signs of a cut: +1 at or above a threshold, -1 below, `missing` where NaN."""
+    values = np.asarray(numbers, dtype=np.float64)
+    signs = np.where(values >= threshold, np.int8(1), np.int8(-1))
+    signs[np.isnan(values)] = missing
+    return signs
 
 
-class Aligned(AlignedRows):
-    """The rows of a table; image filters are numbered after its columns.
+class Aligned:
+    """The rows of a table on which rules are evaluated; image filters are numbered after columns.
 
     `categories` has the values of each categorical column in training.
     """
@@ -68,10 +44,6 @@ class Aligned(AlignedRows):
         self._values: dict[int, NDArray[np.number]] = {}
         self._codes: dict[int, Codes] = {}
 
-    def part(self, start: int, stop: int) -> "AlignedPart":
-        """Return a range of the rows, sharing the columns read so far."""
-        return AlignedPart(self, slice(start, min(stop, self.n_rows)))
-
     @cached_property
     def images(self) -> Images:
         """The rows as images."""
@@ -79,12 +51,26 @@ class Aligned(AlignedRows):
         if isinstance(self.table, ArrayTable) and self.table.is_settled():
             pixels = self.table.values
         else:
-            columns = [self.table.numbers(j).reals() for j in range(self.table.n_columns)]
-            pixels = np.stack(columns, axis=1)
+            columns = enumerate(self.table.columns())
+            pixels = np.stack([self.table.with_numbers(*one).reals() for one in columns], axis=1)
         return Images(pixels, self.filters)
 
+    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
+        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
+        if j == CONSTANT:
+            return np.ones(self.n_rows, dtype=np.int8)
+        return cut_numbers(self.stored(j), threshold, missing)
+
+    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
+        """Return ``values[category]`` for each row; the last entry is for missing values."""
+        return values[self.codes(j)]
+
+    def numbers(self, j: int) -> Reals:
+        """Return the values of numeric column `j`, or the responses of an image filter."""
+        return np.asarray(self.stored(j), dtype=np.float64)
+
     def stored(self, j: int) -> NDArray[np.number]:
-        """Return column `j`, or the responses of an image filter."""
+        """Return numeric column `j` in its own type, or the responses of an image filter."""
         if j >= self.table.n_columns:
             return self.images.responses(j - self.table.n_columns)
         if j not in self._values:
@@ -92,7 +78,7 @@ class Aligned(AlignedRows):
         return self._values[j]
 
     def codes(self, j: int) -> Codes:
-        """Return the codes of categorical column `j`."""
+        """Return the codes of categorical column `j` as training numbered its values."""
         if j not in self._codes:
             self._keep_codes(j, self.table.column(j))
         return self._codes[j]
@@ -118,19 +104,3 @@ class Aligned(AlignedRows):
                 f"X has numbers in column {self.table.name(j)!r}, where training had categories"
             )
         self._codes[j] = categorical.recode(self.categories[j]).codes
-
-
-class AlignedPart(AlignedRows):
-    """Some consecutive rows of a table."""
-
-    def __init__(self, whole: Aligned, span: slice) -> None:
-        self._whole, self._span = whole, span
-        self.n_rows = span.stop - span.start
-
-    def stored(self, j: int) -> NDArray[np.number]:
-        """Return column `j`, or the responses of an image filter."""
-        return self._whole.stored(j)[self._span]
-
-    def codes(self, j: int) -> Codes:
-        """Return the codes of categorical column `j`."""
-        return self._whole.codes(j)[self._span]

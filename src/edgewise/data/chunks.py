@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
 from edgewise.data.columns import Column, joined, owned
-from edgewise.data.table import ColumnTable, Table, TakenTable, as_table
+from edgewise.data.table import ColumnTable, Table, as_table
 
 MEMORY = 1 << 28
 """Default bytes of columns in memory at a time: 256 MiB."""
@@ -142,9 +141,6 @@ class Chunks(Table):
         self._kept = None
         for block in range(len(self._starts) - 1):
             yield from self._load(block).columns()
-
-    def _take(self, rows: NDArray[np.intp]) -> "TakenTable":
-        return TakenTable(self, rows)
 
 
 class _Beside(Chunks):
@@ -289,7 +285,7 @@ class ParquetFiles(Chunks):
             numbers = wanted[start : start + width]
             columns = self._columns([names[j] for j in numbers])
             for j, column in zip(numbers, columns, strict=True):
-                yield j, self._declared(j, self._settle(j, column))
+                yield j, self._settled(j, column)
 
     def _load(self, block: int) -> Table:
         span = slice(int(self._starts[block]), int(self._starts[block + 1]))

@@ -106,15 +106,14 @@ def joined(parts: Sequence[Column], name: str) -> Column:
     """Return runs of rows as one column; a run without any value goes with those that have some."""
     if len(parts) == 1:
         return parts[0]
-    if not any(isinstance(part, CategoricalColumn) for part in parts):
-        return _joined_numbers([part for part in parts if not isinstance(part, CategoricalColumn)])
-    named = [as_categorical(part) for part in parts]
-    if None not in named:
-        return _joined_categories([part for part in named if part is not None])
-    numbers = [as_numbers(part) for part in parts]
-    if None in numbers:
+    if any(isinstance(part, CategoricalColumn) for part in parts):
+        named = [one for one in map(as_categorical, parts) if one is not None]
+        if len(named) == len(parts):
+            return _joined_categories(named)
+    numbers = [one for one in map(as_numbers, parts) if one is not None]
+    if len(numbers) < len(parts):
         raise ValueError(f"pieces have numbers in some, categories in others of column {name!r}")
-    return _joined_numbers([part for part in numbers if part is not None])
+    return _joined_numbers(numbers)
 
 
 def owned(column: Column) -> Column:

@@ -125,13 +125,8 @@ class Filters:
 
     @property
     def n_scales(self) -> int:
-        """The number of scales; a scale is a kind with fields of one height and width."""
+        """The number of scales: kinds, each with fields of one height and width, in this order."""
         return len(self._scales.sizes)
-
-    def scale(self, s: int) -> tuple[str, int, int]:
-        """Return the kind, height and width of scale `s`; they are numbered in this order."""
-        filter = self[int(self._scales.firsts[s])]
-        return filter.kind, filter.height, filter.width
 
     def draw(self, scales: Columns, rng: np.random.Generator) -> Columns:
         """Return one filter of each scale, at a random place."""
@@ -145,28 +140,22 @@ class Filters:
         parts = [_scales(start, *place) for start, place in zip(starts, self._places, strict=True)]
         return _Scales(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
-    @property
-    def _sides(self) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """For each kind the length and the number of fields, down the rows and along columns."""
-        rows, columns = self.shape
-        return [
-            ((rows, len(down) - 1), (columns, len(across) - 1)) for down, across in CORNERS.values()
-        ]
-
     @cached_property
     def _places(self) -> list[tuple[Columns, Columns]]:
         """For each kind the (height, top) and the (width, left) that its fields can have."""
-        least = self.smallest
+        rows, columns = self.shape
         return [
-            (_stretches(*down, least), _stretches(*across, least)) for down, across in self._sides
+            (
+                _stretches(rows, len(down) - 1, self.smallest),
+                _stretches(columns, len(across) - 1, self.smallest),
+            )
+            for down, across in CORNERS.values()
         ]
 
     @cached_property
     def _ends(self) -> list[int]:
         """The number after the last one of each kind."""
-        least = self.smallest
-        counts = [_count(*down, least) * _count(*across, least) for down, across in self._sides]
-        return list(accumulate(counts))
+        return list(accumulate(len(down) * len(across) for down, across in self._places))
 
 
 class _Scales(NamedTuple):
@@ -201,15 +190,6 @@ def _stretches(length: int, fields: int, smallest: int) -> Columns:
     counts = length - fields * sizes + 1
     starts = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.column_stack((np.repeat(sizes, counts), starts))
-
-
-def _count(length: int, fields: int, smallest: int) -> int:
-    """Return how many stretches there are, without listing them."""
-    largest = length // fields
-    if largest < smallest:
-        return 0
-    n_sizes = largest - smallest + 1
-    return n_sizes * (length + 1) - fields * (smallest + largest) * n_sizes // 2
 
 
 def _span(word: str, first: int, count: int) -> str:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,13 +60,12 @@ class Table(ABC):
     def _raw(self, j: int) -> Column:
         """Return column `j` as it came."""
 
-    @abstractmethod
-    def _take(self, rows: NDArray[np.intp]) -> "Table":
-        """Return a table of these rows."""
-
     def take(self, rows: NDArray[np.intp]) -> "Table":
         """Return a table of these rows."""
         return self._take(rows).declare(list(self.categorical))
+
+    def _take(self, rows: NDArray[np.intp]) -> "Table":
+        return TakenTable(self, rows)
 
     def __getitem__(self, rows: Any) -> "Table":
         """Return a table of some rows, as scikit-learn asks for those of a fold."""
@@ -82,11 +82,7 @@ class Table(ABC):
 
     def column(self, j: int) -> Column:
         """Return column `j`, its infinite values dealt with."""
-        return self._declared(j, self._settle(j, self._raw(j)))
-
-    def numbers(self, j: int) -> NumericColumn | SparseColumn:
-        """Return column `j`, which must hold numbers as it did in training."""
-        return self.with_numbers(j, self.column(j))
+        return self._settled(j, self._raw(j))
 
     def with_numbers(self, j: int, column: Column) -> NumericColumn | SparseColumn:
         """Return `column`, which is column `j`, or raise if it holds no numbers."""
@@ -105,7 +101,7 @@ class Table(ABC):
     def columns(self) -> Iterator[Column]:
         """Yield every column in turn, its infinite values dealt with."""
         for j, column in enumerate(self._raws()):
-            yield self._declared(j, self._settle(j, column))
+            yield self._settled(j, column)
 
     def _raws(self) -> Iterator[Column]:
         """Yield every column in turn as it came."""
@@ -121,29 +117,21 @@ class Table(ABC):
         for j in wanted:
             yield j, self.column(j)
 
-    def _settle(self, j: int, column: Column) -> Column:
-        if isinstance(column, CategoricalColumn) or column.values.dtype.kind != "f":
+    def _settled(self, j: int, column: Column) -> Column:
+        """Return column `j`, its infinite values dealt with, categorical if it is declared so."""
+        if isinstance(column, CategoricalColumn):
             return column
-        if self.infinite == "value":
-            return column
-        infinite = np.isinf(column.values)
-        if not infinite.any():
-            return column
-        if self.infinite == "raise":
-            raise ValueError(
-                f"X has an infinite value in column {self.name(j)!r}; "
-                "handle_infinite='missing' treats it as missing, 'value' as the largest or "
-                "smallest value"
-            )
-        settled = np.where(infinite, np.nan, column.values)
-        if isinstance(column, SparseColumn):
-            return SparseColumn(column.rows, settled, column.n_rows)
-        return NumericColumn(settled)
-
-    def _declared(self, j: int, column: Column) -> Column:
-        if j not in self.categorical or isinstance(column, CategoricalColumn):
-            return column
-        return numbers_as_values(column.reals())
+        if self.infinite != "value" and column.values.dtype.kind == "f":
+            infinite = np.isinf(column.values)
+            if infinite.any():
+                if self.infinite == "raise":
+                    raise ValueError(
+                        f"X has an infinite value in column {self.name(j)!r}; "
+                        "handle_infinite='missing' treats it as missing, 'value' as the largest or "
+                        "smallest value"
+                    )
+                column = replace(column, values=np.where(infinite, np.nan, column.values))
+        return numbers_as_values(column.reals()) if j in self.categorical else column
 
 
 class ArrayTable(Table):
@@ -163,32 +151,35 @@ class ArrayTable(Table):
         return NumericColumn(np.ascontiguousarray(self.values[:, j]))
 
     def _raws(self) -> Iterator[Column]:
-        """Yield every column in turn, copied out of a row-major array by blocks."""
-        for block in self._blocks():
-            for values in block:
-                yield NumericColumn(values)
+        for _, block in self._blocks(range(self.n_columns)):
+            yield from map(NumericColumn, block)
 
-    def _blocks(self) -> Iterator[NDArray[np.number]]:
-        """Yield some columns at a time, each a row of what is yielded."""
-        file = mapped_file(self.values)
+    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
+        """Yield the number and the column of some columns, copied out by blocks."""
+        for numbers, block in self._blocks(wanted):
+            for j, values in zip(numbers, block, strict=True):
+                yield j, self._settled(j, NumericColumn(values))
+
+    def _blocks(self, wanted: Sequence[int]) -> Iterator[tuple[Sequence[int], NDArray[np.number]]]:
+        """Yield some columns at a time: their numbers, and their values, a column in each row.
+
+        Blocks of a file are larger, as each takes one pass over it.
+        """
+        file, width = mapped_file(self.values), _BLOCK
         if file is not None:
-            yield from self._file_blocks(file)
-            return
-        for start in range(0, self.n_columns, _BLOCK):
-            yield np.ascontiguousarray(self.values[:, start : start + _BLOCK].T)
-
-    def _file_blocks(self, file: mmap.mmap) -> Iterator[NDArray[np.number]]:
-        """Yield the columns of a file by larger blocks; each takes one pass over the file."""
-        width = self._file_width()
-        for start in range(0, self.n_columns, width):
-            stop = min(start + width, self.n_columns)
-            block = np.empty((stop - start, self.n_rows), dtype=self.values.dtype)
+            width = max(_BLOCK, _FILE_BLOCK // max(1, self.n_rows * self.values.itemsize))
+        for start in range(0, len(wanted), width):
+            numbers = wanted[start : start + width]
+            span = range(numbers[0], numbers[-1] + 1)
+            # Columns side by side are copied at once; a list of numbers takes each value apart.
+            which = slice(span.start, span.stop) if len(span) == len(numbers) else list(numbers)
+            if file is None:
+                yield numbers, np.ascontiguousarray(self.values[:, which].T)
+                continue
+            block = np.empty((len(numbers), self.n_rows), dtype=self.values.dtype)
             for rows in self._runs(file):
-                block[:, rows] = self.values[rows, start:stop].T
-            yield block
-
-    def _file_width(self) -> int:
-        return max(_BLOCK, _FILE_BLOCK // max(1, self.n_rows * self.values.itemsize))
+                block[:, rows] = self.values[rows, which].T
+            yield numbers, block
 
     def _runs(self, file: mmap.mmap | None) -> Iterator[slice]:
         """Yield runs of rows of a few megabytes; what is read of a file is let go after each."""
@@ -201,27 +192,14 @@ class ArrayTable(Table):
                 # It stays in the system's cache but is no longer ours.
                 file.madvise(mmap.MADV_DONTNEED)
 
-    def chosen(self, wanted: Sequence[int]) -> Iterator[tuple[int, Column]]:
-        """Yield the number and the column of some columns, copied out by blocks."""
-        file = mapped_file(self.values)
-        width = _BLOCK if file is None else self._file_width()
-        for start in range(0, len(wanted), width):
-            numbers = wanted[start : start + width]
-            span = range(numbers[0], numbers[-1] + 1)
-            # Columns side by side are copied at once; a list of numbers takes each value apart.
-            which = slice(span.start, span.stop) if len(span) == len(numbers) else list(numbers)
-            block = np.ascontiguousarray(self.values[:, which].T)
-            if file is not None:
-                file.madvise(mmap.MADV_DONTNEED)
-            for j, values in zip(numbers, block, strict=True):
-                yield j, self._declared(j, self._settle(j, NumericColumn(values)))
-
     def is_settled(self) -> bool:
         """Return whether the values can be used as they are: no infinite ones to deal with."""
         if self.infinite == "value" or self.values.dtype.kind != "f":
             return True
         if mapped_file(self.values) is not None:
-            return not any(np.isinf(block).any() for block in self._blocks())
+            return not any(
+                np.isinf(block).any() for _, block in self._blocks(range(self.n_columns))
+            )
         return not any(np.isinf(self.values[rows]).any() for rows in self._runs(None))
 
     def _take(self, rows: NDArray[np.intp]) -> Table:
@@ -306,11 +284,6 @@ class TakenTable(Table):
     def _raws(self) -> Iterator[Column]:
         for column in self._whole.columns():
             yield taken(column, self._rows)
-
-    def _take(self, rows: NDArray[np.intp]) -> "TakenTable":
-        fewer = TakenTable(self._whole, self._rows[rows])
-        fewer.infinite = self.infinite
-        return fewer
 
 
 def as_table(X: Any, infinite: str = "raise") -> Table:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
-from edgewise.data import Aligned, ArrayTable, Table
+from edgewise.data import Aligned, ArrayTable, Table, cut_numbers
 from edgewise.data.filters import Filters
 from edgewise.model.rules import KINDS, Categories, Cut, Rule
 from edgewise.model.terms import StumpTerms, Terms
@@ -125,18 +125,18 @@ def _blocks(
     dtype = terms.values.dtype
     each = max(1, _CUT_BYTES // max(1, len(distinct) * dtype.itemsize * _BLOCK_ROWS))
     for first in range(0, rows.n_rows, each * _BLOCK_ROWS):
-        source = rows.part(first, first + each * _BLOCK_ROWS)
-        cuts = np.empty((len(distinct), source.n_rows), dtype=dtype)
+        last = min(first + each * _BLOCK_ROWS, rows.n_rows)
+        cuts = np.empty((len(distinct), last - first), dtype=dtype)
         for place, f in enumerate(distinct.tolist()):
             column, values = int(terms.columns[f]), terms.values_of(f)
             if len(values):
-                cuts[place] = source.subset_values(column, values)
+                cuts[place] = values[rows.codes(column)[first:last]]
             else:
                 cut = (float(terms.thresholds[f]), int(terms.missing[f]))
-                cuts[place] = source.threshold_signs(column, *cut)
+                cuts[place] = cut_numbers(rows.stored(column)[first:last], *cut)
         yield [
             (first + start, np.ascontiguousarray(cuts[:, start : start + _BLOCK_ROWS]))
-            for start in range(0, source.n_rows, _BLOCK_ROWS)
+            for start in range(0, last - first, _BLOCK_ROWS)
         ]
 
 

@@ -1,19 +1,19 @@
 """Base functions: what one round of boosting adds, before its coefficient and votes.
 
-A rule is evaluated on a `Source`: rows as they came (`Aligned`) or their codes (`BinnedTable`);
-both give the same outputs. It packs itself into the arrays of `Terms` and comes back from them, and
-says in words what it tests. A new kind of rule is one class here and one line in `KINDS`.
+A rule gives the same outputs on rows as they came and on their codes. It packs itself into the
+arrays of `Terms` and comes back from them, and says in words what it tests. A new kind of rule is
+one class here and one line in `KINDS`.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Columns, Reals, Signs
-from edgewise.data import CONSTANT
+from edgewise.data import CONSTANT, Aligned, BinnedTable
 
 if TYPE_CHECKING:
     from edgewise.model.terms import Packer, Terms
@@ -28,21 +28,8 @@ Packed = tuple[int, float, int, NDArray[Any]]
 _NO_VALUES = np.empty(0, dtype=np.int8)
 
 
-class Source(Protocol):
-    """Rows that rules can be evaluated on."""
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-
-    def threshold_signs(self, j: int, threshold: float, missing: int) -> Signs:
-        """Return +1 where column `j` is at or above a threshold, else -1; `missing` where NaN."""
-
-    def subset_values(self, j: int, values: NDArray[Any]) -> NDArray[Any]:
-        """Return the entry of `values` for each row's category."""
-
-    def numbers(self, j: int) -> Reals:
-        """Return the values of numeric column `j`."""
+Source = Aligned | BinnedTable
+"""Rows that rules can be evaluated on: as they came, or their codes."""
 
 
 class Rule(ABC):
