@@ -1,6 +1,7 @@
 """``edgewise compare``: several recommenders on the same folds, in one table."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from edgewise.common.text import counted, one_line
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
 if TYPE_CHECKING:
+    from edgewise.ratings import Ratings
     from edgewise.recommend import Recommender
 
 DEFAULT = "boosted,item-knn,user-knn,sgd,als,nmf,implicit,bias,popularity"
@@ -51,20 +53,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
 @common.seed(comparison)
 @common.jobs(comparison)
 @shared.columns
-def compare(
-    ratings: str,
-    test: str | None,
-    output: str | None,
-    algorithms: str | None,
-    settings: tuple[str, ...],
-    folds: int,
-    by: str,
-    metrics: str | None,
-    relevant: float | None,
-    random_state: int,
-    n_jobs: int,
-    **reading: Any,
-) -> None:
+def compare(**options: Any) -> None:
     """Train recommenders on the same folds of ratings and compare them in one table.
 
       edgewise compare ratings.csv --algorithms bias,item-knn --folds 10
@@ -78,44 +67,55 @@ def compare(
     """
     from edgewise.recommend.evaluation import compare as compare_models
 
-    if test is not None and (clash := common.given("folds", "by")):
+    args = SimpleNamespace(**options)
+    if args.test is not None and (clash := common.given("folds", "by")):
         raise click.UsageError(f"{clash[0]} makes folds, but --test replaces them")
-    how = shared.reading_of(**reading)
+    how = shared.reading_of(args)
     implicit = how["rating"] is None
-    if ratings.endswith(common.MODEL):
+    if args.ratings.endswith(common.MODEL):
         raise click.UsageError(
-            f"{ratings} is a model, and compare trains on ratings: to test a model, use "
-            f"`edgewise recommend {ratings} --test FILE`"
+            f"{args.ratings} is a model, and compare trains on ratings: to test a model, use "
+            f"`edgewise recommend {args.ratings} --test FILE`"
         )
-    shared.check_libraries(output)
-    names = shared.metric_names(metrics, implicit)
-    usual = shared.shared_settings(random_state, n_jobs, implicit)
-    models = _models(algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT), settings, usual)
-    train = shared.read_ratings(ratings, how)
-    if test is not None:
-        parts = [(train, shared.read_test(test, how, train))]
-    elif folds > len(train):
-        raise click.UsageError(
-            f"--folds must be at most the number of ratings, {len(train)}, got {folds}"
-        )
-    else:
-        with common.one_line_errors("--folds"):
-            parts = list(train.folds(folds, by, random_state=random_state))
+    shared.check_libraries(args.output)
+    names = shared.metric_names(args.metrics, implicit)
+    usual = shared.shared_settings(args, implicit)
+    algorithms = args.algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT)
+    models = _models(algorithms, args.settings, usual)
+    train = shared.read_ratings(args.ratings, how)
+    parts = _parts(args, train, how)
     try:
-        found = compare_models(models, parts, names, relevant=relevant, verbose=common.verbosity())
+        found = compare_models(
+            models, parts, names, relevant=args.relevant, verbose=common.verbosity()
+        )
     except RuntimeError as error:
         # It names the model and the fold that failed.
-        raise click.ClickException(f"{ratings}: {error}") from error
-    if output is not None:
+        raise click.ClickException(f"{args.ratings}: {error}") from error
+    if args.output is not None:
         rows = found.table
-        shared.write_columns(output, {name: [row[name] for row in rows] for name in rows[0]})
+        shared.write_columns(args.output, {name: [row[name] for row in rows] for name in rows[0]})
     counts = counted(train.n_users, "users"), counted(train.n_items, "items")
-    common.print_facts([("ratings", ", ".join([shared.describe(train), *counts]))])
-    if test is not None:
-        common.print_facts([("test", f"{counted(len(parts[0][1]), 'ratings')}, {test}")])
+    facts = [("ratings", ", ".join([shared.describe(train), *counts]))]
+    if args.test is not None:
+        facts.append(("test", f"{counted(len(parts[0][1]), 'ratings')}, {args.test}"))
+    common.print_facts(facts)
     click.echo()
     for line in str(found).split("\n"):
         click.echo(one_line(line))
+
+
+def _parts(
+    args: SimpleNamespace, train: "Ratings", how: dict[str, Any]
+) -> "list[tuple[Ratings, Ratings]]":
+    """Return pairs of ratings to train on and to test on."""
+    if args.test is not None:
+        return [(train, shared.read_test(args.test, how, train))]
+    if args.folds > len(train):
+        raise click.UsageError(
+            f"--folds must be at most the number of ratings, {len(train)}, got {args.folds}"
+        )
+    with common.one_line_errors("--folds"):
+        return list(train.folds(args.folds, args.by, random_state=args.random_state))
 
 
 def _models(

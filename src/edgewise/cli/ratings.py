@@ -2,20 +2,17 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from edgewise.cli.common import Decorator, Option, Real, heading, one_line_errors, options
 from edgewise.common import choices
-from edgewise.common.text import text_table
 from edgewise.recommend.algorithms import ALGORITHMS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from edgewise.common.ids import Ids
     from edgewise.ratings import Ratings
 
 ROLES = {
@@ -82,11 +79,14 @@ def metrics(option: Option) -> Decorator:
     )
 
 
-def reading_of(
-    columns: str | None, separator: str | None, implicit: bool, duplicates: str, **roles: str | None
-) -> dict[str, Any]:
+READING = ("columns", "separator", "implicit", "duplicates", *(f"{role}_column" for role in ROLES))
+"""The parameters of these options."""
+
+
+def reading_of(args: SimpleNamespace) -> dict[str, Any]:
     """Return the arguments of ``Ratings.from_file``, from the options of `columns`."""
-    if implicit and roles["rating_column"] is not None:
+    columns, separator = args.columns, args.separator
+    if args.implicit and args.rating_column is not None:
         raise click.UsageError("--implicit means no ratings, but --rating-column names some")
     if separator == "":
         raise click.UsageError("--separator must not be empty")
@@ -98,14 +98,14 @@ def reading_of(
     found: dict[str, Any] = {}
     for role in ROLES:
         usual = role in _DEFAULTS if names is None else role in ("user", "item", *names)
-        column = roles[f"{role}_column"] or (role if usual else None)
+        column = getattr(args, f"{role}_column") or (role if usual else None)
         if names is not None and column not in (None, *names):
             raise click.UsageError(f"--{role}-column {column!r} must be one of --columns {columns}")
         found[role] = column
-    if implicit:
+    if args.implicit:
         found["rating"] = None
     separator = _TABS.get(separator or "", separator)
-    return found | {"columns": names, "separator": separator, "duplicates": duplicates}
+    return found | {"columns": names, "separator": separator, "duplicates": args.duplicates}
 
 
 def read_ratings(path: str, reading: dict[str, Any]) -> "Ratings":
@@ -143,23 +143,6 @@ def read_test(path: str, reading: dict[str, Any], train: "Ratings") -> "Ratings"
     )
 
 
-def find_ids(
-    option: str, words: Sequence[str], ids: "Ids", known: "NDArray[Any]", owner: str
-) -> "NDArray[Any]":
-    """Return the ids that the words of an option stand for; `known` says which ids count."""
-    places = {str(one): place for place, one in enumerate(ids.values.tolist())} if words else {}
-    found = []
-    for word in words:
-        try:
-            place = places.get(str(int(word)) if ids.kind == "integers" else word)
-        except ValueError:
-            raise click.UsageError(f"{option}: {owner} are integers, got {word!r}") from None
-        if place is None or not known[place]:
-            raise click.UsageError(f"{option}: {word!r} is not among {owner}")
-        found.append(place)
-    return ids.values[found] if found else ids.values[:0]
-
-
 def describe(ratings: "Ratings") -> str:
     """Return the number of ratings and their scale."""
     span = f" from {ratings.low:g} to {ratings.high:g}" if ratings.low < ratings.high else ""
@@ -176,12 +159,6 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
         return [metric.name for metric in metrics_named([name.strip() for name in names], 10)]
 
 
-def print_values(values: Mapping[str, float]) -> None:
-    """Print the values of metrics, a dash where one is undefined."""
-    shown = ["-" if value != value else f"{value:.4f}" for value in values.values()]
-    click.echo(text_table([["", *values], ["", *shown]]))
-
-
 def write_columns(path: str, columns: Mapping[str, list[Any]]) -> None:
     """Write a table as CSV or Parquet, as the name says."""
     from edgewise.common.files import replacing
@@ -191,13 +168,12 @@ def write_columns(path: str, columns: Mapping[str, list[Any]]) -> None:
     if path.lower().endswith(PARQUET):
         write_table(path, frame_library(None).DataFrame(dict(columns)))
         return
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     with replacing(path) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        text.flush()
-        text.detach()
+        stream.write(text.getvalue().encode())
 
 
 def check_libraries(path: str | None) -> None:
@@ -241,7 +217,7 @@ def _value(word: str) -> Any:
     return word
 
 
-def shared_settings(random_state: int, n_jobs: int, implicit: bool) -> dict[str, Any]:
+def shared_settings(args: SimpleNamespace, implicit: bool) -> dict[str, Any]:
     """Return the parameters that are set where a recommender has them."""
-    shared = {"random_state": random_state, "n_jobs": n_jobs}
+    shared = {"random_state": args.random_state, "n_jobs": args.n_jobs}
     return {**shared, "implicit": True} if implicit else shared

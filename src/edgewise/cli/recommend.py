@@ -3,8 +3,9 @@
 import csv
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -28,12 +29,6 @@ NEW = "new user"
 
 Names = dict[Any, str]
 """The names of items by id; some may lack one."""
-
-Pairs = list[tuple[str, str]]
-"""Ids of items with their names, as a file has them."""
-
-Titled = tuple[str, "RecommendedList"]
-"""A list under its title."""
 
 files, lists = heading("Files"), heading("Lists")
 training, testing = heading("Training"), heading("Testing")
@@ -63,6 +58,7 @@ several = partial(lists, multiple=True)
     "--new-user",
     "new_users",
     metavar="ITEM=RATING,...",
+    callback=lambda _, __, texts: [(text, parse_new_user(text)) for text in texts],
     help="Ratings of a user who is not in RATINGS, to list items for.",
 )
 @several("--similar-to", metavar="ITEM", help="Items to list similar items for.")
@@ -98,29 +94,7 @@ several = partial(lists, multiple=True)
 )
 @shared.metrics(testing)
 @shared.columns
-def recommend(
-    ratings: str,
-    model: str | None,
-    output: str | None,
-    item_names: str | None,
-    name_column: str | None,
-    names_columns: str | None,
-    users: tuple[str, ...],
-    new_users: tuple[str, ...],
-    similar_to: tuple[str, ...],
-    n: int,
-    include_seen: bool,
-    algorithm: str | None,
-    settings: tuple[str, ...],
-    random_state: int,
-    n_jobs: int,
-    test: str | None,
-    hold_out: float | None,
-    by: str,
-    metrics: str | None,
-    relevant: float | None,
-    **reading: Any,
-) -> None:
+def recommend(**options: Any) -> None:
     """Train a recommender on ratings, or load a saved one, and list items for users.
 
       edgewise recommend ratings.csv --user 196 --model films.edgewise
@@ -139,37 +113,27 @@ def recommend(
     strings otherwise. With --hold-out, the metrics come from a model trained
     without the held-out ratings; the lists and --model from one trained on all.
     """
-    saved = ratings.endswith(common.MODEL)
-    wants_model = bool(users or new_users or similar_to or output or model)
-    params = click.get_current_context().params
-    _check(params, saved, wants_model, list(reading))
-    how = shared.reading_of(**reading)
+    args = SimpleNamespace(**options)
+    saved = args.ratings.endswith(common.MODEL)
+    wants_lists = args.users or args.new_users or args.similar_to or args.output
+    wants_model = bool(wants_lists or args.model)
+    _check(args, saved, wants_model)
+    how = shared.reading_of(args)
     implicit = how["rating"] is None
-    shared.check_libraries(output)
-    names = shared.metric_names(metrics, implicit)
+    shared.check_libraries(args.output)
+    names = shared.metric_names(args.metrics, implicit)
     if saved:
-        recommender = common.load_model(ratings, "Recommender", "recommend")
+        recommender = common.load_model(args.ratings, "Recommender", "recommend")
         data = recommender.ratings_
     else:
-        name = algorithm or (DEFAULT_IMPLICIT if implicit else DEFAULT)
-        usual = shared.shared_settings(random_state, n_jobs, implicit)
+        name = args.algorithm or (DEFAULT_IMPLICIT if implicit else DEFAULT)
+        usual = shared.shared_settings(args, implicit) | {"verbose": common.verbosity()}
         with one_line_errors("--set"):
-            chosen = shared.parse_settings(settings)
-            recommender = build(name, chosen, usual | {"verbose": common.verbosity()})
-        data = shared.read_ratings(ratings, how)
-    request = _request(params, data, recommender if saved else None)
-    titles: Names = {}
-    if item_names is not None:
-        columns = (reading["item_column"] or "item", name_column or "name")
-        titles = _read_names(item_names, columns, names_columns, data.item_ids)
-    train, held_out = data, None
-    if test is not None:
-        held_out = shared.read_test(test, how, data)
-    elif hold_out is not None:
-        if by.endswith("time") and data.times is None:
-            raise click.UsageError(f"--by {by} needs the times of ratings: add --time-column")
-        with one_line_errors("--hold-out"):
-            train, held_out = data.split(hold_out, by, random_state=random_state)
+            recommender = build(name, shared.parse_settings(args.settings), usual)
+        data = shared.read_ratings(args.ratings, how)
+    request = _request(args, data, recommender if saved else None)
+    titles = {} if args.item_names is None else _read_names(args, data.item_ids)
+    train, held_out = _split(args, data, how)
     facts = [("ratings", shared.describe(data)), ("users", f"{data.n_users:,}")]
     facts.append(("items", f"{data.n_items:,}"))
     values = {}
@@ -177,34 +141,35 @@ def recommend(
         from edgewise.recommend.evaluation import evaluate
 
         if not saved:
-            facts.append(_fit(recommender, train, ratings))
-        with one_line_errors("--hold-out" if test is None else "--test"):
-            values = evaluate(recommender, held_out, names, relevant=relevant)
-    if not saved and (held_out is None or (hold_out and wants_model)):
-        facts.append(_fit(recommender, data, ratings))
+            facts.append(_fit(recommender, train, args.ratings))
+        with one_line_errors("--hold-out" if args.test is None else "--test"):
+            values = evaluate(recommender, held_out, names, relevant=args.relevant)
+    if not saved and (held_out is None or (args.hold_out and wants_model)):
+        facts.append(_fit(recommender, data, args.ratings))
     found = request.lists(recommender)
     shown = request.shown(recommender, found, titles)
-    if model is not None:
-        recommender.save(model)
-    if output is not None and found is not None:
+    if args.model is not None:
+        recommender.save(args.model)
+    if args.output is not None and found is not None:
         table = {name: column.tolist() for name, column in found.columns().items()}
         if titles:
             table["name"] = [titles.get(one, "") for one in table["item"]]
-        shared.write_columns(output, table)
-        facts.append(("written", f"{counted(len(found), 'lists')} to {output}"))
+        shared.write_columns(args.output, table)
+        facts.append(("written", f"{counted(len(found), 'lists')} to {args.output}"))
     if saved:
-        facts.append(("model", f"{type(recommender).__name__}, from {ratings}"))
+        facts.append(("model", f"{type(recommender).__name__}, from {args.ratings}"))
     common.print_facts(facts)
     if held_out is not None:
-        source = f"held out by {by}" if test is None else test
+        source = f"held out by {args.by}" if args.test is None else args.test
         common.print_facts([("test", f"{counted(len(held_out), 'ratings')}, {source}")])
-        shared.print_values(values)
+        cells = ["-" if value != value else f"{value:.4f}" for value in values.values()]
+        click.echo(text_table([["", *values], ["", *cells]]))
     for title, ranked in shown:
         click.echo()
-        print_list(title, ranked, titles)
+        _print_list(title, ranked, titles)
 
 
-def _check(params: dict[str, Any], saved: bool, wants_model: bool, reading: list[str]) -> None:
+def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     """Raise if options do not go together."""
     if len(given("test", "hold_out")) > 1:
         raise click.UsageError("--test and --hold-out are two ways to test: use one of them")
@@ -216,16 +181,28 @@ def _check(params: dict[str, Any], saved: bool, wants_model: bool, reading: list
     common.needs(["by"], "hold_out")
     common.needs(["metrics", "relevant"], "test", "hold_out")
     common.needs(["name_column", "names_columns"], "item_names")
-    for text in params["new_users"]:
-        parse_pairs(text)
     if not saved:
         return
     if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model"):
-        raise click.UsageError(f"{extra[0]}: {params['ratings']} is trained already")
-    needed = ["--item-column"] if params["item_names"] is not None else []
-    extra = [name for name in given(*reading) if name not in needed]
-    if extra and params["test"] is None:
+        raise click.UsageError(f"{extra[0]}: {args.ratings} is trained already")
+    needed = ["--item-column"] if args.item_names is not None else []
+    extra = [name for name in given(*shared.READING) if name not in needed]
+    if extra and args.test is None:
         raise click.UsageError(f"{extra[0]} describes a file of ratings, and there is none")
+
+
+def _split(
+    args: SimpleNamespace, data: "Ratings", how: dict[str, Any]
+) -> "tuple[Ratings, Ratings | None]":
+    """Return the ratings to train on and to test on."""
+    if args.test is not None:
+        return data, shared.read_test(args.test, how, data)
+    if args.hold_out is None:
+        return data, None
+    if args.by.endswith("time") and data.times is None:
+        raise click.UsageError(f"--by {args.by} needs the times of ratings: add --time-column")
+    with one_line_errors("--hold-out"):
+        return data.split(args.hold_out, args.by, random_state=args.random_state)
 
 
 def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]:
@@ -239,29 +216,29 @@ def _fit(model: "Recommender", ratings: "Ratings", path: str) -> tuple[str, str]
 
 
 class Request(NamedTuple):
-    """The lists to make: for users, for items, for the ratings of new users, or for everyone."""
+    """The lists to make: for users, for the ratings of new users, and of similar items."""
 
+    args: SimpleNamespace
     users: "NDArray[Any]"
     items: "NDArray[Any]"
     new: list[dict[Any, float]]
-    n: int
-    include_seen: bool
-    everyone: bool
 
     def lists(self, model: "Recommender") -> "RecommendedLists | None":
-        """Return the lists of the users."""
-        if not len(self.users) and not self.everyone:
+        """Return the lists of the users, or of all users if a file wants lists and no user does."""
+        if not self.args.users and self.args.output is None:
             return None
-        users = None if self.everyone else self.users
         with one_line_errors("--user"):
-            return model.recommend(users, self.n, exclude_seen=not self.include_seen)
+            return self._recommended(model, self.users if self.args.users else None)
+
+    def _recommended(self, model: "Recommender", users: Any) -> "RecommendedLists":
+        return model.recommend(users, self.args.n, exclude_seen=not self.args.include_seen)
 
     def shown(
         self, model: "Recommender", lists: "RecommendedLists | None", names: Names
-    ) -> list[Titled]:
-        """Return the lists to print: all but the lists of all users, which go to a file."""
-        found: list[Titled] = []
-        if lists is not None and not self.everyone:
+    ) -> list[tuple[str, "RecommendedList"]]:
+        """Return the lists to print, with titles; the lists of all users only go to a file."""
+        found = []
+        if lists is not None and self.args.users:
             places = model.ratings_.user_ids.find("users", self.users)
             sizes = model.ratings_.by_user.sizes[places].tolist()
             for user, size, ranked in zip(self.users.tolist(), sizes, lists, strict=True):
@@ -270,44 +247,55 @@ class Request(NamedTuple):
             ids = _unused_ids(model.ratings_, len(self.new))
             with one_line_errors("--new-user"):
                 wider = model.fold_in(dict(zip(ids, self.new, strict=True)))
-                lists = wider.recommend(ids, self.n, exclude_seen=not self.include_seen)
+                lists = self._recommended(wider, ids)
             for place, (rated, ranked) in enumerate(zip(self.new, lists, strict=True), 1):
                 number = f" {place}" if len(ids) > 1 else ""
                 found.append((f"{NEW}{number} ({counted(len(rated), 'ratings')})", ranked))
         if len(self.items):
             with one_line_errors("--similar-to"):
-                lists = model.similar_items(self.items, self.n)
+                lists = model.similar_items(self.items, self.args.n)
             for item, ranked in zip(self.items.tolist(), lists, strict=True):
                 name = f" ({names[item]})" if item in names else ""
                 found.append((f"similar to {item}{name}", ranked))
         return found
 
 
-def _request(params: dict[str, Any], ratings: "Ratings", model: "Recommender | None") -> Request:
+def _request(args: SimpleNamespace, ratings: "Ratings", model: "Recommender | None") -> Request:
     """Return the lists to make; ids and ratings are checked before training."""
     known_users = ratings.by_user.sizes > 0 if model is None else model.known_users_
     known_items = ratings.by_item.sizes > 0 if model is None else model.known_items_
-    of_users = (ratings.user_ids, known_users, f"the users of {params['ratings']}")
-    of_items = (ratings.item_ids, known_items, f"the items of {params['ratings']}")
+    of_users = (ratings.user_ids, known_users, f"the users of {args.ratings}")
+    of_items = (ratings.item_ids, known_items, f"the items of {args.ratings}")
     new = []
-    for text in params["new_users"]:
-        items, numbers = zip(*parse_pairs(text), strict=True)
-        values = [_on_scale(*pair, ratings) for pair in zip(items, numbers, strict=True)]
-        found = shared.find_ids("--new-user", items, *of_items).tolist()
+    for text, pairs in args.new_users:
+        values = [_on_scale(item, number, ratings) for item, number in pairs]
+        found = _find_ids("--new-user", [item for item, _ in pairs], *of_items).tolist()
         if len(set(found)) < len(found):
             raise click.UsageError(f"--new-user {text!r} rates an item twice")
         new.append(dict(zip(found, values, strict=True)))
-    return Request(
-        users=shared.find_ids("--user", list(dict.fromkeys(params["users"])), *of_users),
-        items=shared.find_ids("--similar-to", list(dict.fromkeys(params["similar_to"])), *of_items),
-        new=new,
-        n=params["n"],
-        include_seen=params["include_seen"],
-        everyone=params["output"] is not None and not params["users"],
-    )
+    users = _find_ids("--user", dict.fromkeys(args.users), *of_users)
+    items = _find_ids("--similar-to", dict.fromkeys(args.similar_to), *of_items)
+    return Request(args, users, items, new)
 
 
-def parse_pairs(text: str) -> list[tuple[str, float | None]]:
+def _find_ids(
+    option: str, words: Iterable[str], ids: "Ids", known: "NDArray[Any]", owner: str
+) -> "NDArray[Any]":
+    """Return the ids that the words of an option stand for; `known` says which ids count."""
+    places = {str(one): place for place, one in enumerate(ids.values.tolist())} if words else {}
+    found = []
+    for word in words:
+        try:
+            place = places.get(str(int(word)) if ids.kind == "integers" else word)
+        except ValueError:
+            raise click.UsageError(f"{option}: {owner} are integers, got {word!r}") from None
+        if place is None or not known[place]:
+            raise click.UsageError(f"{option}: {word!r} is not among {owner}")
+        found.append(place)
+    return ids.values[found] if found else ids.values[:0]
+
+
+def parse_new_user(text: str) -> list[tuple[str, float | None]]:
     """Return items and ratings of a text such as ``50=5,181=4``; None where there is no rating."""
     try:
         words = next(csv.reader([text], skipinitialspace=True, strict=True), [])
@@ -353,7 +341,7 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     return [one for one in ids if one not in taken][:n]
 
 
-def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
+def _print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
     """Print a list: places, ids, names where there are any, and scores."""
     click.echo(one_line(title))
     if not len(ranked.ids):
@@ -372,37 +360,45 @@ def print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
 _SEPARATORS = ("::", "\t", "|", ";", ",")
 
 
-def _read_names(path: str, columns: tuple[str, str], header: str | None, ids: "Ids") -> Names:
-    """Return the names of items from a file with these columns of ids and names."""
-    known = {str(one): one for one in ids.values.tolist()}
-    from_file = _names_from_table if path.lower().endswith(shared.PARQUET) else _names_from_text
-    for table in from_file(path, columns, header):
-        names = {known[word]: name for word, name in table if word in known}
-        if names:
-            return names
+def _read_names(args: SimpleNamespace, ids: "Ids") -> Names:
+    """Return the names of items from the file of --item-names."""
+    path, known = args.item_names, {str(one): one for one in ids.values.tolist()}
+    columns = {"--item-column": args.item_column or "item"}
+    columns["--name-column"] = args.name_column or "name"
+    for header, rows in _name_tables(path, args.names_columns):
+        if all(header.count(column) == 1 for column in columns.values()):
+            item, name = (header.index(column) for column in columns.values())
+            whole = [row for row in rows if len(row) > max(item, name)]
+            words = [(str(row[item]).strip(), str(row[name]).strip()) for row in whole]
+            names = {known[word]: name for word, name in words if word in known}
+            if names:
+                return names
+    for option, column in columns.items():
+        if header.count(column) != 1:
+            raise click.ClickException(
+                f"{option} {column!r} must be one of the columns of --item-names {path}: "
+                f"there are {', '.join(map(repr, header))}"
+            )
     raise click.ClickException(f"--item-names {path} names none of the items")
 
 
-def _names_from_table(path: str, columns: Sequence[str], _: str | None) -> Iterator[Pairs]:
-    import narwhals.stable.v1 as nw
-
-    from edgewise.io import read_table
-
-    with one_line_errors():
-        table = nw.from_native(read_table(path).X, eager_only=True)
-    _check_columns(path, table.columns, columns)
-    ids, names = ([str(one) for one in table[name].to_list()] for name in columns)
-    yield list(zip(ids, names, strict=True))
-
-
-def _names_from_text(path: str, columns: Sequence[str], given: str | None) -> Iterator[Pairs]:
-    """Yield ids and names, cut at each separator that the first line has.
+def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list[Any]]]:
+    """Yield the header and rows of a file, a text cut at each separator that its first line has.
 
     The ids show which one is right: a list of genres may contain another separator.
     """
     from edgewise.common.files import reading
     from edgewise.ratings.inputs import split_cells
 
+    if path.lower().endswith(shared.PARQUET):
+        import narwhals.stable.v1 as nw
+
+        from edgewise.io import read_table
+
+        with one_line_errors():
+            table = nw.from_native(read_table(path).X, eager_only=True)
+        yield table.columns, table.rows()
+        return
     with one_line_errors(), reading(path) as stream:
         data = stream.read()
     try:
@@ -411,26 +407,12 @@ def _names_from_text(path: str, columns: Sequence[str], given: str | None) -> It
         # Lists of films are old; any bytes are text in this encoding.
         text = data.decode("latin-1")
     text = text.lstrip("\r\n")
-    first = text.partition("\n")[0]
-    separators = [sign for sign in _SEPARATORS if sign in first]
+    separators = [sign for sign in _SEPARATORS if sign in text.partition("\n")[0]]
     if not separators:
         raise click.ClickException(f"--item-names {path} is empty or has one column only")
     for sign in separators:
         # Only titles between commas need quotes; elsewhere a quote is part of the title.
         with one_line_errors("--item-names"):
             rows = split_cells(path, text, sign, quotes=sign in ",;")
-        header = [name.strip() for name in (given.split(",") if given else rows.pop(0))]
-        if sign == separators[-1] or set(columns) <= set(header):
-            _check_columns(path, header, columns)
-            item, name = (header.index(column) for column in columns)
-            width = max(item, name) + 1
-            yield [(row[item].strip(), row[name].strip()) for row in rows if len(row) >= width]
-
-
-def _check_columns(path: str, there: Sequence[str], columns: Sequence[str]) -> None:
-    for option, column in zip(("--item-column", "--name-column"), columns, strict=True):
-        if list(there).count(column) != 1:
-            raise click.ClickException(
-                f"{option} {column!r} must be one of the columns of --item-names {path}: "
-                f"there are {', '.join(map(repr, there))}"
-            )
+        header = given.split(",") if given else rows.pop(0)
+        yield [name.strip() for name in header], rows

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import flag, one_of
+from edgewise.common.checks import flag
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 from edgewise.data.table import is_frame
@@ -17,8 +17,7 @@ from edgewise.fusion.sources import (
     as_reals,
     first_repeat,
     from_frames,
-    from_run,
-    gather,
+    from_runs,
     pair_numbers,
     read_frame,
 )
@@ -168,7 +167,7 @@ class RankedLists:
         array([[ 1., nan],
                [ 2.,  1.]])
         """
-        return cls(**gather(from_frames(frames, query, doc, list, rank, score), "frames"))
+        return cls(**from_frames(frames, query, doc, list, rank, score))
 
     @classmethod
     def from_runs(cls, runs: Mapping[str, "Run"], *, order: str = "score") -> "RankedLists":
@@ -197,10 +196,7 @@ class RankedLists:
         >>> RankedLists.from_runs({"bm25": run}, order="rank").positions.T
         array([[1., 2., 3.]])
         """
-        if not isinstance(runs, Mapping) or not runs:
-            raise ValueError(f"runs must be a mapping of names to runs, got {runs!r}")
-        one_of("order", order, ("score", "rank"))
-        return cls(**gather({str(n): from_run(r, str(n), order) for n, r in runs.items()}, "runs"))
+        return cls(**from_runs(runs, order))
 
     @classmethod
     def from_scores(

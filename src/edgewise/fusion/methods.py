@@ -48,10 +48,7 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Score documents by minus their worst rank, Kantor's maximum operator.
 
-    Parameters
-    ----------
-    lists, unranked :
-        As in :func:`minimum_rank`.
+    Takes the parameters of :func:`minimum_rank`.
 
     Examples
     --------
@@ -66,10 +63,7 @@ def maximum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 def median_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
     """Score documents by minus the median of their ranks, Kantor's median operator.
 
-    Parameters
-    ----------
-    lists, unranked :
-        As in :func:`minimum_rank`.
+    Takes the parameters of :func:`minimum_rank`.
 
     Examples
     --------
@@ -86,11 +80,7 @@ def rank_sum(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
     Where lists are left out (``"ignore"``, or a list that returns nothing), it is the mean of the
     ranks that count times the number of lists: otherwise a document on few lists would come first.
-
-    Parameters
-    ----------
-    lists, unranked :
-        As in :func:`minimum_rank`.
+    Takes the parameters of :func:`minimum_rank`.
 
     Examples
     --------
@@ -109,16 +99,13 @@ def _combined(lists: RankedLists, unranked: Unranked, rule: Callable[[Reals], Re
     codes = lists.queries.codes
     if isinstance(unranked, str):
         one_of("unranked", unranked, ("after", "ignore"))
-    else:
-        positive("unranked", unranked)
-    if unranked == "ignore":
-        ranks = lists.positions
-    elif unranked == "after":
+    absent: float | Reals = np.nan
+    if unranked == "after":
         lengths = lists.lengths()
-        after = np.where(lengths > 0, lengths + 1, np.nan)
-        ranks = np.where(lists.returned, lists.positions, after[codes])
-    else:
-        ranks = np.where(lists.returned, lists.positions, float(unranked))
+        absent = np.where(lengths > 0, lengths + 1, np.nan)[codes]
+    elif unranked != "ignore":
+        absent = positive("unranked", unranked)
+    ranks = np.where(lists.returned, lists.positions, absent)
     combined = rule(ranks)
     unknown = np.isnan(combined)
     if unknown.any():
@@ -262,12 +249,8 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
 def comb_mnz(lists: RankedLists, norm: str | None = "min-max") -> Reals:
     """Fuse lists by the sum of a document's scores times the number of lists that return it.
 
-    Fox and Shaw (1994): a document that many searches find is more likely to be relevant.
-
-    Parameters
-    ----------
-    lists, norm :
-        As in :func:`comb_sum`.
+    Fox and Shaw (1994): a document that many searches find is more likely to be relevant. Takes the
+    parameters of :func:`comb_sum`.
 
     Examples
     --------
@@ -312,15 +295,14 @@ def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
     """
     if norm is not None:
         one_of("norm", norm, (*_SCALES, "rank"))
-    scores = _rank_scores(lists) if lists.scores is None or norm == "rank" else lists.scores
+    if lists.scores is None or norm == "rank":
+        lengths = np.maximum(lists.lengths(), 1.0)[lists.queries.codes]
+        scores = 1.0 - (lists.positions - 1.0) / lengths
+    else:
+        scores = lists.scores
     if norm is not None and norm in _SCALES:
         scores = _SCALES[norm](lists, scores)
     return np.where(lists.returned, scores, 0.0)
-
-
-def _rank_scores(lists: RankedLists) -> Reals:
-    lengths = np.maximum(lists.lengths(), 1.0)[lists.queries.codes]
-    return 1.0 - (lists.positions - 1.0) / lengths
 
 
 def _min_max(lists: RankedLists, scores: Reals) -> Reals:

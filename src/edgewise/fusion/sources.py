@@ -1,89 +1,81 @@
 """Ranked lists out of data frames and TREC runs: entries, gathered into one row a document."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from edgewise.common.checks import numbers
+from edgewise.common.checks import finite_numbers, one_of
 from edgewise.common.dtypes import REAL, Reals
 from edgewise.common.ids import as_ids
 from edgewise.fusion.queries import Queries
+from edgewise.io.trec import positions_by, sorted_codes
 
 if TYPE_CHECKING:
     from edgewise.io import Run
 
 
-@dataclass(frozen=True, eq=False)
-class ListEntries:
-    """The entries of one list; a position of NaN means that the document is not returned."""
+class ListEntries(NamedTuple):
+    """Entries of lists; a position of NaN means that the list does not return the document."""
 
     queries: NDArray[Any]
     docs: NDArray[Any]
     positions: Reals
     scores: Reals | None
 
-    def take(self, rows: NDArray[np.bool_]) -> "ListEntries":
-        """Return some of the entries."""
-        scores = None if self.scores is None else self.scores[rows]
-        return ListEntries(self.queries[rows], self.docs[rows], self.positions[rows], scores)
+
+def from_runs(runs: Mapping[str, "Run"], order: str) -> dict[str, Any]:
+    """Return the arguments of :class:`RankedLists` from runs, sorted as trec_eval sorts them."""
+    if not isinstance(runs, Mapping) or not runs:
+        raise ValueError(f"runs must be a mapping of names to runs, got {runs!r}")
+    one_of("order", order, ("score", "rank"))
+    return _joined(
+        {str(name): _run_entries(run, name, order) for name, run in runs.items()}, "runs"
+    )
 
 
-def from_run(run: "Run", name: str, order: str) -> ListEntries:
-    """Return the entries of a run, sorted as trec_eval sorts."""
+def _run_entries(run: "Run", name: str, order: str) -> ListEntries:
     name = f"runs[{name!r}]"
     for attribute in ("queries", "docs", "ranks", "scores"):
         if not hasattr(run, attribute):
             raise TypeError(f"{name} must have queries, docs, ranks and scores; no {attribute}")
     queries = as_ids(f"{name}.queries", run.queries, floats=True)
-    docs = as_ids(f"{name}.docs", run.docs, floats=True)
-    scores = _numbers(run.scores, f"{name}.scores")
-    keys = -scores if order == "score" else _numbers(run.ranks, f"{name}.ranks")
-    if not len(queries) == len(docs) == len(scores) == len(keys):
-        raise ValueError(f"{name} must have arrays of the same length")
     if not len(queries):
         raise ValueError(f"{name} must not be empty")
-    _, words = np.unique(docs.astype(np.str_), return_inverse=True)
-    groups = Queries.of(queries)
-    rows = np.lexsort((-words, keys, groups.codes))
-    positions = np.empty(len(rows), dtype=REAL)
-    positions[rows] = np.arange(1, len(rows) + 1) - groups.starts[groups.codes[rows]]
-    return ListEntries(queries, docs, positions, scores)
-
-
-def _numbers(values: ArrayLike, name: str) -> Reals:
-    array = numbers(name, values)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return array
+    docs = as_ids(f"{name}.docs", run.docs, floats=True)
+    scores = finite_numbers(f"{name}.scores", run.scores)
+    keys = -scores if order == "score" else finite_numbers(f"{name}.ranks", run.ranks)
+    if not len(queries) == len(docs) == len(scores) == len(keys):
+        raise ValueError(f"{name} must have arrays of the same length")
+    positions = positions_by(queries, -sorted_codes(docs.astype(np.str_)), keys)
+    return ListEntries(queries, docs, positions.astype(REAL), scores)
 
 
 def from_frames(
     frames: Any, query: str, doc: str, list_: str, rank: str, score: str
-) -> dict[str, ListEntries]:
-    """Return the entries of each list, from one long frame or from a frame for each list."""
+) -> dict[str, Any]:
+    """Return the arguments of :class:`RankedLists` from one long frame, or from a frame a list."""
     if not isinstance(frames, Mapping):
         table = read_frame(frames, "frames", list_, query, doc)
         lists = as_ids(f"frames[{list_!r}]", table[list_].to_list(), floats=True)
-        together = _entries(table, "frames", query, doc, rank, score, lists)
-        names, codes = np.unique(lists, return_inverse=True)
-        return {str(name): together.take(codes == j) for j, name in enumerate(names)}
+        entries = _frame_entries(table, "frames", query, doc, rank, score, lists)
+        names, places = np.unique(lists, return_inverse=True)
+        return _gathered(entries, [str(name) for name in names], places, "frames")
     if not frames:
         raise ValueError("frames must not be empty, got a mapping without lists")
     found = {}
     for key, frame in frames.items():
         name = f"frames[{str(key)!r}]"
         table = read_frame(frame, name, query, doc)
-        found[str(key)] = _entries(table, name, query, doc, rank, score)
+        found[str(key)] = _frame_entries(table, name, query, doc, rank, score)
     without = [name for name, entries in found.items() if entries.scores is None]
     if without and len(without) < len(found):
         raise ValueError(
             f"frames must all have a column {score!r} or none of them, "
             f"but frames[{without[0]!r}] has none"
         )
-    return found
+    return _joined(found, "frames")
 
 
 def read_frame(frame: Any, name: str, *columns: str) -> Any:
@@ -105,7 +97,7 @@ def read_frame(frame: Any, name: str, *columns: str) -> Any:
     return table
 
 
-def _entries(
+def _frame_entries(
     table: Any, name: str, query: str, doc: str, rank: str, score: str, lists: Any = None
 ) -> ListEntries:
     """Return the entries of a frame; `lists` names the list of each, if there are several."""
@@ -137,48 +129,55 @@ def _entries(
     return ListEntries(queries, docs, positions, scores)
 
 
-def pair_numbers(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
-    """Return one number for each different pair."""
-    _, left = np.unique(first, return_inverse=True)
-    values, right = np.unique(second, return_inverse=True)
-    return left.astype(np.int64) * len(values) + right
-
-
-def gather(lists: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
-    """Return the arguments of :class:`RankedLists`: one row for each query and document."""
-    queries = _joined([entries.queries for entries in lists.values()], f"{argument}: queries")
-    docs = _joined([entries.docs for entries in lists.values()], f"{argument}: documents")
-    _, first, rows = np.unique(pair_numbers(queries, docs), return_index=True, return_inverse=True)
-    shape = (len(first), len(lists))
-    positions, scores = np.full(shape, np.nan, REAL), np.full(shape, np.nan, REAL)
-    ends = np.cumsum([len(entries.queries) for entries in lists.values()])
-    parts = np.split(rows, ends[:-1])
-    for j, ((name, entries), places) in enumerate(zip(lists.items(), parts, strict=True)):
-        again = first_repeat(places)
-        if again is not None:
+def _joined(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
+    queries, docs, positions, scores = zip(*parts.values(), strict=True)
+    for what, ids in (("queries", queries), ("documents", docs)):
+        if len({part.dtype.kind for part in ids}) > 1:
             raise ValueError(
-                f"{argument}: list {name!r} must have a document once, got {entries.docs[again]} "
-                f"twice for query {entries.queries[again]}"
+                f"{argument}: {what} must have ids of one kind, got numbers in one list, words in "
+                "another"
             )
-        positions[places, j] = entries.positions
-        if entries.scores is not None:
-            scores[places, j] = entries.scores
-    scored = all(entries.scores is not None for entries in lists.values())
+    together = ListEntries(
+        np.concatenate(queries),
+        np.concatenate(docs),
+        np.concatenate(positions),
+        None if scores[0] is None else np.concatenate(scores),
+    )
+    places = np.repeat(np.arange(len(parts)), [len(part) for part in queries])
+    return _gathered(together, list(parts), places, argument)
+
+
+def _gathered(
+    entries: ListEntries, names: list[str], lists: NDArray[np.intp], argument: str
+) -> dict[str, Any]:
+    """Return one row for each query and document; `lists` has the index of each entry's list."""
+    queries, docs, positions, scores = entries
+    _, first, rows = np.unique(pair_numbers(queries, docs), return_index=True, return_inverse=True)
+    again = first_repeat(rows * len(names) + lists)
+    if again is not None:
+        raise ValueError(
+            f"{argument}: list {names[lists[again]]!r} must have a document once, got "
+            f"{docs[again]} twice for query {queries[again]}"
+        )
+
+    def table(values: Reals) -> Reals:
+        found = np.full((len(first), len(names)), np.nan, dtype=REAL)
+        found[rows, lists] = values
+        return found
+
     return {
-        "positions": positions,
+        "positions": table(positions),
         "qid": queries[first],
-        "scores": scores if scored else None,
+        "scores": None if scores is None else table(scores),
         "docs": docs[first],
-        "names": tuple(lists),
+        "names": names,
     }
 
 
-def _joined(parts: list[NDArray[Any]], what: str) -> NDArray[Any]:
-    if len({part.dtype.kind for part in parts}) > 1:
-        raise ValueError(
-            f"{what} must have ids of one kind, got numbers in one list, words in another"
-        )
-    return np.concatenate(parts)
+def pair_numbers(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+    """Return one number for each different pair."""
+    right = sorted_codes(second)
+    return sorted_codes(first) * (int(right.max(initial=0)) + 1) + right
 
 
 def first_repeat(keys: NDArray[Any]) -> int | None:

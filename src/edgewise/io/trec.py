@@ -73,8 +73,8 @@ class Run(_QueryDocuments):
         """
         one_of("order", order, _ORDERS)
         if order == "rank":
-            return _places(self.queries, self.ranks)
-        return _places(self.queries, -_codes(self.docs), -self.scores)
+            return positions_by(self.queries, self.ranks)
+        return positions_by(self.queries, -sorted_codes(self.docs), -self.scores)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -120,14 +120,7 @@ def read_run(path: PathLike) -> Run:
     >>> run.docs, run.scores
     (array(['GX1', 'GX2'], dtype='<U3'), array([9.5 , 8.25]))
     """
-    queries, docs, ranks, scores, tags = _read(path, _RUN, "line of a run")
-    return Run(
-        np.array(queries, dtype=np.str_),
-        np.array(docs, dtype=np.str_),
-        np.array(ranks, dtype=np.int64),
-        np.array(scores, dtype=REAL),
-        np.array(tags, dtype=np.str_),
-    )
+    return Run(*_read(path, _RUN, "line of a run"))
 
 
 def write_run(
@@ -165,7 +158,7 @@ def write_run(
     queries, names = check_run(qid, docs, len(values))
     (label,) = words("tag", [tag]).tolist()
     _, first, codes = np.unique(queries, return_index=True, return_inverse=True)
-    places = _places(queries, -_codes(names), -values)
+    places = positions_by(queries, -sorted_codes(names), -values)
     with replacing(path) as stream:
         for row in np.lexsort((places, first[codes])):
             score = repr(float(values[row]))
@@ -193,12 +186,7 @@ def read_qrels(path: PathLike) -> Qrels:
     >>> read_qrels(path).grades
     array([2, 0])
     """
-    queries, docs, grades = _read(path, _QRELS, "judgement")
-    return Qrels(
-        np.array(queries, dtype=np.str_),
-        np.array(docs, dtype=np.str_),
-        np.array(grades, dtype=np.int64),
-    )
+    return Qrels(*_read(path, _QRELS, "judgement"))
 
 
 def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLike) -> None:
@@ -240,22 +228,28 @@ def _as_score(number: int, what: str, word: bytes) -> float:
     return score
 
 
-_Columns = dict[str, Callable[[int, str, bytes], Any] | None]
+# How to parse the columns of a file, and the type of the array; a column without is ignored.
+_Columns = dict[str, tuple[Callable[[int, str, bytes], Any], type] | None]
 _RUN: Final[_Columns] = {
-    "query": as_text,
+    "query": (as_text, np.str_),
     "Q0": None,
-    "document": as_text,
-    "rank": as_integer,
-    "score": _as_score,
-    "tag": as_text,
+    "document": (as_text, np.str_),
+    "rank": (as_integer, np.int64),
+    "score": (_as_score, REAL),
+    "tag": (as_text, np.str_),
 }
-_QRELS: Final[_Columns] = {"query": as_text, "0": None, "document": as_text, "grade": as_integer}
+_QRELS: Final[_Columns] = {
+    "query": (as_text, np.str_),
+    "0": None,
+    "document": (as_text, np.str_),
+    "grade": (as_integer, np.int64),
+}
 
 
-def _read(path: PathLike, columns: _Columns, what: str) -> list[list[Any]]:
+def _read(path: PathLike, columns: _Columns, what: str) -> list[NDArray[Any]]:
     """Return the columns that are parsed; a document comes once per query."""
-    parsed: list[tuple[int, str, Any, list[Any]]] = [
-        (j, name, parse, []) for j, (name, parse) in enumerate(columns.items()) if parse
+    parsed: list[tuple[int, str, Any, type, list[Any]]] = [
+        (j, name, *how, []) for j, (name, how) in enumerate(columns.items()) if how
     ]
     seen: set[tuple[bytes, bytes]] = set()
     try:
@@ -272,13 +266,13 @@ def _read(path: PathLike, columns: _Columns, what: str) -> list[list[Any]]:
                     fault = f"document {shown(doc)} comes again for query {shown(query)}"
                     raise LineError(number, fault)
                 seen.add(pair)
-                for j, name, parse, values in parsed:
+                for j, name, parse, _, values in parsed:
                     values.append(parse(number, name, fields[j]))
     except LineError as error:
         raise ValueError(f"{path}, {error}") from None
     if not seen:
         raise ValueError(f"{path} is empty: it holds no {what}")
-    return [values for *_, values in parsed]
+    return [np.array(values, dtype) for *_, dtype, values in parsed]
 
 
 def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
@@ -307,14 +301,14 @@ def check_run(
     return queries, names
 
 
-def _codes(values: NDArray[np.str_]) -> NDArray[np.int64]:
+def sorted_codes(values: NDArray[np.str_]) -> NDArray[np.int64]:
     """Return the index of each value among the sorted ones."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _places(queries: NDArray[np.str_], *keys: NDArray) -> NDArray[np.int64]:
+def positions_by(queries: NDArray[np.str_], *keys: NDArray) -> NDArray[np.int64]:
     """Return the position of each row within its query, from 1; the last key counts most."""
-    codes = _codes(queries)
+    codes = sorted_codes(queries)
     order = np.lexsort((*keys, codes))
     starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])
     sizes = np.diff(np.r_[starts, len(order)])
