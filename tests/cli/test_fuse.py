@@ -131,7 +131,7 @@ class TestFuse:
             (f"ranker.edgewise {TRAIN} -o o.run", "holds RankBoost, which does not fuse runs"),
             (f"m.edgewise {TRAIN} -o o.run", "is not a readable edgewise model"),
             (f"fusion.edgewise {TRAIN} -o o.run", "fuses the runs a, b, got good, noise"),
-            ("train/good.run inf.run --method rrf --output o.run", "scores must hold finite numbers"),
+            ("train/good.run inf.run --method rrf --output o.run", "must hold finite numbers"),
             ("train/good.run sharp.run --method rrf --output o.run", "qid must be words without"),
             (
                 "same/good.run inf.run train/good.run --method rrf --output o.run",
