@@ -114,74 +114,57 @@ def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  
 
 
 @inner
-def _scan_per_score(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, absent, totals, width, heavy, best, first,
-    missing,
-):  # fmt: skip
-    """Find a column's best cut for each score column by itself."""
-    lanes = 1 << (width.ndim - 1)
-    n_values = n_codes - 1 if has_missing else n_codes
-    for score in range(len(best)):
-        column = base + (score // lanes) * n_codes
-        k = score % lanes
-        edge = totals[score]
-        best[score], first[score], missing[score] = -1, 0, 1
-        gone = np.int64(histogram[(column + n_codes - 1) * lanes + k])
-        usual = absent if has_missing and absent != LEARN else 1
-        edge -= (1 - usual) * gone
-        for t in range(n_values):
-            if t > 0:
-                edge -= 2 * np.int64(histogram[(column + t - 1) * lanes + k])
-            allowed = (t > 0 or constant or usual < 1) and _holds(heavy, t, 0)
-            if abs(edge) > best[score] and allowed:
-                best[score], first[score], missing[score] = abs(edge), t, usual
-            turned = has_missing and absent == LEARN and _holds(heavy, t, 1)
-            if turned and abs(edge - 2 * gone) > best[score]:
-                best[score], first[score], missing[score] = abs(edge - 2 * gone), t, -1
+def _size(edge, direction):  # type: ignore[no-untyped-def]
+    """Return the size of an edge, negative if its sign is against the direction."""
+    return abs(edge) if direction == 0 else edge * direction
 
 
 @inner
-def _scan_bound(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, absent, total, lanes, direction, bounds, low,
-    high, heavy,
-):  # fmt: skip
-    """Find a column's best cut for one score column, among those with an allowed sign.
-
-    Entries low to high of bounds are this column's exceptions from its direction.
-    """
-    n_values = n_codes - 1 if has_missing else n_codes
-    gone = np.int64(histogram[(base + n_codes - 1) * lanes]) if has_missing else np.int64(0)
+def _scan_single(  # type: ignore[no-untyped-def]
+    bins, has_missing, constant, absent, total, direction, exceptions, heavy
+):
+    """Find a column's best cut for one score column, among those with an allowed sign."""
+    n_values = len(bins) - 1 if has_missing else len(bins)
+    gone = np.int64(bins[n_values]) if has_missing else np.int64(0)
     best, first, missing = np.int64(-1), 0, 1
     # The sides of missing values to try, of which the first is the usual one.
     usual = absent if has_missing and absent != LEARN else 1
     other = has_missing and absent == LEARN
     edge = total - (1 - usual) * gone
-    p = low
-    exception = bounds.firsts[p] if p < high else -1
-    for t in range(n_values):
+    firsts, sides, limits = exceptions
+    p, t = 0, 0
+    while t < n_values:
         if t > 0:
-            edge -= 2 * np.int64(histogram[(base + t - 1) * lanes])
+            edge -= 2 * np.int64(bins[t - 1])
         limit, other_limit = np.int64(-1), np.int64(-1)
-        while exception == t:
-            if bounds.sides[p] == usual:
-                limit = bounds.limits[p]
-            elif other and bounds.sides[p] == -1:
-                other_limit = bounds.limits[p]
+        while p < len(firsts) and firsts[p] == t:
+            if sides[p] == usual:
+                limit = limits[p]
+            elif other and sides[p] == -1:
+                other_limit = limits[p]
             p += 1
-            exception = bounds.firsts[p] if p < high else -1
         # At the first bin a cut tells present from missing values, which is no direction.
-        free = direction == 0 or t == 0
-        size = abs(edge)
-        allowed = free or edge * direction >= 0 or size <= limit
-        allowed = allowed and _holds(heavy, t, 0)
-        if size > best and allowed and (t > 0 or constant or usual < 1):
+        size = _size(edge, 0 if t == 0 or abs(edge) <= limit else direction)
+        if size > best and (t > 0 or constant or usual < 1) and _holds(heavy, t, 0):
             best, first, missing = size, t, usual
-        if other:
-            turned = edge - 2 * gone
-            size = abs(turned)
-            allowed = free or turned * direction >= 0 or size <= other_limit
-            if size > best and allowed and _holds(heavy, t, 1):
-                best, first, missing = size, t, -1
+        turned = edge - 2 * gone
+        size = _size(turned, 0 if t == 0 or abs(turned) <= other_limit else direction)
+        if other and size > best and _holds(heavy, t, 1):
+            best, first, missing = size, t, -1
+        start = t + 1
+        t = min(firsts[p], n_values) if p < len(firsts) else n_values
+        if len(heavy) > 0:
+            t = start
+        # Up to the next exception there are only signs to check, in a loop of few instructions.
+        for u in range(start, t):
+            edge -= 2 * np.int64(bins[np.uint64(u - 1)])
+            size = _size(edge, direction)
+            if size > best:
+                best, first, missing = size, u, usual
+            if other:
+                size = _size(edge - 2 * gone, direction)
+                if size > best:
+                    best, first, missing = size, u, -1
     return best, first, missing
 
 
@@ -197,21 +180,22 @@ def scan_columns(  # type: ignore[no-untyped-def]
     OUT best, first, missing of shape (columns, 1), or (columns, K) with SCORE; score_edges of shape
     (columns, K), or (0, 0) if not wanted.
     """
-    scratch = np.empty(chunks << (width.ndim - 1), dtype=np.int64)
+    lanes = 1 << (width.ndim - 1)
+    scratch = np.empty(chunks * lanes, dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
         allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
-        if bounds is not None:
-            best[row, 0], first[row, 0], missing[row, 0] = _scan_bound(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals[0],
-                1 << (width.ndim - 1), bounds.directions[row], bounds, bounds.starts[row],
-                bounds.starts[row + 1], allowed,
+        if by == SCORE or (by == EDGE and len(totals) == 1):
+            low, high = bounds.starts[row], bounds.starts[row + 1]
+            exceptions = (
+                bounds.firsts[low:high], bounds.sides[low:high], bounds.limits[low:high],
             )  # fmt: skip
-        elif by == SCORE:
-            _scan_per_score(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, totals, width,
-                allowed, best[row], first[row], missing[row],
-            )  # fmt: skip
+            for score in range(len(totals)):
+                at = (bases[q] + (score // lanes) * n_codes[q]) * lanes + score % lanes
+                best[row, score], first[row, score], missing[row, score] = _scan_single(
+                    histogram[at : at + n_codes[q] * lanes : lanes], has_missing[q], constant,
+                    absent, totals[score], np.int64(bounds.directions[row]), exceptions, allowed,
+                )  # fmt: skip
         elif by == GAIN:
             best[row, 0], first[row, 0], missing[row, 0] = _scan_gain(
                 histogram, bases[q], n_codes[q], has_missing[q], absent, totals, mass, width,
