@@ -293,7 +293,7 @@ def test_a_flat_array_is_an_error():
 
 
 def test_an_array_of_strings_is_an_error():
-    with pytest.raises(ValueError, match="numeric"):
+    with pytest.raises(ValueError, match="put them into a data frame"):
         as_table(np.array([["a"], ["b"]]))
 
 

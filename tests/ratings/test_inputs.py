@@ -81,8 +81,8 @@ class TestArrays:
         ("arguments", "error", "words"),
         [
             (([], []), ValueError, "ratings must hold at least one rating"),
-            (([1, 2], [1]), ValueError, "items must be as many as users, 2, got 1"),
-            (([1], [1], [1, 2]), ValueError, "ratings must be as many as users, 1, got 2"),
+            (([1, 2], [1]), ValueError, "items must be as long as users, 2, got 1"),
+            (([1], [1], [1, 2]), ValueError, "ratings must be as long as users, 1, got 2"),
             (([1], [1], [np.nan]), ValueError, "ratings must be finite, but entry 0 is nan"),
             (([1, 2], [1, 1], [1, np.inf]), ValueError, "ratings must be finite, but entry 1"),
             (([1], [1], [None]), ValueError, "ratings must be finite"),
@@ -106,7 +106,7 @@ class TestArrays:
             ({"weights": [0]}, ValueError, "weights must be positive, got 0"),
             ({"weights": [-1]}, ValueError, "weights must be positive"),
             ({"weights": [np.inf]}, ValueError, "weights must be finite"),
-            ({"weights": [1, 1]}, ValueError, "weights must be as many as users"),
+            ({"weights": [1, 1]}, ValueError, "weights must be as long as users"),
             ({"times": [np.nan]}, ValueError, "times must be finite"),
             ({"times": ["today"]}, TypeError, "times must hold real numbers"),
             ({"duplicates": "first"}, ValueError, "duplicates must be one of 'raise', 'last'"),
@@ -128,7 +128,7 @@ class TestDuplicates:
         )  # fmt: skip
 
     def test_they_are_refused_by_default(self):
-        words = r"each pair of user and item once, but 1 rated 7 several times \(2 too many in all"
+        words = r"but user 1 rated item 7 more than once \(duplicates in all: 2\)"
         with pytest.raises(ValueError, match=words):
             self.made("raise")
 

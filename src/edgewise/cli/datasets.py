@@ -33,7 +33,7 @@ _SIZES: dict[str, dict[str, Callable[[Any], int]]] = {
 
 @command("datasets")
 def datasets() -> None:
-    """List the standard data sets, their sizes and licences, and which are here."""
+    """List the standard data sets, their sizes and licences, and which you have."""
     from edgewise import datasets as sets
 
     for kind, sizes in _SIZES.items():
@@ -46,6 +46,6 @@ def datasets() -> None:
             rows.append([name, *(f"{size(one):,}" for size in sizes.values()), here, licence])
         click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
     click.echo(
-        "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets, it\n"
+        "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets it\n"
         "says where to get the files. Full licence and citation: edgewise.datasets.info(name)."
     )

@@ -46,9 +46,9 @@ def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_
     judged query counts, with 0 if the run returns nothing for it or no document
     is relevant (grade above 0).
 
-    There are two differences from trec_eval. Documents with equal scores count
-    with the mean over all their orders; trec_eval sorts them by id. The gain of
-    grade g in ndcg is 2^g - 1; --gain linear gives trec_eval's own gain, g.
+    There are two differences from trec_eval. Metrics average over all orders of
+    documents with equal scores; trec_eval sorts these by id. The gain of grade g
+    in ndcg is 2^g - 1; --gain linear gives trec_eval's own gain, g.
 
     With several runs, a paired randomisation test over the queries compares each
     run with the first: the difference of the means, and its p-value in brackets.

@@ -59,8 +59,8 @@ def fuse(
       edgewise fuse fusion.edgewise new/bm25.run new/lm.run -o fused.run
           fuses runs of other queries with the saved model
 
-    With --qrels, the runs and their fusion are evaluated as `edgewise evaluate`
-    does it; after training, on the training queries.
+    With --qrels, the runs and their fusion are evaluated as by `edgewise evaluate`;
+    after training, on the training queries.
 
     A run is named by its tag, the last column, if every file has one tag and all
     tags differ; otherwise by its file, without folder and ending. A model takes

@@ -56,7 +56,9 @@ columns = options(
         )
         for role, what in ROLES.items()
     ),
-    _column("--implicit", is_flag=True, help="There are no ratings, only which items users chose."),
+    _column(
+        "--implicit", is_flag=True, help="Implicit feedback: pairs of user and item, no ratings."
+    ),
     _column(
         "--duplicates",
         choices=choices.DUPLICATES,

@@ -409,7 +409,7 @@ def _name_tables(path: str, given: str | None) -> Iterator[tuple[list[str], list
     text = text.lstrip("\r\n")
     separators = [sign for sign in _SEPARATORS if sign in text.partition("\n")[0]]
     if not separators:
-        raise click.ClickException(f"--item-names {path} is empty or has one column only")
+        raise click.ClickException(f"--item-names {path} is empty or has only one column")
     for sign in separators:
         # Only titles between commas need quotes; elsewhere a quote is part of the title.
         with one_line_errors("--item-names"):

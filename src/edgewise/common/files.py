@@ -73,6 +73,8 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
         raise ValueError(f"path must be a file, got {str(path)!r}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path must be in a folder that exists, got {str(path)!r}")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as stream:

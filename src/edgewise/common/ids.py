@@ -132,7 +132,7 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
     if n_rows is not None and len(array) != n_rows:
-        raise ValueError(f"{name} must have one id a row, {n_rows}, got {len(array)}")
+        raise ValueError(f"{name} must have an id for each of the {n_rows} rows, got {len(array)}")
     if floats and array.dtype.kind == "f":
         array = np.array(array, dtype=object)
     if array.dtype.kind in "iu":

@@ -347,6 +347,8 @@ def _frame(X: Any, nw: Any) -> Any:
 
 def _naming_the_column(X: Any, error: ValueError) -> ValueError:
     """Return an error that names the first column that does not hold numbers, if that is why."""
+    if "arrays of bytes/strings" in str(error):
+        return ValueError("X holds strings; put them into a data frame, whose columns have types")
     if not str(error).startswith("could not convert"):
         return error
     plain = np.array(X, dtype=object)

@@ -36,7 +36,8 @@ class BoostedModel(Storable, Generic[F]):
 
     terms_: Terms = recorded("terms", "The terms, in arrays; a ranker's rules say -1 or +1 here.")
     history_: History = recorded(
-        "history", "The record of every round, also of those after the best that are cut off."
+        "history",
+        "The record of every round, also of those after the best, which are cut off.",
     )
     learner_: Learner | None = recorded("learner", "The learner that made the terms.")
     best_iteration_: int = recorded(
@@ -52,10 +53,10 @@ class BoostedModel(Storable, Generic[F]):
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """The names of these columns, where X had any."""
+        """The names of the columns of X in training, if it had any."""
         names = self.fitted_.feature_names
         if names is None:
-            raise AttributeError("feature_names_in_: X had no names of columns in training")
+            raise AttributeError("feature_names_in_: the columns of X had no names in training")
         return np.array(names, dtype=object)
 
     @property

@@ -53,7 +53,7 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
     if isinstance(learner, str):
         one_of("learner", learner, LEARNER_NAMES)
     else:
-        learner = learner_named(learner)
+        learner = learner_named(learner, names=LEARNER_NAMES)
         if any(part.takes_values for part in learner.simple_parts()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     integer("max_bins", model.max_bins, 2, MAX_BINS)

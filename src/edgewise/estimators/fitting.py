@@ -200,7 +200,7 @@ def _categorical_columns(chosen: Any, table: Table) -> list[int]:
                 )
             columns.append(table.names.index(column))
         else:
-            columns.append(integer("categorical_features", column, 0, table.n_columns - 1))
+            columns.append(integer("a categorical_features entry", column, 0, table.n_columns - 1))
     return columns
 
 

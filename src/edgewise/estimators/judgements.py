@@ -123,8 +123,8 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
     alive = _has_pairs(lists, counts)
     if not alive.any():
         raise ValueError(
-            f"y has no two documents of different grades in the same query, of {lists.n_rows} "
-            f"sample{'s' * (lists.n_rows > 1)} in all: there are no pairs to learn from"
+            "y has no two documents of different grades in the same query "
+            f"(n_samples = {lists.n_rows}): there are no pairs to learn from"
         )
     meant = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
     if (meant & ~alive).any():

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable
+from edgewise.data.table import is_frame
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
@@ -182,4 +183,6 @@ def ranked_lists(lists: Any) -> RankedLists:
         runs = lists.values()
         if runs and all(hasattr(run, "queries") and hasattr(run, "scores") for run in runs):
             return RankedLists.from_runs(lists)
+    elif not is_frame(lists):
+        raise TypeError(f"lists must be RankedLists, runs or data frames, got {lists!r}")
     return RankedLists.from_frames(lists)

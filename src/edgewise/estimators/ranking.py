@@ -50,7 +50,7 @@ def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
         one_of("learner", learner, RANK_LEARNERS)
         takes_values = learner == "feature"
     else:
-        learner = learner_named(learner)
+        learner = learner_named(learner, names=RANK_LEARNERS)
         takes_values = any(part.takes_values for part in learner.simple_parts())
         if model.missing != "learn":
             raise ValueError(

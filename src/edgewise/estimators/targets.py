@@ -81,7 +81,7 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     classes, codes = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
-            f"y has only one class, {classes[0]!r}; a classifier needs at least two classes"
+            f"y has only one class, {classes.tolist()[0]!r}; a classifier needs at least two"
             + ("" if keep is None else " among the rows of positive sample_weight")
         )
     return Labels(classes, codes.astype(np.int64))

@@ -420,7 +420,7 @@ def best_list(
     """
     grades = np.asarray(y)
     if grades.shape != (len(lists),):
-        raise ValueError(f"y must have one grade a row, {len(lists)}, got shape {grades.shape}")
+        raise ValueError(f"y must have {len(lists)} grades, one for each row, got {grades.shape}")
     if not callable(metric):
         raise TypeError(f"metric must be a function of y, scores and qid, got {metric!r}")
     sign = 1.0 if flag("larger_is_better", larger_is_better) else -1.0

@@ -56,7 +56,7 @@ def build(
     if len(users) == 0:
         raise ValueError("ratings must hold at least one rating, got none")
     if len(items) != len(users):
-        raise ValueError(f"items must be as many as users, {len(users)}, got {len(items)}")
+        raise ValueError(f"items must be as long as users, {len(users)}, got {len(items)}")
     values = np.ones(len(users)) if columns.ratings is None else columns.ratings
     ratings = _finite("ratings", values, len(users))
     weights = None if columns.weights is None else _finite("weights", columns.weights, len(users))
@@ -106,9 +106,8 @@ def _once(rows: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) ->
         raise ArgumentError(
             "duplicates",
             duplicates,
-            f"takes each pair of user and item once, but {pair[0].item()!r} rated "
-            f"{pair[1].item()!r} several times ({int((~new).sum())} too many in all): use "
-            "'last', 'mean' or 'sum'",
+            f"allows one rating a pair, but user {pair[0].item()!r} rated item {pair[1].item()!r} "
+            f"more than once (duplicates in all: {int((~new).sum())}); use 'last', 'mean' or 'sum'",
         )
     first = np.flatnonzero(new)
     kept = rows.take(np.append(first[1:], len(new)) - 1)
@@ -303,7 +302,8 @@ def _cells(path: PathLike, data: bytes, separator: str | None) -> list[list[str]
     if separator is None:
         separator = next((sign for sign in _SEPARATORS if sign in first), None)
         if separator is None:
-            raise ValueError(f"{path} has one column only, or none of {_SEPARATORS} between them")
+            signs = ", ".join(repr(sign) for sign in _SEPARATORS)
+            raise ValueError(f"{path} must have columns with one of {signs} between them")
     return split_cells(path, text, separator)
 
 
@@ -347,7 +347,7 @@ def _file_numbers(path: PathLike, role: str, cells: list[str]) -> NDArray[np.flo
 def _finite(name: str, values: Any, size: int) -> Reals:
     array = numbers(name, values)
     if len(array) != size:
-        raise ValueError(f"{name} must be as many as users, {size}, got {len(array)}")
+        raise ValueError(f"{name} must be as long as users, {size}, got {len(array)}")
     if not np.isfinite(array).all():
         place = int(np.argmin(np.isfinite(array)))
         raise ValueError(f"{name} must be finite, but entry {place} is {array[place]}")

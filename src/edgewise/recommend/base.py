@@ -338,7 +338,7 @@ class Recommender(Storable, ABC):
         sizes = {len(user_places), len(item_places)}
         if len(sizes - {1}) > 1:
             raise ValueError(
-                f"items must be as many as users, {len(user_places)}, got {len(item_places)}"
+                f"items must be as long as users, {len(user_places)}, got {len(item_places)}"
             )
         if unknown == "raise":
             self._require_known("users", users, user_places)

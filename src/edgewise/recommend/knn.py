@@ -38,8 +38,8 @@ class Neighbors:
 class NeighborCriteria:
     """Which rows count as neighbours: at most `n`, below the row number `limit`.
 
-    A similarity from m common columns counts ``m / (m + shrinkage)`` of itself, and not at all if
-    m is below `min_support`.
+    A similarity from m common columns is multiplied by ``m / (m + shrinkage)``, and is 0 if m is
+    below `min_support`.
     """
 
     n: int
@@ -334,10 +334,10 @@ class KNNRecommender(BiasedRecommender):
 
 
 class ItemKNN(KNNRecommender):
-    r"""Item neighbourhoods: a user rates an item like the most similar items it rated.
+    r"""Item neighbourhoods: predicts a rating from the user's ratings of the most similar items.
 
     The prediction is a baseline, mean plus biases, plus the average of the user's deviations from
-    it on the `n_neighbors` nearest items that it rated:
+    it on the `n_neighbors` nearest items that the user rated:
     :math:`b_{ui} + \sum_j s_{ij} (r_{uj} - b_{uj}) / (\delta + \sum_j s_{ij})`.
 
     Fitted: `neighbors_` and `similarities_`, shape (items, n_candidates): the nearest items of
@@ -352,16 +352,16 @@ class ItemKNN(KNNRecommender):
         (the adjusted cosine); or from the baseline. Missing ratings count as 0. None is
         "adjusted", or "cosine" for implicit feedback.
     shrinkage : float, default 25
-        A similarity from m common users counts m / (m + shrinkage) of itself.
+        A similarity from m common users is multiplied by m / (m + shrinkage).
     min_support : int, default 1
         The fewest common users.
     n_candidates : int, default 200
         How many neighbours of each item to store, of which a prediction takes the first
         `n_neighbors` that the user rated. Memory grows with it.
     damping : float or None, default None
-        delta: draws predictions from few and weak similarities to the baseline. None is 0.1.
+        delta: pulls predictions from few or weak similarities towards the baseline. None is 0.1.
     bias_damping : float, default 5
-        Pseudo-ratings at the mean that draw the biases of the baseline to 0.
+        Pseudo-ratings at the mean that pull the biases of the baseline towards 0.
     implicit : bool, default False
         For implicit feedback: scores are sums of similarities times ratings over the nearest
         items, without a baseline.
@@ -385,7 +385,7 @@ class ItemKNN(KNNRecommender):
 
 
 class UserKNN(KNNRecommender):
-    """User neighbourhoods: a user rates an item like the most similar users did.
+    """User neighbourhoods: predicts a rating from the ratings of the most similar users.
 
     The prediction is the baseline plus the average deviation from it of the `n_neighbors` nearest
     users who rated the item. Parameters and attributes are as for :class:`ItemKNN` with the roles

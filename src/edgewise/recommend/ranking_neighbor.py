@@ -41,7 +41,7 @@ class RankingNeighbor(ViewerRecommender):
     Parameters
     ----------
     n_neighbors : int, default 1
-        The number of nearest viewers to average: 1 in Iyer's experiments, more as its discussion
+        The number of nearest viewers to average: 1 in Iyer's experiments, more as the discussion
         proposes.
     viewers : int, sequence of ids or None, default None
         Who can be a neighbour: a number of users drawn at random, the users with these ids, or

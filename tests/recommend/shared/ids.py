@@ -69,7 +69,7 @@ class IdTests(Setting):
         assert len(model.recommend([])) == 0
 
     def test_lengths_must_agree(self):
-        with pytest.raises(ValueError, match="items must be as many as users, 2, got 3"):
+        with pytest.raises(ValueError, match="items must be as long as users, 2, got 3"):
             self.fitted().predict(["a1", "a2"], ["x0", "x1", "x2"])
 
     @pytest.mark.parametrize(
