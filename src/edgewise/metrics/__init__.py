@@ -7,8 +7,16 @@ from edgewise.metrics.classification import balanced_accuracy, error, hamming_lo
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists, Ranked
 from edgewise.metrics.pairs import disagreement, grouped_auc
-from edgewise.metrics.precision import mean_average_precision, precision_at, recall_at
-from edgewise.metrics.ranks import average_rank, coverage, mean_reciprocal_rank, prot, top_counts
+from edgewise.metrics.ranks import (
+    average_rank,
+    coverage,
+    mean_average_precision,
+    mean_reciprocal_rank,
+    precision_at,
+    prot,
+    recall_at,
+    top_counts,
+)
 from edgewise.metrics.ratings import mae, nearest_level, nmae, one_zero_error, rmse
 from edgewise.metrics.recommendations import catalogue_coverage, diversity, gini, novelty
 from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metric

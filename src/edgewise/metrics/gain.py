@@ -4,34 +4,19 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from edgewise.common.checks import integer, one_of
 from edgewise.common.choices import GAINS, Gain
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.lists import (
-    EmptyOption,
-    Lists,
-    empty_value,
-    over_queries,
-    ranked_lists,
-    running_sums,
-)
+from edgewise.metrics.lists import Lists, PerQuery, Ranked, query_metric, running_sums
 
 Rule = Literal["standard", "letor"]
 
 
+@query_metric()
 def ndcg(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    k: int | None = None,
-    gain: Gain = "exponential",
-    rule: Rule = "standard",
-    empty: EmptyOption = 0.0,
-    per_query: bool = False,
-) -> float | Reals:
+    ranked: Ranked, *, k: int | None = None, gain: Gain = "exponential", rule: Rule = "standard"
+) -> PerQuery:
     """Normalised discounted cumulative gain: the discounted gain of a list over the best possible.
 
     With the standard rule DCG@k is the sum of gain_i / log2(1 + i) over the top k positions i, and
@@ -66,13 +51,11 @@ def ndcg(
     """
     k = None if k is None else integer("k", k, 1)
     gain_name, rule_name = one_of("gain", gain, GAINS), one_of("rule", rule, _DISCOUNTS)
-    fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
     lists = ranked.lists
     gains, weights, best, defined = lists.prepared(
         ("ndcg", k, gain_name, rule_name), lambda: _parts(lists, k, gain_name, rule_name)
     )
-    return over_queries(ranked.weighted_sums(gains, weights) / best, defined, fill, per_query)
+    return ranked.weighted_sums(gains, weights) / best, defined
 
 
 _GAINS: dict[str, Callable[[Reals], Reals]] = {

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from inspect import Parameter, signature
 from numbers import Real
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,8 @@ from edgewise.common.ids import is_missing
 T = TypeVar("T")
 RelevantOption: TypeAlias = float | Literal["top"] | None
 EmptyOption: TypeAlias = float | Literal["skip"]
+PerQuery: TypeAlias = tuple[Reals, NDArray[np.bool_]]
+"""The value of each query, and which of them are defined."""
 
 # Each cached entry may hold a few numbers a row, so only the latest are kept.
 _MOST_PREPARED = 16
@@ -214,6 +217,55 @@ class Ranked:
         return self.list_sums(sums / self.group_sizes)
 
 
+class QueryMetric(Protocol):
+    """A metric of rankings: the mean over queries, or one value for each."""
+
+    def __call__(
+        self,
+        y: ArrayLike | Lists,
+        scores: ArrayLike,
+        qid: ArrayLike | None = None,
+        *,
+        empty: EmptyOption = ...,
+        per_query: bool = False,
+        **options: Any,
+    ) -> float | Reals:
+        """Return the metric of documents with the grades `y`, ranked by `scores`."""
+
+
+def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]], QueryMetric]:
+    """Make a metric of a function that takes ranked lists and options, and returns `PerQuery`.
+
+    The metric takes `y`, `scores` and `qid` in place of the lists, and two options more: `empty`,
+    by default as given here, and `per_query`.
+    """
+    usual = empty
+
+    def decorate(function: Callable[..., PerQuery]) -> QueryMetric:
+        @wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+        def metric(
+            y: ArrayLike | Lists,
+            scores: ArrayLike,
+            qid: ArrayLike | None = None,
+            *,
+            empty: EmptyOption = usual,
+            per_query: bool = False,
+            **options: Any,
+        ) -> float | Reals:
+            fill = empty_value(empty)
+            values, defined = function(ranked_lists(y, scores, qid), **options)
+            return over_queries(values, defined, fill, per_query)
+
+        shared = signature(metric, follow_wrapped=False)
+        *common, own_empty, own_per_query, _ = shared.parameters.values()
+        options = [*signature(function).parameters.values()][1:]
+        together: list[Parameter] = [*common, *options, own_empty, own_per_query]
+        metric.__signature__ = shared.replace(parameters=together)  # type: ignore[attr-defined]
+        return metric
+
+    return decorate
+
+
 def ranked_lists(y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None) -> Ranked:
     """Return the lists of `y` and `qid` (or prepared ones, as `y`) ranked by `scores`."""
     if not isinstance(y, Lists):
@@ -221,14 +273,6 @@ def ranked_lists(y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None)
     if qid is not None:
         raise ValueError("qid must be None where y is a Lists object, which has its queries")
     return y.rank(scores)
-
-
-def ranked_with_relevance(
-    y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None, relevant: Any
-) -> tuple[Ranked, Relevance]:
-    """Return the ranked lists and their relevant documents."""
-    ranked = ranked_lists(y, scores, qid)
-    return ranked, relevance(ranked.lists, relevant)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,13 +290,10 @@ class Relevance:
 
 def relevance(lists: Lists, relevant: Any) -> Relevance:
     """Return the relevant documents of `lists`."""
-    option: RelevantOption
-    if relevant is None or (isinstance(relevant, str) and relevant == "top"):
-        option = None if relevant is None else "top"
-    elif isinstance(relevant, bool) or not isinstance(relevant, Real) or math.isnan(relevant):
+    named = relevant is None or (isinstance(relevant, str) and relevant == "top")
+    if not named and not _is_number(relevant):
         raise ValueError(f"relevant must be None, 'top' or a least grade, got {relevant!r}")
-    else:
-        option = float(relevant)
+    option = relevant if named else float(relevant)
     return lists.prepared(("relevance", option), lambda: _relevance(lists, option))
 
 
@@ -278,9 +319,13 @@ def empty_value(empty: Any) -> float:
     """Return the value of a query for which the metric is undefined; NaN for "skip"."""
     if isinstance(empty, str) and empty == "skip":
         return math.nan
-    if isinstance(empty, bool) or not isinstance(empty, Real) or math.isnan(empty):
+    if not _is_number(empty):
         raise ValueError(f"empty must be a number or 'skip', got {empty!r}")
     return float(empty)
+
+
+def _is_number(value: Any) -> bool:
+    return not isinstance(value, bool) and isinstance(value, Real) and not math.isnan(value)
 
 
 def over_queries(values: Reals, defined: np.ndarray, fill: float, per_query: bool) -> float | Reals:

@@ -6,29 +6,13 @@ A pair with equal scores counts one half. Pairs are counted, never listed.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.lists import (
-    EmptyOption,
-    Lists,
-    Ranked,
-    RelevantOption,
-    empty_value,
-    over_queries,
-    ranked_lists,
-    ranked_with_relevance,
-)
+from edgewise.common.dtypes import Exacts
+from edgewise.metrics.lists import Lists, PerQuery, Ranked, RelevantOption, query_metric, relevance
 
 
-def disagreement(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    empty: EmptyOption = 0.0,
-    per_query: bool = False,
-) -> float | Reals:
+@query_metric()
+def disagreement(ranked: Ranked) -> PerQuery:
     """Disagreement: the share of a list's pairs of different grades that the scores misorder.
 
     Lower is better (Iyer 1999 section 5.2.4).
@@ -45,23 +29,14 @@ def disagreement(
     >>> disagreement([2, 1, 0], [1.0, 3.0, 2.0])  # (2, 1) and (2, 0) of three pairs
     0.6666666666666666
     """
-    fill = empty_value(empty)
-    ranked = ranked_lists(y, scores, qid)
     levels = ranked.lists.prepared("levels", lambda: _levels(ranked.lists))
     wrong = _misordered_twice(ranked, levels)
     values = wrong / np.maximum(2 * levels.pairs, 1)
-    return over_queries(values, levels.pairs > 0, fill, per_query)
+    return values, levels.pairs > 0
 
 
-def grouped_auc(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    relevant: RelevantOption = None,
-    empty: EmptyOption = "skip",
-    per_query: bool = False,
-) -> float | Reals:
+@query_metric(empty="skip")
+def grouped_auc(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     """Area under the ROC curve of each list, averaged over queries (users): the grouped AUC.
 
     The area is the share of (relevant, other) pairs of a list in the right order; with two grades
@@ -79,8 +54,7 @@ def grouped_auc(
     >>> grouped_auc([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0])  # three of four pairs
     0.75
     """
-    fill = empty_value(empty)
-    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
+    good = relevance(ranked.lists, relevant)
     sizes = ranked.lists.sizes
     # Documents that were not returned are tied below all others.
     inside = ranked.place_sums(good.flags[ranked.order])
@@ -89,7 +63,7 @@ def grouped_auc(
     wrong = ranked.list_sums(inside * (2.0 * ranked.sums_above(others) + others))
     pairs = good.counts * (sizes - good.counts)
     values = 1.0 - wrong / np.maximum(2.0 * pairs, 1.0)
-    return over_queries(values, pairs > 0, fill, per_query)
+    return values, pairs > 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Ranks of the first and the last relevant document: reciprocal rank, PROT, coverage, average rank.
+"""Ranks of relevant documents: average precision, precision, recall, reciprocal rank and others.
 
 Each is an expectation over the orders of documents with equal scores.
 """
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics.lists import (
-    EmptyOption,
     Lists,
+    PerQuery,
     Ranked,
     Relevance,
     RelevantOption,
-    empty_value,
-    over_queries,
-    ranked_with_relevance,
+    query_metric,
+    ranked_lists,
+    relevance,
     running_sums,
 )
 
@@ -27,15 +27,108 @@ from edgewise.metrics.lists import (
 _FAR = 60.0
 
 
-def mean_reciprocal_rank(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    relevant: RelevantOption = None,
-    empty: EmptyOption = 0.0,
-    per_query: bool = False,
-) -> float | Reals:
+@query_metric()
+def mean_average_precision(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
+    """Mean average precision (MAP) over queries.
+
+    Average precision is the mean of k / rank(t_k) over the K relevant documents of a list, where
+    t_k is the k-th of them from the top (Iyer 1999 section 5.2.4). With ties it is an expectation:
+    in a group of n documents, r of them relevant, below R relevant ones, each place holds a
+    relevant document with probability r / n, and the p-th place then has an expected
+    R + 1 + (p - 1)(r - 1) / (n - 1) relevant documents down to itself.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,) or Lists
+        The grade of each document, or lists prepared once for many evaluations.
+    scores : array-like of shape (n_rows,)
+        The score of each document; the highest ranks first.
+    qid : array-like of shape (n_rows,) or None, default None
+        The query of each document, in any order; None for one list.
+    relevant : None, float or "top", default None
+        What counts as relevant: grades above 0 (None), grades of at least this number, or the
+        highest grade of a list with two or more grades ("top").
+    empty : float or "skip", default 0.0
+        The value of a query without a relevant document; "skip" leaves it out of the mean.
+    per_query : bool, default False
+        Return one value for each query, in the order of the sorted ids; NaN where skipped.
+
+    Examples
+    --------
+    >>> round(mean_average_precision([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0]), 4)  # (1/1 + 2/3) / 2
+    0.8333
+    >>> mean_average_precision([1, 0], [5.0, 5.0])  # 1 or 1/2, each with probability 1/2
+    0.75
+    """
+    good = relevance(ranked.lists, relevant)
+    sums = ranked.list_sums(_precisions(ranked, good.flags))
+    return sums / np.maximum(good.counts, 1), good.defined
+
+
+def _precisions(ranked: Ranked, flags: Reals) -> Reals:
+    """Return the expected sum of the precisions of each tie group's relevant documents."""
+    lists = ranked.lists
+    inverse = lists.prepared("inverse", lambda: 1.0 / lists.position)
+    inside = ranked.row_sums(flags)
+    sums = ranked.sums_above(inside)
+    sums += 1.0
+    if not ranked.has_ties:
+        sums *= inside
+        sums *= inverse
+        return sums
+    size = ranked.group_sizes
+    # The step p - 1 within the group is summed directly: derived from sums of 1 / i it would be a
+    # small difference of large numbers.
+    step = np.arange(lists.n_rows) - np.repeat(ranked.group_starts, size)
+    sums *= ranked.place_sums(inverse)
+    sums += (inside - 1) / np.maximum(size - 1, 1) * ranked.place_sums(step * inverse)
+    sums *= inside / size
+    return sums
+
+
+@query_metric()
+def precision_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None) -> PerQuery:
+    """Precision at k: the number of relevant documents among the top k, divided by k.
+
+    The divisor is the cut-off `k` even for a list of fewer documents. Takes the other parameters of
+    :func:`mean_average_precision`.
+
+    Examples
+    --------
+    >>> precision_at([1, 0, 0, 1], [4.0, 3.0, 3.0, 3.0], k=2)  # 1 + 1/3 of the top two
+    0.6666666666666666
+    """
+    k = integer("k", k, 1)
+    good = relevance(ranked.lists, relevant)
+    return _in_top(ranked, good, k) / k, good.defined
+
+
+@query_metric()
+def recall_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None) -> PerQuery:
+    """Recall at k: the share of a list's relevant documents that are among its top k.
+
+    Takes the parameters of :func:`mean_average_precision`, and the cut-off `k`.
+
+    Examples
+    --------
+    >>> recall_at([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0], k=2)
+    0.5
+    """
+    k = integer("k", k, 1)
+    good = relevance(ranked.lists, relevant)
+    shares = _in_top(ranked, good, k) / np.maximum(good.counts, 1)
+    return shares, good.defined
+
+
+def _in_top(ranked: Ranked, good: Relevance, k: int) -> Reals:
+    """Return the expected number of relevant documents among the top k of each list."""
+    lists = ranked.lists
+    top = lists.prepared(("top", k), lambda: (lists.position <= k).astype(np.float64))
+    return ranked.weighted_sums(good.flags, top)
+
+
+@query_metric()
+def mean_reciprocal_rank(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
     """Mean reciprocal rank (MRR): one over the rank of a list's first relevant document.
 
     With ties it is the expectation under the distribution of that rank (Iyer 1999 eq. 5.2).
@@ -47,25 +140,11 @@ def mean_reciprocal_rank(
     >>> round(mean_reciprocal_rank([1, 0, 0], [0.0, 0.0, 0.0]), 4)  # (1 + 1/2 + 1/3) / 3
     0.6111
     """
-    fill = empty_value(empty)
-    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
-    values = np.zeros(ranked.lists.n_queries)
-    if good.defined.any():
-        found = _groups(ranked, good)
-        at = _steps(found)
-        values[found.query] = at.mean(1.0 / (found.before[at.group] + at.step))
-    return over_queries(values, good.defined, fill, per_query)
+    return _reciprocal_ranks(ranked, relevance(ranked.lists, relevant))
 
 
-def prot(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    relevant: RelevantOption = "top",
-    empty: EmptyOption = 0.0,
-    per_query: bool = False,
-) -> float | Reals:
+@query_metric()
+def prot(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
     """Predicted rank of top: :func:`mean_reciprocal_rank` of the documents with the highest grade.
 
     Iyer 1999 section 5.2.4.
@@ -77,18 +156,20 @@ def prot(
     >>> prot([3, 5, 1], [3.0, 2.0, 1.0])
     0.5
     """
-    return mean_reciprocal_rank(y, scores, qid, relevant=relevant, empty=empty, per_query=per_query)
+    return _reciprocal_ranks(ranked, relevance(ranked.lists, relevant))
 
 
-def coverage(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    relevant: RelevantOption = "top",
-    empty: EmptyOption = 0.0,
-    per_query: bool = False,
-) -> float | Reals:
+def _reciprocal_ranks(ranked: Ranked, good: Relevance) -> PerQuery:
+    values = np.zeros(ranked.lists.n_queries)
+    if good.defined.any():
+        found = _groups(ranked, good)
+        at = _steps(found)
+        values[found.query] = at.mean(1.0 / (found.before[at.group] + at.step))
+    return values, good.defined
+
+
+@query_metric()
+def coverage(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
     """Coverage: the precision of the last relevant document, K / rank(t_K).
 
     K is the number of relevant documents of the list: this is the precision at recall 1 (Iyer
@@ -101,8 +182,7 @@ def coverage(
     >>> coverage([5, 3, 5, 1], [4.0, 3.0, 2.0, 1.0])  # two good ones, the last at rank 3
     0.6666666666666666
     """
-    fill = empty_value(empty)
-    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
+    good = relevance(ranked.lists, relevant)
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
         found = _groups(ranked, good, last=True)
@@ -112,19 +192,13 @@ def coverage(
         if ranked.returned is not None:
             # A relevant document that was not returned is the last one, infinitely far down.
             values[ranked.list_sums(ranked.row_sums(good.flags)) < good.counts] = 0.0
-    return over_queries(values * good.counts, good.defined, fill, per_query)
+    return values * good.counts, good.defined
 
 
+@query_metric(empty="skip")
 def average_rank(
-    y: ArrayLike | Lists,
-    scores: ArrayLike,
-    qid: ArrayLike | None = None,
-    *,
-    most: int | None = None,
-    relevant: RelevantOption = None,
-    empty: EmptyOption = "skip",
-    per_query: bool = False,
-) -> float | Reals:
+    ranked: Ranked, *, most: int | None = None, relevant: RelevantOption = None
+) -> PerQuery:
     """Average rank of the first relevant document, from 1. Lower is better.
 
     Ranks above `most` count as `most`, before the expectation over ties is taken. Iyer 1999 table
@@ -146,8 +220,7 @@ def average_rank(
     1.6666666666666665
     """
     most = None if most is None else integer("most", most, 1)
-    fill = empty_value(empty)
-    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
+    good = relevance(ranked.lists, relevant)
     values = np.full(ranked.lists.n_queries, np.inf if most is None else float(most))
     if good.defined.any():
         found = _groups(ranked, good)
@@ -156,7 +229,7 @@ def average_rank(
         else:
             at = _steps(found)
             values[found.query] = at.mean(np.minimum(found.before[at.group] + at.step, most))
-    return over_queries(values, good.defined, fill, per_query)
+    return values, good.defined
 
 
 def top_counts(
@@ -185,7 +258,8 @@ def top_counts(
     array([1.3333, 1.6667, 2.    ])
     """
     tops = [integer("ks", k, 1) for k in np.ravel(ks).tolist()]
-    ranked, good = ranked_with_relevance(y, scores, qid, relevant)
+    ranked = ranked_lists(y, scores, qid)
+    good = relevance(ranked.lists, relevant)
     found = _groups(ranked, good)
     at = _steps(found)
     rank = found.before[at.group] + at.step

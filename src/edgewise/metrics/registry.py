@@ -12,8 +12,15 @@ from edgewise.metrics.classification import balanced_accuracy, error, hamming_lo
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.pairs import disagreement, grouped_auc
-from edgewise.metrics.precision import mean_average_precision, precision_at, recall_at
-from edgewise.metrics.ranks import average_rank, coverage, mean_reciprocal_rank, prot
+from edgewise.metrics.ranks import (
+    average_rank,
+    coverage,
+    mean_average_precision,
+    mean_reciprocal_rank,
+    precision_at,
+    prot,
+    recall_at,
+)
 from edgewise.metrics.ratings import mae, nmae, one_zero_error, rmse
 from edgewise.metrics.recommendations import catalogue_coverage, diversity, gini, novelty
 from edgewise.metrics.roc import roc_auc
