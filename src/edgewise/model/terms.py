@@ -106,7 +106,7 @@ class Terms:
 
     @staticmethod
     def pack(
-        rules: Sequence[Rule], alphas: Sequence[float], votes: Reals, n_cuts: int = 0
+        rules: Sequence[Rule], alphas: Sequence[float] | Reals, votes: Reals, n_cuts: int = 0
     ) -> "Terms":
         """Return rules as arrays."""
         packer = Packer()
@@ -128,24 +128,8 @@ class Terms:
             raise ValueError(f"terms are sliced in steps of 1, got {step}")
         if (start, stop) == (0, len(self)):
             return self
-        terms = slice(start, max(start, stop))
-        firsts, nodes = _part(self.firsts, terms)
-        starts, factors = _part(self.starts, nodes)
-        value_starts, values = _part(self.value_starts, factors)
-        children = self.children[:, nodes]
-        own = -1 - children[children < -len(SIDES)]
-        first_leaf = int(own.min(initial=len(self.leaves)))
-        leaves = self.leaves[first_leaf : own.max(initial=-1) + 1]
-        parts: dict[str, Any] = {name: getattr(self, name)[terms] for name in _OF_TERMS}
-        parts |= {name: getattr(self, name)[factors] for name in _OF_FACTORS}
-        parts |= {"firsts": firsts, "starts": starts, "value_starts": value_starts}
-        return replace(
-            self,
-            **parts,
-            children=_moved(children, -nodes.start, len(SIDES) - first_leaf),
-            values=self.values[values],
-            leaves=np.concatenate([self.leaves[: len(SIDES)], leaves]),
-        )
+        rules = [self.rule(t) for t in range(start, stop)]
+        return Terms.pack(rules, self.alphas[which], self.votes[which], self.n_cuts)
 
     def __add__(self, other: "Terms") -> "Terms":
         if len(self) == 0:
@@ -388,12 +372,6 @@ class Terms:
         distinct = np.unique(cuts, axis=1).shape[1]
         if distinct * row_bytes > _MOST_TABLE_BYTES:
             raise ValueError(f"its tables of {distinct} thresholds are larger than any model's")
-
-
-def _part(bounds: Exacts, which: slice) -> tuple[Exacts, slice]:
-    """Return the bounds of a slice of things, and the slice of their parts."""
-    mine = bounds[which.start : which.stop + 1]
-    return mine - mine[0], slice(int(mine[0]), int(mine[-1]))
 
 
 def _moved(children: Rows, nodes: int, leaves: int) -> Rows:
