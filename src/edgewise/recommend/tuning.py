@@ -12,7 +12,7 @@ from edgewise.common.checks import flag, generator, integer, one_of
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalogue import defined_mean
-from edgewise.recommend.evaluation.comparison import Trial, splits_of
+from edgewise.recommend.evaluation.comparison import evaluate_on_splits, splits_of
 from edgewise.recommend.evaluation.evaluator import (
     RecommenderMetric,
     check_relevant,
@@ -114,8 +114,8 @@ class RecommenderSearch(BaseEstimator):
             raise ValueError("param_grid must hold at least one dict of values, got none")
         given = isinstance(self.cv, Iterable)
         splits = splits_of(self.cv if given else ratings, 2 if given else self.cv, rng, "cv")
-        trial = Trial((metric,), self.relevant, self.unknown)
-        runs = trial.run("param_grid", models, splits, self.verbose)
+        settings = (metric,), self.relevant, self.unknown, self.verbose
+        runs = evaluate_on_splits("param_grid", models, splits, *settings)
         results = _results(candidates, runs, metric)
         best = min(results, key=lambda row: row["rank"])
         if np.isnan(best["score"]):

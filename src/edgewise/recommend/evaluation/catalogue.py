@@ -6,6 +6,7 @@ registry ranks every item of every list: the same values in ten times the time.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,8 +42,8 @@ def list_values(
             lists += [best_of(row, longest) for row in scores]
         items = users.relevant_items(block, scores)
         for one in ranked:
-            by_position = one.base in _BY_POSITION
-            values[one.name].append(items.values(one) if by_position else items.ranked(one))
+            value = items.by_position if one.base in _BY_POSITION else items.ranked
+            values[one.name].append(value(one))
     means = {name: defined_mean(np.concatenate([[], *found])) for name, found in values.items()}
     return means | {one.name: _list_value(one, evaluator, lists) for one in others}
 
@@ -97,8 +98,6 @@ class _TestUsers:
         rows[block] = np.arange(len(block))
         mine = np.flatnonzero(self.wanted & (rows[evaluator.test.users] >= 0))
         row, item = rows[evaluator.test.users[mine]], evaluator.items[mine]
-        order = np.argsort(row, kind="stable")
-        row, item = row[order], item[order]
         relevant = np.bincount(row, minlength=len(block)).astype(np.float64)
         listed = (item >= 0) & (scores[row, item] > -np.inf)
         places = evaluator.user_places[block]
@@ -130,18 +129,23 @@ class _RelevantItems:
     relevant: Reals
     others: Reals
 
-    def values(self, metric: "RecommenderMetric") -> Reals:
-        """Return the value of each user for whom the metric is defined."""
-        hits, relevant = self.hits, self.relevant
+    def by_position(self, metric: "RecommenderMetric") -> Reals:
+        """Return the value of each user with a relevant item; NaN where undefined."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            if metric.base == "auc":
-                values = 1.0 - self._wrong() / (relevant * self.others)
-                return values[(relevant > 0) & (self.others > 0)]
-            if metric.k is None:
-                values = hits.sums(hits.precisions()) / relevant
-            else:
-                values = self._at_cutoff(metric.base, metric.k)
-        return values[relevant > 0]
+            return self._values(metric.base, metric.k or 0)[self.relevant > 0]
+
+    def _values(self, base: str, k: int) -> Reals:
+        hits, relevant = self.hits, self.relevant
+        if base == "auc":
+            return 1.0 - self._wrong() / (relevant * self.others)
+        if base == "map":
+            return hits.sums(hits.precisions()) / relevant
+        discounts = 1.0 / np.log2(np.arange(2, k + 2))
+        gained = hits.sums(hits.gains(discounts if base == "ndcg" else np.ones(k)))
+        if base == "ndcg":
+            best = np.concatenate([[np.nan], np.cumsum(discounts)])
+            return gained / best[np.minimum(relevant, k).astype(np.intp)]
+        return gained / (k if base == "precision" else relevant)
 
     def ranked(self, metric: "RecommenderMetric") -> Reals:
         """Return the value of each user with a relevant item, by ranking whole lists."""
@@ -162,17 +166,6 @@ class _RelevantItems:
         function = ranking_metric(metric.name).function
         values = np.asarray(function(lists, scores, empty="skip", per_query=True))
         return values[~np.isnan(values)]
-
-    def _at_cutoff(self, base: str, k: int) -> Reals:
-        discounts = 1.0 / np.log2(np.arange(2, k + 2))
-        weights = discounts if base == "ndcg" else np.ones(k)
-        gained = self.hits.sums(self.hits.gains(weights))
-        if base == "precision":
-            return gained / k
-        if base == "recall":
-            return gained / self.relevant
-        best = np.concatenate([[np.nan], np.cumsum(discounts)])
-        return gained / best[np.minimum(self.relevant, k).astype(np.intp)]
 
     def _wrong(self) -> Reals:
         """Return the pairs of a relevant and another item in the wrong order; ties count half."""
@@ -215,8 +208,6 @@ class Hits:
 
     def precisions(self) -> Reals:
         """Return the expected sum of precisions at relevant items (``mean_average_precision``)."""
-        if not len(self.row):
-            return np.zeros(0)
         starts = np.cumsum(self.tied) - self.tied
         group = np.repeat(np.arange(len(self.tied)), self.tied)
         step = np.arange(len(group)) - starts[group]
@@ -228,28 +219,17 @@ class Hits:
 
 def find_hits(scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]) -> Hits:
     """Return where relevant items stand, given their rows (ascending) and items in `scores`."""
-    if not len(rows):
-        nothing = np.zeros(0, dtype=np.int64)
-        return Hits(rows, nothing, nothing, nothing, nothing, len(scores))
-    ranked = np.sort(scores[np.unique(rows)], axis=1)
-    width = scores.shape[1]
-    values = scores[rows, items]
     above, tied = np.empty((2, len(rows)), dtype=np.int64)
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))
-    for line, span in enumerate(zip(starts, [*starts[1:], len(rows)], strict=True)):
-        own = slice(*span)
-        right = np.searchsorted(ranked[line], values[own], side="right")
-        above[own] = width - right
-        tied[own] = right - np.searchsorted(ranked[line], values[own])
-    order = np.lexsort((above, rows))
-    rows, above, tied = rows[order], above[order], tied[order]
-    new = np.ones(len(rows), dtype=bool)
-    new[1:] = (rows[1:] != rows[:-1]) | (above[1:] != above[:-1])
-    first = np.flatnonzero(new)
-    relevant = np.diff(first, append=len(rows))
-    row = rows[first]
-    begun = np.flatnonzero(np.diff(row, prepend=-1))
-    before = first - np.repeat(first[begun], np.diff(begun, append=len(row)))
+    different, starts = np.unique(rows, return_index=True)
+    for row, span in zip(different, pairwise([*starts, len(rows)]), strict=True):
+        own, ranked = slice(*span), np.sort(scores[row])
+        values = scores[row, items[own]]
+        right = np.searchsorted(ranked, values, side="right")
+        above[own], tied[own] = len(ranked) - right, right - np.searchsorted(ranked, values)
+    groups = rows * scores.shape[1] + above
+    _, first, relevant = np.unique(groups, return_index=True, return_counts=True)
+    row, before = rows[first], np.cumsum(relevant) - relevant
+    before -= before[np.searchsorted(row, row)]
     return Hits(row, above[first], tied[first], relevant, before, len(scores))
 
 

@@ -91,9 +91,11 @@ def compare(
     named = _named_models(models)
     chosen = metrics_named(metrics, k)
     needed = tuple(dict.fromkeys(one for metric in chosen for one in metric.choices))
-    trial = Trial(needed, check_relevant(relevant), one_of("unknown", unknown, UNKNOWN))
+    check_relevant(relevant)
+    one_of("unknown", unknown, UNKNOWN)
     labelled = [(repr(name), model) for name, model in named.items()]
-    runs = trial.run("models", labelled, splits_of(ratings, n_folds, random_state), verbose)
+    splits = splits_of(ratings, n_folds, random_state)
+    runs = evaluate_on_splits("models", labelled, splits, needed, relevant, unknown, verbose)
     values, outputs = _gathered(dict(zip(named, runs, strict=True)), chosen)
     names = tuple(metric.name for metric in chosen)
     return RecommenderComparison(tuple(named), names, values, outputs)
@@ -275,21 +277,16 @@ def _gathered(
     outputs: dict[str, dict[str, str]] = {}
     for model, rows in runs.items():
         found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        outputs[model] = {}
-        folds[model] = {}
+        folds[model], outputs[model] = {}, {}
         for metric in metrics:
-            taken = min(metric.choices, key=lambda one: _total(found[one.name]))
+            means = [defined_mean(found[one.name]) for one in metric.choices]
+            # NaN sorts last.
+            taken = metric.choices[int(np.argsort(means, kind="stable")[0])]
             folds[model][metric.name] = found[taken.name]
             if len(metric.choices) > 1 and not np.isnan(found[taken.name]).all():
                 outputs[model][metric.name] = "level" if LEVEL in taken.name else "expected"
         folds[model] |= {name: found[name] for name in TIMES}
     return folds, outputs
-
-
-def _total(values: Reals) -> float:
-    """Return the sum of the defined values, or infinity."""
-    defined = values[~np.isnan(values)]
-    return float(defined.sum()) if len(defined) else float("inf")
 
 
 def splits_of(
@@ -320,51 +317,42 @@ def _is_split(value: Any) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Trial:
-    """How models are evaluated on splits."""
-
-    metrics: tuple[RecommenderMetric, ...]
-    relevant: float | None
-    unknown: str
-
-    def run(
-        self,
-        argument: str,
-        models: Sequence[tuple[str, Recommender]],
-        splits: tuple[Iterable[Split], int],
-        verbose: int,
-    ) -> list[list[dict[str, float]]]:
-        """Return each model's values and times on each split; errors name a model by its label."""
-        for label, model in models:
-            try:
-                model._check_parameters()
-            except (TypeError, ValueError) as error:
-                message = f"{argument}: model {label} cannot be fitted: {error}"
-                raise ValueError(message) from error
-        runs: list[list[dict[str, float]]] = [[] for _ in models]
-        parts, count = splits
-        with progress(bool(verbose), count * len(models), "fits") as step:
-            for fold, split in enumerate(parts, start=1):
-                for run, (label, model) in zip(runs, models, strict=True):
-                    try:
-                        run.append(self._values(model, split))
-                    except Exception as error:
-                        raise RuntimeError(
-                            f"model {label} failed on fold {fold}: {type(error).__name__}: {error}"
-                        ) from error
-                    step()
-        return runs
-
-    def _values(self, model: Recommender, split: Split) -> dict[str, float]:
-        times: dict[str, float] = {}
-        fresh = clone(model)
-        with _clock("fit", times):
-            fresh.fit(split.train)
-        evaluator = Evaluator(fresh, split.test, self.unknown)
-        with _clock("predict", times):
-            _ = evaluator.predictions
-        return evaluator.values(self.metrics, self.relevant) | times
+def evaluate_on_splits(
+    argument: str,
+    models: Sequence[tuple[str, Recommender]],
+    splits: tuple[Iterable[Split], int],
+    metrics: tuple[RecommenderMetric, ...],
+    relevant: float | None,
+    unknown: str,
+    verbose: int,
+) -> list[list[dict[str, float]]]:
+    """Return each model's values and times on each split; errors name a model by its label."""
+    for label, model in models:
+        try:
+            model._check_parameters()
+        except (TypeError, ValueError) as error:
+            message = f"{argument}: model {label} cannot be fitted: {error}"
+            raise ValueError(message) from error
+    runs: list[list[dict[str, float]]] = [[] for _ in models]
+    parts, count = splits
+    with progress(bool(verbose), count * len(models), "fits") as step:
+        for fold, (train, test) in enumerate(parts, start=1):
+            for run, (label, model) in zip(runs, models, strict=True):
+                times: dict[str, float] = {}
+                fresh = clone(model)
+                try:
+                    with _clock("fit", times):
+                        fresh.fit(train)
+                    evaluator = Evaluator(fresh, test, unknown)
+                    with _clock("predict", times):
+                        _ = evaluator.predictions
+                    run.append(evaluator.values(metrics, relevant) | times)
+                except Exception as error:
+                    raise RuntimeError(
+                        f"model {label} failed on fold {fold}: {type(error).__name__}: {error}"
+                    ) from error
+                step()
+    return runs
 
 
 @contextmanager
