@@ -251,8 +251,12 @@ class BoostedFactorization(Recommender):
             scores = np.full((len(known), self._levels.n_columns), np.nan)
             scores[known] = self._factors.pairs(user_places[known], item_places[known])
             return scores[:, 0] if scores.shape[1] == 1 else scores
-        scorers = {"expected": self._pair_scores, "level": self._medians, "mode": self._modes}
-        return self._predicted(users, items, unknown, scorers[output])
+        convert = {"expected": Levels.expected, "level": Levels.median, "mode": Levels.mode}[output]
+
+        def scorer(users: Indices, items: Indices) -> Reals:
+            return convert(self._levels, self._factors.pairs(users, items))
+
+        return self._predicted(users, items, unknown, scorer)
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
         """Yield the predictions of the constant alone, and then after each round."""
@@ -400,14 +404,8 @@ class BoostedFactorization(Recommender):
         self._folded = None
 
     def _rounds(self) -> list[FactorRound]:
-        kept = (
-            self.kinds_.tolist(), self.user_values_, self.item_values_, self.round_votes_,
-            self.indicator_weights_,
-        )  # fmt: skip
-        return [
-            FactorRound(kind, u, z, v, indicator_weights=weights)
-            for kind, u, z, v, weights in zip(*kept, strict=True)
-        ]
+        kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
+        return list(map(FactorRound, self.kinds_.tolist(), *kept))
 
     def _settings(self, seed: int = 0, scale: float | None = None) -> FactorSettings:
         """Return how real values are learned, by a scale of regularisation or the tuned one."""
@@ -464,12 +462,6 @@ class BoostedFactorization(Recommender):
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._levels.expected(self._factors.pairs(users, items))
-
-    def _medians(self, users: Indices, items: Indices) -> Reals:
-        return self._levels.median(self._factors.pairs(users, items))
-
-    def _modes(self, users: Indices, items: Indices) -> Reals:
-        return self._levels.mode(self._factors.pairs(users, items))
 
     def _user_scores(self, users: Indices) -> Reals:
         found = np.full((len(users), self.n_items_), self.levels_[0])

@@ -16,7 +16,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from edgewise.backend.choose import kernels
 from edgewise.common.dtypes import Reals, Rows
@@ -87,7 +86,7 @@ class ScoredRatings:
             )  # fmt: skip
 
         self._threads.map(run, range(len(self._parts)))
-        self.squared_error = float(_added(sums)[0])
+        self.squared_error = float(np.add.reduce(sums)[0])
 
     def sums(self, side: str, other_values: Reals) -> tuple[Reals, Reals]:
         """Return each row's sums of gradients and hessians, along values of the other side."""
@@ -103,12 +102,7 @@ class ScoredRatings:
             )  # fmt: skip
 
         self._threads.map(run, range(len(self._parts)))
-        return _added(gradients), _added(hessians)
-
-
-def _added(parts: NDArray[np.float64]) -> Reals:
-    """Return the sum over parts, in their order."""
-    return parts[0] if len(parts) == 1 else np.add.reduce(parts, axis=0)
+        return np.add.reduce(gradients), np.add.reduce(hessians)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +170,8 @@ def best_single(scored: ScoredRatings, side: str, step: ValueStep, real_votes: b
     values, _ = step.values(gradient, hessian)
     gain = float((gradient * values).sum())
     if of_users:
-        return FactorRound(USERS, values, ones[1], votes, gain)
-    return FactorRound(ITEMS, ones[0], values, votes, gain)
+        return FactorRound(USERS, values, ones[1], votes, gain=gain)
+    return FactorRound(ITEMS, ones[0], values, votes, gain=gain)
 
 
 def best_product(
@@ -207,7 +201,7 @@ def best_product(
             user_values = users.normalized(user_values)
             votes = best_votes(*sums, user_values, direction, real_votes)
     gain = float((gradient * user_values).sum())
-    return FactorRound(BOTH, user_values, item_values, votes, gain, weights)
+    return FactorRound(BOTH, user_values, item_values, votes, weights, gain)
 
 
 def along(gradients: Reals, hessians: Reals, votes: Reals) -> tuple[Reals, Reals]:

@@ -26,10 +26,10 @@ class FactorRound(NamedTuple):
     user_values: Reals
     item_values: Reals
     votes: Reals
-    # About twice the decrease of the loss along it at full length.
-    gain: float = 0.0
     # The weights of the users' indicator features behind U.
     indicator_weights: Reals = np.zeros(0)
+    # About twice the decrease of the loss along it at full length.
+    gain: float = 0.0
     # The root mean squared error in training after it.
     error: float = np.nan
 
@@ -88,7 +88,7 @@ def fold(
     All rounds of users alone come down to one term for each score column, and so do those of items
     alone. Products that are equal but for their sign share their votes.
     """
-    width = votes.shape[1]
+    width, n_users, n_items = votes.shape[1], user_values.shape[1], item_values.shape[1]
     parts = []
     for kind, values in ((USERS, user_values), (ITEMS, item_values)):
         at = np.flatnonzero(kinds == kind)
@@ -97,7 +97,7 @@ def fold(
             for t in at:
                 # Round by round: the sums of old users stay the same when new ones join.
                 added += values[t][:, None] * votes[t]
-            ones = np.ones(((item_values if kind == USERS else user_values).shape[1], width))
+            ones = np.ones((n_items if kind == USERS else n_users, width))
             pair = (added, ones) if kind == USERS else (ones, added)
             parts.append((*pair, np.eye(width)))
     n_single = width * len(parts)
@@ -105,8 +105,7 @@ def fold(
     if len(at):
         parts.append(_merged(user_values[at], item_values[at], votes[at]))
     if not parts:
-        n_users, n_items = user_values.shape[1], item_values.shape[1]
-        return RoundFactors(np.zeros((n_users, 0)), np.zeros((n_items, 0)), np.zeros((0, width)))
+        parts.append((np.zeros((n_users, 0)), np.zeros((n_items, 0)), np.zeros((0, width))))
     users, items, ends = zip(*parts, strict=True)
     return RoundFactors(
         np.concatenate(users, axis=1),
@@ -118,24 +117,19 @@ def fold(
 
 def _merged(users: Reals, items: Reals, votes: Reals) -> tuple[Reals, Reals, Reals]:
     """Return the products in columns, equal ones once with their votes added up."""
-    places: dict[bytes, int] = {}
-    first: list[int] = []
-    added: list[Reals] = []
+    firsts: dict[bytes, int] = {}
+    added: dict[int, Reals] = {}
+    signs = [(_sign(u), _sign(z)) for u, z in zip(users, items, strict=True)]
     for t, vote in enumerate(votes):
-        signs = _sign(users[t]), _sign(items[t])
         # Keep a digest: the values of many rounds would fill the memory. Adding 0 makes -0 and 0
         # the same.
-        content = sha256(users[t] * signs[0] + 0.0)
-        content.update(items[t] * signs[1] + 0.0)
-        place = places.setdefault(content.digest(), len(first))
-        if place == len(first):
-            first.append(t)
-            added.append(vote.copy())
-        else:
-            same = signs[0] * signs[1] * _sign(users[first[place]]) * _sign(items[first[place]])
-            added[place] += same * vote
-    kept = np.array(first)
-    return users[kept].T, items[kept].T, np.array(added)
+        content = sha256(users[t] * signs[t][0] + 0.0)
+        content.update(items[t] * signs[t][1] + 0.0)
+        first = firsts.setdefault(content.digest(), t)
+        same = np.prod([*signs[t], *signs[first]])
+        added[first] = added[first] + same * vote if first in added else vote
+    kept = list(added)
+    return users[kept].T, items[kept].T, np.array(list(added.values()))
 
 
 def _sign(values: Reals) -> float:

@@ -170,22 +170,20 @@ class _RoundSearch:
 
     def find(self, t: int) -> FactorRound | None:
         """Return the values and votes of round `t`, or None if nothing is left to learn."""
-        found = self._best(t)
-        if found.gain < self.least:
+        all_kinds = t > _BIAS_ROUNDS and t % _SINGLES_EVERY == 0
+        kinds = [self._singles, self._products] if self.settings.products else [self._singles]
+        if t > _BIAS_ROUNDS and not all_kinds:
+            kinds.reverse()
+        found: list[FactorRound] = []
+        for candidates in kinds:
+            found += candidates(t)
+            best = max(found, key=lambda one: one.gain)
+            # Where users and items have no offsets there may still be tastes, and vice versa.
+            if best.gain >= self.least and not all_kinds:
+                break
+        if best.gain < self.least:
             return None
-        return found._replace(votes=found.votes * self.settings.rate(found.kind))
-
-    def _best(self, t: int) -> FactorRound:
-        if not self.settings.products:
-            return _largest_gain(self._singles(t))
-        if t > _BIAS_ROUNDS and t % _SINGLES_EVERY == 0:
-            return _largest_gain([*self._singles(t), *self._products(t)])
-        tried, rest = self._products, self._singles
-        if t <= _BIAS_ROUNDS:
-            tried, rest = rest, tried
-        found = _largest_gain(tried(t))
-        # Where users and items have no offsets there may still be tastes, and the other way round.
-        return found if found.gain >= self.least else _largest_gain([found, *rest(t)])
+        return best._replace(votes=best.votes * self.settings.rate(best.kind))
 
     def _singles(self, t: int) -> list[FactorRound]:
         real = self.settings.real_votes
@@ -198,10 +196,6 @@ class _RoundSearch:
         rng = np.random.default_rng([self.settings.seed, t])
         start, real = rng.standard_normal(self.scored.sizes[0]), self.settings.real_votes
         return [best_product(self.scored, self.users, self.items, start, _SWEEPS, real)]
-
-
-def _largest_gain(found: list[FactorRound]) -> FactorRound:
-    return max(found, key=lambda one: one.gain)
 
 
 def tune(
@@ -249,7 +243,7 @@ def values_of_new_users(
     indicators = user_indicators(ratings, settings, n_trained)
     own = None if indicators is None else indicators[users]
     values = np.ones((len(rounds), len(users)))
-    for t, (kind, _, item_values, votes, _, weights, _) in enumerate(rounds):
+    for t, (kind, _, item_values, votes, weights, *_) in enumerate(rounds):
         if kind != ITEMS:
             product = kind == BOTH
             strength = settings.regularization if product else settings.bias_regularization
