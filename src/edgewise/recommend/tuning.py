@@ -147,7 +147,7 @@ class RecommenderSearch(BaseEstimator):
         if not isinstance(self.metric, str):
             raise TypeError(f"metric must be the name of a metric, got {self.metric!r}")
         (metric,) = metrics_named(self.metric, self.k, "metric")
-        if metric.kind.evaluates == "ratings" and self.estimator.predicts != "rating":
+        if metric.evaluates == "ratings" and self.estimator.predicts != "rating":
             raise ValueError(
                 f"metric must not be {self.metric!r} for a {type(self.estimator).__name__}, which "
                 "predicts scores, not ratings: 'ndcg' would do"
@@ -183,7 +183,7 @@ def _results(
     """Return one row per candidate, with its rank."""
     values = [np.array([run[metric.name] for run in each]) for each in runs]
     scores = np.array([defined_mean(each) for each in values])
-    losses = -scores if metric.kind.larger_is_better else scores
+    losses = -scores if metric.larger_is_better else scores
     # NaN sorts last.
     order = np.argsort(losses, kind="stable")
     ranks = np.empty(len(order), dtype=np.intp)

@@ -248,7 +248,7 @@ class RecommenderComparison:
 
 def larger_is_better(metric: str) -> bool:
     """Return whether a larger value of a metric or time is better."""
-    return metric not in TIMES and metrics_named(metric, 1)[0].kind.larger_is_better
+    return metric not in TIMES and metrics_named(metric, 1)[0].larger_is_better
 
 
 def _title(name: str) -> list[str]:

@@ -1,7 +1,7 @@
 """One fitted model on test ratings: the metrics by name, and their values."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any
@@ -36,54 +36,21 @@ _ORDER_METRICS: dict[str, Callable[..., Any]] = {
 }
 
 
+BEST, LEVEL = "_best", "_level"
+
+
 @dataclass(frozen=True)
-class MetricKind:
-    """What a metric evaluates, whether more is better, and whether it has a cut-off k.
+class RecommenderMetric:
+    """A metric by name: what it evaluates, its direction, and its cut-off if it takes one.
 
     `evaluates` is "ratings" (predictions of test pairs), "order" (of each user's test items) or
     "lists" (recommended out of the whole catalogue).
     """
 
+    base: str
     evaluates: str
     larger_is_better: bool = True
     cut: bool = False
-
-
-BEST, LEVEL = "_best", "_level"
-_ERROR = MetricKind("ratings", larger_is_better=False)
-
-METRICS: dict[str, MetricKind] = {
-    "rmse": _ERROR,
-    **{stem + end: _ERROR for stem in ("mae", "nmae", "one_zero") for end in ("", LEVEL, BEST)},
-    "disagreement": MetricKind("order", larger_is_better=False),
-    "ap": MetricKind("order"),
-    "prot": MetricKind("order"),
-    "coverage": MetricKind("order"),
-    "ndcg": MetricKind("lists", cut=True),
-    "precision": MetricKind("lists", cut=True),
-    "recall": MetricKind("lists", cut=True),
-    "map": MetricKind("lists"),
-    "auc": MetricKind("lists"),
-    "catalogue_coverage": MetricKind("lists", cut=True),
-    "novelty": MetricKind("lists", cut=True),
-    "diversity": MetricKind("lists", cut=True),
-}
-DEFAULT_METRICS = tuple(METRICS)
-"""The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
-
-METRICS |= {
-    name: MetricKind("lists", metric.larger_is_better, cut=metric.cutoff != "none")
-    for name, metric in RANKING_METRICS.items()
-    if metric.for_runs and name not in METRICS
-}
-"""All metrics by name; names with a cut-off may end in "@k"."""
-
-
-@dataclass(frozen=True)
-class RecommenderMetric:
-    """A metric by name, with its cut-off if it has one."""
-
-    base: str
     k: int | None = None
 
     @property
@@ -92,17 +59,38 @@ class RecommenderMetric:
         return self.base if self.k is None else f"{self.base}@{self.k}"
 
     @property
-    def kind(self) -> MetricKind:
-        """What the metric evaluates, and which way is better."""
-        return METRICS[self.base]
-
-    @property
     def choices(self) -> tuple["RecommenderMetric", ...]:
         """The metrics that a "best" one takes the better of: of the expectation and the level."""
         if not self.base.endswith(BEST):
             return (self,)
         stem = self.base.removesuffix(BEST)
-        return RecommenderMetric(stem), RecommenderMetric(stem + LEVEL)
+        return METRICS[stem], METRICS[stem + LEVEL]
+
+
+def _metrics(evaluates: str, *names: str, **settings: bool) -> dict[str, RecommenderMetric]:
+    return {name: RecommenderMetric(name, evaluates, **settings) for name in names}
+
+
+METRICS: dict[str, RecommenderMetric] = {
+    **_metrics("ratings", "rmse", larger_is_better=False),
+    **_metrics("ratings", "mae", "mae_level", "mae_best", larger_is_better=False),
+    **_metrics("ratings", "nmae", "nmae_level", "nmae_best", larger_is_better=False),
+    **_metrics("ratings", "one_zero", "one_zero_level", "one_zero_best", larger_is_better=False),
+    **_metrics("order", "disagreement", larger_is_better=False),
+    **_metrics("order", "ap", "prot", "coverage"),
+    **_metrics("lists", "ndcg", "precision", "recall", cut=True),
+    **_metrics("lists", "map", "auc"),
+    **_metrics("lists", "catalogue_coverage", "novelty", "diversity", cut=True),
+}
+DEFAULT_METRICS = tuple(METRICS)
+"""The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
+
+METRICS |= {
+    name: RecommenderMetric(name, "lists", metric.larger_is_better, metric.cutoff != "none")
+    for name, metric in RANKING_METRICS.items()
+    if metric.for_runs and name not in METRICS
+}
+"""All metrics by name; names with a cut-off may end in "@k"."""
 
 
 def metrics_named(metrics: Any, k: Any, argument: str = "metrics") -> tuple[RecommenderMetric, ...]:
@@ -119,12 +107,12 @@ def metrics_named(metrics: Any, k: Any, argument: str = "metrics") -> tuple[Reco
 
 def _named(name: Any, k: int, argument: str) -> RecommenderMetric:
     base, at, cut = name.partition("@") if isinstance(name, str) else ("", "", "")
-    kind = METRICS.get(base)
-    if kind is not None and not at:
-        return RecommenderMetric(base, k if kind.cut else None)
-    if kind is not None and kind.cut and cut.isascii() and cut.isdigit() and int(cut) > 0:
-        return RecommenderMetric(base, int(cut))
-    listed = ", ".join(one + ("[@k]" if kind.cut else "") for one, kind in METRICS.items())
+    metric = METRICS.get(base)
+    if metric is not None and not at:
+        return replace(metric, k=k if metric.cut else None)
+    if metric is not None and metric.cut and cut.isascii() and cut.isdigit() and int(cut) > 0:
+        return replace(metric, k=int(cut))
+    listed = ", ".join(one.base + ("[@k]" if one.cut else "") for one in METRICS.values())
     raise ValueError(f"{argument} must be among {listed}, got {name!r}")
 
 
@@ -221,11 +209,11 @@ class Evaluator:
         chosen = list(metrics)
         found: dict[str, float] = {}
         for one in chosen:
-            if one.kind.evaluates == "ratings":
+            if one.evaluates == "ratings":
                 found[one.name] = self._rating_error(one)
-            elif one.kind.evaluates == "order":
+            elif one.evaluates == "order":
                 found[one.name] = self._order_value(one.base)
-        lists = [one for one in chosen if one.kind.evaluates == "lists"]
+        lists = [one for one in chosen if one.evaluates == "lists"]
         if lists:
             if relevant is None:
                 # The upper quarter of the scale.
