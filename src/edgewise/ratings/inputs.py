@@ -49,8 +49,10 @@ def build(
     user: str = "user",
     item: str = "item",
     duplicates: str = "raise",
+    all_users: Any = None,
+    all_items: Any = None,
 ) -> Ratings:
-    """Check the columns and sort the ratings by user and item."""
+    """Check the columns and sort the ratings by user and item; `all` have ids without ratings."""
     one_of("duplicates", duplicates, DUPLICATES)
     users, items = as_ids("users", columns.users), as_ids("items", columns.items)
     if len(users) == 0:
@@ -63,14 +65,10 @@ def build(
     if weights is not None and not (weights > 0).all():
         raise ValueError(f"weights must be positive, got {weights.min():g}")
     times = None if columns.times is None else _finite("times", columns.times, len(users))
-    user_ids, item_ids = Ids.of("users", users), Ids.of("items", items)
-    about_users = about_items = None
-    if user_features is not None:
-        about_users = _IdFeatures("user_features", user_features, user)
-        user_ids = Ids.union("users", [user_ids, about_users.ids])
-    if item_features is not None:
-        about_items = _IdFeatures("item_features", item_features, item)
-        item_ids = Ids.union("items", [item_ids, about_items.ids])
+    user_ids = Ids.of("users", users if all_users is None else all_users)
+    item_ids = Ids.of("items", items if all_items is None else all_items)
+    user_ids, about_users = _described("users", user_ids, user_features, user)
+    item_ids, about_items = _described("items", item_ids, item_features, item)
     places = user_ids.find("users", users), item_ids.find("items", items)
     rows = _once(RatingColumns(*places, ratings, weights, times), duplicates, user_ids, item_ids)
     return Ratings(
@@ -81,8 +79,8 @@ def build(
         rows.ratings,
         rows.weights,
         rows.times,
-        None if about_users is None else about_users.aligned(user_ids),
-        None if about_items is None else about_items.aligned(item_ids),
+        about_users,
+        about_items,
     )
 
 
@@ -199,8 +197,8 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
     rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
     users = _axis_ids("user_ids", user_ids, entries.shape[0])
     items = _axis_ids("item_ids", item_ids, entries.shape[1])
-    built = build(RatingColumns(users[rows], items[columns], entries.data))
-    return _over(built, Ids.of("user_ids", users), Ids.of("item_ids", items))
+    given = RatingColumns(users[rows], items[columns], entries.data)
+    return build(given, all_users=users, all_items=items)
 
 
 def _dense(matrix: Any) -> Reals:
@@ -216,13 +214,6 @@ def _dense(matrix: Any) -> Reals:
     return dense
 
 
-def _over(ratings: Ratings, user_ids: Ids, item_ids: Ids) -> Ratings:
-    """Return the ratings with a larger catalogue."""
-    users = user_ids.find("users", ratings.user_ids.values)[ratings.users].astype(ROW)
-    items = item_ids.find("items", ratings.item_ids.values)[ratings.items].astype(ROW)
-    return Ratings(user_ids, item_ids, users, items, ratings.values)
-
-
 def build_dict(ratings: Any) -> Ratings:
     """Return the ratings in a mapping of mappings; users without ratings join the catalogue."""
     if not isinstance(ratings, Mapping):
@@ -236,8 +227,8 @@ def build_dict(ratings: Any) -> Ratings:
         users += [user] * len(rated)
         items += list(rated)
         values += list(rated.values())
-    built = build(RatingColumns(_objects(users), _objects(items), np.asarray(values)))
-    return _over(built, Ids.of("users", _objects(list(ratings))), built.item_ids)
+    columns = RatingColumns(_objects(users), _objects(items), np.asarray(values))
+    return build(columns, all_users=_objects(list(ratings)))
 
 
 def _axis_ids(name: str, given: Any, size: int) -> NDArray[Any]:
@@ -354,32 +345,32 @@ def _finite(name: str, values: Any, size: int) -> Reals:
     return array
 
 
-class _IdFeatures:
-    """Features by id: a frame with an id column `key`, or a pair ``(ids, X)``."""
+def _described(side: str, ids: Ids, given: Any, key: str) -> tuple[Ids, ColumnTable | None]:
+    """Return the ids of users or items with those of their features, and a row for each.
 
-    def __init__(self, name: str, given: Any, key: str) -> None:
-        ids, columns = _ids_and_columns(name, given, key)
-        self.name = name
-        self.given = as_ids(f"the ids of {name}", ids)
-        self.ids = Ids.of(name, self.given)
-        if len(self.ids) < len(self.given):
-            values, counts = np.unique(self.given, return_counts=True)
-            twice = values[int(counts.argmax())].item()
-            raise ValueError(f"{name} must have each id once, but {twice!r} comes {counts.max()}x")
-        try:
-            self.table: Table = as_table(columns, infinite="missing")
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from error
-        if self.table.n_rows != len(self.given):
-            raise ValueError(
-                f"{name} must have one row for each id, {len(self.given)}, got {self.table.n_rows}"
-            )
-
-    def aligned(self, ids: Ids) -> ColumnTable:
-        """Return one row per id, with missing values for ids without features."""
-        places = np.full(len(ids), -1, dtype=np.intp)
-        places[ids.find(self.name, self.given)] = np.arange(len(self.given))
-        return rows_of(self.table, places)
+    Features are a frame with an id column `key`, or a pair ``(ids, X)``; ids without any get
+    missing values.
+    """
+    if given is None:
+        return ids, None
+    name = f"{side[:-1]}_features"
+    owners, columns = _ids_and_columns(name, given, key)
+    owners = as_ids(f"the ids of {name}", owners)
+    different = Ids.of(name, owners)
+    if len(different) < len(owners):
+        values, counts = np.unique(owners, return_counts=True)
+        twice = values[int(counts.argmax())].item()
+        raise ValueError(f"{name} must have each id once, but {twice!r} comes {counts.max()}x")
+    try:
+        table = as_table(columns, infinite="missing")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    if table.n_rows != len(owners):
+        raise ValueError(f"{name} must have one row for each id, {len(owners)}, got {table.n_rows}")
+    ids = Ids.union(side, [ids, different])
+    places = np.full(len(ids), -1, dtype=np.intp)
+    places[ids.find(name, owners)] = np.arange(len(owners))
+    return ids, rows_of(table, places)
 
 
 def rows_of(table: Table, rows: NDArray[np.intp]) -> ColumnTable:
@@ -406,20 +397,19 @@ def _ids_and_columns(name: str, given: Any, key: str) -> tuple[Any, Any]:
     )
 
 
-def joined(table: ColumnTable, more: ColumnTable) -> ColumnTable:
-    """Return the rows of two tables with the same columns, stacked."""
+def stacked(table: ColumnTable, more: ColumnTable) -> ColumnTable:
+    """Return the rows of two tables with the same columns; new categories are missing values."""
     if table.names != more.names:
         raise ValueError(f"user_features must have the columns {table.names}, got {more.names}")
     columns: list[Column] = []
     for j in range(table.n_columns):
         first, second = table.column(j), more.column(j)
-        if isinstance(first, CategoricalColumn):
-            if not isinstance(second, CategoricalColumn):
-                raise ValueError(f"user_features must hold categories in {table.name(j)!r}")
+        if isinstance(first, CategoricalColumn) and isinstance(second, CategoricalColumn):
             codes = np.concatenate([first.codes, second.recode(first.categories).codes])
             columns.append(CategoricalColumn(codes, first.categories))
+        elif isinstance(first, CategoricalColumn) or isinstance(second, CategoricalColumn):
+            kind = "categories" if isinstance(first, CategoricalColumn) else "numbers"
+            raise ValueError(f"user_features must hold {kind} in {table.name(j)!r}")
         else:
-            if isinstance(second, CategoricalColumn):
-                raise ValueError(f"user_features must hold numbers in {table.name(j)!r}")
             columns.append(NumericColumn(np.concatenate([first.reals(), second.reals()])))
     return ColumnTable(columns, table.names, "missing")

@@ -390,10 +390,10 @@ def _both(
 def _more_rows(
     table: ColumnTable | None, more: ColumnTable | None, n_more: int
 ) -> ColumnTable | None:
-    from edgewise.ratings.inputs import joined, rows_of
+    from edgewise.ratings.inputs import rows_of, stacked
 
     if table is None:
         return None
     if more is None:
         return rows_of(table, np.append(np.arange(table.n_rows), np.full(n_more, -1)))
-    return joined(table, more)
+    return stacked(table, more)
