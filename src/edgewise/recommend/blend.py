@@ -323,16 +323,6 @@ class Evidence:
     beta: float | str = "auto"
     n_rounds: int = 50
 
-    @property
-    def n_models(self) -> int:
-        """The number of models."""
-        return self.predictions.shape[1]
-
-    @property
-    def span(self) -> float:
-        """The width of the rating scale; 1 if all ratings are the same."""
-        return float(self.levels[-1] - self.levels[0]) or 1.0
-
 
 def set_aside(ratings: Ratings, share: float, seed: int) -> Split:
     """Split off a share of each user's ratings; if that is nothing, one of each user with two."""
@@ -376,7 +366,9 @@ def uniform(n_models: int) -> Reals:
 
 def hedge(evidence: Evidence) -> BlendWeights:
     """Return the weights of Hedge; the losses of a round are |prediction - rating| / span."""
-    losses = np.abs(evidence.predictions - evidence.pairs.values[:, None]) / evidence.span
+    # All ratings may be the same.
+    span = float(np.ptp(evidence.levels)) or 1.0
+    losses = np.abs(evidence.predictions - evidence.pairs.values[:, None]) / span
     if evidence.pairs.weights is not None:
         losses *= (evidence.pairs.weights / evidence.pairs.weights.max())[:, None]
     beta = evidence.beta
@@ -387,12 +379,13 @@ def hedge(evidence: Evidence) -> BlendWeights:
 
 def majority(evidence: Evidence) -> BlendWeights:
     """Return the weights of weighted majority; each model votes for a level."""
+    n_models = evidence.predictions.shape[1]
     if len(evidence.levels) < 2:
-        return BlendWeights(uniform(evidence.n_models))
+        return BlendWeights(uniform(n_models))
     votes = [nearest_level(column, evidence.levels) for column in evidence.predictions.T]
     beta: Any = evidence.beta
     if beta == "auto":
-        beta = tuned_beta(max(2, evidence.n_models), len(evidence.pairs))
+        beta = tuned_beta(max(2, n_models), len(evidence.pairs))
     learner = WeightedMajority(beta, labels=evidence.levels, random_state=evidence.seed)
     learner.run(np.column_stack(votes), evidence.pairs.values)
     losses = learner.expert_mistakes_.astype(np.float64)
@@ -417,7 +410,7 @@ def rank_boost(evidence: Evidence) -> BlendWeights:
     pairs, scores = evidence.pairs, evidence.predictions
     spread = scores.std(axis=0)
     scale = np.where(spread > 0, spread, 1.0)
-    equal = BlendWeights(uniform(evidence.n_models) / scale)
+    equal = BlendWeights(uniform(len(scale)) / scale)
     rows = _with_pairs(pairs)
     if not rows.any():
         return equal
@@ -433,7 +426,7 @@ def rank_boost(evidence: Evidence) -> BlendWeights:
             qid=pairs.users[rows],
             sample_weight=None if pairs.weights is None else pairs.weights[rows],
         )
-    weights = np.zeros(evidence.n_models)
+    weights = np.zeros(len(scale))
     np.add.at(weights, moving[model.terms_.columns], model.terms_.coefficients[:, 0])
     if not weights.any():
         return equal

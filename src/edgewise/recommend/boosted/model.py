@@ -163,7 +163,7 @@ class BoostedFactorization(Recommender):
     rules_: Terms
     n_trained_: int
     regularization_scale_: float
-    _folded: RoundFactors | None
+    _folded: RoundFactors | None = None
 
     def __init__(
         self,
@@ -290,9 +290,8 @@ class BoostedFactorization(Recommender):
         integer("n_terms", self.n_terms, 1, 2 if real else None)
         if one_of("loss", self.loss, LOSSES) == "exponential" and real:
             raise ValueError("loss='exponential' needs factors='signs'")
-        if self.learning_rate is not None:
-            positive("learning_rate", self.learning_rate)
-        for name in ("regularization", "bias_regularization", "share_regularization"):
+        penalties = ("regularization", "bias_regularization", "share_regularization")
+        for name in ("learning_rate", *penalties):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
         if self.tuned != "auto":
@@ -443,13 +442,10 @@ class BoostedFactorization(Recommender):
     def _factors(self) -> RoundFactors:
         """The factors of all rounds, folded on first use."""
         self._trained()
-        folded = getattr(self, "_folded", None)
-        if folded is None:
+        if self._folded is None:
             folded = fold(self.user_values_, self.item_values_, self.round_votes_, self.kinds_)
-            if self._levels.n_columns == 1:
-                folded = folded.without_votes()
-            self._folded = folded
-        return folded
+            self._folded = folded.without_votes() if self._levels.n_columns == 1 else folded
+        return self._folded
 
     def _stages(self, users: Any, items: Any, unknown: str) -> Iterator[Reals]:
         user_places, item_places, known = self._found(users, items, unknown)
