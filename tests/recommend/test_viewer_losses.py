@@ -49,21 +49,21 @@ def test_counting_gives_the_loss_of_all_pairs(weighed, problem):
     grades, table, n_levels = problem
     weights = np.linspace(0.5, 2.0, len(grades)) if weighed else np.ones(len(grades))
     viewers, places = np.nonzero(table >= 0)
-    found = viewer_losses(
+    losses, defaults, common = viewer_losses(
         grades, viewers, places, table[viewers, places], len(table), n_levels,
         weights if weighed else None,
     )  # fmt: skip
     for viewer, rated in enumerate(table):
         least, each = best_default(grades, rated, n_levels, weights)
-        assert found.losses[viewer] == pytest.approx(least)
-        assert found.common[viewer] == (rated >= 0).sum()
+        assert losses[viewer] == pytest.approx(least)
+        assert common[viewer] == (rated >= 0).sum()
         if (rated >= 0).all():
-            assert found.defaults[viewer] == -1
+            assert defaults[viewer] == -1
         else:
-            assert each[found.defaults[viewer]] == pytest.approx(least)
+            assert each[defaults[viewer]] == pytest.approx(least)
             if not weighed:
                 # The arithmetic is exact: of equals the lowest level.
-                assert found.defaults[viewer] == int(np.argmin(np.round(each, 12)))
+                assert defaults[viewer] == int(np.argmin(np.round(each, 12)))
 
 
 def test_viewers_some_at_a_time(monkeypatch):

@@ -75,6 +75,11 @@ def threads(name: str, value: Any) -> int | None:
     return int(value)
 
 
+def verbosity(name: str, value: Any) -> int:
+    """Return `value` if it can be `verbose`: an integer of at least 0 or a bool, or raise."""
+    return integer(name, int(value) if value in (True, False) else value, 0)
+
+
 def one_of(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`, or raise with the list of them."""
     if not isinstance(value, str) or value not in choices:

@@ -5,7 +5,7 @@ from inspect import cleandoc
 from typing import Any, TypeVar
 
 from edgewise.boosting import check_callbacks
-from edgewise.common.checks import flag, integer, one_of, positive, threads, up_to_one
+from edgewise.common.checks import flag, integer, one_of, positive, threads, up_to_one, verbosity
 from edgewise.data import MAX_BINS
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.search import search_named
@@ -91,7 +91,7 @@ class TableParameters(TrainingParameters):
             integer("max_bins", self.max_bins, 2, MAX_BINS)
         one_of("handle_infinite", self.handle_infinite, INFINITE_CHOICES)
         check_callbacks(self.callbacks)
-        integer("verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, 0)
+        verbosity("verbose", self.verbose)
         threads("n_jobs", self.n_jobs)
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, below=1.0)

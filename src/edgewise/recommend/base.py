@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
+from dataclasses import field, fields, is_dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -32,14 +33,22 @@ Scorer = Callable[[Indices, Indices], Reals]
 _ENTRIES = 1 << 22
 
 
+def parameter(default: Any, check: Callable[..., Any], *limits: Any) -> Any:
+    """Declare a parameter of a recommender that is a dataclass, with its default and its check.
+
+    Fits call ``check(name, value, *limits)``, except for None where that is the default.
+    """
+    return field(default=default, metadata={"check": check, "limits": limits})
+
+
 class Recommender(Storable, ABC):
     """Base of all recommenders; derive from it to write your own.
 
-    A subclass stores its parameters in ``__init__`` and writes ``_fit(ratings)`` and
-    ``_pair_scores(users, items)``, which work on indices; the other methods at the top of this
-    class have defaults to override. Fitted attributes end in an underscore and are arrays,
-    numbers, strings or None, so that files can hold them; ``stored`` declares the shapes of
-    arrays, such as "users k".
+    A subclass is a dataclass of its parameters, or stores them in ``__init__``, and writes
+    ``_fit(ratings)`` and ``_pair_scores(users, items)``, which work on indices; the other methods
+    at the top of this class have defaults to override. Fitted attributes end in an underscore and
+    are arrays, numbers, strings or None, so that files can hold them; ``stored`` declares the
+    shapes of arrays, such as "users k".
 
     Many recommenders share these parameters:
 
@@ -107,6 +116,10 @@ class Recommender(Storable, ABC):
 
     def _check_parameters(self) -> None:
         """Raise if a parameter is wrong."""
+        for one in fields(self) if is_dataclass(self) else ():
+            value, optional = getattr(self, one.name), one.default is None
+            if "check" in one.metadata and not (value is None and optional):
+                one.metadata["check"](one.name, value, *one.metadata["limits"])
 
     def _user_scores(self, users: Indices) -> Reals:
         """Return the scores of all items for some users, shape (users, items)."""

@@ -1,5 +1,6 @@
 """Baselines every other recommender should beat: chance, popularity, and biases."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,12 +9,13 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.common.random import splitmix64
-from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices, Mask, Recommender
+from edgewise.ratings import Ratings
+from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 
 WAYS = ("count", "mean")
 
 
+@dataclass(eq=False, repr=False)
 class Popularity(Recommender):
     """The same list for everyone: the items rated most often, or best.
 
@@ -38,22 +40,16 @@ class Popularity(Recommender):
     predicts = "score"
     stored: ClassVar = {"item_scores_": "items"}
 
-    item_scores_: Reals
-
-    def __init__(self, by: str = "count", *, damping: float = 5.0) -> None:
-        self.by = by
-        self.damping = damping
-
-    def _check_parameters(self) -> None:
-        one_of("by", self.by, WAYS)
-        not_negative("damping", self.damping)
+    by: str = parameter("count", one_of, WAYS)
+    _: KW_ONLY
+    damping: float = parameter(5.0, not_negative)
 
     def _fit(self, ratings: Ratings) -> None:
         mass = ratings.by_item.mass
         self.item_scores_ = mass
         if self.by == "mean":
             errors = ratings.values - ratings.mean
-            biases = _damped_means(errors, ratings.items, ratings.weights, mass, self.damping)
+            biases = damped_means(errors, ratings.items, ratings.weights, mass, self.damping)
             self.item_scores_ = ratings.mean + biases
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
@@ -66,6 +62,7 @@ class Popularity(Recommender):
         return np.ones(ratings.n_users, dtype=bool)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class RandomRecommender(Recommender):
     """Random scores: uniform numbers that depend only on the seed, the user and the item.
 
@@ -77,10 +74,7 @@ class RandomRecommender(Recommender):
 
     predicts = "score"
 
-    seed_: int
-
-    def __init__(self, *, random_state: Any = None) -> None:
-        self.random_state = random_state
+    random_state: Any = None
 
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
@@ -113,20 +107,26 @@ class BiasedRecommender(Recommender):
         user_biases, item_biases = np.zeros(ratings.n_users), np.zeros(ratings.n_items)
         for _ in range(n_epochs):
             left = centred - user_biases[users]
-            item_biases = _damped_means(left, items, weights, item_mass, item_damping)
+            item_biases = damped_means(left, items, weights, item_mass, item_damping)
             left = centred - item_biases[items]
-            user_biases = _damped_means(left, users, weights, user_mass, user_damping)
+            user_biases = damped_means(left, users, weights, user_mass, user_damping)
         self.user_biases_, self.item_biases_ = user_biases, item_biases
 
-    def _new_biases(self, side: Grouped, damping: float) -> Reals:
-        """Return the biases of users with these ratings while the item biases are held."""
-        errors = side.values - self.intercept_ - self.item_biases_[side.others]
-        return damped_row_means(side, errors, damping)
+    def _add_biases(self, ratings: Ratings, users: Indices, damping: float | None) -> Reals:
+        """Return the biases of new users after storing them; without damping they are 0."""
+        new = np.zeros(len(users))
+        if damping is not None:
+            side = ratings.by_user.last(len(users))
+            errors = side.values - self.intercept_ - self.item_biases_[side.others]
+            new = damped_means(errors, side.row_numbers, side.weights, side.mass, damping)
+        self.user_biases_ = np.concatenate([self.user_biases_, new])
+        return new
 
     def _baseline(self, users: NDArray[np.integer], items: NDArray[np.integer]) -> Reals:
         return self.intercept_ + self.user_biases_[users] + self.item_biases_[items]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BiasBaseline(BiasedRecommender):
     """The mean of all ratings plus a bias for each user and each item.
 
@@ -152,17 +152,9 @@ class BiasBaseline(BiasedRecommender):
     (4.0, 4.71)
     """
 
-    def __init__(
-        self, *, user_damping: float = 5.0, item_damping: float = 2.5, n_epochs: int = 15
-    ) -> None:
-        self.user_damping = user_damping
-        self.item_damping = item_damping
-        self.n_epochs = n_epochs
-
-    def _check_parameters(self) -> None:
-        not_negative("user_damping", self.user_damping)
-        not_negative("item_damping", self.item_damping)
-        integer("n_epochs", self.n_epochs, 1)
+    user_damping: float = parameter(5.0, not_negative)
+    item_damping: float = parameter(2.5, not_negative)
+    n_epochs: int = parameter(15, integer, 1)
 
     def _fit(self, ratings: Ratings) -> None:
         self.intercept_ = ratings.mean
@@ -175,16 +167,10 @@ class BiasBaseline(BiasedRecommender):
         return self.intercept_ + self.user_biases_[users, None] + self.item_biases_
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        new = self._new_biases(ratings.by_user.last(len(users)), self.user_damping)
-        self.user_biases_ = np.concatenate([self.user_biases_, new])
+        self._add_biases(ratings, users, self.user_damping)
 
 
-def damped_row_means(side: Grouped, errors: Reals, damping: float) -> Reals:
-    """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""
-    return _damped_means(errors, side.row_numbers, side.weights, side.mass, damping)
-
-
-def _damped_means(
+def damped_means(
     errors: Reals, rows: NDArray, weights: Reals | None, mass: Reals, damping: float
 ) -> Reals:
     """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""

@@ -1,6 +1,8 @@
 """Content-based recommendation: a small model of item features for each user."""
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +14,8 @@ from edgewise.data import Table
 from edgewise.data.columns import CategoricalColumn
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask
-from edgewise.recommend.baselines import damped_row_means
+from edgewise.recommend.base import Indices, Mask, parameter
+from edgewise.recommend.baselines import damped_means
 from edgewise.recommend.per_user import PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")
@@ -23,6 +25,7 @@ LEARNERS = ("ridge", "boosted")
 _LEVEL = 2.0
 
 
+@dataclass(eq=False, repr=False)
 class ContentRecommender(PerUserRecommender):
     """Learns each user's taste from item features, and scores items that nobody rated.
 
@@ -62,36 +65,17 @@ class ContentRecommender(PerUserRecommender):
 
     stored: ClassVar = {"features_": "items d", "weights_": "d", "ranker_": None}
 
-    features_: Reals | None
-    feature_names_: list[str] | None
-    weights_: Reals | None
-
-    def __init__(
-        self,
-        learner: str = "ridge",
-        *,
-        regularization: float = 20.0,
-        n_rounds: int = 30,
-        learning_rate: float = 0.5,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.learner = learner
-        self.regularization = regularization
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.n_jobs = n_jobs
+    learner: str = parameter("ridge", one_of, LEARNERS)
+    _: KW_ONLY
+    regularization: float = parameter(20.0, positive)
+    n_rounds: int = parameter(30, integer, 1)
+    learning_rate: float = parameter(0.5, positive)
+    n_jobs: int | None = parameter(None, threads)
 
     @property
     def predicts(self) -> str:
         """What predictions are: ratings, or scores for boosted models."""
         return "rating" if self.learner == "ridge" else "score"
-
-    def _check_parameters(self) -> None:
-        one_of("learner", self.learner, LEARNERS)
-        positive("regularization", self.regularization)
-        integer("n_rounds", self.n_rounds, 1)
-        positive("learning_rate", self.learning_rate)
-        threads("n_jobs", self.n_jobs)
 
     def _knows_items(self, ratings: Ratings) -> Mask:
         """Return the items with any feature, rated or not."""
@@ -105,9 +89,9 @@ class ContentRecommender(PerUserRecommender):
 
     def _shared(self, ratings: Ratings, features: Reals) -> Reals:
         """Return the ridge model of all users, with users' own levels removed first."""
-        view = ratings.by_user
-        levels = damped_row_means(view, view.values - self.mean_, self.regularization)
-        rest = ratings.values - self.mean_ - levels[ratings.users]
+        rest = ratings.values - self.mean_
+        users, mass = ratings.users, ratings.by_user.mass
+        rest -= damped_means(rest, users, ratings.weights, mass, self.regularization)[users]
         weights = np.ones(len(rest)) if ratings.weights is None else ratings.weights
         # Sums by item suffice: no matrix of all ratings is needed.
         masses = np.bincount(ratings.items, weights, ratings.n_items)
@@ -137,37 +121,35 @@ class ContentRecommender(PerUserRecommender):
             raise ValueError(f"learner must be 'ridge' for this, got {self.learner!r}")
         return self.features_, self.weights_
 
-    def _ranker(self) -> Any:
-        """Return the rankers of all users, which share one matrix; made on first use."""
-        made = vars(self).get("ranker_")
-        if made is None:
-            from edgewise.recommend.rankboost import RankBoostRecommender
+    @cached_property
+    def ranker_(self) -> Any:
+        """The rankers of all users, which share one matrix."""
+        from edgewise.recommend.rankboost import RankBoostRecommender
 
-            ranker = RankBoostRecommender(
-                self.n_rounds, learning_rate=self.learning_rate, init="zero", viewers=(),
-                n_jobs=self.n_jobs,
-            )  # fmt: skip
-            made = self.__dict__["ranker_"] = ranker.fit(self.ratings_)
-        return made
+        ranker = RankBoostRecommender(
+            self.n_rounds, learning_rate=self.learning_rate, init="zero", viewers=(),
+            n_jobs=self.n_jobs,
+        )  # fmt: skip
+        return ranker.fit(self.ratings_)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         if self.learner == "boosted":
-            return np.asarray(self._ranker()._pair_scores(users, items))
+            return np.asarray(self.ranker_._pair_scores(users, items))
         return super()._pair_scores(users, items)
 
     def _user_scores(self, users: Indices) -> Reals:
         if self.learner == "boosted":
-            return np.asarray(self._ranker()._user_scores(users))
+            return np.asarray(self.ranker_._user_scores(users))
         return super()._user_scores(users)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)
         if self.learner == "boosted":
             # Trained rankers stay: each depends on its own user's ratings only.
-            ranker = copy(self._ranker())
+            ranker = copy(self.ranker_)
             ranker.ratings_, ranker.known_users_ = ratings, self.known_users_
             ranker._fold_in(ratings, users)
-            self.__dict__["ranker_"] = ranker
+            self.ranker_ = ranker
 
     def _size(self) -> int:
         return 1 + len(self._linear()[1])

@@ -1,8 +1,9 @@
 """k nearest neighbours among users or items, with similarities that count common ratings only."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices
+from edgewise.recommend.base import Indices, parameter
 from edgewise.recommend.baselines import BiasedRecommender
 
 SIMILARITIES = ("cosine", "pearson", "adjusted", "residual")
@@ -26,26 +27,11 @@ _BIAS_EPOCHS = 10
 _VISITS_PER_PRODUCT, _VISITS_PER_PAIR = 6, 20
 
 
-@dataclass(frozen=True, eq=False)
-class Neighbors:
+class Neighbors(NamedTuple):
     """The most similar rows of each row, most similar first; -1 and 0 past the last."""
 
     others: Rows
     similarities: Reals
-
-
-@dataclass(frozen=True)
-class NeighborCriteria:
-    """Which rows count as neighbours: at most `n`, below the row number `limit`.
-
-    A similarity from m common columns is multiplied by ``m / (m + shrinkage)``, and is 0 if m is
-    below `min_support`.
-    """
-
-    n: int
-    shrinkage: float
-    min_support: int
-    limit: int
 
 
 def nearest_rows(
@@ -53,18 +39,22 @@ def nearest_rows(
     columns: Grouped,
     values: Reals,
     targets: Indices,
-    criteria: NeighborCriteria,
+    n: int,
+    shrinkage: float,
+    min_support: int,
+    limit: int,
     n_threads: int = 1,
 ) -> Neighbors:
-    """Return the most similar rows of some rows, by the cosines of their values.
+    """Return the `n` most similar rows of some rows, by the cosines of their values.
 
     `rows` and `columns` are the ratings by either side, and `values` has a number for each rating
-    in their original order. Memory grows with the neighbours, never with all pairs.
+    in their original order. A similarity from m common columns is multiplied by
+    ``m / (m + shrinkage)``, and is 0 if m is below `min_support`; only rows below `limit` count.
+    Memory grows with the neighbours, never with all pairs.
     """
     by_row = values[rows.rows]
     norms = np.sqrt(np.bincount(rows.row_numbers, by_row**2, rows.n_rows))
-    found = np.full((len(targets), criteria.n), -1, dtype=ROW)
-    similarities = np.zeros((len(targets), criteria.n))
+    found, similarities = np.full((len(targets), n), -1, ROW), np.zeros((len(targets), n))
     by_column = values[columns.rows]
     kernels = choose.kernels("neighbors", _search_visits(rows, columns, len(targets)))
 
@@ -72,8 +62,7 @@ def nearest_rows(
         here = slice(*part)
         kernels.nearest(
             rows.starts, rows.others, by_row, columns.starts, columns.others, by_column, norms,
-            targets[here], float(criteria.shrinkage),
-            criteria.min_support, criteria.limit, found[here], similarities[here],
+            targets[here], float(shrinkage), min_support, limit, found[here], similarities[here],
         )  # fmt: skip
 
     _spread(run, len(targets), kernels, n_threads)
@@ -130,6 +119,7 @@ def _spread(run: Any, n: int, kernels: ModuleType, n_threads: int) -> None:
         pool.map(run, pool.shares(np.arange(n + 1)))
 
 
+@dataclass(eq=False, repr=False)
 class KNNRecommender(BiasedRecommender):
     """Base of user and item neighbourhoods: rows are compared, columns hold the ratings."""
 
@@ -139,53 +129,24 @@ class KNNRecommender(BiasedRecommender):
     _default_similarity: ClassVar[str]
     _default_damping: ClassVar[float]
 
-    neighbors_: Rows
-    similarities_: Reals
-    deviations_: Reals | None
-
     # The work of a fit in this process, whose kernels are loaded.
-    _fit_visits: float = 0.0
+    _fit_visits = 0.0
 
-    def __init__(
-        self,
-        n_neighbors: int = 40,
-        *,
-        similarity: str | None = None,
-        shrinkage: float = 25.0,
-        min_support: int = 1,
-        n_candidates: int = 200,
-        damping: float | None = None,
-        bias_damping: float = 5.0,
-        implicit: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.similarity = similarity
-        self.shrinkage = shrinkage
-        self.min_support = min_support
-        self.n_candidates = n_candidates
-        self.damping = damping
-        self.bias_damping = bias_damping
-        self.implicit = implicit
-        self.n_jobs = n_jobs
+    n_neighbors: int = parameter(40, integer, 1)
+    _: KW_ONLY
+    similarity: str | None = parameter(None, one_of, SIMILARITIES)
+    shrinkage: float = parameter(25.0, not_negative)
+    min_support: int = parameter(1, integer, 1)
+    n_candidates: int = parameter(200, integer, 1)
+    damping: float | None = parameter(None, not_negative)
+    bias_damping: float = parameter(5.0, not_negative)
+    implicit: bool = parameter(False, flag)
+    n_jobs: int | None = parameter(None, threads)
 
     @property
     def predicts(self) -> str:
         """What predictions are: ratings, or scores for implicit feedback."""
         return "score" if self.implicit else "rating"
-
-    def _check_parameters(self) -> None:
-        integer("n_neighbors", self.n_neighbors, 1)
-        if self.similarity is not None:
-            one_of("similarity", self.similarity, SIMILARITIES)
-        not_negative("shrinkage", self.shrinkage)
-        integer("min_support", self.min_support, 1)
-        integer("n_candidates", self.n_candidates, 1)
-        if self.damping is not None:
-            not_negative("damping", self.damping)
-        not_negative("bias_damping", self.bias_damping)
-        flag("implicit", self.implicit)
-        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         self.intercept_ = 0.0 if self.implicit else ratings.mean
@@ -199,11 +160,10 @@ class KNNRecommender(BiasedRecommender):
     def _nearest(self, ratings: Ratings, targets: Indices, limit: int, n_users: int) -> Neighbors:
         """Return the nearest rows of some rows, among those below a limit."""
         most = self.n_neighbors if self.implicit else max(self.n_neighbors, self.n_candidates)
-        criteria = NeighborCriteria(
-            min(most, max(1, limit)), self.shrinkage, self.min_support, limit
-        )
-        values = self._compared(ratings, n_users)
-        return nearest_rows(*self._views(ratings), values, targets, criteria, self._threads())
+        return nearest_rows(
+            *self._views(ratings), self._compared(ratings, n_users), targets,
+            min(most, max(1, limit)), self.shrinkage, self.min_support, limit, self._threads(),
+        )  # fmt: skip
 
     def _compared(self, ratings: Ratings, n_users: int) -> Reals:
         """Return the numbers whose cosines are the similarities; only old users enter means."""
@@ -226,20 +186,18 @@ class KNNRecommender(BiasedRecommender):
     def _damping(self) -> float:
         return self._default_damping if self.damping is None else self.damping
 
-    def _deviations(self) -> Reals:
-        """Return the numbers to average, in the order of the columns' view; made on first use."""
-        deviations: Reals | None = vars(self).get("deviations_")
-        if deviations is None:
-            ratings = self.ratings_
-            rest = ratings.values - self._baseline(ratings.users, ratings.items)
-            deviations = self.deviations_ = rest[self._views(ratings)[1].rows]
-        return deviations
+    @cached_property
+    def deviations_(self) -> Reals:
+        """The numbers to average: ratings less the baseline, in the order of the columns' view."""
+        ratings = self.ratings_
+        rest = ratings.values - self._baseline(ratings.users, ratings.items)
+        return rest[self._views(ratings)[1].rows]
 
     def _sums(self, users: Indices, items: Indices) -> tuple[Reals, Reals]:
         targets, columns = (users, items) if self._side == "users" else (items, users)
         near, view = Neighbors(self.neighbors_, self.similarities_), self._views(self.ratings_)[1]
         return neighbor_sums(
-            near, view, self._deviations(), targets, columns, self.n_neighbors, self._threads(),
+            near, view, self.deviations_, targets, columns, self.n_neighbors, self._threads(),
             self._fit_visits,
         )  # fmt: skip
 
@@ -279,11 +237,8 @@ class KNNRecommender(BiasedRecommender):
         return self.ratings_.csr() if self.implicit else super()._user_vectors()
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        self.deviations_ = None
-        new = np.zeros(len(users))
-        if not self.implicit:
-            new = self._new_biases(ratings.by_user.last(len(users)), self.bias_damping)
-        self.user_biases_ = np.concatenate([self.user_biases_, new])
+        self.__dict__.pop("deviations_", None)
+        self._add_biases(ratings, users, None if self.implicit else self.bias_damping)
 
     def _restored(self) -> None:
         super()._restored()
@@ -311,7 +266,7 @@ class KNNRecommender(BiasedRecommender):
         items = ratings.item_ids.require("items", [item])
         row, column = (users[0], items[0]) if self._side == "users" else (items[0], users[0])
         ids = ratings.user_ids.values if self._side == "users" else ratings.item_ids.values
-        view, deviations = self._views(ratings)[1], self._deviations()
+        view, deviations = self._views(ratings)[1], self.deviations_
         span = view.span(int(column))
         entry = dict(zip(view.others[span].tolist(), range(span.start, span.stop), strict=True))
         near = zip(self.neighbors_[row].tolist(), self.similarities_[row].tolist(), strict=True)

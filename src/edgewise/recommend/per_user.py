@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from edgewise.common.checks import integer, threads
+from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
@@ -98,13 +98,8 @@ class ViewerRecommender(PerUserRecommender):
     stored: ClassVar = {"viewers_": "viewers", "viewer_means_": "viewers"}
 
     viewers: Any
-    n_jobs: int | None
     viewers_: Indices
     viewer_means_: Reals
-
-    def _check_parameters(self) -> None:
-        check_viewers(self.viewers)
-        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         self.viewers_ = chosen_viewers(self.viewers, ratings, self._seed())
@@ -138,14 +133,12 @@ def _linear_algebra() -> Any:
     return ThreadpoolController()
 
 
-def check_viewers(viewers: Any) -> None:
+def check_viewers(name: str, viewers: Any) -> None:
     """Raise unless `viewers` is None, a number of users, or a sequence of ids."""
-    if viewers is None:
-        return
     if isinstance(viewers, Integral):
-        integer("viewers", viewers, 1)
-    elif isinstance(viewers, str) or not hasattr(viewers, "__len__"):
-        raise TypeError(f"viewers must be None, an integer or a list of users, got {viewers!r}")
+        integer(name, viewers, 1)
+    elif viewers is not None and (isinstance(viewers, str) or not hasattr(viewers, "__len__")):
+        raise TypeError(f"{name} must be None, an integer or a list of users, got {viewers!r}")
 
 
 def chosen_viewers(viewers: Any, ratings: Ratings, seed: int) -> Indices:

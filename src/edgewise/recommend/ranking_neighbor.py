@@ -1,15 +1,16 @@
 """The nearest neighbours of Iyer 1999: users who order a user's items the same way."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer
+from edgewise.common.checks import integer, threads
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices
-from edgewise.recommend.per_user import ViewerRecommender
+from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.per_user import ViewerRecommender, check_viewers
 
 # Counting a viewer's ratings takes memory for each pair of levels.
 _MAX_LEVELS = 256
@@ -24,6 +25,7 @@ class _Near(NamedTuple):
     defaults: Reals
 
 
+@dataclass(eq=False, repr=False)
 class RankingNeighbor(ViewerRecommender):
     """Predicts the ratings of the viewers who order a user's items best (Iyer 1999, 5.2.3).
 
@@ -62,24 +64,11 @@ class RankingNeighbor(ViewerRecommender):
 
     stored: ClassVar = {"levels_": "levels"}
 
-    levels_: Reals
-
-    def __init__(
-        self,
-        n_neighbors: int = 1,
-        *,
-        viewers: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.viewers = viewers
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        integer("n_neighbors", self.n_neighbors, 1)
+    n_neighbors: int = parameter(1, integer, 1)
+    _: KW_ONLY
+    viewers: Any = parameter(None, check_viewers)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
 
     def _fit(self, ratings: Ratings) -> None:
         if len(ratings.levels) > _MAX_LEVELS:
@@ -137,14 +126,6 @@ class RankingNeighbor(ViewerRecommender):
         return similar
 
 
-class ViewerLosses(NamedTuple):
-    """How each viewer orders a user's items: loss, best default level (-1: none), common items."""
-
-    losses: Reals
-    defaults: NDArray[np.intp]
-    common: NDArray[np.int64]
-
-
 def viewer_losses(
     grades: NDArray[np.intp],
     viewers: NDArray[np.integer],
@@ -153,14 +134,14 @@ def viewer_losses(
     n_viewers: int,
     n_levels: int,
     weights: Reals | None = None,
-) -> ViewerLosses:
-    """Return the ranking loss (Iyer 1999, Eq. 5.1) of each viewer, with its best default score.
+) -> tuple[Reals, NDArray[np.intp], NDArray[np.int64]]:
+    """Return the ranking loss (Iyer 1999, Eq. 5.1), best default level and common items of viewers.
 
     Pairs are never listed: the number that a viewer misorders follows from how many of the user's
     items have each combination of the user's level and the viewer's. `grades` are the codes of the
     user's ratings, from 0 without gaps; `viewers`, `places` and `levels` the viewers' ratings of
     these items: the viewer, the item, and the code of the rating. A pair has the product of the
-    weights of its items.
+    weights of its items. The default level of a viewer who rated all items is -1.
     """
     n_grades = int(grades.max(initial=0)) + 1
     masses = np.ones(len(grades)) if weights is None else weights
@@ -182,7 +163,7 @@ def viewer_losses(
         best = np.where(partial, doubled.argmin(axis=1), 0)
         losses[start:stop] = doubled[np.arange(len(best)), best] / (2 * n_pairs or 1.0)
         defaults[start:stop] = np.where(partial, best, -1)
-    return ViewerLosses(losses, defaults, common)
+    return losses, defaults, common
 
 
 def _doubled(counts: Reals, totals: Reals) -> Reals:

@@ -1,15 +1,16 @@
 """Regression of a user's ratings on other users' ratings (Iyer 1999, section 5.2.3)."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import flag
+from edgewise.common.checks import flag, threads
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices
-from edgewise.recommend.per_user import ViewerRecommender
+from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.per_user import ViewerRecommender, check_viewers
 
 
 class _Learned(NamedTuple):
@@ -20,6 +21,7 @@ class _Learned(NamedTuple):
     scale: float
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class UserRegression(ViewerRecommender):
     """Predicts a user's ratings by linear regression on other users' (Iyer 1999, 5.2.3).
 
@@ -54,24 +56,10 @@ class UserRegression(ViewerRecommender):
 
     stored: ClassVar = {"viewer_scales_": "viewers"}
 
-    viewer_scales_: Reals
-
-    def __init__(
-        self,
-        *,
-        normalise: bool = False,
-        viewers: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.normalise = normalise
-        self.viewers = viewers
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        flag("normalise", self.normalise)
+    normalise: bool = parameter(False, flag)
+    viewers: Any = parameter(None, check_viewers)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
 
     def _fit(self, ratings: Ratings) -> None:
         super()._fit(ratings)

@@ -14,7 +14,7 @@ from edgewise.recommend import (
     MatrixFactorization,
     NonNegativeFactorization,
 )
-from edgewise.recommend.factorization.base import ridge_solutions, row_shares
+from edgewise.recommend.factorization.base import ridge_solutions, run_on_rows
 from edgewise.recommend.factorization.implicit import ConfidenceSide, padded
 
 MODELS = [
@@ -133,11 +133,11 @@ def test_threads_take_every_row_once(n_threads):
     starts = np.array([0, 50, 50, 51, 60, 200, 201, 201])
     taken = np.zeros(7)
 
-    def take(span):
-        taken[slice(*span)] += 1
+    def take(start, stop, starts):
+        taken[start:stop] += 1
 
     with Threads(n_threads) as pool:
-        pool.map(take, row_shares(pool, starts))
+        run_on_rows(take, pool, starts)
     assert (taken == 1).all()
 
 

@@ -1,14 +1,15 @@
 """What factor models share: scores, new users, and ridge regression row by row."""
 
+from collections.abc import Callable, Iterator
+from itertools import islice
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend import choose
 from edgewise.backend.reference.factorization import pair_products
-from edgewise.common.checks import integer, threads
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.recommend.base import Indices, Recommender
@@ -34,15 +35,8 @@ class FactorModel(Recommender):
 
     stored: ClassVar = {"user_factors_": "users k", "item_factors_": "items k"}
 
-    n_factors: int
     user_factors_: Reals
     item_factors_: Reals
-
-    def _check_parameters(self) -> None:
-        integer("n_factors", self.n_factors, 1)
-        verbose = getattr(self, "verbose", 0)
-        integer("verbose", int(verbose) if verbose in (True, False) else verbose, 0)
-        threads("n_jobs", getattr(self, "n_jobs", None))
 
     def _kernels(self, visits: float) -> ModuleType:
         """Return the kernels for work that visits this many entries in NumPy.
@@ -54,6 +48,15 @@ class FactorModel(Recommender):
 
     def _pool(self, kernels: ModuleType) -> Threads:
         return Threads(self._threads() if kernels.RELEASES_GIL else 1)
+
+    def _train(self, losses: Iterator[float], n_epochs: int) -> None:
+        """Run a solver, which yields the loss before each epoch."""
+        history = [next(losses)]
+        with self._progress(n_epochs, "epochs") as step:
+            for loss in islice(losses, n_epochs):
+                history.append(loss)
+                step(loss)
+        self.loss_history_ = np.array(history)
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return pair_products(self.user_factors_, self.item_factors_, users, items)
@@ -82,14 +85,13 @@ class BiasedFactorModel(FactorModel, BiasedRecommender):
         scores += self.intercept_ + self.user_biases_[users, None] + self.item_biases_
         return scores
 
-    def _add_biased_users(self, factors: Reals, biases: Reals) -> None:
-        self._add_users(factors)
-        self.user_biases_ = np.concatenate([self.user_biases_, biases])
 
-
-def row_shares(pool: Threads, starts: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return ranges of compressed rows that take about equal work."""
-    return pool.shares(starts + _ENTRIES_PER_ROW * np.arange(len(starts)))
+def run_on_rows(
+    kernel: Callable[..., None], pool: Threads, starts: NDArray[np.int64], *arguments: Any
+) -> None:
+    """Call ``kernel(start, stop, starts, *arguments)`` for ranges of rows, spread over threads."""
+    shares = pool.shares(starts + _ENTRIES_PER_ROW * np.arange(len(starts)))
+    pool.map(lambda span: kernel(*span, starts, *arguments), shares)
 
 
 def ridge_visits(n_rows: int, n_entries: int, n_factors: int) -> float:
@@ -117,12 +119,8 @@ def ridge_solutions(
     k = design.shape[1]
     base = np.zeros((k, k)) if base is None else base
     solutions = np.empty((len(starts) - 1, k))
-
-    def solve(span: tuple[int, int]) -> None:
-        kernels.ridge_rows(
-            *span, starts, others, weights, targets, design, base, scales, penalties, _TINY,
-            solutions,
-        )  # fmt: skip
-
-    pool.map(solve, row_shares(pool, starts))
+    run_on_rows(
+        kernels.ridge_rows, pool, starts, others, weights, targets, design, base, scales, penalties,
+        _TINY, solutions,
+    )  # fmt: skip
     return solutions

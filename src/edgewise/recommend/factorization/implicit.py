@@ -1,21 +1,23 @@
 """Matrix factorisation for implicit feedback (Hu, Koren and Volinsky 2008)."""
 
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, not_negative, one_of
+from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices
+from edgewise.recommend.base import Indices, parameter
 from edgewise.recommend.factorization.base import (
     FactorModel,
     ridge_solutions,
     ridge_visits,
-    row_shares,
+    run_on_rows,
 )
 
 SOLVERS = ("cg", "exact")
@@ -31,6 +33,7 @@ _LANES = 8
 Singles = NDArray[np.float32]
 
 
+@dataclass(eq=False, repr=False)
 class ImplicitFactorization(FactorModel):
     """Alternating least squares over all pairs, weighted by confidence.
 
@@ -76,40 +79,16 @@ class ImplicitFactorization(FactorModel):
     predicts = "score"
     stored: ClassVar = {"loss_history_": "epochs"}
 
-    loss_history_: Reals
-    penalty_: float
-
-    def __init__(
-        self,
-        n_factors: int = 50,
-        *,
-        n_epochs: int = 15,
-        regularization: float | None = None,
-        alpha: float = 1.0,
-        solver: str = "cg",
-        cg_steps: int = 3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.n_epochs = n_epochs
-        self.regularization = regularization
-        self.alpha = alpha
-        self.solver = solver
-        self.cg_steps = cg_steps
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        integer("n_epochs", self.n_epochs, 1)
-        if self.regularization is not None:
-            not_negative("regularization", self.regularization)
-        not_negative("alpha", self.alpha)
-        one_of("solver", self.solver, SOLVERS)
-        integer("cg_steps", self.cg_steps, 1)
+    n_factors: int = parameter(50, integer, 1)
+    _: KW_ONLY
+    n_epochs: int = parameter(15, integer, 1)
+    regularization: float | None = parameter(None, not_negative)
+    alpha: float = parameter(1.0, not_negative)
+    solver: str = parameter("cg", one_of, SOLVERS)
+    cg_steps: int = parameter(3, integer, 1)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
+    verbose: int = parameter(0, verbosity)
 
     def _fit(self, ratings: Ratings) -> None:
         rng = np.random.default_rng(self._seed())
@@ -121,20 +100,21 @@ class ImplicitFactorization(FactorModel):
         items = self._side(ratings.by_item, kernels)
         if self.solver == "cg":
             X, Y = padded(X), padded(Y)
-        losses = [users.loss(X, Y)]
-        with self._progress(self.n_epochs, "epochs") as step, self._pool(kernels) as pool:
-            for _ in range(self.n_epochs):
+
+        def losses(pool: Threads) -> Iterator[float]:
+            while True:
+                yield users.loss(X, Y)
                 if self.solver == "cg":
                     users.improve(X, Y, self.cg_steps, pool)
                     items.improve(Y, X, self.cg_steps, pool)
                 else:
-                    X = users.exact(Y, pool)
-                    Y = items.exact(X, pool)
-                losses.append(users.loss(X, Y))
-                step(losses[-1])
+                    X[:] = users.exact(Y, pool)
+                    Y[:] = items.exact(X, pool)
+
+        with self._pool(kernels) as pool:
+            self._train(losses(pool), self.n_epochs)
         k = self.n_factors
         self.user_factors_, self.item_factors_ = X[:, :k].astype(float), Y[:, :k].astype(float)
-        self.loss_history_ = np.array(losses)
 
     def _penalty(self, ratings: Ratings) -> float:
         if self.regularization is not None:
@@ -194,15 +174,10 @@ class ConfidenceSide:
         """Take conjugate gradient steps towards the solutions, in place."""
         gram = others.T @ others
         gram[np.diag_indices(len(gram))] += np.float32(self.penalty)
-        entries = self.entries
-
-        def run(span: tuple[int, int]) -> None:
-            self.kernels.conjugate_rows(
-                *span, entries.starts, entries.others, self.extra, self.targets, others, gram,
-                n_steps, factors,
-            )  # fmt: skip
-
-        pool.map(run, row_shares(pool, entries.starts))
+        run_on_rows(
+            self.kernels.conjugate_rows, pool, self.entries.starts, self.entries.others, self.extra,
+            self.targets, others, gram, n_steps, factors,
+        )  # fmt: skip
 
     def loss(self, factors: NDArray, others: NDArray) -> float:
         """Return half the sum of c (p - x y)^2 over all pairs and of the penalties."""

@@ -1,28 +1,36 @@
 """Matrix factorisation of the observed ratings, with biases and regularisation (Shi 2025)."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from edgewise.backend.reference import factorization as reference
-from edgewise.common.checks import flag, integer, not_negative, one_of, positive
+from edgewise.common.checks import (
+    flag,
+    integer,
+    not_negative,
+    one_of,
+    positive,
+    threads,
+    verbosity,
+)
 from edgewise.common.dtypes import Reals, Rows
-from edgewise.common.progress import Step
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices
+from edgewise.recommend.base import Indices, parameter
 from edgewise.recommend.factorization.base import (
     BiasedFactorModel,
     ridge_solutions,
     ridge_visits,
 )
 
-SOLVERS = ("sgd", "als", "gd")
+# The solvers, with their default numbers of epochs.
 EPOCHS = {"sgd": 60, "als": 15, "gd": 200}
 
 # One stochastic step in NumPy takes about 9 us, as long as visiting this many entries.
@@ -37,6 +45,7 @@ _ARMIJO_SHARE = 0.1
 _GROWTH, _CUT, _MAX_CUTS = 1.5, 0.5, 60
 
 
+@dataclass(eq=False, repr=False)
 class MatrixFactorization(BiasedFactorModel):
     """Factors and biases of users and items, learned from the observed ratings.
 
@@ -87,66 +96,40 @@ class MatrixFactorization(BiasedFactorModel):
 
     stored: ClassVar = {"loss_history_": "epochs"}
 
-    loss_history_: Reals
-
-    def __init__(
-        self,
-        n_factors: int = 50,
-        *,
-        solver: str = "sgd",
-        n_epochs: int | None = None,
-        regularization: float = 0.1,
-        learning_rate: float = 0.01,
-        biases: bool = True,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.solver = solver
-        self.n_epochs = n_epochs
-        self.regularization = regularization
-        self.learning_rate = learning_rate
-        self.biases = biases
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        one_of("solver", self.solver, SOLVERS)
-        if self.n_epochs is not None:
-            integer("n_epochs", self.n_epochs, 1)
-        not_negative("regularization", self.regularization)
-        positive("learning_rate", self.learning_rate)
-        flag("biases", self.biases)
+    n_factors: int = parameter(50, integer, 1)
+    _: KW_ONLY
+    solver: str = parameter("sgd", one_of, EPOCHS)
+    n_epochs: int | None = parameter(None, integer, 1)
+    regularization: float = parameter(0.1, not_negative)
+    learning_rate: float = parameter(0.01, positive)
+    biases: bool = parameter(True, flag)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
+    verbose: int = parameter(0, verbosity)
 
     def _fit(self, ratings: Ratings) -> None:
         n_epochs = EPOCHS[self.solver] if self.n_epochs is None else self.n_epochs
-        mean = ratings.mean if self.biases else 0.0
-        loss = self._loss(ratings, mean, self._visits(ratings, n_epochs))
+        self.intercept_ = ratings.mean if self.biases else 0.0
+        loss = self._loss(ratings, self._visits(ratings, n_epochs))
         rng = np.random.default_rng(self._seed())
         # Gradients start small, so that the factors that matter grow first; least squares need no
         # such care, and get going sooner.
         scale = (1.0 if self.solver == "als" else 0.1) * loss.spread**0.5
         factors = BiasedFactors.drawn(ratings, self.n_factors, scale, rng)
         rate = float(self.learning_rate)
-        with self._progress(n_epochs, "epochs") as step:
+        with self._pool(loss.kernels) as pool:
             if self.solver == "sgd":
-                history = descend_stochastically(loss, factors, n_epochs, rate, rng, step)
+                losses = descend_stochastically(loss, factors, rate, rng)
             elif self.solver == "gd":
-                factors, history = descend(loss, factors, n_epochs, rate, step)
+                losses = descend(loss, factors, rate)
             else:
-                with self._pool(loss.kernels) as pool:
-                    history = alternate(loss, factors, n_epochs, pool, step)
-        self.user_factors_, self.item_factors_ = factors.users, factors.items
-        self.user_biases_, self.item_biases_ = factors.user_biases, factors.item_biases
-        self.intercept_ = loss.mean
-        self.loss_history_ = np.array(history)
+                losses = alternate(loss, factors, pool)
+            self._train(losses, n_epochs)
+        self.user_factors_, self.item_factors_, self.user_biases_, self.item_biases_ = factors
 
-    def _loss(self, ratings: Ratings, mean: float, visits: float) -> "RatingLoss":
+    def _loss(self, ratings: Ratings, visits: float) -> "RatingLoss":
         penalty, kernels = float(self.regularization), self._kernels(visits)
-        return RatingLoss(ratings, mean, penalty, bool(self.biases), kernels)
+        return RatingLoss(ratings, self.intercept_, penalty, bool(self.biases), kernels)
 
     def _visits(self, ratings: Ratings, n_epochs: int) -> float:
         """Return the time a fit takes in NumPy, in entries visited."""
@@ -160,14 +143,14 @@ class MatrixFactorization(BiasedFactorModel):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         side = ratings.by_user.last(len(users))
         visits = ridge_visits(len(users), len(side.values), self.n_factors)
-        loss = self._loss(ratings, self.intercept_, visits)
+        loss = self._loss(ratings, visits)
         with self._pool(loss.kernels) as pool:
-            found = solve_side(loss, side, self.item_factors_, self.item_biases_, pool)
-        self._add_biased_users(*found)
+            factors, biases = solve_side(loss, side, self.item_factors_, self.item_biases_, pool)
+        self._add_users(factors)
+        self.user_biases_ = np.concatenate([self.user_biases_, biases])
 
 
-@dataclass
-class BiasedFactors:
+class BiasedFactors(NamedTuple):
     """The unknowns: a row of factors and a bias for each user and each item."""
 
     users: Reals
@@ -183,21 +166,6 @@ class BiasedFactors:
         sizes, deviation = (ratings.n_users, ratings.n_items), scale / n_factors**0.5
         factors = (rng.normal(0.0, deviation, (size, n_factors)) for size in sizes)
         return cls(*factors, *map(np.zeros, sizes))
-
-    @property
-    def arrays(self) -> tuple[Reals, Reals, Reals, Reals]:
-        """All four, as kernels take them."""
-        return self.users, self.items, self.user_biases, self.item_biases
-
-    def moved(self, direction: "BiasedFactors", length: float) -> "BiasedFactors":
-        """Return the point at some length along a direction."""
-        pairs = zip(self.arrays, direction.arrays, strict=True)
-        return BiasedFactors(*(one + length * slope for one, slope in pairs))
-
-    @property
-    def squared_length(self) -> float:
-        """The sum of all squares."""
-        return float(sum(np.vdot(array, array) for array in self.arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +206,7 @@ class RatingLoss:
 
     def __call__(self, factors: BiasedFactors) -> float:
         """Return the loss."""
-        error = float(self.kernels.squared_error(*self.entries, *factors.arrays))
+        error = float(self.kernels.squared_error(*self.entries, *factors))
         squares = 0.0
         for rows, biases, mass in (
             (factors.users, factors.user_biases, self.masses[0]),
@@ -275,74 +243,56 @@ class RatingLoss:
 
 
 def descend_stochastically(
-    loss: RatingLoss,
-    factors: BiasedFactors,
-    n_epochs: int,
-    rate: float,
-    rng: np.random.Generator,
-    step: Step,
-) -> list[float]:
-    """Improve the factors in place (Shi 2025, "Regularized SGD"); return the losses."""
+    loss: RatingLoss, factors: BiasedFactors, rate: float, rng: np.random.Generator
+) -> Iterator[float]:
+    """Improve the factors in place (Shi 2025, "Regularized SGD"); yield the loss of each epoch."""
     # The curvature along a factor is about the size of the products plus the penalty; along a bias
     # it is the same for all ratings.
     shortened = (1.0 + loss.penalty) / (loss.spread + loss.penalty)
     rates = rate * shortened, rate if loss.biases else 0.0
     order = np.arange(len(loss.ratings), dtype=np.int32)
     state = rng.integers(1, 2**63, size=1, dtype=np.uint64)
-    losses = [loss(factors)]
-    for _ in range(n_epochs):
-        loss.kernels.shuffle(order, state)
-        loss.kernels.descend(order, *loss.entries, *rates, loss.penalty, *factors.arrays)
+    while True:
         with np.errstate(over="ignore", invalid="ignore"):
-            losses.append(loss(factors))
-        if not math.isfinite(losses[-1]):
+            value = loss(factors)
+        if not math.isfinite(value):
             raise ValueError(
                 f"learning_rate is too large, the loss is no longer finite: try {rate / 10:g}, "
                 f"got {rate:g}"
             )
-        step(losses[-1])
-    return losses
+        yield value
+        loss.kernels.shuffle(order, state)
+        loss.kernels.descend(order, *loss.entries, *rates, loss.penalty, *factors)
 
 
-def descend(
-    loss: RatingLoss, factors: BiasedFactors, n_epochs: int, rate: float, step: Step
-) -> tuple[BiasedFactors, list[float]]:
-    """Return better factors and the losses (Shi 2025, "Comparison of Optimization Algorithms")."""
-    losses, length = [loss(factors)], rate
-    for _ in range(n_epochs):
+def descend(loss: RatingLoss, factors: BiasedFactors, rate: float) -> Iterator[float]:
+    """Do the same by gradients (Shi 2025, "Comparison of Optimization Algorithms")."""
+    value, length = loss(factors), rate
+    while True:
+        yield value
         gradient = loss.gradient(factors)
-        promised = _ARMIJO_SHARE * gradient.squared_length
+        promised = _ARMIJO_SHARE * float(sum(np.vdot(slopes, slopes) for slopes in gradient))
+        # If no cut of the step helps, this is a minimum within rounding errors.
         for _ in range(_MAX_CUTS):
+            pairs = zip(factors, gradient, strict=True)
             with np.errstate(over="ignore", invalid="ignore"):
-                moved = factors.moved(gradient, -length)
-                value = loss(moved)
-            if value <= losses[-1] - promised * length:
-                factors, length = moved, length * _GROWTH
+                moved = BiasedFactors(*(array - length * slopes for array, slopes in pairs))
+                reached = loss(moved)
+            if reached <= value - promised * length:
+                for array, new in zip(factors, moved, strict=True):
+                    array[:] = new
+                value, length = reached, length * _GROWTH
                 break
             length *= _CUT
-        else:
-            # No step helps any more: a minimum within rounding errors.
-            value = losses[-1]
-        losses.append(value)
-        step(value)
-    return factors, losses
 
 
-def alternate(
-    loss: RatingLoss, factors: BiasedFactors, n_epochs: int, pool: Threads, step: Step
-) -> list[float]:
-    """Improve the factors in place by alternating least squares (Shi 2025); return the losses."""
-    losses = [loss(factors)]
-    for _ in range(n_epochs):
-        factors.users, factors.user_biases = solve_side(
-            loss, loss.ratings.by_user, factors.items, factors.item_biases, pool
-        )
-        factors.items, factors.item_biases = solve_side(
-            loss, loss.ratings.by_item, factors.users, factors.user_biases, pool
-        )
-        losses.append(loss(factors))
-        step(losses[-1])
-    return losses
+def alternate(loss: RatingLoss, factors: BiasedFactors, pool: Threads) -> Iterator[float]:
+    """Do the same by alternating least squares (Shi 2025)."""
+    U, V, b, c = factors
+    while True:
+        yield loss(factors)
+        U[:], b[:] = solve_side(loss, loss.ratings.by_user, V, c, pool)
+        V[:], c[:] = solve_side(loss, loss.ratings.by_item, U, b, pool)
 
 
 def solve_side(
@@ -363,4 +313,4 @@ def solve_side(
     )  # fmt: skip
     if not loss.biases:
         return solutions, np.zeros(side.n_rows)
-    return np.ascontiguousarray(solutions[:, :k]), np.ascontiguousarray(solutions[:, k])
+    return solutions[:, :k], solutions[:, k]

@@ -1,6 +1,7 @@
 """Non-negative factorisation by multiplicative updates (Shi 2025; Lee and Seung 2001)."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -8,12 +9,12 @@ import numpy as np
 from scipy import sparse
 
 from edgewise.backend.reference.factorization import pair_products
-from edgewise.common.checks import integer, not_negative, one_of
+from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices
-from edgewise.recommend.factorization.base import FactorModel, row_shares
+from edgewise.recommend.base import Indices, parameter
+from edgewise.recommend.factorization.base import FactorModel, run_on_rows
 
 ENTRIES = ("observed", "all")
 
@@ -21,6 +22,7 @@ ENTRIES = ("observed", "all")
 _VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
 
 
+@dataclass(eq=False, repr=False)
 class NonNegativeFactorization(FactorModel):
     """Factors that are never negative (Shi 2025), of ratings that are not.
 
@@ -57,37 +59,19 @@ class NonNegativeFactorization(FactorModel):
 
     stored: ClassVar = {"loss_history_": "epochs"}
 
-    loss_history_: Reals
-
-    def __init__(
-        self,
-        n_factors: int = 15,
-        *,
-        n_epochs: int = 100,
-        entries: str = "observed",
-        regularization: float = 0.1,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_factors = n_factors
-        self.n_epochs = n_epochs
-        self.entries = entries
-        self.regularization = regularization
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_factors: int = parameter(15, integer, 1)
+    _: KW_ONLY
+    n_epochs: int = parameter(100, integer, 1)
+    entries: str = parameter("observed", one_of, ENTRIES)
+    regularization: float = parameter(0.1, not_negative)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
+    verbose: int = parameter(0, verbosity)
 
     @property
     def predicts(self) -> str:
         """What predictions are: ratings, or scores if gaps count as 0."""
         return "rating" if self.entries == "observed" else "score"
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        integer("n_epochs", self.n_epochs, 1)
-        one_of("entries", self.entries, ENTRIES)
-        not_negative("regularization", self.regularization)
 
     def _fit(self, ratings: Ratings) -> None:
         if ratings.low < 0:
@@ -99,15 +83,16 @@ class NonNegativeFactorization(FactorModel):
         U = start * rng.uniform(0.5, 1.5, (ratings.n_users, self.n_factors))
         V = start * rng.uniform(0.5, 1.5, (ratings.n_items, self.n_factors))
         item_mass = items.mass(ratings.n_users)
-        losses = [users.loss(U, V, item_mass)]
-        with self._progress(self.n_epochs, "epochs") as step, self._pool(users.kernels) as pool:
-            for _ in range(self.n_epochs):
+
+        def losses(pool: Threads) -> Iterator[float]:
+            while True:
+                yield users.loss(U, V, item_mass)
                 users.update(U, V, pool)
                 items.update(V, U, pool)
-                losses.append(users.loss(U, V, item_mass))
-                step(losses[-1])
+
+        with self._pool(users.kernels) as pool:
+            self._train(losses(pool), self.n_epochs)
         self.user_factors_, self.item_factors_ = U, V
-        self.loss_history_ = np.array(losses)
 
     def _side(self, entries: Grouped, n_updates: int) -> "NonNegativeSide":
         visits = _VISITS_PER_ENTRY + _VISITS_PER_FACTOR * self.n_factors
@@ -158,14 +143,10 @@ class NonNegativeSide:
             self._update_everything(factors, others, mass)
             return
         weights = np.zeros(0) if entries.weights is None else entries.weights
-
-        def run(span: tuple[int, int]) -> None:
-            self.kernels.multiply_rows(
-                *span, entries.starts, entries.others, entries.values, weights, others, mass,
-                self.penalty, factors,
-            )  # fmt: skip
-
-        pool.map(run, row_shares(pool, entries.starts))
+        run_on_rows(
+            self.kernels.multiply_rows, pool, entries.starts, entries.others, entries.values,
+            weights, others, mass, self.penalty, factors,
+        )  # fmt: skip
 
     def _update_everything(self, factors: Reals, others: Reals, mass: Reals) -> None:
         entries, weights = self.entries, self.entries.weights

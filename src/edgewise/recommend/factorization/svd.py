@@ -1,14 +1,15 @@
 """Truncated singular value decomposition of the filled rating matrix (Shi 2025)."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from edgewise.common.checks import not_negative, one_of
+from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.ratings import Grouped, Ratings
-from edgewise.recommend.base import Indices
+from edgewise.recommend.base import Indices, parameter
 from edgewise.recommend.factorization.base import BiasedFactorModel
 
 FILLS = ("bias", "mean", "zero")
@@ -18,6 +19,7 @@ _BIAS_EPOCHS = 15
 _DENSE_ENTRIES = 1 << 22
 
 
+@dataclass(eq=False, repr=False)
 class SVDRecommender(BiasedFactorModel):
     """Truncated SVD of the rating matrix with its gaps filled (Shi 2025).
 
@@ -52,26 +54,11 @@ class SVDRecommender(BiasedFactorModel):
 
     stored: ClassVar = {"singular_values_": "k"}
 
-    singular_values_: Reals
-
-    def __init__(
-        self,
-        n_factors: int = 10,
-        *,
-        fill: str = "bias",
-        user_damping: float = 5.0,
-        item_damping: float = 2.5,
-    ) -> None:
-        self.n_factors = n_factors
-        self.fill = fill
-        self.user_damping = user_damping
-        self.item_damping = item_damping
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        one_of("fill", self.fill, FILLS)
-        not_negative("user_damping", self.user_damping)
-        not_negative("item_damping", self.item_damping)
+    n_factors: int = parameter(10, integer, 1)
+    _: KW_ONLY
+    fill: str = parameter("bias", one_of, FILLS)
+    user_damping: float = parameter(5.0, not_negative)
+    item_damping: float = parameter(2.5, not_negative)
 
     def _fit(self, ratings: Ratings) -> None:
         self.intercept_ = 0.0 if self.fill == "zero" else ratings.mean
@@ -89,11 +76,10 @@ class SVDRecommender(BiasedFactorModel):
         return sparse.csr_array((side.values - expected, side.others, side.starts), shape=shape)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        side = ratings.by_user.last(len(users))
-        biases = np.zeros(len(users))
-        if self.fill == "bias":
-            biases = self._new_biases(side, self.user_damping)
-        self._add_biased_users(self._left(side, biases) @ self.item_factors_, biases)
+        damping = self.user_damping if self.fill == "bias" else None
+        biases = self._add_biases(ratings, users, damping)
+        left = self._left(ratings.by_user.last(len(users)), biases)
+        self._add_users(left @ self.item_factors_)
 
     def _item_vectors(self) -> Reals:
         # Scaled by singular values, so that cosines are those of the fitted columns.

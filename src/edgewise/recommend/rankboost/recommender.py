@@ -238,7 +238,7 @@ class RankBoostRecommender(Recommender):
         one_of("monotonic_cst", self.monotonic_cst, MONOTONIC)
         one_of("pair_weight", self.pair_weight, PAIR_WEIGHTS)
         one_of("missing", self.missing, MISSING_SIDES)
-        check_viewers(self.viewers)
+        check_viewers("viewers", self.viewers)
         flag("side_features", self.side_features)
         threads("n_jobs", self.n_jobs)
 
