@@ -125,7 +125,7 @@ def test_lower_is_better():
         ({"y": [1, np.nan]}, "y must hold finite numbers"),
         ({"predictions": [1.0]}, "predictions must have a value for each of the 2 ratings, got 1"),
         ({"predictions": [1.0, np.nan]}, "predictions must hold finite numbers, got NaN"),
-        ({"sample_weight": [1.0]}, "sample_weight must have a weight for each of the 2 ratings"),
+        ({"sample_weight": [1.0]}, "sample_weight must have a value for each of the 2 ratings"),
         ({"sample_weight": [1.0, -1.0]}, "sample_weight must not be negative"),
         ({"sample_weight": [0, 0]}, "sample_weight must not be negative, nor 0 everywhere"),
     ],

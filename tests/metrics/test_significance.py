@@ -98,7 +98,7 @@ def test_skipped_queries_are_left_out():
 @pytest.mark.parametrize(
     ("a", "b", "options", "error", "message"),
     [
-        ([1.0], [1.0, 2.0], {}, ValueError, "b must have one value for each of a's 1 queries"),
+        ([1.0], [1.0, 2.0], {}, ValueError, "b must have a value for each of the 1 queries of a"),
         ([1.0, np.nan], [1.0, 2.0], {}, ValueError, "a and b must skip the same queries"),
         ([np.nan], [np.nan], {}, ValueError, "a and b must have a query in common"),
         ([], [], {}, ValueError, "a and b must have a query in common"),

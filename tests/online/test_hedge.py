@@ -237,7 +237,7 @@ def test_before_the_first_round():
         ({"horizon": -3}, "horizon must be a positive number"),
         ({"beta": 0.5, "horizon": 3}, r"give one of beta, .* got \['beta', 'horizon'\]"),
         ({"learning_rate": 0.5, "horizon": 3}, "give one of beta, learning_rate and horizon"),
-        ({"prior": [1, 1]}, "prior must have a weight for each of the 3 experts, got 2"),
+        ({"prior": [1, 1]}, "prior must have a value for each of the 3 experts, got 2"),
         ({"prior": [1, 0, 1]}, "prior must hold positive, finite weights"),
         ({"prior": [1, np.nan, 1]}, "prior must hold positive, finite weights"),
         ({"prior": [1e-300, 1, 1e300]}, "prior must hold positive, finite weights"),

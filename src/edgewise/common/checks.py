@@ -95,14 +95,18 @@ def flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def numbers(name: str, values: Any) -> Reals:
-    """Return `values` as a one-dimensional float64 array, or raise."""
+def numbers(
+    name: str, values: Any, n: int | None = None, of: str = "rows", ndim: int | None = 1
+) -> Reals:
+    """Return `values` as a float64 array, one for each of `n` things (called `of`), or raise."""
     array = np.asarray(values)
     if array.dtype.kind not in "biufO":
         raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, got an array of shape {array.shape}")
-    if array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array):
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(f"{name} must be {ndim}-D, got an array of shape {array.shape}")
+    if n is not None and len(array) != n:
+        raise ValueError(f"{name} must have a value for each of the {n} {of}, got {len(array)}")
+    if array.dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in array.flat):
         raise TypeError(f"{name} must hold real numbers, got strings")
     try:
         return array.astype(REAL, copy=False)
@@ -110,9 +114,9 @@ def numbers(name: str, values: Any) -> Reals:
         raise TypeError(f"{name} must hold real numbers: {error}") from None
 
 
-def finite_numbers(name: str, values: Any) -> Reals:
-    """Return `values` as a 1-D float64 array of one or more finite numbers."""
-    array = numbers(name, values)
+def finite_numbers(name: str, values: Any, n: int | None = None, of: str = "rows") -> Reals:
+    """Return `values` as a 1-D float64 array of one or more finite numbers; see `numbers`."""
+    array = numbers(name, values, n, of)
     if len(array) == 0:
         raise ValueError(f"{name} must hold at least one number, got an empty array")
     if not np.isfinite(array).all():
@@ -157,3 +161,14 @@ def generator(random_state: Any) -> np.random.Generator:
             f"got {random_state!r}"
         )
     return np.random.default_rng(None if random_state is None else int(random_state))
+
+
+def seed(random_state: Any) -> int:
+    """Return the seed that scikit-learn's `random_state` stands for, or raise."""
+    # Imported late: scikit-learn is slow to load.
+    from sklearn.utils import check_random_state
+
+    try:
+        return int(check_random_state(random_state).randint(2**31))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"random_state must be an int, a RandomState or None: {error}") from error

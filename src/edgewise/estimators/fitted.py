@@ -151,20 +151,11 @@ class _ClassLabels(Field):
 
 
 def _history_field(quantities: tuple[str, ...]) -> Field:
-    record = Record(
-        {
-            "quantities": ListOf(Value(str)),
-            "rounds": Array("* quantities", np.float64, finite=False),
-        },
-        take=dict.__getitem__,
+    return Converted(
+        Array(f"* {len(quantities)}", np.float64, finite=False),
+        History.to_array,
+        lambda rounds: History.from_array(rounds, quantities),
     )
-
-    def back(saved: dict[str, Any]) -> History:
-        if tuple(saved["quantities"]) != quantities or saved["rounds"].shape[1] != len(quantities):
-            raise ValueError(f"the history must hold {', '.join(quantities)}")
-        return History.from_array(saved["rounds"], quantities)
-
-    return Converted(record, lambda h: {"quantities": list(h.fields), "rounds": h.to_array()}, back)
 
 
 def _category(value: object) -> object:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeAlias, Typ
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from edgewise.backend.base import Backend
@@ -31,7 +30,7 @@ from edgewise.boosting import (
     boost,
     check_callbacks,
 )
-from edgewise.common.checks import integer
+from edgewise.common import checks
 from edgewise.common.dtypes import Exacts
 from edgewise.common.threads import n_threads
 from edgewise.data import (
@@ -135,7 +134,7 @@ def fit(
     table, columns = _read_columns(model, X, before)
     problem = read(table)
     # A warm start sets the same rows aside and draws the same columns as the first fit.
-    seed = _draw_seed(model.random_state) if before is None else before.seed
+    seed = checks.seed(model.random_state) if before is None else before.seed
     problem, held_out = _hold_out(model, problem, eval_set, seed)
     filters, n_jobs = _filters(problem.learner), n_threads(model.n_jobs)
     binned = _binned(X, table, problem, filters, n_jobs)
@@ -200,15 +199,10 @@ def _categorical_columns(chosen: Any, table: Table) -> list[int]:
                 )
             columns.append(table.names.index(column))
         else:
-            columns.append(integer("a categorical_features entry", column, 0, table.n_columns - 1))
+            columns.append(
+                checks.integer("a categorical_features entry", column, 0, table.n_columns - 1)
+            )
     return columns
-
-
-def _draw_seed(random_state: Any) -> int:
-    try:
-        return int(check_random_state(random_state).randint(2**31))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"random_state must be an int, a RandomState or None: {error}") from error
 
 
 def _hold_out(

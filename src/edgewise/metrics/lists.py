@@ -94,11 +94,7 @@ class Lists:
 
     def rank(self, scores: ArrayLike) -> Ranked:
         """Sort the documents of every query by descending score, which must not be NaN."""
-        values = numbers("scores", scores)
-        if len(values) != self.n_rows:
-            raise ValueError(
-                f"scores must have a value for each of the {self.n_rows} rows, got {len(values)}"
-            )
+        values = numbers("scores", scores, self.n_rows)
         if np.isnan(values).any():
             raise ValueError("scores must not hold NaN: a document without a score has no rank")
         return self._ranked(values, self.returned)

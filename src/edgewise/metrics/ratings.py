@@ -146,24 +146,15 @@ def _on_scale(y: Any, predictions: Any, levels: Any) -> tuple[Reals, Reals, Real
 
 def _paired(y: Any, predictions: Any) -> tuple[Reals, Reals]:
     """Return true and predicted ratings of equal length."""
-    truth, guess = finite_numbers("y", y), finite_numbers("predictions", predictions)
-    if len(truth) != len(guess):
-        raise ValueError(
-            f"predictions must have a value for each of the {len(truth)} ratings, got {len(guess)}"
-        )
-    return truth, guess
+    truth = finite_numbers("y", y)
+    return truth, finite_numbers("predictions", predictions, len(truth), "ratings")
 
 
 def _mean(values: Reals, sample_weight: Any) -> float:
     """Return the weighted mean of `values`."""
     if sample_weight is None:
         return float(values.mean())
-    weights = finite_numbers("sample_weight", sample_weight)
-    if len(weights) != len(values):
-        raise ValueError(
-            f"sample_weight must have a weight for each of the {len(values)} ratings, "
-            f"got {len(weights)}"
-        )
+    weights = finite_numbers("sample_weight", sample_weight, len(values), "ratings")
     if (weights < 0).any() or not weights.any():
         raise ValueError("sample_weight must not be negative, nor 0 everywhere")
     return float(np.average(values, weights=weights))

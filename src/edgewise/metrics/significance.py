@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.common.checks import integer, numbers
+from edgewise.common.checks import integer, numbers, seed
 from edgewise.common.dtypes import Reals
 
 # Signs are drawn in blocks of at most this many, to bound memory.
@@ -65,7 +65,9 @@ def randomisation_test(
     """
     n_draws = integer("n_draws", n_draws, 1)
     differences = _differences(a, b)
-    rng = _generator(random_state)
+    rng = random_state
+    if not isinstance(rng, np.random.Generator):
+        rng = np.random.default_rng(seed(random_state))
     # A difference of zero has no sign to change.
     sizes = np.abs(differences[differences != 0])
     least = abs(differences.sum()) - _ROUNDING * sizes.sum()
@@ -86,30 +88,14 @@ def randomisation_test(
 
 def _differences(a: ArrayLike, b: ArrayLike) -> Reals:
     """Return a - b over the queries that both have."""
-    a, b = numbers("a", a), numbers("b", b)
+    a = numbers("a", a)
+    b = numbers("b", b, len(a), "queries of a")
     for name, values in (("a", a), ("b", b)):
         if np.isinf(values).any():
             raise ValueError(f"{name} must not hold infinities")
-    if len(a) != len(b):
-        raise ValueError(f"b must have one value for each of a's {len(a)} queries, got {len(b)}")
     skipped = np.isnan(a)
     if (skipped != np.isnan(b)).any():
         raise ValueError("a and b must skip the same queries: one is NaN where the other is not")
     if skipped.all():
         raise ValueError("a and b must have a query in common, got none that is not NaN")
     return a[~skipped] - b[~skipped]
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Return the source of random signs."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    # Imported late: scikit-learn is slow to load, and no metric needs it.
-    from sklearn.utils import check_random_state
-
-    try:
-        return np.random.default_rng(check_random_state(random_state).randint(2**31))
-    except ValueError as error:
-        raise ValueError(
-            f"random_state must be an int, a RandomState, a Generator or None: {error}"
-        ) from None

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgewise.common.checks import generator, integer, numbers, one_of, positive
-from edgewise.common.dtypes import REAL, Reals
+from edgewise.common.dtypes import Reals
 from edgewise.online.pool import Pool
 
 _BOUNDS = ("best", "pool", "weights", "horizon")
@@ -120,7 +120,7 @@ class Hedge(Pool):
         predictions : array-like of shape (n_experts, ...)
             The prediction of each expert: a number, or an array of the same shape for all.
         """
-        values = _real("predictions", predictions)
+        values = numbers("predictions", predictions, ndim=None)
         if values.ndim == 0:
             raise ValueError("predictions must have an entry for each expert, got one number")
         self._check_width("predictions", len(values))
@@ -205,9 +205,7 @@ class Hedge(Pool):
 
     def _losses(self, losses: ArrayLike, ndim: int) -> Reals:
         """Return losses checked against their range and the pool."""
-        values = _real("losses", losses)
-        if values.ndim != ndim:
-            raise ValueError(f"losses must be {ndim}-D, got an array of shape {values.shape}")
+        values = numbers("losses", losses, ndim=ndim)
         self._check_width("losses", values.shape[-1])
         outside = ~((values >= 0.0) & (values <= 1.0))
         if outside.any():
@@ -236,23 +234,11 @@ class Hedge(Pool):
         return weights / weights.sum(axis=1, keepdims=True)
 
 
-def _real(name: str, values: ArrayLike) -> Reals:
-    """Return `values` as a float64 array of any shape."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
-    return array.astype(REAL, copy=False)
-
-
 def _prior(prior: Any, n_experts: int) -> Reals:
     """Return initial weights that sum to 1."""
     if prior is None:
         return np.full(n_experts, 1.0 / n_experts)
-    values = numbers("prior", prior)
-    if len(values) != n_experts:
-        raise ValueError(
-            f"prior must have a weight for each of the {n_experts} experts, got {len(values)}"
-        )
+    values = numbers("prior", prior, n_experts, "experts")
     finite = np.isfinite(values).all() and (values > 0.0).all()
     share = values / values.max() if finite else np.zeros(1)
     # A weight that underflows relative to the largest would have no logarithm.
