@@ -12,6 +12,7 @@ from importlib import import_module
 import click
 
 from edgewise import __version__
+from edgewise.cli.common import SETTINGS, PlainHelp
 from edgewise.common.text import one_line
 
 COMMANDS = {
@@ -41,12 +42,11 @@ Examples:
 
 Run `edgewise COMMAND --help` for the options of a command. For completion in
 bash, run eval "$(_EDGEWISE_COMPLETE=bash_source edgewise)"; zsh and fish have
-zsh_source and fish_source.
-"""
+zsh_source and fish_source."""
 _FAILED, _INTERRUPTED = 2, 130
 
 
-class _Commands(click.Group):
+class _Commands(PlainHelp, click.Group):
     """Commands that are imported when they run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -62,14 +62,8 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"\n{self.help}\n")
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"\n{_EXAMPLES}")
-
-
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings=SETTINGS, epilog=_EXAMPLES)
 @click.version_option(__version__, prog_name="edgewise", message="%(prog)s %(version)s")
 def edgewise() -> None:
     """Boosted weak rules for classifying, ranking and recommending."""
@@ -92,8 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _FAILED
     logger, handler = logging.getLogger("edgewise"), _Warnings()
     logger.addHandler(handler)
+    code = 0
     try:
-        code = _run(args)
+        try:
+            with edgewise.make_context("edgewise", args) as context:
+                edgewise.invoke(context)
+        except click.exceptions.Exit as done:
+            code = done.exit_code
         sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -107,15 +106,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     finally:
         logger.removeHandler(handler)
     return code
-
-
-def _run(args: list[str]) -> int:
-    try:
-        with edgewise.make_context("edgewise", args) as context:
-            edgewise.invoke(context)
-    except click.exceptions.Exit as done:
-        return done.exit_code
-    return 0
 
 
 def _message(error: click.ClickException | OSError) -> str:

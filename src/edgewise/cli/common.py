@@ -23,12 +23,27 @@ RUN = (".run", ".run.gz")
 TABLE = (".csv", ".csv.gz", ".parquet")
 """How the names of models, TREC runs and tables end."""
 
+SETTINGS: dict[str, Any] = {"show_default": True, "help_option_names": ["-h", "--help"]}
+
 Decorator = Callable[[Any], Any]
 Option = Callable[..., Decorator]
 
 
-class _Command(click.Command):
-    """A command with options under headings and a help text printed as it is written.
+class PlainHelp(click.Command):
+    """A command whose help text is printed as it is written."""
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help text."""
+        formatter.write(f"\n{cleandoc(self.help or '')}\n")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the text below the options."""
+        if self.epilog:
+            formatter.write(f"\n{self.epilog}\n")
+
+
+class _Command(PlainHelp):
+    """A command with options under headings.
 
     An option that may be repeated also takes several values at once, ``--user 7 8``. No two files
     of a command may be the same.
@@ -47,18 +62,15 @@ class _Command(click.Command):
         flags = {name for one in options if one.is_flag for name in one.opts}
         several = {name for one in options if one.multiple for name in one.opts}
         words: list[str] = []
-        option, filled = "", False
+        option = ""
         for word, following in zip_longest(args, args[1:]):
             if word in names - flags and following in names:
                 raise click.BadOptionUsage(word, f"Option {word!r} requires an argument.")
-            if word in several:
-                option, filled = word, False
-            elif option and filled and (not word.startswith("-") or word[1:].isdigit()):
-                words.append(option)
-            elif option and not filled:
-                filled = True
-            else:
-                option = ""
+            if not option or words[-1] != option:
+                if option and (not word.startswith("-") or word[1:].isdigit()):
+                    words.append(option)
+                else:
+                    option = word if word in several else ""
             words.append(word)
         return words
 
@@ -74,13 +86,6 @@ class _Command(click.Command):
             if path.resolve() == other.resolve():
                 both = f"{first} twice" if first == second else f"{first} and {second}"
                 raise click.UsageError(f"{other} is given as {both}")
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write(f"\n{cleandoc(self.help or '')}\n")
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.epilog:
-            formatter.write(f"\n{self.epilog}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {}
@@ -122,8 +127,7 @@ class _Argument(click.Argument):
 
 def command(name: str, **attrs: Any) -> Decorator:
     """Make a function a command; its docstring is the help text."""
-    settings = {"show_default": True, "help_option_names": ["-h", "--help"]}
-    return click.command(name, cls=_Command, context_settings=settings, **attrs)
+    return click.command(name, cls=_Command, context_settings=SETTINGS, **attrs)
 
 
 def heading(title: str) -> Option:

@@ -1,34 +1,22 @@
 """``edgewise datasets``: the standard data sets, and which are here."""
 
-from collections.abc import Callable
-from operator import attrgetter
-from typing import Any
-
 import click
 
 from edgewise.cli.common import command
 from edgewise.common.text import text_table
 
-_SIZES: dict[str, dict[str, Callable[[Any], int]]] = {
+# Headings of the sizes of each kind, and where `DatasetInfo` has them.
+_SIZES = {
     "classification": {
-        "train": attrgetter("n_train"),
-        "test": attrgetter("n_test"),
-        "columns": attrgetter("n_features"),
-        "classes": attrgetter("n_classes"),
+        "train": "n_train", "test": "n_test", "columns": "n_features", "classes": "n_classes",
     },
     "ranking": {
-        "documents": lambda one: sum(one.n_rows),
-        "queries": lambda one: sum(one.n_queries),
-        "columns": attrgetter("n_features"),
-        "folds": lambda one: len(one.n_rows),
+        "documents": "n_rows", "queries": "n_queries", "columns": "n_features", "folds": "n_folds",
     },
     "ratings": {
-        "users": attrgetter("n_users"),
-        "items": attrgetter("n_items"),
-        "ratings": attrgetter("n_ratings"),
-        "folds": attrgetter("n_folds"),
+        "users": "n_users", "items": "n_items", "ratings": "n_ratings", "folds": "n_folds",
     },
-}
+}  # fmt: skip
 
 
 @command("datasets")
@@ -43,7 +31,10 @@ def datasets() -> None:
             here = "yes" if sets.available(name) else "no"
             # What follows the name of a licence says who states it.
             licence = one.licence.replace(";", ",").split(",")[0]
-            rows.append([name, *(f"{size(one):,}" for size in sizes.values()), here, licence])
+            counts = [getattr(one, size) for size in sizes.values()]
+            # Ranking sets count the rows and queries of each part.
+            counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
+            rows.append([name, *(f"{count:,}" for count in counts), here, licence])
         click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
     click.echo(
         "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets it\n"

@@ -1,6 +1,7 @@
 """``edgewise fuse``: several TREC runs into one."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -76,7 +77,7 @@ def fuse(
     from edgewise.io import Run, check_run, write_run
 
     saved, paths = (run[0], run[1:]) if run[0].endswith(common.MODEL) else (None, run)
-    _check(saved, paths, qrels, output, model, method)
+    _check(saved, paths, SimpleNamespace(**click.get_current_context().params))
     runs = read_runs(paths)
     fusion = None if saved is None else common.load_model(saved, "RankFusion", "fuse runs")
     systems = _named(paths, runs) if fusion is None else _known(fusion, str(saved), paths, runs)
@@ -120,27 +121,21 @@ def fuse(
             common.raise_if_interrupted(fusion)
 
 
-def _check(
-    saved: str | None,
-    runs: Sequence[str],
-    qrels: str | None,
-    output: str | None,
-    model: str | None,
-    method: str,
-) -> None:
+def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> None:
     """Raise if options do not go together."""
     if len(runs) < 2:
         raise click.UsageError("fuse needs two runs or more")
-    if method != RANKBOOST and (saved or model):
-        raise click.UsageError(f"--method {method} has no model: remove {saved or '--model'}")
-    if saved and model:
+    if args.method != RANKBOOST and (saved or args.model):
+        extra = saved or "--model"
+        raise click.UsageError(f"--method {args.method} has no model: remove {extra}")
+    if saved and args.model:
         raise click.UsageError(f"--model: {saved} is trained already")
-    if method == RANKBOOST and not saved and not qrels:
+    if args.method == RANKBOOST and not saved and not args.qrels:
         raise click.UsageError(
             f"--method {RANKBOOST} learns from judgements: add --qrels or a saved model, or use a "
             "method without training, such as --method rrf"
         )
-    if not (output or model or qrels):
+    if not (args.output or args.model or args.qrels):
         raise click.UsageError("nothing to do: add --output to write the fused run")
 
 

@@ -96,8 +96,8 @@ class DataFolders:
 
     def _download(self, file: DataFile) -> bytes:
         try:
-            folder = _user_cache() if self.data_home is None else self.data_home
-            _pooch()
+            folder = self.data_home or _user_cache()
+            import pooch
         except ImportError as error:
             reason = 'downloading it needs pooch (pip install "edgewise[data]")'
             raise ImportError(self._advice(file, reason)) from error
@@ -105,7 +105,7 @@ class DataFolders:
         for address in file.addresses:
             try:
                 remedy = "Nothing was stored; the publisher may have changed the file."
-                content = _verified(self._fetch(address), file, address, remedy)
+                content = _verified(self._fetch(pooch, address), file, address, remedy)
             except (OSError, DatasetMismatchError) as error:
                 logger.warning("%s: %s", address, error)
                 failures.append(error)
@@ -121,30 +121,28 @@ class DataFolders:
         reasons = "; ".join(str(failure) for failure in failures)
         raise DatasetNotFoundError(self._advice(file, f"no address answered ({reasons})"))
 
-    def _fetch(self, address: str) -> bytes:
+    def _fetch(self, pooch: Any, address: str) -> bytes:
         """Download an address with pooch and return the file, or the member of an archive."""
         if self._shelf is None:
             # Warnings show even where logging is not set up, and terms of use must be seen.
             logger.warning("Downloading %s", self._notice)
             folder = tempfile.TemporaryDirectory()
             weakref.finalize(self, folder.cleanup)
-            self._shelf = _pooch().create(folder.name, base_url="", retry_if_failed=_RETRIES)
+            self._shelf = pooch.create(folder.name, base_url="", retry_if_failed=_RETRIES)
         url, _, member = address.partition("#")
         name = re.sub(r"[^\w.+-]", "_", url)
         # The catalogue has hashes of the decompressed files, which are checked later.
         self._shelf.registry[name], self._shelf.urls[name] = None, url
-        unzip = _pooch().Unzip(members=[member]) if member else None
-        downloader = _pooch().HTTPDownloader(timeout=_TIMEOUT_SECONDS)
-        try:
-            found = self._shelf.fetch(name, processor=unzip, downloader=downloader)
-        except (zipfile.BadZipFile, zlib.error) as error:
-            raise DatasetMismatchError(f"{address}: expected a zip archive: {error}") from error
+        downloader = pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS)
+        found = Path(self._shelf.fetch(name, downloader=downloader))
         if not member:
-            return Path(found).read_bytes()
-        path = Path(self._shelf.path) / f"{name}.unzip" / member
-        if not path.is_file():
-            raise DatasetMismatchError(f"{address}: the zip archive has no member {member}")
-        return path.read_bytes()
+            return found.read_bytes()
+        try:
+            with zipfile.ZipFile(found) as archive:
+                return archive.read(member)
+        except (zipfile.BadZipFile, zlib.error, KeyError) as error:
+            problem = f"{address}: expected a zip archive with {member}: {error}"
+            raise DatasetMismatchError(problem) from error
 
     def _advice(self, file: DataFile, reason: str) -> str:
         looked_in = ", ".join(str(folder) for folder in self.folders()) or "no folder"
@@ -213,17 +211,10 @@ def _in_words(address: str) -> str:
     return f"{url} (member {member})" if member else url
 
 
-# Optional dependencies are imported when they are first needed.
-
-
-def _pooch() -> Any:
+def _user_cache() -> Path:
     import pooch
 
-    return pooch
-
-
-def _user_cache() -> Path:
-    return Path(_pooch().os_cache("edgewise"))
+    return Path(pooch.os_cache("edgewise"))
 
 
 def _unlzw(content: bytes) -> Any:

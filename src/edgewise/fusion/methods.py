@@ -1,6 +1,6 @@
 """Fusion methods without training: each turns ranked lists into one score a row.
 
-Within a query, higher is better.
+All take `lists`, a :class:`RankedLists`. Within a query, higher is better.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,6 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
     unranked : {"after", "ignore"} or float, default "after"
         Rank of a document that a list does not return.
 
@@ -160,8 +158,6 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
     k : float, default 60
         Positive; the larger it is, the less the first position counts more than the second.
 
@@ -230,8 +226,6 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale of each list within each query; see :func:`normalised_scores`.
 
@@ -269,8 +263,6 @@ def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale; s is a score, the others are over the documents that the list returns.
 
@@ -366,8 +358,6 @@ def single_list(lists: RankedLists, j: int | str) -> Reals:
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
     j : int or str
         Index or name of the list.
 
@@ -451,8 +441,6 @@ def fuse(lists: RankedLists, method: str = "rrf", **options: Any) -> Reals:
 
     Parameters
     ----------
-    lists : RankedLists
-        The lists.
     method : str, default "rrf"
         One of the names in `FUSIONS`.
     **options

@@ -1,9 +1,4 @@
-"""Read and write ranking data: LETOR files, TREC runs and judgements, tables.
-
->>> from edgewise import io
->>> io.RankingData.__name__
-'RankingData'
-"""
+"""Read and write ranking data: LETOR files, TREC runs and judgements, tables."""
 
 from edgewise.io.frames import read_table, require_parquet, write_table
 from edgewise.io.letor import read_letor, write_letor

@@ -64,16 +64,15 @@ def read_table(
     if len(set(named)) < len(named):
         raise ValueError("target, query and doc must be different columns")
     frames = frame_library(library)
-    if kind == "parquet":
-        frame = _read_parquet(path, frames)
-    else:
-        header = _header(path)
-        _check(path, header, roles)
-        frame = _read_csv(path, frames, [name for name in (query, doc) if name is not None])
     import narwhals.stable.v1 as nw
 
-    table = nw.from_native(frame, eager_only=True)
-    _check(path, table.columns, roles)
+    if kind == "parquet":
+        table = nw.from_native(_read_parquet(path, frames), eager_only=True)
+        _check(path, table.columns, roles)
+    else:
+        _check(path, _header(path), roles)
+        texts = [name for name in (query, doc) if name is not None]
+        table = nw.from_native(_read_csv(path, frames, texts), eager_only=True)
     if not len(table):
         raise ValueError(f"{path} is empty: it has a header and no rows")
     return RankingData(

@@ -96,7 +96,7 @@ def parse_letor(
             if found is not None:
                 queries.append(np.array(found, dtype=np.str_))
             docs.append(np.array(line_docs(cut), dtype=np.str_))
-            pairs = line_pairs(cut)
+            pairs = pairs_at_once(cut.bodies) or pairs_one_by_one(cut)
             _check_width(cut, pairs, n_features)
             blocks.append(_block(pairs, sparse=sparse))
     except LineError as error:
@@ -123,7 +123,7 @@ def parse_letor(
 def write_letor(
     path: PathLike,
     X: Any,
-    y: ArrayLike,
+    y: Any,
     qid: ArrayLike | None,
     docs: ArrayLike | None = None,
 ) -> None:
@@ -154,10 +154,15 @@ def write_letor(
     >>> path.read_text()
     '2 qid:10 1:0.5 2:NULL #docid = GX1\n'
     """
-    X = _features(X)
+    X, y = _reals("X", X), _reals("y", y)
+    if X.ndim != 2 or 0 in X.shape:
+        raise ValueError(f"X must have rows and columns, got shape {X.shape}")
     n_rows = X.shape[0]
-    grades = _grades(y, n_rows)
-    heads = [b"%d" % grade if grade.is_integer() else repr(grade).encode() for grade in grades]
+    if y.shape != (n_rows,):
+        raise ValueError(f"y must have one grade per row, shape ({n_rows},), got {y.shape}")
+    if not np.isfinite(y).all():
+        raise ValueError("y must hold finite numbers, got NaN or infinity")
+    heads = [b"%d" % one if one.is_integer() else repr(one).encode() for one in y.tolist()]
     if qid is not None:
         queries = words("qid", qid, n_rows, without="#")
         heads = [
@@ -241,12 +246,6 @@ def line_docs(lines: Lines) -> list[str]:
         match = _DOC.search(comment) if comment else None
         found.append(as_text(number, "the docid", match[1]) if match else "")
     return found
-
-
-def line_pairs(lines: Lines) -> Pairs:
-    """Return the features and values of all lines."""
-    found = pairs_at_once(lines.bodies)
-    return pairs_one_by_one(lines) if found is None else found
 
 
 def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
@@ -370,29 +369,17 @@ def _dense(blocks: list[Any], width: int) -> NDArray[np.float64]:
     return X
 
 
-def _features(X: Any) -> Any:
+def _reals(name: str, values: Any) -> Any:
+    """Return an array, or a CSR matrix without duplicates, of floats."""
     try:
+        if not scipy_sparse.issparse(values):
+            return np.asarray(values, dtype=REAL)
         # A copy: entries may have to be sorted.
-        values: Any = X.tocsr().astype(REAL) if scipy_sparse.issparse(X) else np.asarray(X, REAL)
+        matrix = values.tocsr().astype(REAL)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"X must hold numbers: {error}") from error
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"X must have rows and columns, got shape {values.shape}")
-    if scipy_sparse.issparse(values):
-        values.sum_duplicates()
-    return values
-
-
-def _grades(y: ArrayLike, n_rows: int) -> list[float]:
-    try:
-        grades = np.asarray(y, dtype=REAL)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"y must hold numbers: {error}") from error
-    if grades.shape != (n_rows,):
-        raise ValueError(f"y must have one grade per row, shape ({n_rows},), got {grades.shape}")
-    if not np.isfinite(grades).all():
-        raise ValueError("y must hold finite numbers, got NaN or infinity")
-    return grades.tolist()
+        raise ValueError(f"{name} must hold numbers: {error}") from error
+    matrix.sum_duplicates()
+    return matrix
 
 
 def _bodies(rows: Any) -> list[bytes]:

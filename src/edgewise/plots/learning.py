@@ -80,8 +80,7 @@ def learning_curve(
     n_rounds = model.history_.n_rounds
     if n_rounds == 0:
         raise ValueError("model must have at least one round to draw")
-    draw = _draw_ranker if "ranking_loss" in model.history_ else _draw_classifier
-    figure = draw(model, np.arange(1.0, n_rounds + 1))
+    figure = _draw_panels(model, np.arange(1.0, n_rounds + 1))
     figure.axes[-1].set_xlabel("boosting round")
     _scale_rounds(figure.axes[-1], n_rounds)
     for axes in figure.axes:
@@ -135,55 +134,44 @@ def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) 
     return finished(figure, path)
 
 
-def _draw_classifier(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
-    """Draw losses, a metric that is not a loss, and shares of weight."""
+def _draw_panels(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
+    """Draw losses, a validation metric that is not a loss, and edges."""
     history = model.history_
-    validated = "validation" in history
-    rising = validated and larger_is_better(model.eval_metric)
-    figure, (above, *middle, below) = _panels(rising)
-    bound, losses = history["bound"], [history["hamming_loss"], history["train_error"]]
+    ranks, validated = "ranking_loss" in history, "validation" in history
+    rising = validated and (ranks or larger_is_better(model.eval_metric))
+    figure = empty_figure(7.0, 6.8 if rising else 5.4)
+    ratios = (3, 1.6, 1.25) if rising else (3, 1.25)
+    above, *middle, below = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
+
     # With the logistic loss, the bound is a sum of steps, not a product.
     name = "bound" if "weight" in history else "bound (product of Z)"
-    _draw_rounds(above, rounds, bound, name, INK, linestyle="--")
-    # For two classes these coincide: the wide line shows behind the narrow one.
-    _draw_rounds(above, rounds, losses[0], "Hamming loss", GREEN, linewidth=2.8)
-    _draw_rounds(above, rounds, losses[1], "training error", BLUE)
+    _draw_rounds(above, rounds, history["bound"], name, INK, linestyle="--")
+    if ranks:
+        losses = [("ranking loss", "ranking_loss", BLUE, 1.6)]
+    else:
+        # For two classes these coincide: the wide line shows behind the narrow one.
+        losses = [
+            ("Hamming loss", "hamming_loss", GREEN, 2.8),
+            ("training error", "train_error", BLUE, 1.6),
+        ]
     if validated and not rising:
-        losses.append(history["validation"])
-        _draw_rounds(above, rounds, losses[2], _validation_name(model.eval_metric), RED)
-    _scale_losses(above, bound, np.concatenate(losses))
+        losses.append((_validation_name(model.eval_metric), "validation", RED, 1.6))
+    for name, key, colour, width in losses:
+        _draw_rounds(above, rounds, history[key], name, colour, linewidth=width)
+    _scale_losses(above, history["bound"], np.concatenate([history[key] for _, key, *_ in losses]))
     above.set_ylabel("loss")
     for axes in middle:
         _draw_validation(axes, rounds, model)
 
+    if ranks:
+        _draw_signed(below, rounds, history["edge"])
+        below.set_ylabel("edge r")
+        return figure
     _draw_rounds(below, rounds, history["edge"], "edge", ORANGE)
     if not np.isnan(history["pseudo_weight"]).all():
         _draw_rounds(below, rounds, history["pseudo_weight"], r"$w'_\Sigma$", PINK)
     below.set_ylim(0.0, None)
     below.set_ylabel("share of weight")
-    return figure
-
-
-def _panels(with_middle: bool) -> tuple["Figure", list["Axes"]]:
-    """Return a figure and its panels, from top to bottom."""
-    figure = empty_figure(7.0, 6.8 if with_middle else 5.4)
-    ratios = (3, 1.6, 1.25) if with_middle else (3, 1.25)
-    return figure, list(figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios))
-
-
-def _draw_ranker(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
-    """Draw losses, the validation metric if there is one, and edges."""
-    history = model.history_
-    figure, (above, *middle, below) = _panels("validation" in history)
-    _draw_rounds(above, rounds, history["bound"], "bound (product of Z)", INK, linestyle="--")
-    _draw_rounds(above, rounds, history["ranking_loss"], "ranking loss", BLUE)
-    _scale_losses(above, history["bound"], history["ranking_loss"])
-    above.set_ylabel("loss")
-    for axes in middle:
-        _draw_validation(axes, rounds, model)
-
-    _draw_signed(below, rounds, history["edge"])
-    below.set_ylabel("edge r")
     return figure
 
 
