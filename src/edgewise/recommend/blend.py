@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from edgewise.common.checks import integer, one_of, positive
+from edgewise.common.checks import integer, one_of, positive, verbosity
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Arrays, Field, Json, ListOf, Sizes
 from edgewise.common.log import muted
@@ -19,7 +19,7 @@ from edgewise.model.file import packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import held_out, one_each
-from edgewise.recommend.base import Indices, Recommender
+from edgewise.recommend.base import Indices, Recommender, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
 _DRAWS = 20
@@ -49,6 +49,7 @@ class _PartField(Field):
         return model
 
 
+@dataclass(eq=False, repr=False)
 class Blend(Recommender, _BaseComposition):
     """A weighted mean of several recommenders, with weights learned on ratings set aside.
 
@@ -110,32 +111,14 @@ class Blend(Recommender, _BaseComposition):
 
     stored: ClassVar = {"weights_": "models", "losses_": "models", "models_": ListOf(_PartField())}
 
-    models_: list[Recommender]
-    names_: list[str]
-    weights_: Reals
-    loss_: float | None
-    bound_: float | None
-    losses_: Reals | None
-    n_validation_: int
-
-    def __init__(
-        self,
-        models: Any,
-        method: str = "hedge",
-        *,
-        validation_fraction: float = 0.1,
-        beta: float | str = "auto",
-        n_rounds: int = 50,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.models = models
-        self.method = method
-        self.validation_fraction = validation_fraction
-        self.beta = beta
-        self.n_rounds = n_rounds
-        self.random_state = random_state
-        self.verbose = verbose
+    models: Any
+    method: str = "hedge"
+    _: KW_ONLY
+    validation_fraction: float = parameter(0.1, positive, 1.0)
+    beta: float | str = "auto"
+    n_rounds: int = parameter(50, integer, 1)
+    random_state: Any = None
+    verbose: int = parameter(0, verbosity)
 
     @property
     def predicts(self) -> str:
@@ -152,9 +135,8 @@ class Blend(Recommender, _BaseComposition):
         return self
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         one_of("method", self.method, (*METHODS, "uniform"))
-        positive("validation_fraction", self.validation_fraction, below=1.0)
-        integer("n_rounds", self.n_rounds, 1)
         if self.beta != "auto":
             positive("beta", self.beta, below=1.0)
         # A file stores the models as fitted ones, and has no others.

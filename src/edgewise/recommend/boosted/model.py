@@ -1,22 +1,21 @@
 """Boosted factorisation: ratings as a sum of products of user values and item values."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from math import isfinite
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from edgewise.common.checks import flag, integer, one_of, positive, threads
+from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, DictOf
 from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.terms import TERMS
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, Recommender
+from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, RoundFactors, fold
@@ -50,6 +49,7 @@ _REGULARIZATION, _BIAS_REGULARIZATION, _SHARE_REGULARIZATION = 200.0, 25.0, 25.0
 _ENTRIES = 1 << 21
 
 
+@dataclass(eq=False, repr=False)
 class BoostedFactorization(Recommender):
     """Boosting with products of user values and item values: a factorisation learned by rounds.
 
@@ -152,63 +152,28 @@ class BoostedFactorization(Recommender):
         "n_trained_": Count(),
     }
 
-    user_values_: Reals
-    item_values_: Reals
-    round_votes_: Reals
-    kinds_: NDArray[np.int8]
-    indicator_weights_: Reals
-    levels_: Reals
-    level_starts_: Reals
-    history_: dict[str, Reals]
-    rules_: Terms
-    n_trained_: int
-    regularization_scale_: float
-    _folded: RoundFactors | None = None
-
-    def __init__(
-        self,
-        n_rounds: int = 500,
-        *,
-        target: str = "ordered",
-        factors: str = "real",
-        votes: str = "real",
-        loss: str = "logistic",
-        learning_rate: float | None = None,
-        n_terms: int = 2,
-        regularization: float | None = None,
-        bias_regularization: float | None = None,
-        share: bool = True,
-        share_regularization: float | None = None,
-        tuned: bool | str = "auto",
-        side_features: bool = True,
-        features: Sequence[str] | None = None,
-        threshold: float | None = None,
-        validation_fraction: float | None = None,
-        early_stopping_rounds: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.target = target
-        self.factors = factors
-        self.votes = votes
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.n_terms = n_terms
-        self.regularization = regularization
-        self.bias_regularization = bias_regularization
-        self.share = share
-        self.share_regularization = share_regularization
-        self.tuned = tuned
-        self.side_features = side_features
-        self.features = features
-        self.threshold = threshold
-        self.validation_fraction = validation_fraction
-        self.early_stopping_rounds = early_stopping_rounds
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_rounds: int = parameter(500, integer, 1)
+    _: KW_ONLY
+    target: str = parameter("ordered", one_of, TARGETS)
+    factors: str = parameter("real", one_of, FACTORS)
+    votes: str = parameter("real", one_of, VOTES)
+    loss: str = parameter("logistic", one_of, LOSSES)
+    learning_rate: float | None = parameter(None, positive)
+    n_terms: int = 2
+    regularization: float | None = parameter(None, positive)
+    bias_regularization: float | None = parameter(None, positive)
+    share: bool = parameter(True, flag)
+    share_regularization: float | None = parameter(None, positive)
+    tuned: bool | str = "auto"
+    side_features: bool = parameter(True, flag)
+    features: Sequence[str] | None = None
+    threshold: float | None = None
+    validation_fraction: float | None = parameter(None, positive, 1.0)
+    early_stopping_rounds: int | None = parameter(None, integer, 1)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
+    verbose: int = parameter(0, verbosity)
+    _folded: RoundFactors | None = field(default=None, init=False)
 
     @property
     def user_factors_(self) -> Reals:
@@ -283,22 +248,13 @@ class BoostedFactorization(Recommender):
         return _explanation(self, int(users[0]), int(items[0]), n)
 
     def _check_parameters(self) -> None:
-        integer("n_rounds", self.n_rounds, 1)
-        one_of("target", self.target, TARGETS)
-        one_of("votes", self.votes, VOTES)
-        real = one_of("factors", self.factors, FACTORS) == "real"
+        super()._check_parameters()
+        real = self.factors == "real"
         integer("n_terms", self.n_terms, 1, 2 if real else None)
-        if one_of("loss", self.loss, LOSSES) == "exponential" and real:
+        if self.loss == "exponential" and real:
             raise ValueError("loss='exponential' needs factors='signs'")
-        penalties = ("regularization", "bias_regularization", "share_regularization")
-        for name in ("learning_rate", *penalties):
-            if getattr(self, name) is not None:
-                positive(name, getattr(self, name))
         if self.tuned != "auto":
             flag("tuned", self.tuned)
-        flag("share", self.share)
-        flag("side_features", self.side_features)
-        threads("n_jobs", self.n_jobs)
         if self.features is not None and (real or isinstance(self.features, str)):
             raise ValueError(
                 f"features must be a list of names, with factors='signs', got {self.features!r}"
@@ -306,14 +262,10 @@ class BoostedFactorization(Recommender):
         threshold: Any = self.threshold
         if threshold is not None and not (isinstance(threshold, Real) and isfinite(threshold)):
             raise ValueError(f"threshold must be a finite number or None, got {self.threshold!r}")
-        if self.validation_fraction is not None:
-            positive("validation_fraction", self.validation_fraction, 1.0)
-        if self.early_stopping_rounds is not None:
-            integer("early_stopping_rounds", self.early_stopping_rounds, 1)
-            if self.validation_fraction is None:
-                raise ValueError(
-                    "early_stopping_rounds needs ratings to validate on: set validation_fraction"
-                )
+        if self.early_stopping_rounds is not None and self.validation_fraction is None:
+            raise ValueError(
+                "early_stopping_rounds needs ratings to validate on: set validation_fraction"
+            )
 
     def _fit(self, ratings: Ratings) -> None:
         seed = self._seed()

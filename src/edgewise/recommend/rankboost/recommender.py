@@ -1,18 +1,19 @@
 """RankBoost for each user, on one matrix of all users' ratings (Iyer 1999 section 5.2)."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from edgewise.common.checks import flag, integer, one_of, threads, up_to_one
+from edgewise.common.checks import flag, integer, one_of, threads, up_to_one, verbosity
 from edgewise.common.choices import PAIR_WEIGHTS
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model import Contribution, PairExplanation, ReadableRule, StumpTerms
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, Recommender
+from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 from edgewise.recommend.per_user import check_viewers, chosen_viewers
 from edgewise.recommend.rankboost.matrix import item_matrix
 from edgewise.recommend.rankboost.rules import (
@@ -38,6 +39,7 @@ INITS = ("mean", "zero")
 MONOTONIC = ("increasing", "learn", "none")
 
 
+@dataclass(eq=False, repr=False)
 class RankBoostRecommender(Recommender):
     """Order items for each user by the votes of other users, learned by RankBoost.
 
@@ -125,40 +127,19 @@ class RankBoostRecommender(Recommender):
         "_rankers": RANKERS,
     }
 
-    viewers_: Indices
-    start_weight_: float
-    seed_: int
-    item_sums_: Reals
-    item_counts_: Reals
-
-    def __init__(
-        self,
-        n_rounds: int = 100,
-        *,
-        learning_rate: float = 0.05,
-        max_features: float = 0.05,
-        init: str = "mean",
-        viewers: Any = None,
-        side_features: bool = True,
-        monotonic_cst: str = "increasing",
-        missing: str = "learn",
-        pair_weight: str = "difference",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.learning_rate = learning_rate
-        self.max_features = max_features
-        self.init = init
-        self.viewers = viewers
-        self.side_features = side_features
-        self.monotonic_cst = monotonic_cst
-        self.missing = missing
-        self.pair_weight = pair_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    n_rounds: int = parameter(100, integer, 1)
+    _: KW_ONLY
+    learning_rate: float = parameter(0.05, up_to_one)
+    max_features: float = parameter(0.05, up_to_one)
+    init: str = parameter("mean", one_of, INITS)
+    viewers: Any = parameter(None, check_viewers)
+    side_features: bool = parameter(True, flag)
+    monotonic_cst: str = parameter("increasing", one_of, MONOTONIC)
+    missing: str = parameter("learn", one_of, MISSING_SIDES)
+    pair_weight: str = parameter("difference", one_of, PAIR_WEIGHTS)
+    random_state: Any = None
+    n_jobs: int | None = parameter(None, threads)
+    verbose: int = parameter(0, verbosity)
 
     def fit_users(self, users: Any = None) -> Self:
         """Train the rankers of users now rather than on first use.
@@ -229,18 +210,6 @@ class RankBoostRecommender(Recommender):
         return PairExplanation(names[0].item(), names[1].item(), score, tuple(votes), n)
 
     # What the base asks for.
-
-    def _check_parameters(self) -> None:
-        integer("n_rounds", self.n_rounds, 1)
-        up_to_one("learning_rate", self.learning_rate)
-        up_to_one("max_features", self.max_features)
-        one_of("init", self.init, INITS)
-        one_of("monotonic_cst", self.monotonic_cst, MONOTONIC)
-        one_of("pair_weight", self.pair_weight, PAIR_WEIGHTS)
-        one_of("missing", self.missing, MISSING_SIDES)
-        check_viewers("viewers", self.viewers)
-        flag("side_features", self.side_features)
-        threads("n_jobs", self.n_jobs)
 
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
