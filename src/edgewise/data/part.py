@@ -28,14 +28,7 @@ def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes:
 class PartStore:
     """Memory for some rows of a table; `take` fills it, and what was taken before is gone.
 
-    Parameters
-    ----------
-    whole : BinnedTable
-        The table.
-    pick : Pick
-        What copies sparse columns.
-    all_dense : bool
-        Whether columns that are stored sparsely become dense ones.
+    `pick` copies sparse columns; `all_dense` makes them dense ones.
     """
 
     def __init__(self, whole: BinnedTable, pick: Pick = pick_rows, all_dense: bool = False) -> None:

@@ -123,13 +123,12 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     @cached_property
     def targets(self) -> Targets:
         """Labels and initial weights for the objective."""
-        rows = self.rows
-        return make_targets(rows.labels, rows.weights, self.model.class_weight, rows.init_weights)
+        return make_targets(self.rows, self.model.class_weight)
 
     @cached_property
     def offsets(self) -> Reals:
         """The log-odds that the initial weights add to each score column."""
-        return score_offsets(self.rows.init_weights, self.labels)
+        return score_offsets(self.rows)
 
     def mass(self) -> Exacts | None:
         return bin_mass(self.targets.row_weights if self.least_share > 0 else self.rows.weights)

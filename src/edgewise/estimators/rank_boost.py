@@ -15,13 +15,9 @@ from edgewise.estimators.fitted import RANKER, FittedRanker
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.judgements import read_judged, read_pairs
 from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
-from edgewise.estimators.ranking import (
-    RankingProblem,
-    larger_is_better,
-    measure,
-    read_parameters,
-)
+from edgewise.estimators.ranking import RankingProblem, measure, read_parameters
 from edgewise.metrics import Lists
+from edgewise.metrics.registry import larger_is_better
 from edgewise.model import RankWording, Rule
 
 
@@ -44,7 +40,7 @@ class Ranker(BoostedModel[FittedRanker]):
     def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
         """Return `eval_metric`, larger values being better."""
         value = measure(self.eval_metric, Lists(y, qid), scores)
-        return value if larger_is_better(self.eval_metric) else -value
+        return value if larger_is_better(self.eval_metric, default=True) else -value
 
     def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
         """Return the rules to list, the coefficients of equal ones added up."""

@@ -31,7 +31,8 @@ from edgewise.estimators.judgements import JudgedPairs, JudgedRows
 from edgewise.estimators.targets import bin_mass
 from edgewise.learners import Goal, Learner, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
-from edgewise.metrics import Lists, ranking_metric, registry
+from edgewise.metrics import Lists, ranking_metric
+from edgewise.metrics.registry import larger_is_better
 from edgewise.objective import STEPS, Cumulative, Ranking, RankSettings, edge_limit
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         def metric(lists: Lists, scores: Reals) -> float:
             return measure(eval_metric, lists, scores[:, 0])
 
-        return Monitor(binned, lists, metric, 1, larger_is_better(eval_metric))
+        return Monitor(binned, lists, metric, 1, larger_is_better(eval_metric, default=True))
 
 
 def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:
@@ -207,12 +208,6 @@ def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:
     if callable(eval_metric):
         return float(eval_metric(lists.grades, scores, lists.queries[lists.row_query]))
     return float(ranking_metric(eval_metric)(lists, scores))
-
-
-def larger_is_better(eval_metric: Any) -> bool:
-    """Return which way a ranking metric goes."""
-    metric = eval_metric if callable(eval_metric) else ranking_metric(eval_metric)
-    return registry.larger_is_better(metric, default=True)
 
 
 def _directions(monotonic_cst: Any, table: BinnedTable) -> tuple[Signs, NDArray[np.bool_]]:

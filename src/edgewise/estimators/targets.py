@@ -94,7 +94,8 @@ class LabelledRows:
     table: Table
     labels: Labels
     weights: Reals | None  # all positive
-    init_weights: Any  # a name, or a matrix of shape (n, K)
+    label_weights: Reals  # (2, K), initial weights of entries by label (-1, +1) and score column
+    entry_weights: Reals | None  # (n, K), the user's own
 
     def take(self, rows: NDArray[np.intp]) -> "LabelledRows":
         """Return some of the rows."""
@@ -102,7 +103,8 @@ class LabelledRows:
             self.table.take(rows),
             Labels(self.labels.classes, self.labels.codes[rows]),
             None if self.weights is None else self.weights[rows],
-            self.init_weights if isinstance(self.init_weights, str) else self.init_weights[rows],
+            self.label_weights,
+            None if self.entry_weights is None else self.entry_weights[rows],
         )
 
 
@@ -119,14 +121,14 @@ def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> Labell
     weights = read_row_weights(sample_weight, X.n_rows)
     keep = None if weights is None or weights.all() else np.flatnonzero(weights)
     labels = read_labels(y, keep)
-    checked = read_init_weights(init_weights, labels, X.n_rows)
+    by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows)
     if keep is None or weights is None:
-        return LabelledRows(X, labels, weights, checked)
-    if not isinstance(checked, str):
-        checked = checked[keep]
-        if not (checked > 0).any():
+        return LabelledRows(X, labels, weights, by_label, by_entry)
+    if by_entry is not None:
+        by_entry = by_entry[keep]
+        if not (by_entry > 0).any():
             raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
-    return LabelledRows(X.take(keep), labels, weights[keep], checked)
+    return LabelledRows(X.take(keep), labels, weights[keep], by_label, by_entry)
 
 
 def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[LabelledRows, LabelledRows]:
@@ -202,21 +204,13 @@ def bin_mass(weights: Reals | None) -> Exacts | None:
     return np.rint(np.ldexp(weights, shift)).astype(np.int64)
 
 
-def make_targets(
-    labels: Labels, weights: Reals | None, class_weight: Any, init_weights: Any
-) -> Targets:
-    """Return labels and initial weights for the objective.
-
-    `init_weights` is "auto", "balanced", "uniform", or a matrix of shape (n, K).
-    """
-    n_rows = len(labels.codes)
-    rows = np.ones(n_rows) if weights is None else weights
+def make_targets(labelled: LabelledRows, class_weight: Any) -> Targets:
+    """Return labels and initial weights for the objective."""
+    labels, label_weights = labelled.labels, labelled.label_weights
+    rows = np.ones(len(labels.codes)) if labelled.weights is None else labelled.weights
     given = None
-    if isinstance(init_weights, str):
-        label_weights = _label_weights(init_weights, labels)
-    else:
-        label_weights = np.ones((2, labels.n_scores))
-        given = np.ascontiguousarray(init_weights.T)
+    if labelled.entry_weights is not None:
+        given = np.ascontiguousarray(labelled.entry_weights.T)
     if class_weight is not None:
         if labels.multilabel:
             factors = _label_class_weights(class_weight, labels, rows)
@@ -249,8 +243,9 @@ def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
     return _factors([class_weight.get(label, 1.0) for label in place], class_weight)
 
 
-def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> Any:
-    """Return `init_weights` checked: a name, or a matrix of shape (n, K)."""
+def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> tuple[Reals, Reals | None]:
+    """Return initial weights of entries by label (-1, +1) and score column, and the user's own."""
+    k = labels.n_scores
     named = isinstance(init_weights, str)
     if init_weights is None or (named and init_weights not in INIT_WEIGHTS):
         raise ValueError(
@@ -262,43 +257,35 @@ def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> Any:
                 "init_weights='balanced' is not defined for multi-label targets; use 'uniform' or "
                 "a matrix"
             )
-        return init_weights
+        if labels.multilabel or init_weights == "uniform" or k == 1:
+            return np.full((2, k), 1.0 / k), None
+        return np.array([np.full(k, 0.5 / (k - 1)), np.full(k, 0.5)]), None
     matrix = _numbers("init_weights", init_weights)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
-    if matrix.shape != (n_rows, labels.n_scores):
+    if matrix.shape != (n_rows, k):
         raise ValueError(
-            f"init_weights must have shape {(n_rows, labels.n_scores)}: one column for each class, "
+            f"init_weights must have shape {(n_rows, k)}: one column for each class, "
             f"or a single one for two classes; got {matrix.shape}"
         )
     if not np.isfinite(matrix).all() or (matrix < 0).any() or not (matrix > 0).any():
         raise ValueError("init_weights must be finite, not negative and not all 0")
-    return matrix
+    return np.ones((2, k)), matrix
 
 
-def score_offsets(init_weights: Any, labels: Labels) -> Reals:
+def score_offsets(rows: LabelledRows) -> Reals:
     """Return ln(w+ / w-) of each score column: what the initial weights add to twice the score.
 
     Under the initial weights an entry's label is +1 with odds w+ p / (w- (1 - p)), and the score
     estimates half the logarithm of that.
     """
-    if isinstance(init_weights, str):
-        low, high = _label_weights(init_weights, labels)
-    else:
-        positive = labels.matrix().T > 0
-        with np.errstate(invalid="ignore", divide="ignore"):
-            high = (init_weights * positive).sum(axis=0) / positive.sum(axis=0)
-            low = (init_weights * ~positive).sum(axis=0) / (~positive).sum(axis=0)
+    low, high = rows.label_weights
     with np.errstate(invalid="ignore", divide="ignore"):
+        if rows.entry_weights is not None:
+            positive = rows.labels.matrix().T > 0
+            high = (rows.entry_weights * positive).sum(axis=0) / positive.sum(axis=0)
+            low = (rows.entry_weights * ~positive).sum(axis=0) / (~positive).sum(axis=0)
         offsets = np.log(high / low)
     return np.where(np.isfinite(offsets), offsets, 0.0)
-
-
-def _label_weights(init_weights: str, labels: Labels) -> Reals:
-    """Return the initial weight of an entry by label (-1, +1) and score column."""
-    k = labels.n_scores
-    if labels.multilabel or init_weights == "uniform" or k == 1:
-        return np.full((2, k), 1.0 / k)
-    return np.array([np.full(k, 0.5 / (k - 1)), np.full(k, 0.5)])
 
 
 def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:

@@ -133,13 +133,14 @@ def ranking_metric(name: str) -> RankingMetric:
 
 
 def larger_is_better(metric: Any, default: bool = False) -> bool:
-    """Return the direction of an `eval_metric`: a classifier's name, a metric or a function.
+    """Return the direction of an `eval_metric`: a name, a metric or a function.
 
     A function that is not in the registry may have an attribute ``larger_is_better``; `default`
     applies where it has none.
     """
     if isinstance(metric, str):
-        return CLASSIFICATION_METRICS[metric].larger_is_better
+        named = CLASSIFICATION_METRICS.get(metric) or ranking_metric(metric)
+        return named.larger_is_better
     function = metric.func if isinstance(metric, partial) else metric
     known = (larger for one, larger in _DIRECTIONS.items() if one is function)
     return bool(getattr(metric, "larger_is_better", next(known, default)))
