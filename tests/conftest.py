@@ -1,6 +1,8 @@
 """Random problems and models that several test folders share."""
 
+import fcntl
 import math
+import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -18,6 +20,33 @@ from .helpers import state_of
 # The first example of a test may import libraries; time says nothing about behaviour.
 settings.register_profile("edgewise", deadline=None)
 settings.load_profile("edgewise")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compile_once(tmp_path_factory):
+    """Let one worker compile a kernel while the others wait to read it from the cache."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    from numba.core.compiler_lock import global_compiler_lock
+    from numba.core.dispatcher import Dispatcher
+
+    from edgewise.backend.numba.cache import VersionedCache
+
+    folder = tmp_path_factory.getbasetemp().parent  # all workers share it
+    compile_alone = Dispatcher.compile
+
+    def compile_once(self, signature):
+        if not isinstance(self._cache, VersionedCache):
+            return compile_alone(self, signature)
+        name = f"{self.py_func.__module__}.{self.py_func.__qualname__}.lock"
+        with global_compiler_lock, (folder / name).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_alone(self, signature)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dispatcher, "compile", compile_once)
+        yield
 
 
 @dataclass(frozen=True)

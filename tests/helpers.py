@@ -1,4 +1,4 @@
-"""Rules with given outputs, and the backend asked in one call."""
+"""Rules with given outputs, and a whole search of the backend in one call."""
 
 import numpy as np
 

@@ -33,7 +33,7 @@ def random_bounds(rng, problem, columns, absent, largest):
             for first, side in sorted(cuts)
             if directions[q] and rng.random() < 0.5
         ]
-    owners, firsts, sides, limits = np.array(found, dtype=np.int64).reshape(-1, 4).T
+    owners, firsts, sides, limits = np.array(found, dtype=np.int64).reshape(-1, 4).T.copy()
     starts = np.searchsorted(owners, np.arange(len(columns) + 1)).astype(np.intp)
     return Bounds(directions, starts, firsts.astype(np.intp), sides.astype(np.int8), limits)
 

@@ -20,7 +20,7 @@ def some_rows(rng, n, share):
 
 
 def categorical_table(rng, sizes, n, missing=True):
-    """Return a table of categorical columns with up to so many values, and a numeric one."""
+    """Return a table of a numeric column and categorical ones with up to `sizes` values."""
     X = np.column_stack([rng.normal(size=n), *(rng.integers(size, size=n) for size in sizes)])
     if missing:
         X[rng.random(n) < 0.1, -1] = np.nan
@@ -74,9 +74,7 @@ def test_histograms_of_categorical_columns(
             assert np.array_equal(sums(backend, columns, flipped), expected)
 
 
-@pytest.mark.parametrize(
-    ("n_values", "dtype"), [(65_535, np.uint16), (65_536, np.uint32), (70_001, np.uint32)]
-)
+@pytest.mark.parametrize(("n_values", "dtype"), [(65_535, np.uint16), (65_536, np.uint32)])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_values, dtype, n_jobs):
     rng = np.random.default_rng(n_values)
@@ -86,7 +84,7 @@ def test_histograms_of_more_values_than_two_bytes_hold(make_problem, both, n_val
     table = as_table(X).declare([0, 1])
     binned = fit_encode(table, None, 256)
     assert [codes.dtype for codes in binned.categorical.codes] == [dtype, np.uint16]
-    for n_scores in SCORES:
+    for n_scores in (1, 40):
         problem = make_problem(0, n=n, d=1, n_scores=n_scores, kind="multilabel").state().problem()
         with both(binned, n_jobs) as (reference, numba):
             for part in (problem, reference.within(problem, some_rows(rng, n, 0.3))):

@@ -17,7 +17,7 @@ from edgewise.data import as_table, encode, fit_encode
 from ..helpers import Given, search, sums
 
 SCORES = [1, 3, 40]
-ASKED = [{}, {"score_edges": True}, {"per_score": True}, {"absent": 0, "constant": False}]
+QUESTIONS = [{}, {"score_edges": True}, {"per_score": True}, {"absent": 0, "constant": False}]
 
 shapes = st.fixed_dictionaries(
     {
@@ -72,11 +72,11 @@ def a_size(problem, seed):
     return int(np.random.default_rng(seed).choice(sizes)) if len(sizes) else 1
 
 
-def searched_alike(backend, parts, whole, equal_candidates, asked=ASKED):
+def searched_alike(backend, parts, whole, equal_candidates, questions=QUESTIONS):
     """Assert that all parts are searched as the whole with zeros is."""
     reference = backend[0]
     columns = reference.table.splittable
-    for options in asked if len(columns) else []:
+    for options in questions if len(columns) else []:
         expected = search(reference, columns, whole, **options)
         for part, gathered in parts:
             equal_candidates(search(part.backend, columns, gathered, **options), expected)
@@ -123,9 +123,11 @@ def test_some_entries(make_problem, both, equal_candidates, shape, mass, n_jobs)
             np.testing.assert_array_equal(plain(one), expected)
             np.testing.assert_array_equal(one.signed_totals, expected.sum(axis=0))
             np.testing.assert_array_equal(one.signed_masses, np.abs(expected).sum(axis=0))
-        asked = [{"gain": True}, {"gain": True, "score_edges": True}] if mass else ASKED
+        questions = [{"gain": True}, {"gain": True, "score_edges": True}] if mass else QUESTIONS
         whole = with_zeros(problem, chosen)
-        searched_alike(backend, zip(parts, gathered, strict=True), whole, equal_candidates, asked)
+        searched_alike(
+            backend, zip(parts, gathered, strict=True), whole, equal_candidates, questions
+        )
 
 
 @settings(max_examples=40)
@@ -146,7 +148,7 @@ def test_virtual_labels_on_entries(make_problem, both, equal_candidates, shape, 
         np.testing.assert_array_equal(reference.signed_totals, numba.signed_totals)
         np.testing.assert_array_equal(reference.signed_masses, numba.signed_masses)
         columns = given.binned.splittable
-        for options in ASKED if len(columns) else []:
+        for options in QUESTIONS if len(columns) else []:
             equal_candidates(
                 search(parts[0].backend, columns, reference, **options),
                 search(parts[1].backend, columns, numba, **options),
@@ -160,7 +162,7 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
     given = make_problem(kind="multilabel", **shape)
     problem = given.state(mass_column=mass).problem()
     least, columns = a_size(problem, shape["seed"]), given.binned.splittable
-    asked = [{"gain": True}] if mass else [{}, {"score_edges": True}]
+    questions = [{"gain": True}] if mass else [{}, {"score_edges": True}]
     assume(unpacked(problem).any())
     with both(given.binned) as backend:
         found = []
@@ -172,7 +174,7 @@ def test_leaves_of_entries(make_problem, both, equal_candidates, shape, mass):
         (reference, left), (numba, right) = found
         np.testing.assert_array_equal(plain(left), plain(right))
         np.testing.assert_array_equal(left.signed_masses, right.signed_masses)
-        for options in asked if len(columns) else []:
+        for options in questions if len(columns) else []:
             equal_candidates(
                 search(reference, columns, left, **options),
                 search(numba, columns, right, **options),

@@ -377,7 +377,7 @@ def test_parts_and_virtual_labels_in_64_bits(
     make_problem, both, same_problem, same_candidates, equal_candidates, monkeypatch, storage
 ):
     monkeypatch.setattr("edgewise.backend.host.WIDE_SEARCH_LIMIT", 100)
-    for n_scores in SCORES:
+    for n_scores in (1, 40):
         given = make_problem(3, n=120, n_scores=n_scores, kind="multilabel", storage=storage)
         rng = np.random.default_rng(n_scores)
         problem, rows = given.state().problem(), some_rows(rng, 120, 0.5)

@@ -96,11 +96,11 @@ def test_informative_columns_tell_of_the_class_and_others_do_not(task):
     def part(columns):
         return task.X_train.array()[:, columns], task.X_test.array()[:, columns]
 
-    told = part(list(task.informative))
+    informative = part(list(task.informative))
     followers = task.X_train._recipe._chosen[1]
     plain = [j for j in range(150) if j not in task.informative and j not in followers]
     aucs = []
-    for train, test in (told, part(plain)):
+    for train, test in (informative, part(plain)):
         model = AdaBoostMH("stump", n_rounds=60, random_state=0).fit(train, task.y_train)
         aucs.append(roc_auc_score(task.y_test, model.decision_function(test)))
     assert aucs[0] > 0.7

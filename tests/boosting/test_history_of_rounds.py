@@ -137,14 +137,14 @@ def test_a_history_is_a_copy_away_from_its_array():
     history = History()
     history.append(edge=0.6, alpha=0.7, energy=0.8)
     history.append(edge=0.6, alpha=0.7, energy=0.5)
-    twin = History.from_array(history.to_array())
-    twin.append(edge=0.6, alpha=0.7, energy=0.5)
-    assert (history.n_rounds, twin.n_rounds) == (2, 3)
-    np.testing.assert_allclose(twin["bound"], [0.8, 0.4, 0.2])
-    twin.truncate(1)
-    twin.append(edge=0.6, alpha=0.7, energy=0.25)
-    np.testing.assert_allclose(twin["bound"], [0.8, 0.2])
-    assert np.isnan(twin["train_error"]).all()
+    restored = History.from_array(history.to_array())
+    restored.append(edge=0.6, alpha=0.7, energy=0.5)
+    assert (history.n_rounds, restored.n_rounds) == (2, 3)
+    np.testing.assert_allclose(restored["bound"], [0.8, 0.4, 0.2])
+    restored.truncate(1)
+    restored.append(edge=0.6, alpha=0.7, energy=0.25)
+    np.testing.assert_allclose(restored["bound"], [0.8, 0.2])
+    assert np.isnan(restored["train_error"]).all()
 
 
 @pytest.mark.parametrize("fields", [CLASSIFYING, RANKING], ids=["classifier", "ranker"])
@@ -158,10 +158,10 @@ def test_what_a_search_did_is_recorded_where_it_is_known(fields):
     np.testing.assert_array_equal(history["columns"], [np.nan, 30.0])
     np.testing.assert_array_equal(history["saved"], [np.nan, 0.75])
     assert repr(history).endswith(", columns, saved)")
-    twin = History.from_array(history.to_array(), fields)
-    np.testing.assert_array_equal(twin["saved"], history["saved"])
-    twin.truncate(1)
-    assert "saved" not in twin
+    restored = History.from_array(history.to_array(), fields)
+    np.testing.assert_array_equal(restored["saved"], history["saved"])
+    restored.truncate(1)
+    assert "saved" not in restored
 
 
 def test_a_bound_below_every_float_is_0():

@@ -22,7 +22,7 @@ class Clock:
         self.recorded = {"energy": 0.9, **recorded}
 
     def rounds(self, n, seconds):
-        """Let `n` rounds pass in so many seconds."""
+        """Let `n` rounds pass in `seconds`."""
         for _ in range(n):
             self.seconds += seconds / n
             self.history.append(**self.recorded)
@@ -35,7 +35,7 @@ class Terminal(io.StringIO):
 
 
 def shown(run, stretches, stream=None):
-    """Return the lines of a run of so many rounds and seconds, one stretch after another."""
+    """Return the lines of a run of stretches of (rounds, seconds)."""
     stream = io.StringIO() if stream is None else stream
     bar = ProgressBar(stream)
     bar.on_start(run)

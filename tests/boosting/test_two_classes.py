@@ -214,8 +214,8 @@ def test_the_best_round_without_patience(eval_metric, tmp_path):
     model.fit(X, y, eval_set=problem(17))
     assert model.best_iteration_ == model.history_["validation"].argmax() + 1
     model.save(tmp_path / "model")
-    twin = load(tmp_path / "model")
-    assert (twin.eval_metric, twin.best_iteration_) == (eval_metric, model.best_iteration_)
+    loaded = load(tmp_path / "model")
+    assert (loaded.eval_metric, loaded.best_iteration_) == (eval_metric, model.best_iteration_)
 
 
 def test_a_function_says_by_an_attribute_that_larger_is_better():

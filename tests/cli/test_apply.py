@@ -125,8 +125,8 @@ class TestLetor:
 
     def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure, capsys):
         (folder / "wide.txt").write_text("1 qid:1 1:3\n0 qid:1 6:1\n")
-        told = failure(["apply", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
-        assert "wide.txt has 6 features, more than the 4 of m.edgewise" in told
+        message = failure(["apply", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
+        assert "wide.txt has 6 features, more than the 4 of m.edgewise" in message
         assert not (folder / "s.txt").exists()
 
     def test_a_file_without_queries_is_one_list(self, ranker, folder, success, capsys):
@@ -216,7 +216,7 @@ class TestErrors:
         assert contents(folder) == before
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("none.edgewise test.txt", "File 'none.edgewise' does not exist"),
             ("m.edgewise none.txt", "File 'none.txt' does not exist"),
@@ -262,8 +262,8 @@ class TestErrors:
             ),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
-        assert told in failure(["apply", *words.split()], capsys)
+    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
+        assert message in failure(["apply", *words.split()], capsys)
 
     @pytest.mark.parametrize("name", ["old.txt", "old.run", "old.run.gz"])
     def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):

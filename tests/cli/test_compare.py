@@ -101,7 +101,7 @@ class TestErrors:
         assert contents(folder) == before
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("none.csv", "File 'none.csv' does not exist"),
             ("m.edgewise", "use `edgewise recommend m.edgewise --test FILE`"),
@@ -131,8 +131,8 @@ class TestErrors:
             ("below.csv --algorithms bias,nmf", "below.csv: model 'nmf' failed on fold 1: "),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
-        assert told in failure(["compare", *words.split()], capsys)
+    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
+        assert message in failure(["compare", *words.split()], capsys)
 
     def test_ctrl_c_exits_with_130_and_writes_nothing(self, capsys, monkeypatch):
         def interrupt(*args):

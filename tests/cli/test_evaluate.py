@@ -122,7 +122,7 @@ class TestEvaluate:
         assert err == "edgewise: warning: more: ignored 1 query without judgements\n"
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("none.txt mine.run", "File 'none.txt' does not exist"),
             ("qrels.txt none.run", "File 'none.run' does not exist"),
@@ -140,11 +140,11 @@ class TestEvaluate:
             ("qrels.txt empty.run", "empty.run is empty"),
         ],
     )
-    def test_errors_are_one_line(self, words, told, judged, failure, capsys):
+    def test_errors_are_one_line(self, words, message, judged, failure, capsys):
         (judged / "other.run").write_text("9 Q0 a 1 1 me\n")
         (judged / "huge.txt").write_text("1 0 c 2000\n1 0 a 1\n")
         (judged / "empty.run").write_text("\n")
-        assert told in failure(["evaluate", *words.split()], capsys)
+        assert message in failure(["evaluate", *words.split()], capsys)
 
     @pytest.mark.parametrize("gain", GAINS)
     def test_gains_are_those_of_the_library(self, gain, data, tmp_path, success, capsys):

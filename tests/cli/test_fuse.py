@@ -107,7 +107,7 @@ class TestFuse:
     TRAIN = "train/good.run train/noise.run"
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("train/good.run --method rrf --output o.run", "two runs or more"),
             (f"{TRAIN}", "add --qrels or a saved model"),
@@ -139,7 +139,9 @@ class TestFuse:
             ),
         ],
     )
-    def test_errors_are_one_line_and_nothing_is_written(self, words, told, runs, failure, capsys):
+    def test_errors_are_one_line_and_nothing_is_written(
+        self, words, message, runs, failure, capsys
+    ):
         (runs / "inf.run").write_text("q00 Q0 a 1 inf it\n")
         (runs / "sharp.run").write_text("q#0 Q0 a 1 1 it\n")
         (runs / "same").mkdir()
@@ -151,6 +153,6 @@ class TestFuse:
         RankFusion(n_rounds=1).fit(lists, [0, 1]).save("fusion.edgewise")
         (runs / "m.edgewise").write_text("")
         before = sorted(runs.rglob("*"))
-        assert told in failure(["fuse", *words.split()], capsys)
+        assert message in failure(["fuse", *words.split()], capsys)
         assert sorted(runs.rglob("*")) == before
         assert "good" in (runs / "train/good.run").read_text()

@@ -16,8 +16,8 @@ from edgewise.recommend import BiasBaseline, ItemKNN, MatrixFactorization, Popul
 RATINGS = {"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4, "Alien": 1}, "cy": {"Heat": 4}}
 
 
-def told(model, path, success, capsys):
-    """Return what is told of a model, by name."""
+def facts_of(model, path, success, capsys):
+    """Return the lines that `edgewise info` prints for a model, by name."""
     model.save(path)
     lines = success(["info", path], capsys).splitlines()
     return {line[:16].strip(): line[17:] for line in lines}
@@ -30,7 +30,7 @@ def path(tmp_path):
 
 def test_tells_what_a_recommender_knows(path, success, capsys):
     model = ItemKNN(n_neighbors=2).fit(Ratings.from_dict(RATINGS))
-    facts = told(model, path, success, capsys)
+    facts = facts_of(model, path, success, capsys)
     assert facts["estimator"] == "ItemKNN, which predicts ratings"
     assert facts["ratings"] == "5 from 1 to 5, 3.4 on average"
     assert facts["users"] == "3, strings"
@@ -41,13 +41,13 @@ def test_tells_what_a_recommender_knows(path, success, capsys):
 
 def test_tells_the_shapes_of_factors(path, success, capsys):
     model = MatrixFactorization(n_factors=2, n_epochs=1, random_state=0)
-    facts = told(model.fit(Ratings.from_dict(RATINGS)), path, success, capsys)
+    facts = facts_of(model.fit(Ratings.from_dict(RATINGS)), path, success, capsys)
     assert (facts["user_factors_"], facts["item_factors_"]) == ("3 x 2", "3 x 2")
 
 
 def test_tells_what_only_scores(path, success, capsys):
     ratings = Ratings.from_arrays([7, 8], [1, 1])
-    facts = told(Popularity().fit(ratings), path, success, capsys)
+    facts = facts_of(Popularity().fit(ratings), path, success, capsys)
     assert facts["estimator"] == "Popularity, which predicts scores"
     assert facts["ratings"] == "2, 1 on average"
     assert facts["users"] == "2, integers"
@@ -60,7 +60,7 @@ def test_tells_of_features_and_of_what_is_unknown(path, success, capsys):
     table = [(user, item, value) for user, row in RATINGS.items() for item, value in row.items()]
     frame = pd.DataFrame(table, columns=["user", "item", "rating"])
     model = BiasBaseline().fit(Ratings.from_frame(frame, item_features=films))
-    facts = told(model, path, success, capsys)
+    facts = facts_of(model, path, success, capsys)
     assert facts["items"] == "4, strings, 1 of them unknown"
     assert facts["item features"] == "1: year"
 
@@ -69,16 +69,16 @@ def test_tells_how_two_classes_are_told_apart(path, success, capsys):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = (X[:, 0] + X[:, 1] > 0.5).astype(int)
     model = AdaBoostMH("stump", n_rounds=4).fit(X[:40], y[:40])
-    facts = told(model, path, success, capsys)
+    facts = facts_of(model, path, success, capsys)
     assert facts["ROC AUC"] == f"{model.history_['roc_auc'][-1]:.4g} (training rows)"
     value = f"{model.history_['balanced_accuracy'][-1]:.4g}"
     assert facts["balanced acc."] == f"{value} (training rows)"
     model = AdaBoostMH("stump", n_rounds=4, early_stopping_rounds=2, eval_metric="roc_auc")
-    facts = told(model.fit(X[:40], y[:40], eval_set=(X[40:], y[40:])), path, success, capsys)
+    facts = facts_of(model.fit(X[:40], y[:40], eval_set=(X[40:], y[40:])), path, success, capsys)
     kept = model.history_["roc_auc"][model.n_rounds_ - 1]
     assert facts["ROC AUC"] == f"{kept:.4g} (validation rows)"
     assert facts["validation"] == f"{kept:.4g} (roc_auc)"
-    facts = told(RankBoost(n_rounds=2).fit(X, y), path, success, capsys)
+    facts = facts_of(RankBoost(n_rounds=2).fit(X, y), path, success, capsys)
     assert "ROC AUC" not in facts
 
 
@@ -89,9 +89,9 @@ def test_tells_how_much_a_round_looked_at(path, success, capsys):
     searched |= {"energy": [0.9, 0.9], "columns": [40, 20], "saved": [0.5, 1.0]}
     rows = np.column_stack([searched[name] for name in CLASSIFYING])
     model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
-    facts = told(model, path, success, capsys)
+    facts = facts_of(model, path, success, capsys)
     assert facts["columns a round"] == "30.0 on average, 75.0% of the work saved"
     searched |= {"columns": [np.nan, np.nan], "saved": [np.nan, np.nan]}
     rows = np.column_stack([searched[name] for name in CLASSIFYING])
     model.fitted_ = replace(model.fitted_, history=History.from_array(rows))
-    assert "columns a round" not in told(model, path, success, capsys)
+    assert "columns a round" not in facts_of(model, path, success, capsys)

@@ -228,7 +228,7 @@ class TestRankErrors:
         assert sorted(letor.iterdir()) == before
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("none.txt", "File 'none.txt' does not exist"),
             ("folder", "File 'folder' is a directory"),
@@ -262,8 +262,8 @@ class TestRankErrors:
             ("vali.txt.gz --test table.csv", "all files must be of one kind"),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
-        assert told in failure(["rank", *words.split()], capsys)
+    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
+        assert message in failure(["rank", *words.split()], capsys)
 
     def test_a_damaged_file_names_the_line(self, letor, failure, capsys):
         with (letor / "train.txt").open("a") as stream:

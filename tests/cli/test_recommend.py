@@ -150,9 +150,9 @@ class TestFiles:
         renamed = table.rename(columns={"user": "userId", "item": "movieId"})
         renamed.to_csv("named.csv", index=False)
         table.to_csv("odd.txt", index=False, sep="|")
-        asked = [*BIAS, "--user", 105, "--include-seen"]
-        plain = success(["recommend", "r.csv", *asked], capsys)
-        out = success(["recommend", name, *options, *asked], capsys)
+        question = [*BIAS, "--user", 105, "--include-seen"]
+        plain = success(["recommend", "r.csv", *question], capsys)
+        out = success(["recommend", name, *options, *question], capsys)
         assert out.split("\n\n")[1] == plain.split("\n\n")[1]
 
     def test_a_tab_can_be_written_as_a_word(self, folder, success, capsys):
@@ -227,8 +227,8 @@ class TestOut:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("pathlib.Path.replace", full)
-        told = failure(["recommend", "r.csv", *BIAS, "--output", name], capsys)
-        assert "No space left on device" in told
+        message = failure(["recommend", "r.csv", *BIAS, "--output", name], capsys)
+        assert "No space left on device" in message
         assert contents(folder) == before
 
 
@@ -236,25 +236,27 @@ class TestModel:
     @pytest.mark.parametrize("source", ["r.csv", "words.csv"])
     def test_a_saved_model_gives_the_same_lists(self, source, folder, success, capsys):
         user = "u104" if source == "words.csv" else "104"
-        asked = ["--user", user, "--output", "o.csv"]
-        argv = ["recommend", source, "--algorithm", "item-knn", "--model", "m.edgewise", *asked]
+        question = ["--user", user, "--output", "o.csv"]
+        argv = ["recommend", source, "--algorithm", "item-knn", "--model", "m.edgewise", *question]
         first = success(argv, capsys)
         table = (folder / "o.csv").read_bytes()
-        again = success(["recommend", "m.edgewise", *asked], capsys)
+        again = success(["recommend", "m.edgewise", *question], capsys)
         assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
         assert "model            ItemKNN, from m.edgewise\n" in again
         assert (folder / "o.csv").read_bytes() == table
 
     def test_a_saved_model_knows_new_users_and_similar_items(self, folder, success, capsys):
-        asked = ["--new-user", "3=5,4=2", "--similar-to", 3]
-        first = success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise", *asked], capsys)
-        again = success(["recommend", "m.edgewise", *asked], capsys)
+        question = ["--new-user", "3=5,4=2", "--similar-to", 3]
+        first = success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise", *question], capsys)
+        again = success(["recommend", "m.edgewise", *question], capsys)
         assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
 
     def test_apply_says_what_to_use_instead(self, folder, success, failure, capsys):
         success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise"], capsys)
-        told = failure(["apply", "m.edgewise", "r.csv"], capsys)
-        assert "BiasBaseline, which does not rank documents: use `edgewise recommend m.edg" in told
+        message = failure(["apply", "m.edgewise", "r.csv"], capsys)
+        assert (
+            "BiasBaseline, which does not rank documents: use `edgewise recommend m.edg" in message
+        )
 
     def test_training_twice_gives_the_same_file(self, folder, success, capsys):
         for name in ("one", "two"):
@@ -280,7 +282,7 @@ class TestSettings:
         assert (model.n_neighbors, model.similarity, model.shrinkage) == (7, "pearson", 0.5)
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("kk=7", "--set: item-knn has no parameter 'kk'; it has bias_damping, damping, "),
             ("k", "--set must have the form key=value, got 'k'"),
@@ -294,9 +296,9 @@ class TestSettings:
             ("k=7 k=8", "--set gives k twice"),
         ],
     )
-    def test_wrong_ones_are_one_line(self, words, told, folder, failure, capsys):
+    def test_wrong_ones_are_one_line(self, words, message, folder, failure, capsys):
         argv = ["recommend", "r.csv", "--algorithm", "item-knn", "--user", 101, "--set"]
-        assert told in failure([*argv, *words.split()], capsys)
+        assert message in failure([*argv, *words.split()], capsys)
 
     def test_boosting_is_the_default(self, folder, success, capsys):
         argv = ["recommend", "r.csv", "--set", "n_rounds=5", "--model", "m.edgewise"]
@@ -314,8 +316,8 @@ class TestSettings:
         argv = ["recommend", "r.csv", "--algorithm", name, "--user", 101, "-n", 2]
         argv += ["--set", "n_rounds=5"] if name == "boosted" else []
         out = success([*argv, "--model", "m.edgewise"], capsys)
-        asked = success(["recommend", "m.edgewise", "--user", 101, "-n", 2], capsys)
-        assert out.split("\n\n")[1] == asked.split("\n\n")[1]
+        question = success(["recommend", "m.edgewise", "--user", 101, "-n", 2], capsys)
+        assert out.split("\n\n")[1] == question.split("\n\n")[1]
 
 
 class TestTests:
@@ -409,7 +411,7 @@ class TestNames:
         assert table["name"].tolist() == expected
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("names.csv --name-column title", "--name-column 'title' must be one of the columns"),
             ("u.item", "--item-column 'item' must be one of the columns of --item-names u.item"),
@@ -418,9 +420,9 @@ class TestNames:
             ("r.csv", "r.csv is given as RATINGS and --item-names"),
         ],
     )
-    def test_that_cannot_be_read_are_one_line(self, words, told, failure, capsys):
+    def test_that_cannot_be_read_are_one_line(self, words, message, failure, capsys):
         argv = ["recommend", "r.csv", *BIAS, "--user", "101", "--item-names", *words.split()]
-        assert told in failure(argv, capsys)
+        assert message in failure(argv, capsys)
 
     def test_cannot_steer_the_terminal(self, folder, success, capsys):
         (folder / "odd.csv").write_text("item,name\n3,\x1b[31mred\n")
@@ -446,7 +448,7 @@ class TestErrors:
         assert contents(folder) == before
 
     @pytest.mark.parametrize(
-        ("words", "told"),
+        ("words", "message"),
         [
             ("r.csv", "nothing to do: add --user to list items"),
             ("none.csv --user 1", "File 'none.csv' does not exist"),
@@ -509,16 +511,16 @@ class TestErrors:
             ("noise.edgewise --user 1", "noise.edgewise is not a readable edgewise model"),
         ],
     )
-    def test_is_one_line_and_writes_nothing(self, words, told, failure, capsys):
+    def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
         trained = [] if ".edgewise --" in words or words.endswith(".edgewise") else BIAS
-        assert told in failure(["recommend", *words.split(), *trained], capsys)
+        assert message in failure(["recommend", *words.split(), *trained], capsys)
 
     @pytest.mark.parametrize(
         "words", ["--algorithm best", "-n 0", "--hold-out 1", "--hold-out x", "--relevant x"]
     )
     def test_wrong_values_are_one_line(self, words, failure, capsys):
-        told = failure(["recommend", "r.csv", *words.split()], capsys)
-        assert f"Invalid value for '{words.split()[0]}'" in told
+        message = failure(["recommend", "r.csv", *words.split()], capsys)
+        assert f"Invalid value for '{words.split()[0]}'" in message
 
     def test_ids_are_looked_at_before_training(self, failure, capsys, monkeypatch):
         def never(*args):

@@ -164,10 +164,10 @@ def test_prefixes_and_cases_are_other_ids():
     assert known.find("items", ["Heat", "heat", "Hea", "Heats", ""]).tolist() == [1, -1, -1, -1, 0]
 
 
-@pytest.mark.parametrize(("known", "asked"), [([196], ["196"]), (["196"], [196]), (["196"], 196)])
-def test_196_and_its_string_are_different_things(known, asked):
+@pytest.mark.parametrize(("known", "wanted"), [([196], ["196"]), (["196"], [196]), (["196"], 196)])
+def test_196_and_its_string_are_different_things(known, wanted):
     with pytest.raises(TypeError, match=r"users must be (strings|integers).*got '?196'?"):
-        Ids.of("users", known).find("users", asked)
+        Ids.of("users", known).find("users", wanted)
 
 
 def test_required_ids_must_be_there():

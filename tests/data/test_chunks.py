@@ -94,7 +94,7 @@ CHUNKS = {
         Chunks.rows_of([lambda p=p: np.asfortranarray(p) for p in cut(ARRAY)], memory=3 * 8 * N),
     ),
     "one column at a time": lambda: ("array", Chunks.rows_of(cut(ARRAY), memory=1)),
-    "an iterator made anew": lambda: ("array", Chunks.rows_of(lambda: iter(cut(ARRAY)))),
+    "an iterator made each time": lambda: ("array", Chunks.rows_of(lambda: iter(cut(ARRAY)))),
     "sparse runs": lambda: ("array", Chunks.rows_of([sparse.csr_matrix(p) for p in cut(ARRAY)])),
     "mixed runs": lambda: (
         "array",
@@ -219,11 +219,11 @@ def test_an_index_of_pandas_is_no_column(tmp_path):
 
 def test_parquet_reads_no_column_that_was_not_chosen(tmp_path, monkeypatch):
     X = Chunks.parquet(files(tmp_path, [FRAME]))
-    asked = []
+    wanted = []
     read = X._read
-    monkeypatch.setattr(X, "_read", lambda path, names: asked.append(names) or read(path, names))
+    monkeypatch.setattr(X, "_read", lambda path, names: wanted.append(names) or read(path, names))
     assert [j for j, _ in X.chosen([0, 3])] == [0, 3]
-    assert asked == [["a", "c"]]
+    assert wanted == [["a", "c"]]
 
 
 def test_values_of_rows_that_were_left_out_do_not_matter():

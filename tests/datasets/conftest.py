@@ -37,7 +37,7 @@ def load_once(name: str) -> datasets.Dataset:
 
 @dataclass
 class Publisher:
-    """What a test serves, and what was asked for."""
+    """The files that a test serves, and the requests it got."""
 
     address: str
     pages: dict[str, bytes] = field(default_factory=dict)

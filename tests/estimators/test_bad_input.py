@@ -337,12 +337,12 @@ def test_an_untrained_model_says_so():
 def test_infinite_numbers_by_choice(infinite, same_as):
     marked = np.where(X > 1.0, np.inf, X)
     model = AdaBoostMH(n_rounds=10, handle_infinite=infinite).fit(marked, Y)
-    twin = AdaBoostMH(n_rounds=10).fit(np.where(X > 1.0, same_as, X), Y)
+    replaced = AdaBoostMH(n_rounds=10).fit(np.where(X > 1.0, same_as, X), Y)
     assert np.isinf(marked).any()
-    np.testing.assert_array_equal(model.terms_.columns, twin.terms_.columns)
-    np.testing.assert_array_equal(model.terms_.alphas, twin.terms_.alphas)
+    np.testing.assert_array_equal(model.terms_.columns, replaced.terms_.columns)
+    np.testing.assert_array_equal(model.terms_.alphas, replaced.terms_.alphas)
     np.testing.assert_array_equal(
-        model.predict(marked), twin.predict(np.where(X > 1.0, same_as, X))
+        model.predict(marked), replaced.predict(np.where(X > 1.0, same_as, X))
     )
 
 

@@ -227,17 +227,17 @@ def test_a_saved_model_comes_back(tmp_path, same_terms, learner, loss):
     settings = {"n_rounds": 8, "categorical_features": ["code"], "random_state": 0, "loss": loss}
     model = AdaBoostMH(learner, **settings).fit(X, y)
     model.save(tmp_path / "m")
-    twin = edgewise.load(tmp_path / "m")
-    same_terms(model, twin)
-    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
-    np.testing.assert_array_equal(model.predict_proba(X), twin.predict_proba(X))
-    np.testing.assert_array_equal(model.feature_importances_, twin.feature_importances_)
-    assert [str(rule) for rule in model.rules()] == [str(rule) for rule in twin.rules()]
-    assert repr(model.explain()) == repr(twin.explain())
-    assert repr(twin.learner) == repr(model.learner)
-    assert twin.categorical_features == ["code"]
+    loaded = edgewise.load(tmp_path / "m")
+    same_terms(model, loaded)
+    np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
+    np.testing.assert_array_equal(model.predict_proba(X), loaded.predict_proba(X))
+    np.testing.assert_array_equal(model.feature_importances_, loaded.feature_importances_)
+    assert [str(rule) for rule in model.rules()] == [str(rule) for rule in loaded.rules()]
+    assert repr(model.explain()) == repr(loaded.explain())
+    assert repr(loaded.learner) == repr(model.learner)
+    assert loaded.categorical_features == ["code"]
     whole = AdaBoostMH(learner, **{**settings, "n_rounds": 13}).fit(X, y)
-    same_terms(whole, twin.set_params(warm_start=True, n_rounds=13).fit(X, y))
+    same_terms(whole, loaded.set_params(warm_start=True, n_rounds=13).fit(X, y))
 
 
 def test_numbers_for_values_are_saved_and_gone_on_with(tmp_path, same_terms):
@@ -247,10 +247,10 @@ def test_numbers_for_values_are_saved_and_gone_on_with(tmp_path, same_terms):
         learner = [Stump(), Indicator(values="real")]
         model = AdaBoostMH(learner, n_rounds=6, loss=loss, **settings).fit(X, y)
         model.save(tmp_path / "m")
-        twin = edgewise.load(tmp_path / "m")
-        np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
+        loaded = edgewise.load(tmp_path / "m")
+        np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
         whole = AdaBoostMH(learner, n_rounds=12, loss=loss, **settings).fit(X, y)
-        same_terms(whole, twin.set_params(warm_start=True, n_rounds=12).fit(X, y))
+        same_terms(whole, loaded.set_params(warm_start=True, n_rounds=12).fit(X, y))
 
 
 @every_learner
@@ -273,12 +273,12 @@ def test_values_of_any_kind_are_saved(tmp_path):
     y = np.isin(X["word"], odd[::2]).astype(int)
     model = AdaBoostMH("stump", n_rounds=5, categorical_features=["number"]).fit(X, y)
     model.save(tmp_path / "m")
-    twin = edgewise.load(tmp_path / "m")
-    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
-    assert twin.fitted_.categories == model.fitted_.categories
+    loaded = edgewise.load(tmp_path / "m")
+    np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
+    assert loaded.fitted_.categories == model.fitted_.categories
 
 
-# What is told
+# Explanations
 
 
 def test_categorical_columns_are_groups_of_the_explanation():

@@ -267,10 +267,12 @@ def test_every_model_can_be_put_into_words(case, kind):
     assert importances.sum() == pytest.approx(1.0)
     assert (importances >= 0).all()
     assert importances.shape == (X.shape[1],)
-    told = model.explain()
-    parts = [curve.importance for curve in told] + [group.importance for group in told.groups]
+    explanation = model.explain()
+    parts = [curve.importance for curve in explanation] + [
+        group.importance for group in explanation.groups
+    ]
     assert sum(parts) <= 1 + 1e-9
-    assert repr(told).startswith("Explanation:")
+    assert repr(explanation).startswith("Explanation:")
 
 
 @pytest.mark.parametrize(

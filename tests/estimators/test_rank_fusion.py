@@ -126,8 +126,8 @@ def test_a_fit_that_fails_changes_nothing():
 def test_it_is_cloned_and_pickled():
     lists, grades = ranked()
     model = RankFusion(n_rounds=4, missing="low").fit(lists, grades)
-    twin = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(twin.predict(lists), model.predict(lists))
+    unpickled = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(unpickled.predict(lists), model.predict(lists))
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     for ask in (fresh.predict, fresh.rank, fresh.fuse):

@@ -18,18 +18,18 @@ LABELS = {
 }
 
 
-def assert_same_model(model, twin, X):
-    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
-    np.testing.assert_array_equal(model.predict(X), twin.predict(X))
-    np.testing.assert_array_equal(model.predict_proba(X), twin.predict_proba(X))
-    np.testing.assert_array_equal(model.feature_importances_, twin.feature_importances_)
-    np.testing.assert_array_equal(model.history_.to_array(), twin.history_.to_array())
-    assert model.classes_.dtype.kind == twin.classes_.dtype.kind
+def assert_same_model(model, loaded, X):
+    np.testing.assert_array_equal(model.decision_function(X), loaded.decision_function(X))
+    np.testing.assert_array_equal(model.predict(X), loaded.predict(X))
+    np.testing.assert_array_equal(model.predict_proba(X), loaded.predict_proba(X))
+    np.testing.assert_array_equal(model.feature_importances_, loaded.feature_importances_)
+    np.testing.assert_array_equal(model.history_.to_array(), loaded.history_.to_array())
+    assert model.classes_.dtype.kind == loaded.classes_.dtype.kind
     if model.classes_.dtype.kind != "U":  # whose length is that of the longest string
-        assert model.predict(X).dtype == twin.predict(X).dtype
+        assert model.predict(X).dtype == loaded.predict(X).dtype
     for name in ("n_rounds_", "best_iteration_", "stop_reason_", "n_features_in_"):
-        assert getattr(model, name) == getattr(twin, name)
-    for ours, theirs in zip(model.explain(), twin.explain(), strict=True):
+        assert getattr(model, name) == getattr(loaded, name)
+    for ours, theirs in zip(model.explain(), loaded.explain(), strict=True):
         assert ours.name == theirs.name
 
 
@@ -52,11 +52,11 @@ def test_classes(blobs, round_trip, same_terms, votes, learner, factorized, n_cl
     X, y = blobs(n_classes=n_classes)
     X[::8, 0] = np.nan
     model = AdaBoostMH(learner, n_rounds=12, votes=votes, factorized=factorized).fit(X, y)
-    twin = round_trip(model)
-    same_terms(model, twin)
-    assert_same_model(model, twin, X)
-    np.testing.assert_array_equal(model.margins(X, y), twin.margins(X, y))
-    assert twin.get_params() == model.get_params()
+    loaded = round_trip(model)
+    same_terms(model, loaded)
+    assert_same_model(model, loaded, X)
+    np.testing.assert_array_equal(model.margins(X, y), loaded.margins(X, y))
+    assert loaded.get_params() == model.get_params()
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -65,17 +65,17 @@ def test_labels_of_any_type(blobs, round_trip, kind, n_classes):
     X, y = blobs(n_classes=n_classes)
     labels = LABELS[kind][y]
     model = AdaBoostMH(n_rounds=5).fit(X, labels)
-    twin = round_trip(model)
-    assert_same_model(model, twin, X)
-    assert twin.classes_.tolist() == model.classes_.tolist()
+    loaded = round_trip(model)
+    assert_same_model(model, loaded, X)
+    assert loaded.classes_.tolist() == model.classes_.tolist()
 
 
 def test_boolean_labels(blobs, round_trip):
     X, y = blobs(n_classes=2)
     model = AdaBoostMH(n_rounds=5).fit(X, y == 1)
-    twin = round_trip(model)
-    assert twin.classes_.tolist() == [False, True]
-    assert_same_model(model, twin, X)
+    loaded = round_trip(model)
+    assert loaded.classes_.tolist() == [False, True]
+    assert_same_model(model, loaded, X)
 
 
 @pytest.mark.parametrize("n_labels", [2, 4])
@@ -85,19 +85,19 @@ def test_multi_label(blobs, round_trip, n_labels, named):
     Y = (X[:, :n_labels] > 0).astype(int)
     targets = pd.DataFrame(Y, columns=[f"label {k}" for k in range(n_labels)]) if named else Y
     model = AdaBoostMH(n_rounds=8).fit(X, targets)
-    twin = round_trip(model)
-    assert_same_model(model, twin, X)
-    np.testing.assert_array_equal(model.margins(X, Y), twin.margins(X, Y))
+    loaded = round_trip(model)
+    assert_same_model(model, loaded, X)
+    np.testing.assert_array_equal(model.margins(X, Y), loaded.margins(X, Y))
 
 
 def test_column_names(blobs, round_trip):
     X, y = blobs()
     frame = pd.DataFrame(X, columns=["a", "b c", "ü", ""])
-    twin = round_trip(AdaBoostMH(n_rounds=5).fit(frame, y))
-    assert list(twin.feature_names_in_) == ["a", "b c", "ü", ""]
-    twin.predict(frame)
+    loaded = round_trip(AdaBoostMH(n_rounds=5).fit(frame, y))
+    assert list(loaded.feature_names_in_) == ["a", "b c", "ü", ""]
+    loaded.predict(frame)
     with pytest.raises(ValueError, match="feature names"):
-        twin.predict(frame[["b c", "a", "ü", ""]])
+        loaded.predict(frame[["b c", "a", "ü", ""]])
 
 
 def test_settings_come_back(blobs, round_trip):
@@ -111,10 +111,10 @@ def test_settings_come_back(blobs, round_trip):
         "factorized": True,
     }  # fmt: skip
     model = AdaBoostMH(Stump(constant=False), search=Lazy(3), **settings).fit(X, y)
-    twin = round_trip(model)
-    assert isinstance(twin.learner, Stump)
-    assert isinstance(twin.search, Lazy)
-    found = twin.get_params()
+    loaded = round_trip(model)
+    assert isinstance(loaded.learner, Stump)
+    assert isinstance(loaded.search, Lazy)
+    found = loaded.get_params()
     assert (found["learner__constant"], found["search__k"]) == (False, 3)
     assert {name: found[name] for name in settings} == settings
     assert isinstance(round_trip(AdaBoostMH(search=Exhaustive()).fit(X, y)).search, Exhaustive)
@@ -128,10 +128,10 @@ def test_settings_come_back(blobs, round_trip):
 def test_settings_that_numpy_made(blobs, round_trip, settings):
     X, y = blobs()
     model = AdaBoostMH(n_rounds=3, random_state=0, **settings).fit(X, y)
-    twin = round_trip(model)
-    assert_same_model(model, twin, X)
+    loaded = round_trip(model)
+    assert_same_model(model, loaded, X)
     for name, part in settings.items():
-        assert getattr(twin, name).get_params() == part.get_params()
+        assert getattr(loaded, name).get_params() == part.get_params()
 
 
 class MyStump(Stump):
@@ -149,24 +149,24 @@ def test_settings_that_no_file_can_hold_are_left_at_their_defaults(blobs, round_
         class_weight={0: 2.0}, eval_metric=lambda y, scores: 0.0,
         init_weights=np.ones((len(y), 3)),
     ).fit(X, y)  # fmt: skip
-    twin = round_trip(model)
-    assert_same_model(model, twin, X)
+    loaded = round_trip(model)
+    assert_same_model(model, loaded, X)
     defaults = AdaBoostMH().get_params()
     for name in ("learner", "random_state", "callbacks", "eval_metric"):
-        assert getattr(twin, name) == defaults[name]
-    assert twin.class_weight == {0: 2.0}
-    np.testing.assert_array_equal(twin.init_weights, np.ones((len(y), 3)))
-    twin.fit(X, y)
+        assert getattr(loaded, name) == defaults[name]
+    assert loaded.class_weight == {0: 2.0}
+    np.testing.assert_array_equal(loaded.init_weights, np.ones((len(y), 3)))
+    loaded.fit(X, y)
 
 
 def test_going_on_without_a_setting_that_no_file_can_hold_is_an_error(blobs, round_trip):
     X, y = blobs()
-    twin = round_trip(AdaBoostMH(MyStump(), n_rounds=4).fit(X, y))
-    twin.set_params(warm_start=True, n_rounds=6)
+    loaded = round_trip(AdaBoostMH(MyStump(), n_rounds=4).fit(X, y))
+    loaded.set_params(warm_start=True, n_rounds=6)
     with pytest.raises(ValueError, match="learner"):
-        twin.fit(X, y)
-    twin.set_params(learner=MyStump()).fit(X, y)
-    assert twin.n_rounds_ == 6
+        loaded.fit(X, y)
+    loaded.set_params(learner=MyStump()).fit(X, y)
+    assert loaded.n_rounds_ == 6
 
 
 @pytest.mark.parametrize(
@@ -247,9 +247,9 @@ def test_the_same_model_gives_the_same_bytes(blobs, tmp_path):
 
 def test_a_loaded_model_goes_on(blobs, round_trip, same_terms):
     X, y = blobs()
-    twin = round_trip(AdaBoostMH(n_rounds=6, votes="real").fit(X, y))
-    twin.set_params(warm_start=True, n_rounds=15).fit(X, y)
-    same_terms(twin, AdaBoostMH(n_rounds=15, votes="real").fit(X, y))
+    loaded = round_trip(AdaBoostMH(n_rounds=6, votes="real").fit(X, y))
+    loaded.set_params(warm_start=True, n_rounds=15).fit(X, y)
+    same_terms(loaded, AdaBoostMH(n_rounds=15, votes="real").fit(X, y))
 
 
 def test_paths_as_strings_and_missing_files(blobs, tmp_path):

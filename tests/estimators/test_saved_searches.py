@@ -35,18 +35,18 @@ def model(request):
 
 def test_what_searches_learned_comes_back(model, tmp_path):
     model.save(tmp_path / "model")
-    twin = load(tmp_path / "model")
-    assert [list(state) for state in twin.fitted_.search_states] == [
+    loaded = load(tmp_path / "model")
+    assert [list(state) for state in loaded.fitted_.search_states] == [
         ["counts", "sums"],
         [],
         ["rounds"],
     ]
-    for state, saved in zip(twin.fitted_.search_states, STATES, strict=True):
+    for state, saved in zip(loaded.fitted_.search_states, STATES, strict=True):
         for name, values in state.items():
             assert values.dtype == saved[name].dtype
             np.testing.assert_array_equal(values, saved[name])
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-    twin.save(tmp_path / "again")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
 
@@ -176,9 +176,9 @@ def test_arrays_and_dicts_come_back(picky):
 def test_every_search_comes_back_with_its_settings(name, tmp_path):
     search = SEARCHES[name]()
     AdaBoostMH("stump", search=search, n_rounds=3, random_state=0).fit(X, Y).save(tmp_path / "m")
-    twin = load(tmp_path / "m")
-    assert type(twin.search) is type(search)
-    assert twin.search.get_params() == search.get_params()
+    loaded = load(tmp_path / "m")
+    assert type(loaded.search) is type(search)
+    assert loaded.search.get_params() == search.get_params()
     with zipfile.ZipFile(tmp_path / "m") as archive:
         saved = json.loads(archive.read("model.json"))
     assert "search" not in saved["unsaved"]

@@ -281,7 +281,7 @@ def test_other_columns_cannot_follow():
         model.set_params(n_rounds=9).fit(X, y)
 
 
-# What searches are told
+# Rewards that searches get
 
 
 @every_policy
@@ -289,19 +289,19 @@ def test_other_columns_cannot_follow():
     "learner", ["stump", "stump per class", "product", "gain", "list", "filters"]
 )
 def test_rewards_lie_between_0_and_1(monkeypatch, policy, learner):
-    told = []
+    given = []
     update = Bandit.update
 
     def watched(self, columns, rewards):
-        told.extend(np.asarray(rewards).tolist())
+        given.extend(np.asarray(rewards).tolist())
         assert len(columns) == len(rewards)
         assert (np.diff(columns) > 0).all()
         update(self, columns, rewards)
 
     monkeypatch.setattr(Bandit, "update", watched)
     fit(learner, policy(3), 10)
-    assert told
-    assert 0.0 <= min(told) < max(told) <= 1.0
+    assert given
+    assert 0.0 <= min(given) < max(given) <= 1.0
 
 
 @every_policy

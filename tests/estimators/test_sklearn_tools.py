@@ -25,12 +25,12 @@ def iris():
 
 def test_clone_copies_settings_and_forgets_the_fit(iris):
     model = AdaBoostMH(Stump(constant=False), search=Lazy(3), n_rounds=7, votes="real")
-    twin = clone(model.fit(*iris))
-    assert twin.learner is not model.learner
-    assert twin.get_params()["learner__constant"] is False
-    assert twin.get_params()["search__k"] == 3
-    assert (twin.n_rounds, twin.votes) == (7, "real")
-    assert not hasattr(twin, "terms_")
+    copied = clone(model.fit(*iris))
+    assert copied.learner is not model.learner
+    assert copied.get_params()["learner__constant"] is False
+    assert copied.get_params()["search__k"] == 3
+    assert (copied.n_rounds, copied.votes) == (7, "real")
+    assert not hasattr(copied, "terms_")
 
 
 def test_fit_leaves_the_settings_alone(iris):
@@ -126,17 +126,17 @@ def test_a_pickled_model_predicts_the_same(iris, how, settings, same_terms):
     X, y = iris
     model = AdaBoostMH(Stump(), search=Lazy(2), n_rounds=8, random_state=1, **settings).fit(X, y)
     if how == "pickle":
-        twin = pickle.loads(pickle.dumps(model))
+        copied = pickle.loads(pickle.dumps(model))
     else:
         stream = io.BytesIO()
         joblib.dump(model, stream)
         stream.seek(0)
-        twin = joblib.load(stream)
-    same_terms(model, twin)
-    np.testing.assert_array_equal(model.decision_function(X), twin.decision_function(X))
-    np.testing.assert_array_equal(model.history_.to_array(), twin.history_.to_array())
+        copied = joblib.load(stream)
+    same_terms(model, copied)
+    np.testing.assert_array_equal(model.decision_function(X), copied.decision_function(X))
+    np.testing.assert_array_equal(model.history_.to_array(), copied.history_.to_array())
     same_terms(
-        twin.set_params(warm_start=True, n_rounds=12).fit(X, y),
+        copied.set_params(warm_start=True, n_rounds=12).fit(X, y),
         clone(model).set_params(n_rounds=12).fit(X, y),
     )
 

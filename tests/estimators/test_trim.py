@@ -1,4 +1,4 @@
-"""Rules looked for on the heaviest weights, or on rows drawn by weight; steps taken on all."""
+"""Rules searched on the heaviest weights, or on rows drawn by weight; steps taken on all rows."""
 
 from dataclasses import fields
 
@@ -83,15 +83,15 @@ def eager(monkeypatch, request):
     return request.param
 
 
-class Looked(list):
-    """The shares of the weight that rounds looked at, and whether any looked at entries."""
+class Shares(list):
+    """The shares of the weight that rounds searched, and whether any searched single entries."""
 
     entries = False
 
 
 @pytest.fixture
-def looked(monkeypatch):
-    shares = Looked()
+def shares(monkeypatch):
+    shares = Shares()
     part = Heaviest.part
 
     def watched(self, problem, t):
@@ -125,26 +125,26 @@ UNEQUAL = np.random.default_rng(9).random(160) ** 3 + 0.01
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
 @pytest.mark.parametrize("kind", ["2 classes", "10 classes", "labels"])
-def test_twins(backend, eager, looked, learner, kind):
+def test_reference(backend, eager, shares, learner, kind):
     X, y = labels() if kind == "labels" else classes(int(kind.split()[0]))
     model = both(backend, X, y, UNEQUAL, trim=0.8, n_rounds=8, **learner)
-    assert 0.8 <= min(looked) < 1.0
-    assert looked.entries == (eager == "entries")
+    assert 0.8 <= min(shares) < 1.0
+    assert shares.entries == (eager == "entries")
     assert (model.history_["hamming_loss"] <= model.history_["bound"] + 1e-12).all()
     assert ((model.history_["saved"] >= 0) & (model.history_["saved"] <= 1)).all()
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "auto"])
-def test_twins_with_many_classes(backend, eager, looked, learner):
+def test_reference_with_many_classes(backend, eager, shares, learner):
     X, y = classes(60, n=300)
     weights = np.random.default_rng(9).random(300) ** 3 + 0.01
     both(backend, X, y, weights, learner=learner, trim=0.7, n_rounds=8)
-    assert 0.7 <= min(looked) < 1.0
-    assert looked.entries == (eager == "entries")
+    assert 0.7 <= min(shares) < 1.0
+    assert shares.entries == (eager == "entries")
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree"])
-def test_threads_share_the_rows(backend, eager, looked, learner):
+def test_threads_share_the_rows(backend, eager, shares, learner):
     # More than twice 4,096 rows, so that threads share the rows as well as the columns.
     backend("numba")
     X, y = classes(3, n=9001)
@@ -155,7 +155,7 @@ def test_threads_share_the_rows(backend, eager, looked, learner):
     ]
     same(models[0], models[1])
     same(models[0], models[2])
-    assert 0.97 <= min(looked) < 1.0
+    assert 0.97 <= min(shares) < 1.0
 
 
 @pytest.mark.parametrize(
@@ -166,22 +166,22 @@ def test_threads_share_the_rows(backend, eager, looked, learner):
     ],
     ids=["indicator", "selector", "product", "tree", "gain"],
 )  # fmt: skip
-def test_twins_with_categorical_columns(backend, eager, looked, learner):
+def test_reference_with_categorical_columns(backend, eager, shares, learner):
     both(backend, *categorical(), UNEQUAL, learner=learner, trim=0.8, n_rounds=8)
-    assert 0.8 <= min(looked) < 1.0
+    assert 0.8 <= min(shares) < 1.0
 
 
 @pytest.mark.parametrize("learner", ["stump", "tree"])
-def test_twins_with_sparse_columns(backend, eager, looked, learner):
+def test_reference_with_sparse_columns(backend, eager, shares, learner):
     rng = np.random.default_rng(0)
     X = sparse.random(160, 12, 0.15, format="csr", random_state=0)
     y = (np.asarray(X.sum(axis=1)).ravel() * 3 + rng.random(160)).astype(int) % 3
     both(backend, X, y, UNEQUAL, learner=learner, trim=0.8, n_rounds=8)
-    assert 0.8 <= min(looked) < 1.0
+    assert 0.8 <= min(shares) < 1.0
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
-def test_twins_with_rows_drawn_by_weight(backend, learner):
+def test_reference_with_rows_drawn_by_weight(backend, learner):
     for X, y in (classes(2), classes(10), labels()):
         model = both(backend, X, y, learner=learner, subsample=0.4, sampling="weight", n_rounds=8)
         assert (model.history_["hamming_loss"] <= model.history_["bound"] + 1e-12).all()
@@ -202,30 +202,30 @@ def test_image_filters(backend, monkeypatch, settings):
         both(backend, X, y, learner=learner, search=Lazy(15), n_rounds=6, **settings)
 
 
-def test_a_thousand_labels(backend, looked):
+def test_a_thousand_labels(backend, shares):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4))
     Y = (rng.random((300, 1000)) < 0.02).astype(int)
     Y[:2] = [[0], [1]]
     model = both(backend, X, Y, rng.random(300) ** 4 + 0.01, learner="stump", trim=0.6, n_rounds=18)
     assert len(model.classes_) == 1000
-    assert 0.6 <= min(looked) < 1.0
+    assert 0.6 <= min(shares) < 1.0
 
 
-# What is looked at
+# The part of the weight that is searched
 
 
 @pytest.mark.parametrize("trim", [0.3, 0.9, 0.99])
 @pytest.mark.parametrize("k", [2, 10, 60])
-def test_no_less_than_the_share_of_the_weight(looked, k, trim):
+def test_no_less_than_the_share_of_the_weight(shares, k, trim):
     X, y = classes(k, n=300)
     AdaBoostMH("stump", trim=trim, n_rounds=60).fit(X, y)
-    assert len(looked) == 60
-    assert min(looked) >= trim
+    assert len(shares) == 60
+    assert min(shares) >= trim
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
-def test_the_order_of_the_rows_does_not_matter(eager, looked, learner):
+def test_the_order_of_the_rows_does_not_matter(eager, shares, learner):
     X, y = classes(4)
     weights = np.random.default_rng(3).random(160) + 0.5
     order = np.random.default_rng(4).permutation(160)
@@ -233,7 +233,7 @@ def test_the_order_of_the_rows_does_not_matter(eager, looked, learner):
     model = AdaBoostMH(**settings).fit(X, y, weights)
     shuffled = AdaBoostMH(**settings).fit(X[order], y[order], weights[order])
     same(model, shuffled, ["edge", "energy", "hamming_loss", "saved"])
-    assert min(looked) < 1.0
+    assert min(shares) < 1.0
 
 
 def test_on_equal_weights_nothing_is_left_out():
@@ -309,12 +309,12 @@ def test_columns_without_information(backend, eager):
     assert (model.history_["saved"] == 0).all()
 
 
-def test_a_row_of_great_weight(backend, eager, looked):
+def test_a_row_of_great_weight(backend, eager, shares):
     X, y = classes(3)
     weights = np.full(160, 1e-6)
     weights[7] = 1e6
     both(backend, X, y, weights, learner="stump", trim=0.9, n_rounds=5)
-    assert min(looked) >= 0.9
+    assert min(shares) >= 0.9
 
 
 # Settings

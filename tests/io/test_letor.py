@@ -212,7 +212,7 @@ VALUES = st.one_of(
 )
 
 
-class TestTwins:
+class TestPairsAtOnce:
     @given(st.lists(st.lists(VALUES, max_size=4), min_size=1, max_size=6), st.data())
     def test_all_at_once_is_one_by_one(self, rows, data):
         bodies = []

@@ -167,8 +167,8 @@ def _figure_3(cuts, signed, terms):
     """Return the terms that ProductBase ends with, as places among the cuts, and its edge.
 
     `cuts` are tuples that end with phi. The base learner is a search of all cuts for the largest
-    edge. Without abstention the energy of discrete votes is sqrt(1 - edge**2): it falls where the
-    edge grows.
+    edge. Without abstention the energy of discrete votes is sqrt(1 - edge**2): it decreases as
+    the edge grows.
     """
     n = len(signed)
     chosen, best = [None] * terms, 0

@@ -103,9 +103,9 @@ def test_learners_inside_of_a_list_can_be_lists_and_names():
 
 
 def test_it_can_be_cloned():
-    twin = clone(Best([Stump(constant=False), Product(Stump(), 3)]))
-    assert [type(learner) for learner in twin.learners] == [Stump, Product]
-    assert twin.learners[0].constant is False
+    cloned = clone(Best([Stump(constant=False), Product(Stump(), 3)]))
+    assert [type(learner) for learner in cloned.learners] == [Stump, Product]
+    assert cloned.learners[0].constant is False
 
 
 @pytest.mark.parametrize("learners", [[], "stump", None, 3])

@@ -1,4 +1,4 @@
-"""Searches that learn which scales of Haar filters are worth looking at."""
+"""Searches that learn which scales of Haar filters pay off."""
 
 from collections import Counter
 
@@ -91,11 +91,11 @@ def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
     for t in range(8):
         ready.begin(t)
         plain.begin(t)
-        asked = plain.pull()
-        numbers = scales.draw(asked, plain.rng_)
+        pulled = plain.pull()
+        numbers = scales.draw(pulled, plain.rng_)
         found = ready.find(problem.round())
         rewards = expected_rewards(learner, problem, numbers)
-        plain.update(asked, rewards)
+        plain.update(pulled, rewards)
         assert found.rule is not None
         if found.rule.columns:
             assert found.rule.column - problem.binned.n_columns in numbers
@@ -177,5 +177,5 @@ def test_a_term_that_is_fitted_again_looks_at_its_own_filter(problem, own):
     own_edge = int(ready._find_in(alone, np.array([own]))[1][0])
     assert found.edge >= own_edge
     assert isinstance(found.rule, Cut)
-    # The search learns of the filter that it asked for, and of no other.
+    # The search learns of the filter that it pulled, and of no other.
     assert ready.search_.state(1)["counts"].sum() == 1

@@ -63,7 +63,7 @@ class Given:
 def figure_2(sums, u):
     """Return the u that BestIndicator ends with, and the edge after every half-step.
 
-    For discrete votes the energy is sqrt(1 - edge**2), so it falls where the edge grows.
+    For discrete votes the energy is sqrt(1 - edge**2), so it decreases where the edge grows.
     """
     v = np.zeros(sums.shape[1], dtype=int)
     edges = [0]
@@ -347,8 +347,8 @@ def test_real_outputs_lower_the_loss_by_what_they_say(n_classes):
 
 
 def test_it_can_be_cloned():
-    twin = clone(Indicator("random", 3, "real"))
-    assert twin.get_params() == {"start": "random", "restarts": 3, "values": "real", "rare": 1}
+    cloned = clone(Indicator("random", 3, "real"))
+    assert cloned.get_params() == {"start": "random", "restarts": 3, "values": "real", "rare": 1}
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ shapes = st.fixed_dictionaries(
 
 
 class Recording(Stump):
-    """A stump that writes down what it is asked and what it answers."""
+    """A stump that records its problems and its answers."""
 
     log: list = []  # noqa: RUF012
 
@@ -424,8 +424,8 @@ def test_an_abstaining_stump_may_be_the_constant():
 
 
 def test_it_can_be_cloned():
-    twin = clone(Product(Stump(constant=False), 3, 2))
-    assert (twin.n_terms, twin.restarts, twin.base.constant) == (3, 2, False)
+    cloned = clone(Product(Stump(constant=False), 3, 2))
+    assert (cloned.n_terms, cloned.restarts, cloned.base.constant) == (3, 2, False)
 
 
 @pytest.mark.parametrize(

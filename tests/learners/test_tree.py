@@ -545,8 +545,8 @@ def test_trees_of_products_are_stored_as_such():
 
 
 def test_it_can_be_cloned():
-    twin = clone(Tree(Product(Stump(), 3), 5, "free"))
-    assert (twin.max_leaf_nodes, twin.leaf_votes, twin.base.n_terms) == (5, "free", 3)
+    cloned = clone(Tree(Product(Stump(), 3), 5, "free"))
+    assert (cloned.max_leaf_nodes, cloned.leaf_votes, cloned.base.n_terms) == (5, "free", 3)
 
 
 @pytest.mark.parametrize(

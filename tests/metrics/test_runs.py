@@ -155,9 +155,9 @@ def _by_trec_eval(qrels, run, metric, gain):
         n_relevant = sum(grade > 0 for grade in grades.values())
         cut = int(k) if k else max(len(ranked), len(grades))
         hits = [i for i, grade in enumerate(ranked, 1) if grade > 0]
-        worth = (lambda g: g) if gain == "linear" else (lambda g: 2**g - 1)
+        value = (lambda g: g) if gain == "linear" else (lambda g: 2**g - 1)
         dcg = [
-            sum(worth(g) / math.log2(1 + i) for i, g in enumerate(some[:cut], 1))
+            sum(value(g) / math.log2(1 + i) for i, g in enumerate(some[:cut], 1))
             for some in (ranked, sorted(grades.values(), reverse=True))
         ]
         values.append(

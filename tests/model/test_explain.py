@@ -16,9 +16,9 @@ def model(make_terms):
     columns = terms.stumps.columns[:, 0]
     # How much the loss fell with each term: a column's terms share its importance.
     counts = np.bincount(columns[columns >= 0], minlength=4)
-    falls = np.where(columns >= 0, (IMPORTANCES / counts)[columns], 7.0)
+    decreases = np.where(columns >= 0, (IMPORTANCES / counts)[columns], 7.0)
     predictor = Predictor(terms, 4, {})
-    return terms, predictor, explain(predictor, falls, NAMES.__getitem__, ["a", "b", "c"])
+    return terms, predictor, explain(predictor, decreases, NAMES.__getitem__, ["a", "b", "c"])
 
 
 def test_curves_sum_to_the_scores(model, make_rows, term_by_term):

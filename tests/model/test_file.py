@@ -515,9 +515,9 @@ def rules(tmp_path_factory):
 def test_a_file_of_rules_is_read(rules, tmp_path):
     header, arrays = read(rules)
     (tmp_path / "m").write_bytes(model_file(header, arrays))
-    twin = load(tmp_path / "m")
+    loaded = load(tmp_path / "m")
     fitted = header["state"]["fitted_"]
-    assert (twin.n_rounds_, fitted["terms"]["n_cuts"]) == (6, 0)
+    assert (loaded.n_rounds_, fitted["terms"]["n_cuts"]) == (6, 0)
     assert fitted["categories"] == {"3": ["u", "v", "w"]}
 
 

@@ -227,8 +227,8 @@ def test_importances_are_shared_by_the_tests_of_a_term():
     )
     rules = [Cut(0, 1.0, 0), ProductRule((Cut(0, 1.0, 0), Cut(2, 1.0, 0))), tree, EVERYWHERE]
     terms = Terms.pack(rules, [1.0] * 4, np.ones((4, 1)))
-    falls = np.array([0.1, 0.4, 0.5, 3.0])
-    found = Predictor(terms, 5, {3: ("blue", "green", "red")}).importances(falls)
+    decreases = np.array([0.1, 0.4, 0.5, 3.0])
+    found = Predictor(terms, 5, {3: ("blue", "green", "red")}).importances(decreases)
     np.testing.assert_allclose(found, [0.3, 0.25, 0.2, 0.25, 0.0], rtol=1e-12)
 
 

@@ -75,7 +75,7 @@ def test_a_column_without_missing_values_in_training_abstains_on_them():
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("n_scores", "per_score"), FORMS)
-def test_the_compiled_score_equals_its_twin(make_terms, make_rows, n_scores, per_score, dtype):
+def test_the_compiled_score_equals_the_reference(make_terms, make_rows, n_scores, per_score, dtype):
     tables = collapse(make_terms(4, n_scores=n_scores, per_score=per_score, votes="real").stumps)
     X = make_rows(4, n=203).astype(dtype)
     expected = np.tile(tables.bias, (203, 1))

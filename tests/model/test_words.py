@@ -61,7 +61,7 @@ def test_cuts(words, cut, text):
         ([3], -1, "(colour is red)"),
         ([3], 1, "(colour in {red, missing})"),
         ([1, 3], 0, "(colour in {green, red})"),
-        # The shorter list is told.
+        # The shorter list is named.
         ([0, 1, 3], 0, "(colour is not pink)"),
         ([0, 1, 3], 1, "(colour is not pink)"),
         ([0, 1, 3], -1, "(colour not in {pink, missing})"),

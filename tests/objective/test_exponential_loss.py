@@ -1,4 +1,4 @@
-"""The exponential loss falls by the factor Z in every round.
+"""The exponential loss decreases by the factor Z in every round.
 
 Kégl and Busa-Fekete 2009a section 2.1.
 """

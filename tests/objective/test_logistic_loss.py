@@ -1,4 +1,4 @@
-"""The logistic loss: bounded weights, and a bound that falls in every round."""
+"""The logistic loss: bounded weights, and a bound that decreases in every round."""
 
 import numpy as np
 import pytest
@@ -93,10 +93,10 @@ def test_the_loss_falls_by_at_least_what_the_bound_says(train, kind, form, setti
     before = bound = 1.0
     for step in rounds:
         after = loss(objective, first)
-        fall = step.progress.weight * (1 - step.vote.energy) / np.log(2)
-        bound -= fall
+        decrease = step.progress.weight * (1 - step.vote.energy) / np.log(2)
+        bound -= decrease
         assert step.vote.energy < 1
-        assert before - after >= fall - 1e-12
+        assert before - after >= decrease - 1e-12
         assert step.progress.hamming_loss <= after + 1e-12
         assert after <= bound + 1e-12
         before = after
@@ -178,8 +178,8 @@ def test_the_bound_in_the_history_is_never_below_the_hamming_loss(
     history = model.history_
     assert (history["hamming_loss"] <= history["bound"] + 1e-12).all()
     assert (np.diff(history["bound"]) < 0).all()
-    falls = history["weight"] * (1 - history["energy"]) / np.log(2)
-    np.testing.assert_allclose(history["bound"], 1 - np.cumsum(falls), rtol=1e-12)
+    decreases = history["weight"] * (1 - history["energy"]) / np.log(2)
+    np.testing.assert_allclose(history["bound"], 1 - np.cumsum(decreases), rtol=1e-12)
     # And it bounds the loss itself.
     signs = np.where(y == 1, 1, -1)[:, None]
     first = np.full(signs.shape, 1 / len(y))

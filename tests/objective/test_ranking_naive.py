@@ -258,12 +258,12 @@ def assert_least_energies(case, backend, form, missing, n_rounds=5):
     naive = General(case.pairs)
     options = {"criterion": "energy", "step": "exact"}
     for _, rule, h, vote in rounds(case, backend, form, n_rounds, missing, **options):
-        falls = {}
+        decreases = {}
         for name, one in case.cuts(missing):
             minus, plus = naive.sides(one)
-            falls[name] = minus + plus - 2 * math.sqrt(minus * plus)
+            decreases[name] = minus + plus - 2 * math.sqrt(minus * plus)
         # Sums are rounded to 2**-31 or so, and the root of one near 0 to the root of that.
-        assert_largest(falls, name_of(rule, case), 1e-4)
+        assert_largest(decreases, name_of(rule, case), 1e-4)
         naive.step(2 * vote.coefficients[0], h)
 
 

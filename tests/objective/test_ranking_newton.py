@@ -17,7 +17,7 @@ LARGEST = 0.5 * math.log(1000)
 
 
 class Sum:
-    """Z(c) = sum of a exp(c d), with its derivatives; counts how often it is asked."""
+    """Z(c) = sum of a exp(c d), with its derivatives; counts its evaluations."""
 
     def __init__(self, a, d):
         self.a, self.d, self.calls = np.asarray(a, float), np.asarray(d, float), 0
@@ -150,15 +150,15 @@ def test_the_column_and_what_missing_values_count_as_lower_the_loss_most_to_seco
     H = np.zeros(len(X))
     for t in range(model.n_rounds_):
         weights = D * np.exp(H[worse] - H[better])
-        falls = {}
+        decreases = {}
         for j, column in enumerate(X.T):
             low, high = np.nanmin(column), np.nanmax(column)
             for fill in (low, (low + high) / 2, high):
                 h = np.where(np.isnan(column), fill, column)
                 d = h[worse] - h[better]
-                falls[j, fill] = (weights @ d) ** 2 / (weights @ d**2)
+                decreases[j, fill] = (weights @ d) ** 2 / (weights @ d**2)
         rule = model.terms_.rule(t)
-        column, fill = max(falls, key=falls.get)
+        column, fill = max(decreases, key=decreases.get)
         assert rule.column == column
         assert rule.fill == pytest.approx(fill, rel=1e-12)
         H = model.terms_.coefficients[t, 0] * rule.outputs(_Source(X))[0] + H

@@ -19,12 +19,12 @@ from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
 from edgewise.search import Exhaustive
 
-# Movies that some of the viewers have rated; each viewer's own ratings are a ranker's grades.
+# Movies that some of the users have rated; each user's own ratings are a ranker's grades.
 rng = np.random.default_rng(0)
 RATINGS = rng.integers(1, 6, size=(120, 8)) + rng.integers(0, 3, size=(120, 1))
 X = np.where(rng.random(RATINGS.shape) < 0.3, np.nan, RATINGS)
-VIEWERS = [np.sort(rng.choice(120, size=size, replace=False)) for size in rng.integers(6, 40, 50)]
-GRADES = [rng.integers(3, size=len(rows)) + (RATINGS[rows, 0] > 4) for rows in VIEWERS]
+USERS = [np.sort(rng.choice(120, size=size, replace=False)) for size in rng.integers(6, 40, 50)]
+GRADES = [rng.integers(3, size=len(rows)) + (RATINGS[rows, 0] > 4) for rows in USERS]
 
 
 def binned(table):
@@ -85,17 +85,17 @@ def test_a_ranker_of_some_rows_is_the_one_of_these_rows_alone(
 ):
     shared = [
         train(backend, lists(backend, rows, grades), settings)
-        for rows, grades in zip(VIEWERS[:n_rankers], GRADES, strict=False)
+        for rows, grades in zip(USERS[:n_rankers], GRADES, strict=False)
     ]
     no_binning.undo()
     assert sum(len(terms) for terms, _ in shared) > 4 * n_rankers
-    for rows, grades, ranker in zip(VIEWERS, GRADES, shared, strict=False):
+    for rows, grades, ranker in zip(USERS, GRADES, shared, strict=False):
         alone = ReferenceBackend(binned(as_table(X[rows])))
         assert_same(ranker, train(alone, lists(alone, np.arange(len(rows)), grades), settings))
 
 
 def test_pairs_of_some_rows(backend, no_binning):
-    some = VIEWERS[0].astype(np.int32)
+    some = USERS[0].astype(np.int32)
     worse, better = np.arange(0, len(some) - 1, 2), np.arange(1, len(some), 2)
     weights = np.arange(1.0, len(worse) + 1)
     feedback = PairList(some, worse, better, weights)
@@ -108,7 +108,7 @@ def test_pairs_of_some_rows(backend, no_binning):
 
 def test_the_estimator_makes_the_same_rankers(backend):
     # Its thresholds are between the values of these rows, so rules are compared by what they say.
-    for rows, grades in zip(VIEWERS[:12], GRADES, strict=False):
+    for rows, grades in zip(USERS[:12], GRADES, strict=False):
         terms, history = train(backend, lists(backend, rows, grades), RankSettings(), 10)
         model = RankBoost(
             n_rounds=10, learning_rate=1.0, monotonic_cst="none", pair_weight="equal",

@@ -1,4 +1,4 @@
-"""Shorter steps, and base functions that are looked for on some of the rows."""
+"""Shorter steps, and base functions searched on some of the rows."""
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def test_the_exponential_loss_is_the_product_of_the_energies_at_any_rate(start, 
 
 
 class Watched(ReferenceBackend):
-    """Backend that tell which rows they were asked to look at."""
+    """Backends that record the rows they search."""
 
     def __init__(self, table):
         super().__init__(table)

@@ -44,15 +44,15 @@ def back(ratings):
 @pytest.mark.parametrize("numbers", [False, True])
 def test_everything_comes_back(numbers):
     ratings = made(numbers)
-    twin = back(ratings)
+    loaded = back(ratings)
     for name in ("users", "items", "values", "weights", "times"):
-        ours, theirs = getattr(ratings, name), getattr(twin, name)
+        ours, theirs = getattr(ratings, name), getattr(loaded, name)
         assert ours.dtype == theirs.dtype
         np.testing.assert_array_equal(ours, theirs)
-    assert twin.user_ids.values.tolist() == ratings.user_ids.values.tolist()
-    assert twin.item_ids.values.tolist() == ratings.item_ids.values.tolist()
-    assert twin.user_features is None
-    ours, theirs = ratings.item_features, twin.item_features
+    assert loaded.user_ids.values.tolist() == ratings.user_ids.values.tolist()
+    assert loaded.item_ids.values.tolist() == ratings.item_ids.values.tolist()
+    assert loaded.user_features is None
+    ours, theirs = ratings.item_features, loaded.item_features
     assert theirs.names == ours.names
     for one, two in zip(ours.columns(), theirs.columns(), strict=True):
         assert type(one) is type(two)

@@ -238,9 +238,9 @@ def test_parameters_of_the_models_are_reached():
     assert "mf__n_factors" in blend.get_params()
     blend.set_params(mf__n_factors=3, method="uniform")
     assert blend.models[0][1].n_factors == 3
-    twin = clone(blend)
-    assert twin.get_params()["mf__n_factors"] == 3
-    assert twin.models[0][1] is not blend.models[0][1]
+    cloned = clone(blend)
+    assert cloned.get_params()["mf__n_factors"] == 3
+    assert cloned.models[0][1] is not blend.models[0][1]
     blend.set_params(knn=BiasBaseline())
     assert isinstance(blend.models[1][1], BiasBaseline)
     with pytest.raises(ValueError, match="Invalid parameter"):
@@ -267,10 +267,14 @@ def test_files_hold_the_ratings_once(tmp_path):
     blend = knn_blend("hedge").fit(ratings)
     blend.save(tmp_path / "blend.edgewise")
     blend.models_[0].save(tmp_path / "one.edgewise")
-    twin = edgewise.load(tmp_path / "blend.edgewise")
-    assert twin.models_[0].ratings_ is twin.models_[1].ratings_ is twin.ratings_
-    assert (twin.loss_, twin.bound_, twin.names_) == (blend.loss_, blend.bound_, ["item", "user"])
-    np.testing.assert_array_equal(twin.losses_, blend.losses_)
+    loaded = edgewise.load(tmp_path / "blend.edgewise")
+    assert loaded.models_[0].ratings_ is loaded.models_[1].ratings_ is loaded.ratings_
+    assert (loaded.loss_, loaded.bound_, loaded.names_) == (
+        blend.loss_,
+        blend.bound_,
+        ["item", "user"],
+    )
+    np.testing.assert_array_equal(loaded.losses_, blend.losses_)
 
 
 def test_a_model_of_your_own_is_not_saved(tmp_path):

@@ -23,7 +23,7 @@ TABLE = {
 
 
 def example(weights=None, films=FILMS):
-    rows = [(u, i, float(r)) for u, told in TABLE.items() for i, r in told.items()]
+    rows = [(u, i, float(r)) for u, row in TABLE.items() for i, r in row.items()]
     users, items, values = zip(*rows, strict=True)
     return Ratings.from_arrays(users, items, values, weights=weights, item_features=films)
 

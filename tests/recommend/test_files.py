@@ -51,7 +51,7 @@ def members(path):
 
 
 def rewrite(path, change):
-    """Write a file anew with its header, or one array, changed."""
+    """Write a file again with its header, or one array, changed."""
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     header = json.loads(parts.pop("model.json"))
@@ -68,19 +68,19 @@ def rewrite(path, change):
 def test_fitted_attributes_of_all_kinds(ratings, tmp_path):
     model = Odd(shrink=0.5, random_state=7).fit(ratings)
     model.save(tmp_path / "odd")
-    twin = edgewise.load(tmp_path / "odd")
-    assert type(twin) is Odd
-    assert twin.get_params() == model.get_params()
-    assert twin.nothing_ is None
-    assert (twin.word_, twin.number_, twin.size_, twin.ready_) == ("käse", 0.1, 3, True)
-    assert twin.words_ == ["a", None, 2.5]
-    assert list(twin.pair_) == [1, 2]
-    assert twin.bytes_.dtype == np.uint8
-    assert twin.flags_.tolist() == [True, False]
-    assert sparse.issparse(twin.table_)
-    np.testing.assert_array_equal(twin.table_.toarray(), model.table_.toarray())
-    assert not hasattr(twin, "cache")
-    assert not hasattr(twin, "_cache")
+    loaded = edgewise.load(tmp_path / "odd")
+    assert type(loaded) is Odd
+    assert loaded.get_params() == model.get_params()
+    assert loaded.nothing_ is None
+    assert (loaded.word_, loaded.number_, loaded.size_, loaded.ready_) == ("käse", 0.1, 3, True)
+    assert loaded.words_ == ["a", None, 2.5]
+    assert list(loaded.pair_) == [1, 2]
+    assert loaded.bytes_.dtype == np.uint8
+    assert loaded.flags_.tolist() == [True, False]
+    assert sparse.issparse(loaded.table_)
+    np.testing.assert_array_equal(loaded.table_.toarray(), model.table_.toarray())
+    assert not hasattr(loaded, "cache")
+    assert not hasattr(loaded, "_cache")
 
 
 @pytest.mark.parametrize("wrong", [object(), {"a": 1}, [object()], np.array([None])])
@@ -133,11 +133,11 @@ def test_ratings_with_features_weights_and_times(tmp_path):
         item_features=about,
     )  # fmt: skip
     OneFactor().fit(ratings).save(tmp_path / "model")
-    twin = edgewise.load(tmp_path / "model").ratings_
-    assert twin.weights.tolist() == ratings.weights.tolist()
-    assert twin.times.tolist() == ratings.times.tolist()
-    assert twin.item_features.names == ["year", "genre"]
-    assert twin.item_ids.values.tolist() == [1, 2, 3]
+    loaded = edgewise.load(tmp_path / "model").ratings_
+    assert loaded.weights.tolist() == ratings.weights.tolist()
+    assert loaded.times.tolist() == ratings.times.tolist()
+    assert loaded.item_features.names == ["year", "genre"]
+    assert loaded.item_ids.values.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("ids", [["käse", "a\n\"b'"], ["", " "], ["\u2028", "𝄞"]])

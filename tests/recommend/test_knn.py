@@ -143,7 +143,7 @@ class TestPredictions:
     def test_weights_count_in_the_average(self):
         ratings = example()
         weights = np.where((ratings.users == 0) & (ratings.items == 3), 0.5, 1.0)
-        rows = [(u, i, r) for u, told in TABLE.items() for i, r in told.items()]
+        rows = [(u, i, r) for u, row in TABLE.items() for i, r in row.items()]
         weighed = Ratings.from_arrays(*zip(*rows, strict=True), weights=weights)
         model = ItemKNN(2, similarity="cosine", **PLAIN).fit(weighed)
         # a's rating of s counts half: (4/2 * 1 + 1 * 5) / (4/2 + 1).
@@ -158,7 +158,7 @@ class TestPredictions:
         assert model.predict("b", "q") == pytest.approx(3 * near + far)
 
     @pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
-    def test_against_a_dense_twin(self, kind):
+    def test_against_a_dense_reference(self, kind):
         rng = np.random.default_rng(0)
         table = rng.integers(1, 6, (25, 18)).astype(float)
         table[rng.random(table.shape) < 0.5] = np.nan
@@ -203,7 +203,7 @@ class TestExplanations:
     @pytest.mark.parametrize("kind", [ItemKNN, UserKNN])
     @pytest.mark.parametrize("implicit", [False, True])
     def test_contributions_add_up_to_the_score(self, kind, implicit):
-        rows = [(u, i, r) for u, told in TABLE.items() for i, r in told.items()]
+        rows = [(u, i, r) for u, row in TABLE.items() for i, r in row.items()]
         weights = np.linspace(0.5, 2.0, len(rows))
         ratings = Ratings.from_arrays(*zip(*rows, strict=True), weights=weights)
         model = kind(2, implicit=implicit).fit(ratings)
@@ -236,16 +236,16 @@ class TestNewUsers:
 
     @pytest.mark.parametrize("similarity", ["cosine", "pearson"])
     def test_a_new_user_has_the_similarities_that_training_would_give(self, similarity):
-        told = {"p": 5, "q": 2, "s": 2}
-        model = UserKNN(similarity=similarity).fit(example()).fold_in({"new": told})
-        whole = UserKNN(similarity=similarity).fit(Ratings.from_dict(TABLE | {"new": told}))
+        ratings = {"p": 5, "q": 2, "s": 2}
+        model = UserKNN(similarity=similarity).fit(example()).fold_in({"new": ratings})
+        whole = UserKNN(similarity=similarity).fit(Ratings.from_dict(TABLE | {"new": ratings}))
         assert similar(model, "new") == similar(whole, "new")
 
     def test_new_users_do_not_change_what_items_are_compared_with(self):
         # Adjusted cosines of users take off the items' means, which stay those of training.
-        told = {"p": 5, "q": 2, "s": 2}
+        ratings = {"p": 5, "q": 2, "s": 2}
         model = UserKNN(similarity="adjusted", shrinkage=0.0).fit(example())
-        more = model.fold_in({"new": told, "newer": {"p": 1, "q": 5, "r": 1}})
+        more = model.fold_in({"new": ratings, "newer": {"p": 1, "q": 5, "r": 1}})
         new, a = np.array([9 / 4, 0, -3 / 4]), np.array([9 / 4, 1, -7 / 4])
         expected = new @ a / np.linalg.norm(new) / np.linalg.norm(a)
         assert similar(more, "new")["a"] == pytest.approx(expected)

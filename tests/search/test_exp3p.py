@@ -169,7 +169,7 @@ def test_the_horizon_doubles_as_pulls_pass_it():
 
 def test_nothing_overflows_in_a_very_long_run():
     search = Exp3P(2, gamma=0.9, alpha=50.0).start(np.arange(5), 0)
-    worth = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
+    rewards = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
     for _ in range(10):
         # As a hundred thousand pulls would leave it.
         state = search.state(1)
@@ -177,7 +177,7 @@ def test_nothing_overflows_in_a_very_long_run():
         search.restore(state)
         for _ in range(20):
             columns = search.pull()
-            search.update(columns, worth[columns])
+            search.update(columns, rewards[columns])
         assert np.isfinite(search.state(1)["log_weights"]).all()
         assert search.probabilities().sum() == pytest.approx(2)
 

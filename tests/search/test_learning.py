@@ -20,8 +20,8 @@ def go(search, rounds, pulls=2, seed=0):
         for i in range(pulls):
             columns = search.pull()
             found.append(columns.tolist())
-            worth = np.random.default_rng([seed, t, i]).random(1000)
-            search.update(columns, worth[columns])
+            rewards = np.random.default_rng([seed, t, i]).random(1000)
+            search.update(columns, rewards[columns])
     return found
 
 
@@ -74,15 +74,15 @@ def test_a_pull_may_be_of_another_size(policy):
 
 @every
 def test_good_columns_are_pulled_more_often_than_others(policy):
-    worth = np.where(np.arange(40) % 10 == 3, 0.9, 0.1)
+    rewards = np.where(np.arange(40) % 10 == 3, 0.9, 0.1)
     settings = {"gamma": 0.5} if policy is Exp3P else {}
     search = policy(4, **settings).start(np.arange(40), 0)
     counts = np.zeros(40)
     for t in range(600):
         columns = search.begin(t).pull()
         counts[columns] += 1
-        search.update(columns, worth[columns])
-    good = worth > 0.5
+        search.update(columns, rewards[columns])
+    good = rewards > 0.5
     assert counts[good].min() > 2 * counts[~good].max()
 
 

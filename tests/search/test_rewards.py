@@ -1,4 +1,4 @@
-"""What columns are worth, from their edges (Kégl and Busa-Fekete 2009b, section 3.2)."""
+"""Rewards of columns, from their edges (Kégl and Busa-Fekete 2009b, section 3.2)."""
 
 import math
 
@@ -12,7 +12,7 @@ from edgewise.search.rewards import REWARDS, log, relative, root
 
 
 def test_the_rewards_of_an_edge_of_0_6():
-    """The energy is 0.8, so the bound falls by 0.2 and its logarithm by ln(5/4)."""
+    """The energy is 0.8, so the bound decreases by 0.2 and its logarithm by ln(5/4)."""
     share = np.array([0.6])
     assert root(share)[0] == pytest.approx(0.2)
     assert log(share)[0] == pytest.approx(math.log(5 / 4))

@@ -26,7 +26,7 @@ TEST = {"a": {"y": 4, "z": 2}, "b": {"w": 3, "z": 5}, "c": {"w": 4, "x": 4}, "d"
 
 
 class Told(Recommender):
-    """Says what it is told to, a number for each user and item."""
+    """Returns given scores, a number for each user and item."""
 
     predicts = "rating"
 

@@ -170,9 +170,9 @@ def test_folding_in_the_ratings_of_a_user_gives_the_users_factors(make_ratings, 
 
 def test_two_new_users_at_once_are_as_one_after_the_other(make_ratings):
     model = MatrixFactorization(2, n_epochs=5, random_state=0).fit(make_ratings())
-    told = {70: {0: 4.0, 3: 2.0}, 71: {1: 3.0}}
-    together = model.fold_in(told)
-    apart = model.fold_in({70: told[70]}).fold_in({71: told[71]})
+    new = {70: {0: 4.0, 3: 2.0}, 71: {1: 3.0}}
+    together = model.fold_in(new)
+    apart = model.fold_in({70: new[70]}).fold_in({71: new[71]})
     np.testing.assert_allclose(together.user_factors_, apart.user_factors_, rtol=1e-12)
     np.testing.assert_allclose(together.user_biases_, apart.user_biases_, rtol=1e-12)
 

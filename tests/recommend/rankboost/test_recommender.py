@@ -56,10 +56,10 @@ def test_a_new_user_gets_the_ranker_that_training_would_have_given():
     ratings = world(2)
     whole = RankBoostRecommender(20, **THESIS).fit(ratings)
     new = ratings.users == 13
-    told = Ratings.from_arrays(["new"] * new.sum(), ratings.items[new], ratings.values[new])
+    newcomer = Ratings.from_arrays(["new"] * new.sum(), ratings.items[new], ratings.values[new])
     rest = [str(user) for user in ratings.users[~new]]
     others = Ratings.from_arrays(rest, ratings.items[~new], ratings.values[~new])
-    model = RankBoostRecommender(20, **THESIS).fit(others).fold_in(told)
+    model = RankBoostRecommender(20, **THESIS).fit(others).fold_in(newcomer)
     items = ratings.item_ids.values
     np.testing.assert_allclose(model.predict("new", items), whole.predict(13, items), rtol=1e-12)
     assert sorted(rule.text for rule in model.rules("new", None)) == sorted(
@@ -296,16 +296,16 @@ def test_trained_rankers_are_in_the_file(tmp_path, monkeypatch):
     model = RankBoostRecommender(10).fit(world(9)).fit_users([3, 1])
     wanted = model.predict([1, 3], [5, 6])
     model.save(tmp_path / "model.edgewise")
-    twin = edgewise.load(tmp_path / "model.edgewise")
-    assert twin.rules(3) == model.rules(3)
+    loaded = edgewise.load(tmp_path / "model.edgewise")
+    assert loaded.rules(3) == model.rules(3)
 
     def refuse(*_):
         raise AssertionError("trained again")
 
     monkeypatch.setattr(RankBoostRecommender, "_train", refuse)
-    np.testing.assert_array_equal(twin.predict([1, 3], [5, 6]), wanted)
+    np.testing.assert_array_equal(loaded.predict([1, 3], [5, 6]), wanted)
     with pytest.raises(AssertionError, match="trained again"):
-        twin.predict(2, 5)
+        loaded.predict(2, 5)
 
 
 def test_progress_is_shown_by_users(capsys):
@@ -368,8 +368,8 @@ def test_it_orders_movies_better_than_chance_and_than_the_thesis():
     train = ratings.take(
         (np.isin(ratings.users, viewers) | np.isin(ratings.users, targets)) & ~test
     )
-    asked = ratings.take(test)
-    ids = ratings.user_ids.values[asked.users], ratings.item_ids.values[asked.items]
+    held = ratings.take(test)
+    ids = ratings.user_ids.values[held.users], ratings.item_ids.values[held.items]
     losses = []
     for settings in ({}, THESIS):
         names = ratings.user_ids.values[viewers].tolist()
@@ -377,5 +377,5 @@ def test_it_orders_movies_better_than_chance_and_than_the_thesis():
             viewers=names, side_features=False, random_state=0, **settings
         ).fit(train)
         scores = model.predict(*ids, unknown="mean")
-        losses.append(metrics.disagreement(asked.values, scores, asked.users))
+        losses.append(metrics.disagreement(held.values, scores, held.users))
     assert losses[0] < losses[1] < 0.42

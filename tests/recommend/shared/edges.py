@@ -131,7 +131,7 @@ class EdgeTests(Setting):
     def test_users_without_ratings_come_back_from_a_file(self, tmp_path):
         model = self.make().fit(self.with_strangers())
         model.save(tmp_path / "model.edgewise")
-        twin = edgewise.load(tmp_path / "model.edgewise")
-        np.testing.assert_array_equal(model.known_users_, twin.known_users_)
-        np.testing.assert_array_equal(model.known_items_, twin.known_items_)
-        self.assert_sound(twin)
+        loaded = edgewise.load(tmp_path / "model.edgewise")
+        np.testing.assert_array_equal(model.known_users_, loaded.known_users_)
+        np.testing.assert_array_equal(model.known_items_, loaded.known_items_)
+        self.assert_sound(loaded)

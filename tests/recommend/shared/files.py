@@ -24,13 +24,13 @@ class FileTests(Setting):
 
     def test_a_file_brings_everything_back(self, tmp_path):
         model = self.fitted()
-        twin = edgewise.load(self.saved(tmp_path))
-        assert type(twin) is type(model)
-        assert repr(twin.get_params()) == repr(model.get_params())
-        assert_same(everything(model), everything(twin))
-        assert vars(twin).keys() >= {name for name in vars(model) if name.endswith("_")}
+        loaded = edgewise.load(self.saved(tmp_path))
+        assert type(loaded) is type(model)
+        assert repr(loaded.get_params()) == repr(model.get_params())
+        assert_same(everything(model), everything(loaded))
+        assert vars(loaded).keys() >= {name for name in vars(model) if name.endswith("_")}
         for unknown in ("mean", "nan"):
-            ours, theirs = (one.predict("zed", "x0", unknown=unknown) for one in (model, twin))
+            ours, theirs = (one.predict("zed", "x0", unknown=unknown) for one in (model, loaded))
             np.testing.assert_array_equal(ours, theirs)
 
     def test_integer_ids_come_back_from_a_file(self, tmp_path):
@@ -40,19 +40,19 @@ class FileTests(Setting):
 
     def test_a_model_from_a_file_folds_in_and_fits(self, tmp_path):
         model = self.fitted()
-        twin = edgewise.load(self.saved(tmp_path))
-        told = {"new": self.likes("a"), "newer": self.likes("b")}
-        ours, theirs = model.fold_in(told), twin.fold_in(told)
+        loaded = edgewise.load(self.saved(tmp_path))
+        new = {"new": self.likes("a"), "newer": self.likes("b")}
+        ours, theirs = model.fold_in(new), loaded.fold_in(new)
         assert_same(everything(ours), everything(theirs))
-        assert_same(everything(twin.fit(self.ratings())), everything(model))
+        assert_same(everything(loaded.fit(self.ratings())), everything(model))
 
     def test_a_model_with_new_users_can_be_saved(self, tmp_path):
         model = self.fitted().fold_in({"new": self.likes("a")})
         model.save(tmp_path / "model.edgewise")
-        twin = edgewise.load(tmp_path / "model.edgewise")
-        assert_same(everything(model), everything(twin))
-        told = {"newer": self.likes("b")}
-        assert_same(everything(model.fold_in(told)), everything(twin.fold_in(told)))
+        loaded = edgewise.load(tmp_path / "model.edgewise")
+        assert_same(everything(model), everything(loaded))
+        new = {"newer": self.likes("b")}
+        assert_same(everything(model.fold_in(new)), everything(loaded.fold_in(new)))
 
     def test_saving_twice_gives_the_same_bytes_and_leaves_nothing_else(self, tmp_path):
         path = self.saved(tmp_path)
@@ -134,9 +134,9 @@ class FileTests(Setting):
         model = self.fitted()
         said = everything(model)
         joblib.dump(model, tmp_path / "model.joblib")
-        for twin in (joblib.load(tmp_path / "model.joblib"), copy.deepcopy(model)):
-            assert_same(said, everything(twin))
-            assert_same(said, everything(twin.fit(self.ratings())))
+        for copied in (joblib.load(tmp_path / "model.joblib"), copy.deepcopy(model)):
+            assert_same(said, everything(copied))
+            assert_same(said, everything(copied.fit(self.ratings())))
 
 
 def _assert_refused(path, what):

@@ -122,11 +122,11 @@ class FitTests(Setting):
         assert all(before[name] is after[name] for name in before)
 
     def test_a_clone_is_not_fitted_and_learns_the_same(self):
-        twin = clone(self.fitted())
-        assert repr(twin.get_params()) == repr(self.fitted().get_params())
+        cloned = clone(self.fitted())
+        assert repr(cloned.get_params()) == repr(self.fitted().get_params())
         with pytest.raises(NotFittedError):
-            twin.predict("a1", "x0")
-        assert_same(everything(self.fitted()), everything(twin.fit(self.ratings())))
+            cloned.predict("a1", "x0")
+        assert_same(everything(self.fitted()), everything(cloned.fit(self.ratings())))
 
     def test_unknown_parameters_are_refused(self):
         with pytest.raises(TypeError, match="no_such_parameter"):

@@ -5,18 +5,18 @@ import pytest
 
 from edgewise import Ratings
 
-from .setting import ITEMS, NOT_TOLD, USERS, Setting, assert_same, everything, seen
+from .setting import ITEMS, UNRATED, USERS, Setting, assert_same, everything, seen
 
 
 class NewUserTests(Setting):
-    def told(self):
+    def new_users(self):
         return {"new a": self.likes("a"), "new b": self.likes("b")}
 
     def test_a_new_user_is_known(self):
-        model = self.fitted().fold_in(self.told())
+        model = self.fitted().fold_in(self.new_users())
         assert model.n_users_ == len(USERS) + 2
         assert model.n_items_ == len(ITEMS)
-        for user in self.told():
+        for user in self.new_users():
             found = model.predict(user, ITEMS)
             assert np.isfinite(found).all()
             ids = model.recommend(user, n=100).ids.tolist()
@@ -27,8 +27,8 @@ class NewUserTests(Setting):
     def test_a_new_user_of_either_taste_gets_the_right_list(self):
         if not self.knows_tastes:
             pytest.skip("the model does not tell tastes apart")
-        model = self.fitted().fold_in(self.told())
-        x, y = NOT_TOLD
+        model = self.fitted().fold_in(self.new_users())
+        x, y = UNRATED
         for user, first, last in (("new a", x, y), ("new b", y, x)):
             ids = model.recommend(user).ids.tolist()
             assert ids.index(first) < ids.index(last)
@@ -37,7 +37,7 @@ class NewUserTests(Setting):
     def test_the_model_stays_as_it_was(self):
         model = self.make().fit(self.ratings())
         before = everything(model)
-        model.fold_in(self.told())
+        model.fold_in(self.new_users())
         assert_same(before, everything(model))
         assert model.n_users_ == len(USERS)
         with pytest.raises(ValueError, match=r"users must be .* 'new a'"):
@@ -45,7 +45,7 @@ class NewUserTests(Setting):
 
     def test_what_was_known_stays_as_it_was(self):
         model = self.fitted()
-        more = model.fold_in(self.told())
+        more = model.fold_in(self.new_users())
         before, after = everything(model), everything(more, users=sorted(USERS))
         for name in ("predict", "recommend", "scores"):
             np.testing.assert_array_equal(before[name], after[name], err_msg=name)
@@ -54,24 +54,24 @@ class NewUserTests(Setting):
         if self.fitted().predicts != "rating":
             pytest.skip("the model gives scores")
         ratings = self.ratings()
-        model = self.fitted().fold_in(self.told())
-        for user in self.told():
+        model = self.fitted().fold_in(self.new_users())
+        for user in self.new_users():
             found = model.predict(user, ITEMS)
             assert (found >= ratings.low).all()
             assert (found <= ratings.high).all()
 
     def test_ratings_and_mappings_are_the_same(self):
-        rows = [(u, i, r) for u, told in self.told().items() for i, r in told.items()]
+        rows = [(u, i, r) for u, row in self.new_users().items() for i, r in row.items()]
         users, items, values = zip(*rows[::-1], strict=True)
         ratings = Ratings.from_arrays(users, items, values)
-        one, two = self.fitted().fold_in(self.told()), self.fitted().fold_in(ratings)
+        one, two = self.fitted().fold_in(self.new_users()), self.fitted().fold_in(ratings)
         assert_same(everything(one), everything(two))
 
     def test_together_is_as_one_after_the_other(self):
         model = self.fitted()
-        together = model.fold_in(self.told())
+        together = model.fold_in(self.new_users())
         apart = model.fold_in({"new a": self.likes("a")}).fold_in({"new b": self.likes("b")})
-        for user in self.told():
+        for user in self.new_users():
             ours, theirs = together.predict(user, ITEMS), apart.predict(user, ITEMS)
             np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
@@ -89,13 +89,13 @@ class NewUserTests(Setting):
         return np.ones(len(self.ratings()))
 
     def test_ratings_keep_to_the_scale_of_training(self):
-        model, told = self.fitted(), {"new": {"x1": 50.0, "y1": 4.0}}
+        model, ratings = self.fitted(), {"new": {"x1": 50.0, "y1": 4.0}}
         if model.predicts == "rating":
             with pytest.raises(ValueError, match=r"ratings must be from 1 to 5, .* got 4 to 50"):
-                model.fold_in(told)
+                model.fold_in(ratings)
         else:
             # A user may have chosen an item more often than anybody in training.
-            assert np.isfinite(model.fold_in(told).predict("new", ITEMS)).all()
+            assert np.isfinite(model.fold_in(ratings).predict("new", ITEMS)).all()
 
     def test_what_cannot_be_folded_in(self):
         model = self.fitted()

@@ -12,7 +12,7 @@ N_ITEMS = 5
 USERS = [f"{group}{place}" for group in "ab" for place in range(N_USERS)]
 ITEMS = [f"{group}{place}" for group in "xy" for place in range(N_ITEMS)]
 # One item of each group that new users have not seen.
-NOT_TOLD = ("x2", "y0")
+UNRATED = ("x2", "y0")
 # In the order of the strings, so that a model may not tell the difference; not consecutive.
 NUMBERS = {name: 7 * place + 30 for place, name in enumerate(sorted([*USERS, *ITEMS]))}
 
@@ -105,8 +105,8 @@ class Setting:
         return [NUMBERS[item] for item in items] if numbers else list(items), columns
 
     def small(self, table) -> Ratings:
-        """Return other ratings, as a mapping tells them, with features where they are needed."""
-        rows = [(user, item, told[item]) for user, told in table.items() for item in told]
+        """Return other ratings, given as a mapping, with features where they are needed."""
+        rows = [(user, item, row[item]) for user, row in table.items() for item in row]
         users, items, values = zip(*rows, strict=True)
         features = self.item_features(sorted(set(items)))
         return Ratings.from_arrays(users, items, values, item_features=features)
@@ -120,13 +120,13 @@ class Setting:
 
     def likes(self, group):
         """Return what a new user of group "a" or "b" says, of all items but two."""
-        told = {}
+        row = {}
         for item in ITEMS:
-            if item not in NOT_TOLD:
+            if item not in UNRATED:
                 liked = item.startswith(own(group))
                 if liked or not self.implicit:
-                    told[item] = 5.0 if liked else 1.0
-        return told
+                    row[item] = 5.0 if liked else 1.0
+        return row
 
 
 def seen(ratings, user):

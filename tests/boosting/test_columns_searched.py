@@ -1,4 +1,4 @@
-"""What the history says of the columns that rounds looked at, and of the work that was saved."""
+"""The history of the columns that rounds searched, and of the work that was saved."""
 
 import numpy as np
 import pytest
