@@ -28,16 +28,15 @@ def _compile_once(tmp_path_factory):
     if "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
+    from numba.core.caching import FunctionCache
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
-
-    from edgewise.backend.numba.cache import VersionedCache
 
     folder = tmp_path_factory.getbasetemp().parent  # all workers share it
     compile_alone = Dispatcher.compile
 
     def compile_once(self, signature):
-        if not isinstance(self._cache, VersionedCache):
+        if not isinstance(self._cache, FunctionCache):
             return compile_alone(self, signature)
         name = f"{self.py_func.__module__}.{self.py_func.__qualname__}.lock"
         with global_compiler_lock, (folder / name).open("w") as lock:
