@@ -14,18 +14,11 @@ files = common.heading("Files")
     "--output",
     "-o",
     type=common.OutputFile(),
-    help="Write the scores here: a TREC run if the name ends in .run or .run.gz, one number a line "
-    "otherwise.",
+    help="Write the scores here: a TREC run if the name ends in .run or .run.gz, one score per "
+    "line otherwise.",
 )
 @documents.columns
-def apply(
-    model: str,
-    file: str,
-    output: str | None,
-    target: str | None,
-    query: str | None,
-    doc: str | None,
-) -> None:
+def apply(model: str, file: str, output: str | None, **roles: str | None) -> None:
     """Rank documents with a saved RankBoost model.
 
       edgewise apply ranker.edgewise test.txt
@@ -38,15 +31,14 @@ def apply(
     a LETOR file leaves out are 0. Columns of a table are found by name; columns
     that the model does not use are ignored.
 
-    If there are grades, in a LETOR file or in the column --target, the metrics
-    of `edgewise rank --test` are shown.
+    If the documents have grades, in a LETOR file or in the column --target, the
+    metrics of `edgewise rank --test` are shown.
     """
     from edgewise.metrics import ranking_metric
 
-    roles = documents.Roles(target, query, doc)
-    roles.check(file)
+    documents.check_roles(roles, file)
     ranker = common.load_model(model, "RankBoost", "rank documents")
-    if documents.is_table(file) and target is None and output is None:
+    if documents.is_table(file) and roles["target"] is None and output is None:
         raise click.UsageError(
             "nothing to do: add --output to write scores, or --target to name the column of "
             f"{file} with grades"

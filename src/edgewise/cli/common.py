@@ -25,6 +25,9 @@ TABLE = (".csv", ".csv.gz", ".parquet")
 
 SETTINGS: dict[str, Any] = {"show_default": True, "help_option_names": ["-h", "--help"]}
 
+# Longest name of an option with its help text beside it.
+_WIDEST = 28
+
 Decorator = Callable[[Any], Any]
 Option = Callable[..., Decorator]
 
@@ -94,8 +97,10 @@ class _Command(PlainHelp):
             if record is not None:
                 groups.setdefault(getattr(one, "group", "Options"), []).append(record)
         for heading, records in groups.items():
+            # A long list of choices stands on a line of its own.
+            widest = max((len(name) for name, _ in records if len(name) <= _WIDEST), default=0)
             with formatter.section(heading):
-                formatter.write_dl(records)
+                formatter.write_dl(records, col_max=widest)
 
 
 class _Option(click.Option):

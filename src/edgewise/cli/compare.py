@@ -41,7 +41,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
     "settings",
     metavar="NAME.KEY=VALUE",
     multiple=True,
-    help="Parameters of the algorithms, such as item-knn.n_neighbors=30.",
+    help="Parameters of the algorithms, such as sgd.n_factors=30.",
 )
 @comparison("--folds", type=click.IntRange(min=2), default=5, help="Number of folds.")
 @comparison(
@@ -62,8 +62,8 @@ def compare(**options: Any) -> None:
           on a given test set
 
     The table shows the mean of each metric over the folds and the median training
-    and prediction times; * marks the best value of a column. RATINGS has the
-    formats of `edgewise recommend`.
+    and prediction times; * marks the best value of a column. RATINGS may have any
+    format that `edgewise recommend` reads.
     """
     from edgewise.recommend.evaluation import compare as compare_models
 

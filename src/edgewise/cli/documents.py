@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,21 +22,10 @@ METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
 _SPARSE = 1 / 3
 
 
-class Roles(NamedTuple):
-    """The columns of a table that are not features."""
+Roles = dict[str, str | None]
+"""The names of the columns of a table that are not features, by role."""
 
-    target: str | None = None
-    query: str | None = None
-    doc: str | None = None
-
-    def check(self, path: str) -> None:
-        """Raise if a column is named and the file is not a table."""
-        for role, column in self._asdict().items():
-            if column is not None and not is_table(path):
-                raise click.UsageError(f"--{role} is for tables ({', '.join(TABLE)})")
-
-
-_OPTIONS = {role: f"--{role}" for role in Roles._fields}
+ROLES = ("target", "query", "doc")
 _column = heading("Columns of tables")
 columns = options(
     _column("--target", metavar="COL", help="Column with relevance grades."),
@@ -74,6 +63,13 @@ def is_table(path: str) -> bool:
     return path.lower().endswith(TABLE)
 
 
+def check_roles(roles: Roles, path: str) -> None:
+    """Raise if a column is named and the file is not a table."""
+    for role, column in roles.items():
+        if column is not None and not is_table(path):
+            raise click.UsageError(f"--{role} is for tables ({', '.join(TABLE)})")
+
+
 def read_judged(paths: Sequence[str], roles: Roles) -> list[Documents]:
     """Read files of judged documents, all LETOR or all tables; the first decides the features."""
     parts = [_read(path, roles) for path in paths]
@@ -104,7 +100,7 @@ def read_for_model(path: str, roles: Roles, model: "RankBoost", model_path: str)
             f"({', '.join(TABLE)})"
         )
     if names is not None:
-        for role, column in roles._asdict().items():
+        for role, column in roles.items():
             if column in names:
                 raise click.UsageError(
                     f"--{role}: {column!r} is a feature of the model {model_path}"
@@ -124,8 +120,8 @@ def read_for_model(path: str, roles: Roles, model: "RankBoost", model_path: str)
 def _read(path: str, roles: Roles) -> "RankingData":
     from edgewise.io import read_letor, read_table
 
-    with one_line_errors(names=_OPTIONS):
-        return read_table(path, *roles) if is_table(path) else read_letor(path, sparse=True)
+    with one_line_errors(names={role: f"--{role}" for role in ROLES}):
+        return read_table(path, **roles) if is_table(path) else read_letor(path, sparse=True)
 
 
 def _with_columns(part: "RankingData", path: str, names: list[str], owner: str) -> "RankingData":

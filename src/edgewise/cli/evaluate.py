@@ -40,11 +40,11 @@ option = common.heading("Options")
 def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_state: int) -> None:
     """Evaluate TREC runs against judgements; * marks the best value of a column.
 
-    Metrics are map, mrr, ndcg, ndcg@k, precision@k and recall@k, counted as
-    `trec_eval -c` counts. Documents without a judgement are not relevant. Relevant
+    Metrics are map, mrr, ndcg, ndcg@k, precision@k and recall@k, computed as
+    `trec_eval -c` does. Documents without a judgement are not relevant. Relevant
     documents that a run misses count against it in map, recall and ndcg. Every
-    judged query counts, with 0 if the run returns nothing for it or no document
-    is relevant (grade above 0).
+    judged query counts, as 0 if the run returns nothing for it or if none of its
+    documents is relevant (grade above 0).
 
     There are two differences from trec_eval. Metrics average over all orders of
     documents with equal scores; trec_eval sorts these by id. The gain of grade g

@@ -33,7 +33,7 @@ files, training = heading("Files"), heading("Training")
     required=True,
     type=FILE,
     metavar="[MODEL] RUN RUN...",
-    help="Two runs or more, lines of `query Q0 document rank score tag`; a saved model may stand "
+    help="Two runs or more, lines of `query Q0 document rank score tag`; a saved model may come "
     "before them.",
 )
 @files("--qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")

@@ -27,7 +27,7 @@ files, training = common.heading("Files"), common.heading("Training")
     "-o",
     type=common.OutputFile(),
     help="Write the scores of the test documents here: a TREC run if the name ends in .run or "
-    ".run.gz, one number a line otherwise.",
+    ".run.gz, one score per line otherwise.",
 )
 @documents.columns
 @common.boosting(training)
@@ -71,11 +71,6 @@ def rank(
     test: str | None,
     model: str | None,
     output: str | None,
-    target: str | None,
-    query: str | None,
-    doc: str | None,
-    early_stopping_rounds: int | None,
-    eval_metric: str,
     **settings: Any,
 ) -> None:
     """Train RankBoost on judged documents and show how well it ranks.
@@ -86,7 +81,7 @@ def rank(
 
     With --validate, training stops early and keeps the best number of rounds.
     Metrics average over all orders of documents with equal scores. A query
-    without a relevant document (grade above 0) counts 0.
+    without a relevant document (grade above 0) counts as 0.
 
     Ctrl-C ends the training: the rounds so far are tested and saved, and the exit
     code is 130.
@@ -94,9 +89,10 @@ def rank(
     from edgewise.estimators import RankBoost
     from edgewise.metrics import ranking_metric
 
+    roles = {role: settings.pop(role) for role in documents.ROLES}
     with common.one_line_errors("--eval-metric"):
-        metric = ranking_metric(eval_metric)
-    roles = documents.Roles(target, query, doc)
+        metric = ranking_metric(settings["eval_metric"])
+    settings |= {"eval_metric": metric.name, "verbose": common.verbosity()}
     paths = {"TRAIN": train, "--validate": validate, "--test": test}
     _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]
@@ -106,15 +102,10 @@ def rank(
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
             metric(held_out.judged, held_out.judged.grades)
-        early_stopping_rounds = early_stopping_rounds or _PATIENCE
+        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or _PATIENCE
     if tested is not None:
         documents.check_output(output, tested)
-    ranker = RankBoost(
-        early_stopping_rounds=early_stopping_rounds,
-        eval_metric=metric.name,
-        verbose=common.verbosity(),
-        **settings,
-    )
+    ranker = RankBoost(**settings)
     with common.one_line_errors(train):
         ranker.fit(*trained.rows, eval_set=None if held_out is None else held_out.rows)
     if not ranker.n_rounds_:
@@ -149,9 +140,9 @@ def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[
                 f"{name} {path} is {kinds[not is_table]} and TRAIN is {kinds[is_table]}: "
                 "all files must be of one kind"
             )
-    if is_table and roles.target is None:
+    if is_table and roles["target"] is None:
         raise click.UsageError(f"--target must name the column of {train} with grades")
-    roles.check(train)
+    documents.check_roles(roles, train)
 
 
 def _print(

@@ -33,14 +33,14 @@ _METRICS = f"rmse,mae,{_IMPLICIT_METRICS}"
 
 ABOUT_METRICS = """\
 Metrics of predicted ratings:
-  rmse, mae, nmae, one_zero; add _level to round predictions to a level first,
-  or _best for the better of both
+  rmse, mae, nmae, one_zero; with _level, predictions are rounded to a rating
+  level first; with _best, the better of both counts
 Metrics of the order of a user's test items:
   disagreement, ap, prot, coverage
 Metrics of lists of items that the user has not rated in training:
   ndcg@k, precision@k, recall@k, map, auc, catalogue_coverage@k, novelty@k,
   diversity@k; test ratings of at least --relevant are relevant
-Users and items without training ratings are predicted by means."""
+Predictions for users and items without training ratings are means."""
 
 _column = heading("Columns of ratings")
 
@@ -75,8 +75,8 @@ def metrics(option: Option) -> Decorator:
         option(
             "--relevant",
             type=Real(),
-            help="Smallest rating that is relevant.  [default: the upper quarter of the scale; 4 "
-            "for ratings from 1 to 5]",
+            help="Smallest rating that is relevant.  [default: three quarters up the scale; 4 for "
+            "ratings from 1 to 5]",
         ),
     )
 

@@ -46,12 +46,12 @@ several = partial(lists, multiple=True)
     "rank and score; .csv, .csv.gz or .parquet.",
 )
 @files("--item-names", type=common.FILE, help="Text or Parquet file with item names to show.")
-@files("--name-column", metavar="COL", help="Its column with names.  [default: name]")
+@files("--name-column", metavar="COL", help="Column of that file with names.  [default: name]")
 @files(
     "--names-columns",
     metavar="LIST",
-    help="Its first columns, such as item,name, if it has no header. Ids are in the column named "
-    "as in the ratings.",
+    help="Names of its first columns, if it has no header, such as item,name. The column with ids "
+    "has the name that it has in RATINGS.",
 )
 @several("--user", "users", metavar="ID", help="Users to list items for, as in --user 7 8.")
 @several(
@@ -59,7 +59,7 @@ several = partial(lists, multiple=True)
     "new_users",
     metavar="ITEM=RATING,...",
     callback=lambda _, __, texts: [(text, parse_new_user(text)) for text in texts],
-    help="Ratings of a user who is not in RATINGS, to list items for.",
+    help="Ratings of a new user to list items for, such as 50=5,181=4.",
 )
 @several("--similar-to", metavar="ITEM", help="Items to list similar items for.")
 @lists("-n", type=common.COUNT, default=10, help="Length of the lists.")
@@ -76,7 +76,7 @@ several = partial(lists, multiple=True)
     "settings",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Parameters of the algorithm, as in Python.",
+    help="Parameters of the algorithm, named as in Python.",
 )
 @common.seed(training)
 @common.jobs(training)
@@ -104,10 +104,10 @@ def recommend(**options: Any) -> None:
       edgewise recommend ratings.csv --algorithm item-knn --hold-out 0.2
           measures predictions and lists on held-out ratings
 
-    RATINGS has one rating a line, below a header such as user,item,rating: a text
-    file with "," ";" "::" or tabs between columns, plain or gzipped, or a Parquet
-    file. Without a header, use --columns user,item,rating. RATINGS may also be a
-    saved model, whose name ends in .edgewise.
+    RATINGS is a text file, plain or gzipped, with one rating per line and "," ";"
+    "::" or tabs between columns, or a Parquet file. A header such as
+    user,item,rating names the columns; without one, use --columns. RATINGS may
+    also be a saved model, whose name ends in .edgewise.
 
     Ids on the command line are integers if all ids in the file are integers, and
     strings otherwise. With --hold-out, the metrics come from a model trained

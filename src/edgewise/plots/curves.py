@@ -74,8 +74,7 @@ def curve_plot(
     axes.set_xlim(edges[0], edges[-1])
     if curve.missing.any():
         _draw_missing(axes, curve.missing, groups, edges)
-    axes.set_xlabel(escaped(curve.name))
-    axes.set_ylabel("added to the score")
+    axes.set(xlabel=escaped(curve.name), ylabel="added to the score")
     tidy(axes)
     if len(classes) > 1:
         axes.legend(title="class" if len(names) > 1 else None, **BESIDE)

@@ -161,23 +161,18 @@ def _frame(axes: "Axes", found: Directions) -> None:
     """Set limits and labels, and draw a cross at the average item."""
     axes.axhline(0.0, color="#E6E6E6", linewidth=0.8, zorder=0)
     axes.axvline(0.0, color="#E6E6E6", linewidth=0.8, zorder=0)
-    axes.set_xlim(*_limits(found.positions[:, 0], room=0.12))
-    axes.set_ylim(*_limits(found.positions[:, 1], room=0.05))
+    # Room for names, which are wide.
+    low, high = found.positions.min(axis=0), found.positions.max(axis=0)
+    room = np.array([0.12, 0.05]) * (high - low)
+    room[room == 0] = 1.0
+    axes.set(xlim=(low[0] - room[0], high[0] + room[0]), ylim=(low[1] - room[1], high[1] + room[1]))
     words = [f"direction ({share:.0%} of how the items differ)" for share in found.shares]
     axes.set_xlabel(f"first {words[0]}", color=GREY, fontsize=9)
     axes.set_ylabel(f"second {words[1]}", color=GREY, fontsize=9)
     # Positions have no unit.
-    axes.set_xticks([])
-    axes.set_yticks([])
+    axes.set(xticks=[], yticks=[])
     for spine in axes.spines.values():
         spine.set_color(PALE)
-
-
-def _limits(values: Reals, room: float) -> tuple[float, float]:
-    """Return the limits of an axis, with room for names."""
-    low, high = float(values.min()), float(values.max())
-    wide = room * (high - low) or 1.0
-    return low - wide, high + wide
 
 
 def _write_names(axes: "Axes", positions: Reals, words: list[str]) -> NDArray[np.bool_]:

@@ -126,10 +126,8 @@ def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) 
     wrong = float((values <= 0).mean())
     axes.plot([0.0], [wrong], "o", color=BLUE, markersize=5)
     axes.set_title(f"{wrong:.1%} of margins at or below 0", loc="left", fontsize=10, color=INK)
-    axes.set_xlim(low, high)
-    axes.set_ylim(0.0, 1.02)
-    axes.set_xlabel("normalised margin")
-    axes.set_ylabel("share of margins at or below")
+    axes.set(xlim=(low, high), xlabel="normalised margin")
+    axes.set(ylim=(0.0, 1.02), ylabel="share of margins at or below")
     tidy(axes)
     return finished(figure, path)
 
@@ -170,8 +168,7 @@ def _draw_panels(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
     _draw_rounds(below, rounds, history["edge"], "edge", ORANGE)
     if not np.isnan(history["pseudo_weight"]).all():
         _draw_rounds(below, rounds, history["pseudo_weight"], r"$w'_\Sigma$", PINK)
-    below.set_ylim(0.0, None)
-    below.set_ylabel("share of weight")
+    below.set(ylim=(0.0, None), ylabel="share of weight")
     return figure
 
 
