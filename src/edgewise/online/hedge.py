@@ -1,6 +1,7 @@
 """Hedge: weights on experts that decrease exponentially in their losses (Freund and Schapire)."""
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ _BOUNDS = ("best", "pool", "weights", "horizon")
 _BLOCK = 1 << 20
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Hedge(Pool):
     """Weights a pool of experts so as to lose little more than the best of them.
 
@@ -67,26 +69,11 @@ class Hedge(Pool):
     3.2857142857142856
     """
 
-    loss_: float
-    expert_losses_: Reals
-    beta_: float
-    learning_rate_: float
-    prior_: Reals
-
-    def __init__(
-        self,
-        beta: float | str = "auto",
-        *,
-        learning_rate: float | None = None,
-        horizon: float | None = None,
-        prior: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.beta = beta
-        self.learning_rate = learning_rate
-        self.horizon = horizon
-        self.prior = prior
-        self.random_state = random_state
+    beta: float | str = field(default="auto", kw_only=False)
+    learning_rate: float | None = None
+    horizon: float | None = None
+    prior: Any = None
+    random_state: Any = None
 
     def start(self, n_experts: int) -> Self:
         """Start over with `n_experts` experts; the first round does so by itself."""

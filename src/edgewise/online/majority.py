@@ -1,6 +1,7 @@
 """Weighted majority: trust experts less after every mistake (Littlestone and Warmuth)."""
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ _PENALISE = ("mistakes", "always")
 _BOUNDS = ("best", "each", "total", "weights")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class WeightedMajority(Pool):
     """Predicts by the weighted majority of a pool of experts, and learns the weights.
 
@@ -69,24 +71,10 @@ class WeightedMajority(Pool):
     ([1, 4, 3], 6.23)
     """
 
-    mistakes_: int
-    expert_mistakes_: Exacts
-    penalties_: Exacts
-    beta_: float
-    labels_: NDArray[Any]
-
-    def __init__(
-        self,
-        beta: float = 0.5,
-        *,
-        labels: Any = (-1, 1),
-        penalise: str = "mistakes",
-        random_state: Any = None,
-    ) -> None:
-        self.beta = beta
-        self.labels = labels
-        self.penalise = penalise
-        self.random_state = random_state
+    beta: float = field(default=0.5, kw_only=False)
+    labels: Any = (-1, 1)
+    penalise: str = "mistakes"
+    random_state: Any = None
 
     def start(self, n_experts: int) -> Self:
         """Start over with `n_experts` equal experts; the first round does so by itself."""
