@@ -117,7 +117,16 @@ def levels_of(
     """Return the levels of training ratings; `threshold` is for a binary target, None the mean."""
     distinct, counts = np.unique(ratings, return_counts=True)
     if target == "binary":
-        starts = distinct[distinct > _between(distinct, ratings, threshold)][:1]
+        low, high = float(distinct[0]), float(distinct[-1])
+        if threshold is None:
+            # The mean of equal numbers may come out below them.
+            threshold = max(low, float(ratings.mean()))
+        elif not low <= threshold < high:
+            raise ValueError(
+                f"threshold must have ratings on both sides: at least {low:g} and below {high:g}, "
+                f"got {threshold:g}"
+            )
+        starts = distinct[distinct > threshold][:1]
     elif len(distinct) > MOST_LEVELS:
         # Levels of about as many ratings each.
         shares = np.cumsum(counts)[:-1] / counts.sum()
@@ -130,17 +139,3 @@ def levels_of(
     sums = np.bincount(codes, ratings, minlength=len(starts) + 1)
     values = distinct if len(starts) == len(distinct) - 1 else sums / np.maximum(sizes, 1)
     return Levels(target, values.astype(np.float64), starts.astype(np.float64), logistic)
-
-
-def _between(distinct: Reals, ratings: Reals, threshold: float | None) -> float:
-    """Return the threshold of a binary target, or raise if all ratings are on one side."""
-    low, high = float(distinct[0]), float(distinct[-1])
-    if threshold is None:
-        # The mean of equal numbers may come out below them.
-        return max(low, float(ratings.mean()))
-    if not low <= threshold < high:
-        raise ValueError(
-            f"threshold must have ratings on both sides: at least {low:g} and below {high:g}, got "
-            f"{threshold:g}"
-        )
-    return float(threshold)

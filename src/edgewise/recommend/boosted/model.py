@@ -13,7 +13,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Array, Count, DictOf
 from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
-from edgewise.model.terms import TERMS
+from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 from edgewise.recommend.boosted.indicators import indicator_names
@@ -225,8 +225,17 @@ class BoostedFactorization(Recommender):
 
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
         """Yield the predictions of the constant alone, and then after each round."""
-        self._found(users, items, unknown)
-        return self._stages(users, items, unknown)
+        user_places, item_places, known = self._found(users, items, unknown)
+        pair = user_places[known], item_places[known]
+
+        def stages() -> Iterator[Reals]:
+            scores = np.zeros((len(pair[0]), self._levels.n_columns))
+            for _, user_values, item_values, votes, *_ in self._rounds():
+                scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
+                rated = self._levels.expected(scores)
+                yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
+
+        return stages()
 
     def explain(self, user: Any, item: Any, n: int = 10) -> PairExplanation:
         """Return where the expected rating of an item comes from, in points of the rating.
@@ -245,7 +254,8 @@ class BoostedFactorization(Recommender):
         if self.target == "one_hot":
             raise ValueError("explain needs target='ordered' or 'binary', got 'one_hot'")
         users, items, _ = self._found(user, item, "raise")
-        return _explanation(self, int(users[0]), int(items[0]), n)
+        score, parts = _explanation(self, int(users[0]), int(items[0]))
+        return PairExplanation(user, item, score, parts, n)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -273,7 +283,13 @@ class BoostedFactorization(Recommender):
         self.rules_ = Terms.empty(1)
         rest = None
         if self.validation_fraction is not None:
-            ratings, rest = self._split(ratings, self.validation_fraction, seed)
+            try:
+                ratings, rest = ratings.split(self.validation_fraction, random_state=seed)
+            except ValueError as error:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} leaves nothing of "
+                    f"{len(ratings)} ratings to train or to validate on"
+                ) from error
         levels = levels_of(ratings.values, self.target, self.threshold, self.loss == "logistic")
         self.levels_, self.level_starts_ = levels.values, levels.starts
         if levels.n_columns == 0 or len(levels.starts) == 0:
@@ -293,15 +309,6 @@ class BoostedFactorization(Recommender):
             self.history_["validation_rmse"] = np.array(held_out.errors[1:])
             self.history_ = {name: rows[:last] for name, rows in self.history_.items()}
         self._keep_rounds(rounds, ratings, levels)
-
-    def _split(self, ratings: Ratings, share: float, seed: int) -> tuple[Ratings, Ratings]:
-        try:
-            return ratings.split(share, random_state=seed)
-        except ValueError as error:
-            raise ValueError(
-                f"validation_fraction={share} leaves nothing of {len(ratings)} ratings to train or "
-                "to validate on"
-            ) from error
 
     def _fit_real(
         self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
@@ -399,15 +406,6 @@ class BoostedFactorization(Recommender):
             self._folded = folded.without_votes() if self._levels.n_columns == 1 else folded
         return self._folded
 
-    def _stages(self, users: Any, items: Any, unknown: str) -> Iterator[Reals]:
-        user_places, item_places, known = self._found(users, items, unknown)
-        pair = user_places[known], item_places[known]
-        scores = np.zeros((len(pair[0]), self._levels.n_columns))
-        for _, user_values, item_values, votes, *_ in self._rounds():
-            scores += (user_values[pair[0]] * item_values[pair[1]])[:, None] * votes
-            rated = self._levels.expected(scores)
-            yield self._predicted(users, items, unknown, lambda *_, rated=rated: rated)
-
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._levels.expected(self._factors.pairs(users, items))
 
@@ -471,21 +469,22 @@ class BoostedFactorization(Recommender):
         if self.indicator_weights_.shape[1] != n_indicators:
             raise ValueError("the indicator features do not match the ratings")
         n_rules = len(self.kinds_) if self.factors == "signs" else 0
-        if not len(self.rules_) == self.rules_.n_nodes == n_rules:
+        rules, features = self.rules_, self.ratings_.user_features
+        if not len(rules) == rules.n_nodes == n_rules or rules.leaves.shape != SIDES.shape:
             raise ValueError("the rules do not match the rounds")
-        features = self.ratings_.user_features
-        n_columns = 0 if features is None else features.n_columns
-        self.rules_.check(n_columns, 0, user_categories(features))
+        rules.check(0 if features is None else features.n_columns, 0, user_categories(features))
 
 
-def _explanation(model: BoostedFactorization, user: int, item: int, shown: int) -> PairExplanation:
-    """Return the parts of a prediction, given the indices of a user and an item.
+def _explanation(
+    model: BoostedFactorization, user: int, item: int
+) -> tuple[float, tuple[Contribution, ...]]:
+    """Return a prediction and its parts, given the indices of a user and an item.
 
     The scores of the columns are sums. The expected rating is a sum of chances, each of which
     depends on one score: a part's share of the score's way from the constant to its end is its
     share of the change of the chance.
     """
-    levels, ratings, kinds = model._levels, model.ratings_, model.kinds_[1:]
+    levels, kinds = model._levels, model.kinds_[1:]
     products = (model.user_values_[:, user] * model.item_values_[:, item])[:, None]
     products = products * model.round_votes_
     constant = products[0] if len(products) else np.zeros(levels.n_columns)
@@ -516,13 +515,7 @@ def _explanation(model: BoostedFactorization, user: int, item: int, shown: int) 
         for (name, detail), amount in zip(named, amounts.tolist(), strict=True)
     ]
     parts.sort(key=lambda part: -abs(part.amount))
-    return PairExplanation(
-        ratings.user_ids.values[user].item(),
-        ratings.item_ids.values[item].item(),
-        float(levels.expected(constant + moved)),
-        tuple(parts),
-        shown,
-    )
+    return float(levels.expected(constant + moved)), tuple(parts)
 
 
 def _by_indicator(

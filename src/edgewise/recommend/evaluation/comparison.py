@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 import numpy as np
@@ -122,16 +123,10 @@ def _named_models(models: Any) -> dict[str, Recommender]:
             raise TypeError(f"models must have strings as names, got {given!r}")
         if given in named:
             raise ValueError(f"models must have different names, got {given!r} twice")
-        named[_free(type(model).__name__, named) if given is None else given] = model
+        name = type(model).__name__
+        free = (one for one in chain([name], (f"{name} {k}" for k in count(2))) if one not in named)
+        named[next(free) if given is None else given] = model
     return named
-
-
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name} {number}"
-    return free
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -206,8 +206,7 @@ class RankBoostRecommender(Recommender):
             votes.append(Contribution("mean of others", float(begin[row]), f"{mean:.2f}"))
         votes.sort(key=lambda vote: -abs(vote.amount))
         score = float(self._row(place, terms)[row])
-        names = self.ratings_.user_ids.values[place], self.ratings_.item_ids.values[row]
-        return PairExplanation(names[0].item(), names[1].item(), score, tuple(votes), n)
+        return PairExplanation(user, item, score, tuple(votes), n)
 
     # What the base asks for.
 
