@@ -44,7 +44,7 @@ def parameter(default: Any, check: Callable[..., Any], *limits: Any) -> Any:
 class Recommender(Storable, ABC):
     """Base of all recommenders; derive from it to write your own.
 
-    A subclass is a dataclass of its parameters, or stores them in ``__init__``, and writes
+    A subclass declares its parameters as a dataclass, or stores them in ``__init__``, and writes
     ``_fit(ratings)`` and ``_pair_scores(users, items)``, which work on indices; the other methods
     at the top of this class have defaults to override. Fitted attributes end in an underscore and
     are arrays, numbers, strings or None, so that files can hold them; ``stored`` declares the
