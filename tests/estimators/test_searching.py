@@ -1,6 +1,7 @@
 """Searches that learn, with every learner: the same model however training is cut into pieces."""
 
 from dataclasses import fields
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -99,11 +100,15 @@ def fit(learner, search, n_rounds=8, **more):
 # All columns
 
 
+@cache
+def exhaustive(learner):
+    return fit(learner, Exhaustive(), 5)
+
+
 @every_search
 @every_learner
 def test_a_pull_of_all_columns_is_an_exhaustive_search(learner, search):
-    whole = fit(learner, Exhaustive(), 5)
-    same(whole, fit(learner, search(10_000), 5))
+    same(exhaustive(learner), fit(learner, search(10_000), 5))
 
 
 def documents(seed=0):
@@ -141,11 +146,16 @@ def rank_on(model, pairs=False):
     return model.fit_pairs(X, order[y[order[:, 0]] != y[order[:, 1]]])
 
 
+@cache
+def exhaustive_ranker(case, pairs):
+    return rank(case, Exhaustive(), 5, pairs)
+
+
 @every_search
 @pytest.mark.parametrize("case", RANKERS)
 @pytest.mark.parametrize("pairs", [False, True], ids=["grades", "pairs"])
 def test_rankers(search, case, pairs):
-    same(rank(case, Exhaustive(), 5, pairs), rank(case, search(100), 5, pairs))
+    same(exhaustive_ranker(case, pairs), rank(case, search(100), 5, pairs))
     few = rank(case, search(2), 10, pairs)
     assert few.n_rounds_ == 10
     assert (few.history_["ranking_loss"] <= few.history_["bound"] + 1e-12).all()
@@ -245,7 +255,7 @@ def test_a_search_that_learns_cannot_follow_another(policy, after):
 
 @every_policy
 @pytest.mark.parametrize("before", [Lazy(2), Exhaustive()], ids=lambda s: type(s).__name__)
-def test_a_search_that_learns_begins_anew_after_one_that_learns_nothing(before, policy):
+def test_a_search_that_learns_starts_afresh_after_one_that_learns_nothing(before, policy):
     data, _ = LEARNERS["stump"]
     model = fit("stump", before, 5, warm_start=True)
     model.set_params(search=policy(2), n_rounds=9).fit(*data())

@@ -5,13 +5,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from edgewise import AdaBoostMH, Lazy, Stump
 
 ESTIMATORS = [
-    AdaBoostMH(n_rounds=30),
-    AdaBoostMH(n_rounds=30, votes="real"),
-    AdaBoostMH(n_rounds=30, votes="abstain"),
-    AdaBoostMH("stump", n_rounds=30, factorized=False),
-    AdaBoostMH(Stump(), search=Lazy(2), n_rounds=30, init_weights="uniform"),
-    AdaBoostMH("product", n_rounds=15, loss="logistic"),
-    AdaBoostMH("tree", n_rounds=15, learning_rate=0.5, votes="real"),
+    AdaBoostMH(n_rounds=10),
+    AdaBoostMH(n_rounds=10, votes="real"),
+    AdaBoostMH(n_rounds=10, votes="abstain"),
+    AdaBoostMH("stump", n_rounds=10, factorized=False),
+    AdaBoostMH(Stump(), search=Lazy(2), n_rounds=10, init_weights="uniform"),
+    AdaBoostMH("product", n_rounds=8, loss="logistic"),
+    AdaBoostMH("tree", n_rounds=8, learning_rate=0.5, votes="real"),
 ]
 
 
