@@ -225,7 +225,8 @@ class TestPairsAtOnce:
             pairs = (f"{name}:{value}" for name, value in zip(names, row, strict=True))
             bodies.append(data.draw(st.sampled_from([" ", "  ", "\t"])).join(pairs).encode())
         lines = letor.cut_lines(1, [b"0 qid:1 " + body for body in bodies])
-        fast, slow = letor.pairs_at_once(lines.bodies), letor.pairs_one_by_one(lines)
+        fast = letor.pairs_at_once([line.body for line in lines])
+        slow = letor.pairs_one_by_one(lines)
         assert fast is not None
         for ours, theirs in zip(fast, slow, strict=True):
             assert ours.dtype == theirs.dtype
@@ -239,7 +240,7 @@ class TestPairsAtOnce:
         try:
             letor.pairs_one_by_one(lines)
         except letor.LineError:
-            assert letor.pairs_at_once(lines.bodies) is None
+            assert letor.pairs_at_once([line.body for line in lines]) is None
 
 
 class TestWrite:

@@ -7,9 +7,8 @@ they parsed one by one, to say which line is wrong.
 import re
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -85,18 +84,18 @@ def parse_letor(
     try:
         for first, batch in lines:
             cut = cut_lines(first, batch)
-            if not cut.numbers:
+            if not cut:
                 continue
             grades.append(line_grades(cut))
             found = line_queries(cut)
             if grades[1:] and (found is None) == bool(queries):
                 has, had = ("no", "one") if found is None else ("a", "none")
                 fault = f"it has {has} qid:, though lines before it have {had}"
-                raise LineError(cut.numbers[0], fault)
+                raise LineError(cut[0].number, fault)
             if found is not None:
                 queries.append(np.array(found, dtype=np.str_))
             docs.append(np.array(line_docs(cut), dtype=np.str_))
-            pairs = pairs_at_once(cut.bodies) or pairs_one_by_one(cut)
+            pairs = pairs_at_once([line.body for line in cut]) or pairs_one_by_one(cut)
             _check_width(cut, pairs, n_features)
             blocks.append(_block(pairs, sparse=sparse))
     except LineError as error:
@@ -181,70 +180,61 @@ def write_letor(
                 stream.write(head + body + end)
 
 
-@dataclass(frozen=True)
-class Lines:
-    """Lines cut into parts, without empty ones."""
+class Line(NamedTuple):
+    """A line cut into parts."""
 
-    numbers: list[int]  # in the file, from 1
-    grades: list[bytes]
-    queries: list[bytes | None]  # None without qid:
-    bodies: list[bytes]  # feature:value pairs
-    comments: list[bytes]
+    number: int  # in the file, from 1
+    grade: bytes
+    query: bytes | None  # None without qid:
+    body: bytes  # feature:value pairs
+    comment: bytes
 
 
-def cut_lines(first: int, batch: Sequence[bytes]) -> Lines:
-    r"""Cut lines into parts; the first is line `first` of the file."""
-    lines = Lines([], [], [], [], [])
+def cut_lines(first: int, batch: Sequence[bytes]) -> list[Line]:
+    """Cut lines into parts, without empty ones; the first is line `first` of the file."""
+    lines = []
     for number, line in enumerate(batch, first):
         content, _, comment = line.partition(b"#")
-        head = content.split(None, 2)
-        if not head:
-            continue
-        if len(head) > 1 and head[1].startswith(_QUERY):
-            lines.queries.append(head[1][len(_QUERY) :])
-            lines.bodies.append(head[2].rstrip() if len(head) > 2 else b"")
-        else:
-            lines.queries.append(None)
-            lines.bodies.append(b" ".join(head[1:]).rstrip())
-        lines.numbers.append(number)
-        lines.grades.append(head[0])
-        lines.comments.append(comment)
+        words = content.split(None, 2)
+        if words:
+            has_query = len(words) > 1 and words[1].startswith(_QUERY)
+            query = words.pop(1).removeprefix(_QUERY) if has_query else None
+            body = b" ".join(words[1:]).rstrip()
+            lines.append(Line(number, words[0], query, body, comment))
     return lines
 
 
-def line_grades(lines: Lines) -> NDArray[np.float64]:
+def line_grades(lines: Sequence[Line]) -> NDArray[np.float64]:
     """Return the grades, or raise if one is not finite."""
-    found = _numbers(b" ".join(lines.grades), len(lines.grades))
+    found = _numbers(b" ".join(line.grade for line in lines), len(lines))
     if found is not None and np.isfinite(found).all():
         return found
     grades = []
-    for number, word in zip(lines.numbers, lines.grades, strict=True):
-        grades.append(as_number(number, "grade", word))
+    for line in lines:
+        grades.append(as_number(line.number, "grade", line.grade))
         if not np.isfinite(grades[-1]):
-            raise LineError(number, f"grade {shown(word)} is not finite")
+            raise LineError(line.number, f"grade {shown(line.grade)} is not finite")
     return np.array(grades)
 
 
-def line_queries(lines: Lines) -> list[str] | None:
+def line_queries(lines: Sequence[Line]) -> list[str] | None:
     """Return the query ids, None if there are none."""
-    given = [query is not None for query in lines.queries]
-    if not any(given):
+    if all(line.query is None for line in lines):
         return None
-    if not all(given):
-        number = lines.numbers[given.index(False)]
-        raise LineError(number, "it has no qid:, though other lines have one")
-    return [
-        as_text(number, "the query", query or b"")
-        for number, query in zip(lines.numbers, lines.queries, strict=True)
-    ]
+    found = []
+    for line in lines:
+        if line.query is None:
+            raise LineError(line.number, "it has no qid:, though other lines have one")
+        found.append(as_text(line.number, "the query", line.query))
+    return found
 
 
-def line_docs(lines: Lines) -> list[str]:
+def line_docs(lines: Sequence[Line]) -> list[str]:
     """Return the document ids in the comments, ``""`` where there is none."""
     found = []
-    for number, comment in zip(lines.numbers, lines.comments, strict=True):
-        match = _DOC.search(comment) if comment else None
-        found.append(as_text(number, "the docid", match[1]) if match else "")
+    for line in lines:
+        match = _DOC.search(line.comment) if line.comment else None
+        found.append(as_text(line.number, "the docid", match[1]) if match else "")
     return found
 
 
@@ -283,12 +273,12 @@ def pairs_at_once(bodies: Sequence[bytes]) -> Pairs | None:
     return counts, features.astype(np.int32), np.ascontiguousarray(values)
 
 
-def pairs_one_by_one(lines: Lines) -> Pairs:
+def pairs_one_by_one(lines: Sequence[Line]) -> Pairs:
     """Return the same line by line, or raise for the first line that is wrong."""
     counts: list[int] = []
     features: list[int] = []
     values: list[float] = []
-    for number, body in zip(lines.numbers, lines.bodies, strict=True):
+    for number, _, _, body, _ in lines:
         before = len(features)
         last = 0
         for word in body.split():
@@ -322,13 +312,13 @@ def _numbers(text: bytes, n: int) -> NDArray[np.float64] | None:
     return found[:-1] if len(found) == n + 1 else None
 
 
-def _check_width(cut: Lines, pairs: Pairs, n_features: int | None) -> None:
+def _check_width(cut: Sequence[Line], pairs: Pairs, n_features: int | None) -> None:
     counts, features, _ = pairs
     if n_features is None or not len(features) or features.max() <= n_features:
         return
     wide = int(np.argmax(features > n_features))
     line = int(np.searchsorted(np.cumsum(counts), wide, side="right"))
-    raise LineError(cut.numbers[line], f"feature {features[wide]} is past n_features={n_features}")
+    raise LineError(cut[line].number, f"feature {features[wide]} is past n_features={n_features}")
 
 
 def _block(pairs: Pairs, *, sparse: bool) -> Any:

@@ -73,12 +73,9 @@ class RankingData:
     def take(self, rows: ArrayLike | slice) -> "RankingData":
         """Return some of the rows, by number, mask or slice."""
         chosen = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
-        return RankingData(
-            _rows_of(self.X, chosen),
-            None if self.y is None else self.y[chosen],
-            None if self.qid is None else self.qid[chosen],
-            None if self.docs is None else self.docs[chosen],
-        )
+        arrays = (self.y, self.qid, self.docs)
+        taken = (None if array is None else array[chosen] for array in arrays)
+        return RankingData(_rows_of(self.X, chosen), *taken)
 
     @classmethod
     def concatenate(cls, parts: "Sequence[RankingData]") -> "RankingData":

@@ -167,10 +167,7 @@ def write_run(
 
 
 def read_qrels(path: PathLike) -> Qrels:
-    r"""Read judgements: lines of ``query 0 document grade``.
-
-    Empty lines and lines that start with ``#`` are ignored. A wrong line, or a document twice for
-    a query, raises ValueError, which names file and line.
+    r"""Read judgements: lines of ``query 0 document grade``, by the rules of :func:`read_run`.
 
     Parameters
     ----------
@@ -194,10 +191,8 @@ def write_qrels(path: PathLike, qid: ArrayLike, docs: ArrayLike, grades: ArrayLi
 
     Parameters
     ----------
-    path : str or path-like
-        Where to write; gzipped if it ends in ``.gz``.
-    qid, docs : array-like of shape (n,)
-        The query id and document id of each row: words or integers.
+    path, qid, docs :
+        As in :func:`write_run`.
     grades : array-like of shape (n,)
         Integers; larger is better.
 
