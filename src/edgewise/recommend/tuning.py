@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from edgewise.recommend.evaluation.evaluator import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class RecommenderSearch(BaseEstimator):
     """Tries parameters of a recommender on folds of ratings, and keeps the best.
 
@@ -68,37 +70,18 @@ class RecommenderSearch(BaseEstimator):
     {'item_damping': 0.0}
     """
 
-    results_: list[dict[str, Any]]
-    best_params_: dict[str, Any]
-    best_score_: float
-    best_estimator_: Recommender
-
-    def __init__(
-        self,
-        estimator: Recommender,
-        param_grid: Any,
-        *,
-        n_iter: int | None = None,
-        cv: Any = 5,
-        metric: str = "rmse",
-        refit: bool = True,
-        k: int = 10,
-        relevant: float | None = None,
-        unknown: str = "mean",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.cv = cv
-        self.metric = metric
-        self.refit = refit
-        self.k = k
-        self.relevant = relevant
-        self.unknown = unknown
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Recommender
+    param_grid: Any
+    _: KW_ONLY
+    n_iter: int | None = None
+    cv: Any = 5
+    metric: str = "rmse"
+    refit: bool = True
+    k: int = 10
+    relevant: float | None = None
+    unknown: str = "mean"
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, ratings: Ratings) -> Self:
         """Try all candidates, and fit the best on all ratings; RuntimeError if one fails."""
