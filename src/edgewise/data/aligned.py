@@ -41,8 +41,7 @@ class Aligned:
         self.table, self.n_rows = table, table.n_rows
         self.categories = categories or {}
         self.filters = filters
-        self._values: dict[int, NDArray[np.number]] = {}
-        self._codes: dict[int, Codes] = {}
+        self._stored: dict[int, NDArray[Any]] = {}
 
     @cached_property
     def images(self) -> Images:
@@ -69,38 +68,34 @@ class Aligned:
         """Return the values of numeric column `j`, or the responses of an image filter."""
         return np.asarray(self.stored(j), dtype=np.float64)
 
-    def stored(self, j: int) -> NDArray[np.number]:
-        """Return numeric column `j` in its own type, or the responses of an image filter."""
-        if j >= self.table.n_columns:
-            return self.images.responses(j - self.table.n_columns)
-        if j not in self._values:
-            self._keep_numbers(j, self.table.column(j))
-        return self._values[j]
-
     def codes(self, j: int) -> Codes:
         """Return the codes of categorical column `j` as training numbered its values."""
-        if j not in self._codes:
-            self._keep_codes(j, self.table.column(j))
-        return self._codes[j]
+        return self.stored(j)
+
+    def stored(self, j: int) -> NDArray[Any]:
+        """Return column `j`, numbers in their own type or codes, or an image filter's responses."""
+        if j >= self.table.n_columns:
+            return self.images.responses(j - self.table.n_columns)
+        if j not in self._stored:
+            self.read([j])
+        return self._stored[j]
 
     def read(self, columns: Iterable[int]) -> None:
         """Read the given columns in one pass over the table."""
         # A view of one column would keep its whole block in memory.
         own = owned if isinstance(self.table, Chunks) else lambda column: column
         there = range(self.table.n_columns)
-        wanted = sorted({j for j in columns if j in there} - {*self._values, *self._codes})
+        wanted = sorted({j for j in columns if j in there} - self._stored.keys())
         for j, column in self.table.chosen(wanted):
-            (self._keep_codes if j in self.categories else self._keep_numbers)(j, own(column))
+            self._stored[j] = self._aligned(j, own(column))
 
-    def _keep_numbers(self, j: int, column: Column) -> None:
-        numbers = self.table.with_numbers(j, column)
-        sparse = isinstance(numbers, SparseColumn)
-        self._values[j] = numbers.reals() if sparse else numbers.values
-
-    def _keep_codes(self, j: int, column: Column) -> None:
+    def _aligned(self, j: int, column: Column) -> NDArray[Any]:
+        if j not in self.categories:
+            numbers = self.table.with_numbers(j, column)
+            return numbers.reals() if isinstance(numbers, SparseColumn) else numbers.values
         categorical = as_categorical(column)
         if categorical is None:
             raise ValueError(
                 f"X has numbers in column {self.table.name(j)!r}, where training had categories"
             )
-        self._codes[j] = categorical.recode(self.categories[j]).codes
+        return categorical.recode(self.categories[j]).codes
