@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgewise import Ratings, datasets
-from edgewise.recommend import BoostedFactorization, ItemKNN, RankBoostRecommender
+from edgewise import BoostedFactorization, ItemKNN, RankBoostRecommender, Ratings, datasets
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "examples"

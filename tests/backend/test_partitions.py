@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 
 from edgewise import (
     AdaBoostMH,
+    Backend,
     Feature,
     Haar,
     Indicator,
@@ -25,7 +26,7 @@ from edgewise import (
     Tree,
 )
 from edgewise.backend.arithmetic import exact_shift, exact_sum
-from edgewise.backend.base import Backend, Edges, Part, Problem, State, Tally
+from edgewise.backend.base import Edges, Part, Problem, State, Tally
 from edgewise.backend.choose import using
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend

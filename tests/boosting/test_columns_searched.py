@@ -11,11 +11,11 @@ from edgewise import (
     Lazy,
     Product,
     RankBoost,
+    Search,
     Stump,
     ThompsonSampling,
     Tree,
 )
-from edgewise.search import Search
 
 SEARCHES = [Lazy(3), UCB(3), Exp3P(3), ThompsonSampling(3)]
 every_search = pytest.mark.parametrize("search", SEARCHES, ids=lambda s: type(s).__name__)

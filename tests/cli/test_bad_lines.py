@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH, RankBoost, Ratings, io
+from edgewise import AdaBoostMH, BiasBaseline, RankBoost, Ratings, io
 from edgewise.cli import main
 from edgewise.cli.app import COMMANDS, edgewise
-from edgewise.recommend import BiasBaseline
 
 LINES = {
     "rank": ["t.txt", "--rounds", "2"],

@@ -9,9 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH, RankBoost, Ratings
+from edgewise import (
+    AdaBoostMH,
+    BiasBaseline,
+    ItemKNN,
+    MatrixFactorization,
+    Popularity,
+    RankBoost,
+    Ratings,
+)
 from edgewise.boosting import CLASSIFYING, History
-from edgewise.recommend import BiasBaseline, ItemKNN, MatrixFactorization, Popularity
 
 RATINGS = {"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4, "Alien": 1}, "cy": {"Heat": 4}}
 

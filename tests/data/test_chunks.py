@@ -11,12 +11,11 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import cross_val_score
 
-from edgewise import AdaBoostMH
+from edgewise import AdaBoostMH, Chunks
 from edgewise.data import (
     Aligned,
     Bins,
     CategoricalColumn,
-    Chunks,
     NumericColumn,
     SparseColumn,
     as_table,

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from edgewise import AdaBoostMH, Lazy, Stump
-from edgewise.learners import Best, Indicator, Product, Selector, Tree
+from edgewise import AdaBoostMH, Best, Indicator, Lazy, Product, Selector, Stump, Tree
 
 N = 30
 X = np.random.default_rng(0).normal(size=(N, 3))

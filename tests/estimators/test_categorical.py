@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 
 import edgewise
-from edgewise import AdaBoostMH
-from edgewise.learners import Indicator, Product, Selector, Stump, Tree
+from edgewise import AdaBoostMH, Indicator, Product, Selector, Stump, Tree
 
 LEARNERS = {
     "stump": "stump",

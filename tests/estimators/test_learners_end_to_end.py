@@ -8,11 +8,21 @@ import pandas
 import pytest
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH, Checkpoint, load
+from edgewise import (
+    AdaBoostMH,
+    Best,
+    Checkpoint,
+    Haar,
+    Indicator,
+    Lazy,
+    Product,
+    Selector,
+    Stump,
+    Tree,
+    load,
+)
 from edgewise.data import Aligned, as_table
-from edgewise.learners import Best, Haar, Indicator, Product, Selector, Stump, Tree
 from edgewise.model import Node, Scores, Subset, Terms, TreeRule
-from edgewise.search import Lazy
 
 ROUNDS = 4
 

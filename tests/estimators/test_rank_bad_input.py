@@ -5,8 +5,18 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from edgewise import AdaBoostMH, Lazy, RankBoost, Stump
-from edgewise.learners import Best, Feature, Haar, Indicator, Product, Tree
+from edgewise import (
+    AdaBoostMH,
+    Best,
+    Feature,
+    Haar,
+    Indicator,
+    Lazy,
+    Product,
+    RankBoost,
+    Stump,
+    Tree,
+)
 
 N = 30
 rng = np.random.default_rng(0)

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import Lazy, RankBoost, Stump
-from edgewise.learners import Best, Feature, Indicator, Product, Selector, Tree
+from edgewise import Best, Feature, Indicator, Lazy, Product, RankBoost, Selector, Stump, Tree
 from edgewise.model import Cut, Linear, ProductRule, Subset, TreeRule
 
 N = 90

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from edgewise import Lazy, RankBoost, Stump
-from edgewise.learners import Indicator, Product
+from edgewise import Indicator, Lazy, Product, RankBoost, Stump
 
 EXACT = ("edge", "alpha", "energy", "bound")
 

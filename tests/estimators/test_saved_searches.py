@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import edgewise
-from edgewise import AdaBoostMH, ModelFileError, RankBoost, load
+from edgewise import AdaBoostMH, ModelFileError, RankBoost, Search, load
 from edgewise.model import read, write
 from edgewise.model.file import SettingOrNone
-from edgewise.search import SEARCHES, Search
+from edgewise.search import SEARCHES
 
 X = np.random.default_rng(0).normal(size=(30, 4))
 Y = (X[:, 0] + X[:, 1] > 0).astype(int)

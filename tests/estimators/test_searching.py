@@ -10,6 +10,7 @@ import pytest
 from edgewise import (
     UCB,
     AdaBoostMH,
+    Bandit,
     Exhaustive,
     Exp3P,
     Feature,
@@ -24,7 +25,6 @@ from edgewise import (
     Tree,
     load,
 )
-from edgewise.search import Bandit
 
 POLICIES = [UCB, Exp3P, ThompsonSampling]
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda p: p.__name__)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from edgewise import Exhaustive
 from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.learners import Comparison, Round
-from edgewise.search import Exhaustive
 
 from ..helpers import state_of
 

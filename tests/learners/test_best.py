@@ -9,10 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH
-from edgewise.learners import Best, Indicator, Product, Selector, Stump, Tree, learner_named
+from edgewise import AdaBoostMH, Best, Indicator, Lazy, Product, Selector, Stump, Tree
+from edgewise.learners import learner_named
 from edgewise.model import Cut, ProductRule, Subset, TreeRule
-from edgewise.search import Lazy
 
 
 def frame(n=120, seed=0):

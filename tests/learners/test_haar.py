@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH, load
+from edgewise import AdaBoostMH, Haar, Lazy, Product, Stump, Tree, load
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import as_table, encode, fit_encode
 from edgewise.data.filters import Filters
-from edgewise.learners import Haar, Product, Stump, Tree, learner_named
-from edgewise.search import Lazy
+from edgewise.learners import learner_named
 
 # The weights of the fields of each kind, as the filters' own words have them.
 FIELDS = {

@@ -7,12 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise import AdaBoostMH
+from edgewise import UCB, AdaBoostMH, Exhaustive, Exp3P, Haar, Product, ThompsonSampling, Tree
 from edgewise.data import as_table, fit_encode
 from edgewise.data.filters import Filters
-from edgewise.learners import Haar, Product, Tree
 from edgewise.model import Cut
-from edgewise.search import UCB, Exhaustive, Exp3P, ThompsonSampling
 
 SHAPE = (4, 5)
 

@@ -13,8 +13,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH
-from edgewise.learners import Indicator, Product, Selector, Tree, learner_named
+from edgewise import AdaBoostMH, Indicator, Product, Selector, Tree
+from edgewise.learners import learner_named
 from edgewise.model import EVERYWHERE, Scores, Subset, Wording
 
 shapes = st.fixed_dictionaries(

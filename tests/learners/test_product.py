@@ -11,11 +11,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH
+from edgewise import AdaBoostMH, Indicator, Product, Selector, Stump, Tree
 from edgewise.backend.base import LEARN
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.learners import Indicator, Product, Selector, Stump, Tree, learner_named
+from edgewise.learners import learner_named
 from edgewise.model import ProductRule
 
 from ..helpers import Given, search

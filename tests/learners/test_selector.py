@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH
-from edgewise.learners import Selector, Stump
+from edgewise import AdaBoostMH, Selector, Stump
 
 shapes = st.fixed_dictionaries(
     {

@@ -6,21 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise import Best, Exhaustive, Indicator, Product, Stump, Tree
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.data import as_table, fit_encode
-from edgewise.learners import (
-    Best,
-    Comparison,
-    Indicator,
-    Product,
-    Round,
-    Stump,
-    Tree,
-    learner_named,
-)
+from edgewise.learners import Comparison, Round, learner_named
 from edgewise.model import EVERYWHERE, Cut, PerScore
-from edgewise.search import Exhaustive
 
 from ..helpers import Given, state_of
 

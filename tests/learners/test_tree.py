@@ -12,10 +12,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise import AdaBoostMH
+from edgewise import AdaBoostMH, Best, Indicator, Product, Selector, Stump, Tree
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.data import Aligned, as_table
-from edgewise.learners import Best, Indicator, Product, Selector, Stump, Tree, learner_named
+from edgewise.learners import learner_named
 from edgewise.model import ProductRule, Subset, TreeRule
 
 shapes = st.fixed_dictionaries(

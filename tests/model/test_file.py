@@ -14,8 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from edgewise import AdaBoostMH, Lazy, ModelFileError, Stump, load
-from edgewise.learners import Product, Tree
+from edgewise import AdaBoostMH, Lazy, ModelFileError, Product, Stump, Tree, load
 from edgewise.model import FORMAT_VERSION, Cut, PerScore, Terms, read, write
 from edgewise.model.terms import TERMS
 

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH
-from edgewise.learners import Indicator, Product, Stump, Tree
+from edgewise import AdaBoostMH, Indicator, Product, Stump, Tree
 from edgewise.model import (
     EVERYWHERE,
     Cut,

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from edgewise import Exhaustive, Stump
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.learners import Stump
 from edgewise.objective import Hamming, Settings, Targets
-from edgewise.search import Exhaustive
 
 
 @dataclass(frozen=True)

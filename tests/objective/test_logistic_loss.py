@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from edgewise import AdaBoostMH
+from edgewise import AdaBoostMH, Product, Stump, Tree
 from edgewise.backend.numba.engine import NumbaBackend
-from edgewise.learners import Product, Stump, Tree
 
 KINDS = {
     "binary": (1, "multilabel"),

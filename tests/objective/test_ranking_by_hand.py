@@ -6,17 +6,15 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from edgewise import RankBoost
+from edgewise import Exhaustive, RankBoost, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgements import graded_layout
-from edgewise.learners import Stump
 from edgewise.model import Cut
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
-from edgewise.search import Exhaustive
 
 # Two queries of three documents. A pair counts by the weights of both documents and the difference
 # of their grades.

@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgewise import Exhaustive, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.estimators.judgements import graded_layout
-from edgewise.learners import Stump
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
-from edgewise.search import Exhaustive
 
 POWERS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 

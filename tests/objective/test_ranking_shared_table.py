@@ -6,18 +6,16 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from edgewise import RankBoost
+from edgewise import Exhaustive, RankBoost, Stump
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun, boost
 from edgewise.data import as_table, encode, fit_encode
 from edgewise.estimators.judgements import graded_layout
-from edgewise.learners import Stump
 from edgewise.model import Terms
 from edgewise.objective import Ranking, RankSettings
 from edgewise.objective.feedback import PairList
 from edgewise.objective.lists import GradedLists
-from edgewise.search import Exhaustive
 
 # Movies that some of the users have rated; each user's own ratings are a ranker's grades.
 rng = np.random.default_rng(0)

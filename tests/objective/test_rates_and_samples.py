@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from edgewise import Exhaustive, Stump, Tree
 from edgewise.backend.reference.engine import ReferenceBackend
-from edgewise.learners import Stump, Tree
-from edgewise.search import Exhaustive
 
 from ..helpers import Given, search
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from edgewise import Indicator, Stump, Tree
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.learners import Indicator, Stump, Tree
 from edgewise.objective import Hamming, Settings
 
 KINDS = {

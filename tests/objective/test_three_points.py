@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
+from edgewise import Exhaustive, Stump
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.learners import Stump
 from edgewise.model import Cut
 from edgewise.objective import Hamming, Settings, Targets
-from edgewise.search import Exhaustive
 
 # x = 1, 2, 3 with the classes a, b, c. Balanced weights (Kégl 2014b eq. 2): 1/6 for the right class
 # and 1/12 for each other one. In twelfths the signed weights w y are

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from edgewise import Ratings
+from edgewise import BoostedFactorization, ItemKNN, MatrixFactorization, Ratings, SVDRecommender
 from edgewise.plots import item_directions, item_factors
-from edgewise.recommend import BoostedFactorization, ItemKNN, MatrixFactorization, SVDRecommender
 
 pytest.importorskip("matplotlib")
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise import Ratings
-from edgewise.recommend import BiasBaseline, Popularity, RandomRecommender
+from edgewise import BiasBaseline, Popularity, RandomRecommender, Ratings
 
 TOLD = {
     "ann": {"Alien": 5, "Brazil": 3, "Casino": 4},

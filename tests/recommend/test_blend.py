@@ -7,17 +7,18 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import edgewise
-from edgewise import Ratings, datasets
-from edgewise.recommend import (
+from edgewise import (
     BiasBaseline,
     Blend,
     ContentRecommender,
     ItemKNN,
     MatrixFactorization,
     Popularity,
+    Ratings,
+    Recommender,
     UserKNN,
+    datasets,
 )
-from edgewise.recommend.base import Recommender
 from edgewise.recommend.blend import (
     METHODS,
     Evidence,

@@ -4,9 +4,8 @@ import numpy as np
 import pandas
 import pytest
 
-from edgewise import Ratings
+from edgewise import ContentRecommender, Ratings
 from edgewise.data import as_table
-from edgewise.recommend import ContentRecommender
 from edgewise.recommend.content import _LEVEL, _ridge, encoded, has_features
 
 FILMS = pandas.DataFrame(

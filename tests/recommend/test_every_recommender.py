@@ -4,8 +4,7 @@ import inspect
 
 import pytest
 
-from edgewise import recommend
-from edgewise.recommend.base import Recommender
+from edgewise import Recommender, recommend
 
 from .common import RecommenderTests
 

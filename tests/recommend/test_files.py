@@ -10,8 +10,7 @@ import pytest
 from scipy import sparse
 
 import edgewise
-from edgewise import Ratings
-from edgewise.model import ModelFileError
+from edgewise import ModelFileError, Ratings
 
 from .toys import OneFactor, make_public
 

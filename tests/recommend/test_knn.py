@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import edgewise
-from edgewise import Ratings, datasets
-from edgewise.recommend import ItemKNN, UserKNN
+from edgewise import ItemKNN, Ratings, UserKNN, datasets
 
 # The example of several textbooks' kind:
 #         p  q  r  s

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise import Ratings
-from edgewise.recommend import RankingNeighbor
+from edgewise import RankingNeighbor, Ratings
 
 ALICE = {"p": 5, "q": 3, "r": 1}
 VIEWERS = {

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise import Ratings
-from edgewise.recommend import UserRegression
+from edgewise import Ratings, UserRegression
 from edgewise.recommend.regression import least_length
 
 

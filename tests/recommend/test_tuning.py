@@ -6,17 +6,16 @@ from scipy.stats import uniform
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from edgewise import Ratings
-from edgewise.recommend import (
+from edgewise import (
     BiasBaseline,
     Blend,
     BoostedFactorization,
     ItemKNN,
     Popularity,
-    RecommenderSearch,
-    evaluate,
+    Ratings,
+    Recommender,
 )
-from edgewise.recommend.base import Recommender
+from edgewise.recommend import RecommenderSearch, evaluate
 
 ROWS = [(user, item, 1 + (user + item) % 5) for user in range(12) for item in range(10)]
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 import edgewise
-from edgewise.recommend.base import Recommender, centred
+from edgewise import Recommender
+from edgewise.recommend.base import centred
 
 
 class OneFactor(Recommender):

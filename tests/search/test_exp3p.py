@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.search import Exp3P
+from edgewise import Exp3P
 from edgewise.search.exp3p import capped_shares, draw
 
 

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise.search import SEARCHES, UCB, Bandit, Exp3P, Lazy, ThompsonSampling, search_named
+from edgewise import UCB, Bandit, Exp3P, Lazy, ThompsonSampling
+from edgewise.search import SEARCHES, search_named
 
 LEARNING = [UCB, Exp3P, ThompsonSampling]
 every = pytest.mark.parametrize("policy", LEARNING)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise.search import UCB, Exhaustive, Exp3P, Lazy, ThompsonSampling
+from edgewise import UCB, Exhaustive, Exp3P, Lazy, ThompsonSampling
 from edgewise.search.rewards import REWARDS, log, relative, root
 
 

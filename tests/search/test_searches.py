@@ -6,15 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from edgewise.search import (
-    UCB,
-    Auto,
-    Exhaustive,
-    Exp3P,
-    Lazy,
-    ThompsonSampling,
-    search_named,
-)
+from edgewise import UCB, Auto, Exhaustive, Exp3P, Lazy, ThompsonSampling
+from edgewise.search import search_named
 
 
 @given(

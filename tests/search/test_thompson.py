@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.search import ThompsonSampling
+from edgewise import ThompsonSampling
 
 
 def run(search, table):

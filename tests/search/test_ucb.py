@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise.search import UCB
+from edgewise import UCB
 from edgewise.search.bandit import largest
 
 

@@ -7,8 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from tests.recommend.boosted.conftest import drawn
 
-from edgewise import AdaBoostMH, Ratings
-from edgewise.recommend import BoostedFactorization
+from edgewise import AdaBoostMH, BoostedFactorization, Ratings
 from edgewise.recommend.boosted.levels import levels_of
 from edgewise.recommend.boosted.rounds import fold
 

@@ -3,8 +3,7 @@ import pytest
 from tests.recommend.boosted.conftest import drawn
 
 import edgewise
-from edgewise import AdaBoostMH, Indicator, Product, Ratings, datasets
-from edgewise.recommend import BoostedFactorization
+from edgewise import AdaBoostMH, BoostedFactorization, Indicator, Product, Ratings, datasets
 
 # Products begin after 30 rounds.
 FAST = {"n_rounds": 45, "regularization": 5.0, "bias_regularization": 2.0, "random_state": 0}

@@ -6,9 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 
-from edgewise import Ratings, metrics
+from edgewise import Ratings, Recommender, metrics
 from edgewise.recommend import evaluate
-from edgewise.recommend.base import Recommender
 from edgewise.recommend.evaluation import catalogue
 
 

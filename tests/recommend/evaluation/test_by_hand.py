@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from edgewise import Ratings
+from edgewise import Ratings, Recommender
 from edgewise.recommend import evaluate
-from edgewise.recommend.base import Recommender
 
 USERS, ITEMS = list("abcd"), list("wxyz")
 

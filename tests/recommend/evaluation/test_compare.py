@@ -3,16 +3,8 @@
 import numpy as np
 import pytest
 
-from edgewise import Ratings
-from edgewise.recommend import (
-    BiasBaseline,
-    ItemKNN,
-    Popularity,
-    RecommenderComparison,
-    compare,
-    evaluate,
-)
-from edgewise.recommend.base import Recommender
+from edgewise import BiasBaseline, ItemKNN, Popularity, Ratings, Recommender
+from edgewise.recommend import RecommenderComparison, compare, evaluate
 
 ROWS = [(user, item, 1 + (user * 7 + item * 3) % 5) for user in range(12) for item in range(10)]
 

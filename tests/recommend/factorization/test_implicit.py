@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise import Ratings
-from edgewise.recommend import ImplicitFactorization
+from edgewise import ImplicitFactorization, Ratings
 
 
 def dense(ratings, alpha):

@@ -5,15 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewise import Ratings
+from edgewise import ImplicitFactorization, MatrixFactorization, NonNegativeFactorization, Ratings
 from edgewise.backend.numba import factorization as compiled
 from edgewise.backend.reference import factorization as reference
 from edgewise.common.threads import Threads
-from edgewise.recommend import (
-    ImplicitFactorization,
-    MatrixFactorization,
-    NonNegativeFactorization,
-)
 from edgewise.recommend.factorization.base import ridge_solutions, run_on_rows
 from edgewise.recommend.factorization.implicit import ConfidenceSide, padded
 

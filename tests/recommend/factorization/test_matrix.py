@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise import Ratings
-from edgewise.recommend import MatrixFactorization
+from edgewise import MatrixFactorization, Ratings
 from edgewise.recommend.factorization.matrix import BiasedFactors, RatingLoss
 
 SOLVERS = ["sgd", "als", "gd"]

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise import Ratings
-from edgewise.recommend import NonNegativeFactorization
+from edgewise import NonNegativeFactorization, Ratings
 
 
 def dense(ratings, entries):

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from edgewise import datasets
-from edgewise.recommend import (
+from edgewise import (
     BiasBaseline,
     ImplicitFactorization,
     MatrixFactorization,
     NonNegativeFactorization,
     Popularity,
     SVDRecommender,
+    datasets,
 )
 
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from edgewise import Ratings
-from edgewise.recommend import BiasBaseline, MatrixFactorization, SVDRecommender
+from edgewise import BiasBaseline, MatrixFactorization, Ratings, SVDRecommender
 
 
 def full_matrix(seed=0, shape=(8, 6)):

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import edgewise
-from edgewise import Ratings, metrics
-from edgewise.recommend import RankBoostRecommender
+from edgewise import RankBoostRecommender, Ratings, metrics
 from edgewise.recommend.rankboost.training import by_engine, by_kernel, trainer_for
 
 from .worlds import world

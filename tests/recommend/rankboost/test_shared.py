@@ -1,6 +1,6 @@
 """What every recommender must pass."""
 
-from edgewise.recommend import RankBoostRecommender
+from edgewise import RankBoostRecommender
 
 from ..common import RecommenderTests
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import edgewise
-from edgewise.model import ModelFileError
+from edgewise import ModelFileError
 
 from .setting import Setting, assert_same, everything
 
