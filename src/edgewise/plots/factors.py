@@ -81,7 +81,7 @@ def item_directions(model: "Recommender", n: int = 100) -> Directions:
     chosen = chosen[sizes[chosen] >= 0]
     if len(chosen) < 3:
         raise ValueError(f"model must know at least 3 items to draw, it knows {len(chosen)}")
-    vectors = model._item_vectors()[chosen]
+    vectors = model._vectors("items")[chosen]
     positions, shares = _principal(vectors)
     return Directions(ratings.item_ids.values[chosen], positions, shares)
 

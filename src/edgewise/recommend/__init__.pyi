@@ -14,12 +14,12 @@ from edgewise.recommend.evaluation import (
     compare as compare,
     evaluate as evaluate,
 )
-from edgewise.recommend.factorization import (
-    ImplicitFactorization as ImplicitFactorization,
-    MatrixFactorization as MatrixFactorization,
+from edgewise.recommend.factorization.implicit import ImplicitFactorization as ImplicitFactorization
+from edgewise.recommend.factorization.matrix import MatrixFactorization as MatrixFactorization
+from edgewise.recommend.factorization.nonnegative import (
     NonNegativeFactorization as NonNegativeFactorization,
-    SVDRecommender as SVDRecommender,
 )
+from edgewise.recommend.factorization.svd import SVDRecommender as SVDRecommender
 from edgewise.recommend.knn import (
     ItemKNN as ItemKNN,
     UserKNN as UserKNN,

@@ -132,17 +132,13 @@ class Recommender(Storable, ABC):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         """Learn about new users, whose indices follow all others, and change nothing else."""
 
-    def _item_vectors(self) -> Any:
-        """Return one row per item; :meth:`similar_items` compares them by cosine."""
-        return centred(self.ratings_.csr().T.tocsr(), self.mean_)
-
-    def _user_vectors(self) -> Any:
-        """Return one row per user; :meth:`similar_users` compares them by cosine."""
-        return centred(self.ratings_.csr(), self.mean_)
+    def _vectors(self, side: str) -> Any:
+        """Return one row per user or item, whose cosines are the similarities."""
+        return centred(self._rating_rows(side), self.mean_)
 
     def _similarities(self, side: str, places: Indices) -> Reals:
         """Return the similarity of some users or items to all; minus infinity excludes one."""
-        return cosines(self._item_vectors() if side == "items" else self._user_vectors(), places)
+        return cosines(self._vectors(side), places)
 
     def _knows_users(self, ratings: Ratings) -> Mask:
         """Return the users the model can score: by default, those with ratings."""
@@ -298,6 +294,10 @@ class Recommender(Storable, ABC):
         if ratings is None:
             raise NotFittedError(f"This {type(self).__name__} is not fitted yet: call fit first.")
         return ratings
+
+    def _rating_rows(self, side: str) -> Any:
+        """Return the ratings as a sparse matrix with one row per user or item."""
+        return self.ratings_.csr() if side == "users" else self.ratings_.csr().T.tocsr()
 
     def _seed(self) -> int:
         """Return a seed from ``random_state``."""

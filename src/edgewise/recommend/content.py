@@ -154,10 +154,11 @@ class ContentRecommender(PerUserRecommender):
     def _size(self) -> int:
         return 1 + len(self._linear()[1])
 
-    def _item_vectors(self) -> Any:
-        if self.features_ is not None:
-            return self.features_
-        return encoded(_features_of(self.ratings_))[0]
+    def _vectors(self, side: str) -> Any:
+        if side == "users":
+            return super()._vectors(side)
+        made = self.features_ is not None
+        return self.features_ if made else encoded(_features_of(self.ratings_))[0]
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
         """Explain a predicted rating by the `n` features that add most; for the learner "ridge".

@@ -209,16 +209,6 @@ class KNNRecommender(BiasedRecommender):
         shares = np.divide(totals, masses, out=np.zeros_like(totals), where=masses > 0)
         return self._baseline(users, items) + shares
 
-    def _user_scores(self, users: Indices) -> Reals:
-        if self._side == "items":
-            return super()._user_scores(users)
-        # All users of an item follow each other, so that its ratings are looked up once.
-        known = np.flatnonzero(self.known_items_)
-        scores = np.full((len(users), self.n_items_), -np.inf)
-        found = self._pair_scores(np.tile(users, len(known)), np.repeat(known, len(users)))
-        scores[:, known] = found.reshape(len(known), len(users)).T
-        return scores
-
     def _similarities(self, side: str, places: Indices) -> Reals:
         if side != self._side:
             return super()._similarities(side, places)
@@ -229,12 +219,9 @@ class KNNRecommender(BiasedRecommender):
         similar[rows, self.neighbors_[places]] = self.similarities_[places]
         return similar[:, :size]
 
-    def _item_vectors(self) -> Any:
+    def _vectors(self, side: str) -> Any:
         # Implicit feedback has no deviations from a mean.
-        return self.ratings_.csr().T.tocsr() if self.implicit else super()._item_vectors()
-
-    def _user_vectors(self) -> Any:
-        return self.ratings_.csr() if self.implicit else super()._user_vectors()
+        return self._rating_rows(side) if self.implicit else super()._vectors(side)
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         self.__dict__.pop("deviations_", None)

@@ -125,8 +125,6 @@ class UserRegression(ViewerRecommender):
 
 def least_length(matrix: Reals, wanted: Reals) -> Reals:
     """Return the shortest vector w that minimises ``|| matrix w - wanted ||``."""
-    if matrix.size == 0:
-        return np.zeros(matrix.shape[1])
     return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])
 
 

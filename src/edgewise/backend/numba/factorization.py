@@ -99,12 +99,8 @@ def _add_outer(matrix, design, others, weights):  # type: ignore[no-untyped-def]
     whole = len(others) - len(others) % 4
     # Four rows at a time: the matrix passes through the core a quarter as often.
     for e in range(0, whole, 4):
-        y0, y1, y2, y3 = (
-            design[others[e]],
-            design[others[e + 1]],
-            design[others[e + 2]],
-            design[others[e + 3]],
-        )
+        y0, y1 = design[others[e]], design[others[e + 1]]
+        y2, y3 = design[others[e + 2]], design[others[e + 3]]
         w0, w1, w2, w3 = weights[e], weights[e + 1], weights[e + 2], weights[e + 3]
         for a in range(k):
             q0, q1, q2, q3 = w0 * y0[a], w1 * y1[a], w2 * y2[a], w3 * y3[a]

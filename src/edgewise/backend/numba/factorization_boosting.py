@@ -5,21 +5,7 @@ Its reference has the same functions in NumPy and gives the same bits.
 
 import numpy as np
 
-from edgewise.backend.reference.factorization_boosting import (
-    A1,
-    A3,
-    A5,
-    A7,
-    A9,
-    A11,
-    A13,
-    B0,
-    B2,
-    B4,
-    B6,
-    FARTHEST,
-    LEAST_CHANCE,
-)
+from edgewise.backend.reference.factorization_boosting import EVEN, FARTHEST, LEAST_CHANCE, ODD
 from edgewise.common.compiled import cached
 
 # Entries at a time, in buffers that stay in the nearest cache.
@@ -44,6 +30,8 @@ def advance(  # type: ignore[no-untyped-def]
     size = max(1, _TILE // width)
     chances = np.empty(size * width, np.float32)
     one, half = np.float32(1.0), np.float32(0.5)
+    A13, A11, A9, A7, A5, A3, A1 = ODD
+    B6, B4, B2, B0 = EVEN
     squares = 0.0
     for at in range(start, stop, size):
         end = min(stop, at + size)

@@ -16,22 +16,14 @@ FARTHEST = np.float32(7.9)
 # The least sum that chances of one-hot columns are divided by: in single precision all may be 0.
 LEAST_CHANCE = 1e-8
 
-# The coefficients of odd powers in the numerator, and of even powers in the denominator.
-A1, A3, A5, A7, A9, A11, A13 = (
-    np.float32(4.89352455891786e-03),
-    np.float32(6.37261928875436e-04),
-    np.float32(1.48572235717979e-05),
-    np.float32(5.12229709037114e-08),
-    np.float32(-8.60467152213735e-11),
-    np.float32(2.00018790482477e-13),
-    np.float32(-2.76076847742355e-16),
-)
-B0, B2, B4, B6 = (
-    np.float32(4.89352518554385e-03),
-    np.float32(2.26843463243900e-03),
-    np.float32(1.18534705686654e-04),
-    np.float32(1.19825839466702e-06),
-)
+# The coefficients of powers 13, 11, ..., 1 in the numerator, and of 6, 4, 2, 0 in the denominator.
+ODD = tuple(map(np.float32, (
+    -2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08,
+    1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03,
+)))  # fmt: skip
+EVEN = tuple(map(np.float32, (
+    1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03,
+)))  # fmt: skip
 
 
 def tanh(x: Singles) -> Singles:
@@ -47,6 +39,8 @@ def tanh(x: Singles) -> Singles:
     >>> tanh(np.array([0.0, 0.5, -20.0], dtype=np.float32)).round(4)
     array([ 0.    ,  0.4621, -1.    ], dtype=float32)
     """
+    A13, A11, A9, A7, A5, A3, A1 = ODD
+    B6, B4, B2, B0 = EVEN
     x = np.minimum(np.maximum(x, -FARTHEST), FARTHEST)
     q = x * x
     p = ((((((A13 * q + A11) * q + A9) * q + A7) * q + A5) * q + A3) * q + A1) * x

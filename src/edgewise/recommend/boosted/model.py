@@ -443,11 +443,8 @@ class BoostedFactorization(Recommender):
         self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
         self._folded = None
 
-    def _item_vectors(self) -> Reals:
-        return self._factors.tastes("items")
-
-    def _user_vectors(self) -> Reals:
-        return self._factors.tastes("users")
+    def _vectors(self, side: str) -> Reals:
+        return self._factors.tastes(side)
 
     def _restored(self) -> None:
         super()._restored()

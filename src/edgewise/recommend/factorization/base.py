@@ -67,11 +67,8 @@ class FactorModel(Recommender):
     def _add_users(self, factors: Reals) -> None:
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
-    def _item_vectors(self) -> Reals:
-        return self.item_factors_
-
-    def _user_vectors(self) -> Reals:
-        return self.user_factors_
+    def _vectors(self, side: str) -> Reals:
+        return self.user_factors_ if side == "users" else self.item_factors_
 
 
 class BiasedFactorModel(FactorModel, BiasedRecommender):
@@ -111,11 +108,7 @@ def ridge_solutions(
     penalties: Reals,
     base: Reals | None = None,
 ) -> Reals:
-    """Return the regularised least squares solution of each row; redundant unknowns are 0.
-
-    Row i has the matrix ``base + sum of w y y' + scales[i] diag(penalties)`` over its entries and
-    the right side ``sum of targets y``, where y is the row of the design at the entry's other end.
-    """
+    """Return the solutions of the kernel `ridge_rows`; redundant unknowns are 0."""
     k = design.shape[1]
     base = np.zeros((k, k)) if base is None else base
     solutions = np.empty((len(starts) - 1, k))

@@ -11,24 +11,12 @@ import numpy as np
 from scipy import sparse
 
 from edgewise.backend.reference import factorization as reference
-from edgewise.common.checks import (
-    flag,
-    integer,
-    not_negative,
-    one_of,
-    positive,
-    threads,
-    verbosity,
-)
+from edgewise.common.checks import flag, integer, not_negative, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Reals, Rows
 from edgewise.common.threads import Threads
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import Indices, parameter
-from edgewise.recommend.factorization.base import (
-    BiasedFactorModel,
-    ridge_solutions,
-    ridge_visits,
-)
+from edgewise.recommend.factorization.base import BiasedFactorModel, ridge_solutions, ridge_visits
 
 # The solvers, with their default numbers of epochs.
 EPOCHS = {"sgd": 60, "als": 15, "gd": 200}

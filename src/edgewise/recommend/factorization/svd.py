@@ -81,9 +81,9 @@ class SVDRecommender(BiasedFactorModel):
         left = self._left(ratings.by_user.last(len(users)), biases)
         self._add_users(left @ self.item_factors_)
 
-    def _item_vectors(self) -> Reals:
-        # Scaled by singular values, so that cosines are those of the fitted columns.
-        return self.item_factors_ * self.singular_values_
+    def _vectors(self, side: str) -> Reals:
+        # Scaled by singular values, so that the cosines of items are those of the fitted columns.
+        return super()._vectors(side) * (1.0 if side == "users" else self.singular_values_)
 
 
 def _leading(matrix: Any, n_factors: int) -> tuple[Reals, Reals]:
