@@ -106,6 +106,7 @@ def test_titles_in_words(night):
     assert night.by_title({"Heat": 4}, {7: "Heat"}) == {7: 4.0}
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_whole_evening(night, tmp_path, capsys):
     pytest.importorskip("matplotlib")

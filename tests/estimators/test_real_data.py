@@ -4,6 +4,8 @@ import pytest
 
 from edgewise import AdaBoostMH, datasets, metrics
 
+pytestmark = [pytest.mark.real_data, pytest.mark.slow]
+
 
 def load(name):
     if not datasets.available(name):
@@ -11,7 +13,6 @@ def load(name):
     return datasets.load(name, download=False)
 
 
-@pytest.mark.real_data
 def test_stumps_on_pendigits():
     data = load("pendigits")
     model = AdaBoostMH("stump", n_rounds=1000, n_jobs=2).fit(data.X_train, data.y_train)
@@ -19,7 +20,6 @@ def test_stumps_on_pendigits():
     assert 1 - model.score(data.X_test, data.y_test) < 0.06
 
 
-@pytest.mark.real_data
 def test_multi_label_emotions():
     data = load("emotions")
     model = AdaBoostMH(n_rounds=100).fit(data.X_train, data.y_train)
@@ -29,7 +29,6 @@ def test_multi_label_emotions():
     assert loss < 0.24
 
 
-@pytest.mark.real_data
 def test_sparse_multi_label_bibtex():
     data = load("bibtex")
     model = AdaBoostMH(n_rounds=5, n_jobs=2).fit(data.X_train[:1000], data.y_train[:1000])

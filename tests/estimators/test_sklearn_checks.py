@@ -1,5 +1,6 @@
 """scikit-learn's own checks of an estimator, none of them expected to fail."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from edgewise import AdaBoostMH, Lazy, Stump
@@ -15,6 +16,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_check(estimator, check):
     check(estimator)

@@ -310,6 +310,7 @@ def test_wrong_parameters(parameters, message):
         blend.fit(ratings_of(3, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_bounds_and_gains_on_movies():
     if not datasets.available("ml-100k"):

@@ -290,6 +290,7 @@ def test_both_backends_and_any_number_of_threads_predict_the_same_bits(kind, mon
     np.testing.assert_array_equal(found[0], found[2])
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(("kind", "most"), [(ItemKNN, 0.926), (UserKNN, 0.933)])
 def test_movielens(kind, most):

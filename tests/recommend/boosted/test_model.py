@@ -289,8 +289,8 @@ def test_tastes_are_found_where_users_and_items_have_no_offsets():
     assert model.predict(users, items) == pytest.approx(values, abs=0.2)
 
 
-@pytest.mark.parametrize("tuned", ["auto", True])
-def test_few_ratings_are_regularised_less(tuned):
+@pytest.mark.slow
+def test_few_ratings_are_regularised_less():
     train, test = drawn(60, 40, 0.5, seed=2).split(0.2, random_state=0)
     users, items = test.user_ids.values[test.users], test.item_ids.values[test.items]
 
@@ -298,11 +298,12 @@ def test_few_ratings_are_regularised_less(tuned):
         wrong = model.fit(train).predict(users, items, unknown="mean") - test.values
         return np.sqrt((wrong**2).mean())
 
-    model = BoostedFactorization(200, tuned=tuned, random_state=0)
     usual = error(BoostedFactorization(200, tuned=False, random_state=0))
-    assert error(model) < 0.9 * usual
-    assert model.regularization_scale_ < 1
-    assert model.n_rounds_ < 200
+    for tuned in ("auto", True):
+        model = BoostedFactorization(200, tuned=tuned, random_state=0)
+        assert error(model) < 0.9 * usual
+        assert model.regularization_scale_ < 1
+        assert model.n_rounds_ < 200
     # A strength that is given is taken as it is.
     given = BoostedFactorization(20, regularization=5.0, random_state=0).fit(train)
     assert given.regularization_scale_ == 1

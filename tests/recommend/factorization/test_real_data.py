@@ -28,6 +28,7 @@ def rmse(model, train, test):
     return float(np.sqrt(np.mean((predicted - test.values) ** 2)))
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_each_method_is_as_good_as_it_should_be(movielens):
     train, test = movielens
@@ -47,6 +48,7 @@ def test_each_method_is_as_good_as_it_should_be(movielens):
     assert errors["BiasBaseline"] < 0.96
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_choices_are_found_better_than_by_popularity(movielens):
     train, test = movielens

@@ -353,6 +353,7 @@ def test_errors_name_the_argument():
         model.rules(0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_it_orders_movies_better_than_chance_and_than_the_thesis():
     from edgewise import datasets
