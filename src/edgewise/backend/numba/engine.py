@@ -158,7 +158,7 @@ class NumbaBackend(ReferenceBackend):
             heavy = places.heavy(question.masses, question.missing, question.least)
         asked = (
             _BY[question.criterion], question.constant, question.missing, histogram.mass_column,
-            plan.unbounded if question.bounds is None else question.bounds, heavy,
+            question.bounds, heavy,
         )  # fmt: skip
         mass = histogram.mass if question.criterion == "gain" else 0
         sums = (plan.chunks, totals, mass, plan.width)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import Bounds, Histogram
+from edgewise.backend.base import Histogram
 from edgewise.backend.host import SignedProblem, width_of
 from edgewise.common.dtypes import Columns, Exacts, Integers
 from edgewise.data import BinnedTable
@@ -124,18 +124,6 @@ class HistogramPlan:
         for batch in self.batches:
             sizes[batch.where] = batch.n_codes
         return np.cumsum(sizes) - sizes
-
-    @cached_property
-    def unbounded(self) -> Bounds:
-        """Bounds that allow every sign."""
-        n_columns = len(self.columns)
-        return Bounds(
-            np.zeros(n_columns, dtype=np.int8),
-            np.zeros(n_columns + 1, dtype=np.intp),
-            np.empty(0, dtype=np.intp),
-            np.empty(0, dtype=np.int8),
-            np.empty(0, dtype=np.int64),
-        )
 
     def values(self, flat: Integers, n_columns: int) -> Exacts:
         """Return histograms as an array of shape (bins, n_columns)."""

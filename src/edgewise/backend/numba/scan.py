@@ -182,19 +182,23 @@ def scan_columns(  # type: ignore[no-untyped-def]
     """
     lanes = 1 << (width.ndim - 1)
     scratch = np.empty(chunks * lanes, dtype=np.int64)
+    none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
         allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
         if by == SCORE or (by == EDGE and len(totals) == 1):
-            low, high = bounds.starts[row], bounds.starts[row + 1]
-            exceptions = (
-                bounds.firsts[low:high], bounds.sides[low:high], bounds.limits[low:high],
-            )  # fmt: skip
+            direction, exceptions = np.int64(0), none
+            if bounds is not None:
+                low, high = bounds.starts[row], bounds.starts[row + 1]
+                direction = np.int64(bounds.directions[row])
+                exceptions = (
+                    bounds.firsts[low:high], bounds.sides[low:high], bounds.limits[low:high],
+                )  # fmt: skip
             for score in range(len(totals)):
                 at = (bases[q] + (score // lanes) * n_codes[q]) * lanes + score % lanes
                 best[row, score], first[row, score], missing[row, score] = _scan_single(
                     histogram[at : at + n_codes[q] * lanes : lanes], has_missing[q], constant,
-                    absent, totals[score], np.int64(bounds.directions[row]), exceptions, allowed,
+                    absent, totals[score], direction, exceptions, allowed,
                 )  # fmt: skip
         elif by == GAIN:
             best[row, 0], first[row, 0], missing[row, 0] = _scan_gain(
