@@ -113,7 +113,7 @@ class BiasedRecommender(Recommender):
         self.user_biases_, self.item_biases_ = user_biases, item_biases
 
     def _add_biases(self, ratings: Ratings, users: Indices, damping: float | None) -> Reals:
-        """Return the biases of new users after storing them; without damping they are 0."""
+        """Add and return the biases of new users; without damping they are 0."""
         new = np.zeros(len(users))
         if damping is not None:
             side = ratings.by_user.last(len(users))

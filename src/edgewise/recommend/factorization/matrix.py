@@ -254,7 +254,7 @@ def descend_stochastically(
 
 
 def descend(loss: RatingLoss, factors: BiasedFactors, rate: float) -> Iterator[float]:
-    """Do the same by gradients (Shi 2025, "Comparison of Optimization Algorithms")."""
+    """Do so by gradient descent (Shi 2025, "Comparison of Optimization Algorithms")."""
     value, length = loss(factors), rate
     while True:
         yield value
@@ -275,7 +275,7 @@ def descend(loss: RatingLoss, factors: BiasedFactors, rate: float) -> Iterator[f
 
 
 def alternate(loss: RatingLoss, factors: BiasedFactors, pool: Threads) -> Iterator[float]:
-    """Do the same by alternating least squares (Shi 2025)."""
+    """Do so by alternating least squares (Shi 2025)."""
     U, V, b, c = factors
     while True:
         yield loss(factors)
