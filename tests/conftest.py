@@ -1,6 +1,5 @@
 """Random problems and models that several test folders share."""
 
-import fcntl
 import math
 import os
 from dataclasses import dataclass, fields
@@ -25,9 +24,11 @@ settings.load_profile("edgewise")
 @pytest.fixture(scope="session", autouse=True)
 def _compile_once(tmp_path_factory):
     """Let one worker compile a kernel while the others wait to read it from the cache."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    if "PYTEST_XDIST_WORKER" not in os.environ or os.name == "nt":
         yield
         return
+    import fcntl
+
     from numba.core.caching import FunctionCache
     from numba.core.compiler_lock import global_compiler_lock
     from numba.core.dispatcher import Dispatcher
