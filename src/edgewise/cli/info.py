@@ -128,14 +128,12 @@ def _two_classes(last: dict[str, float]) -> Facts:
 
 def _searched(model: "Model") -> Facts:
     """Return how many columns a round searches, and how much work that saves."""
-    recorded = [model.history_[name][: model.n_rounds_] for name in ("columns", "saved")]
-    columns, saved = (
-        [value for value in one.tolist() if not math.isnan(value)] for one in recorded
-    )
-    if not columns:
+    recorded = (model.history_[name][: model.n_rounds_] for name in ("columns", "saved"))
+    columns, saved = (values[values == values] for values in recorded)
+    if not len(columns):
         return []
-    share = f", {sum(saved) / len(saved):.1%} of the work saved" if saved else ""
-    return [("columns a round", f"{sum(columns) / len(columns):,.1f} on average{share}")]
+    share = f", {saved.mean():.1%} of the work saved" if len(saved) else ""
+    return [("columns a round", f"{columns.mean():,.1f} on average{share}")]
 
 
 def _print_features(model: "Model") -> None:

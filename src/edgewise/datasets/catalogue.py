@@ -8,6 +8,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
+from edgewise.common.checks import one_of
+
 KINDS: Final = ("classification", "ranking", "ratings")
 
 
@@ -140,10 +142,7 @@ def parse(text: str) -> dict[str, Entry]:
 
 def entry(name: str) -> Entry:
     """Return the entry of a data set, or raise with the list of names."""
-    try:
-        return entries()[name]
-    except (KeyError, TypeError):
-        raise ValueError(f"name must be one of {', '.join(entries())}, got {name!r}") from None
+    return entries()[one_of("name", name, entries())]
 
 
 def names(kind: str | None = None) -> tuple[str, ...]:
@@ -160,8 +159,8 @@ def names(kind: str | None = None) -> tuple[str, ...]:
     >>> datasets.names("ranking")
     ('mq2008', 'mq2008-agg', 'mq2007-agg', 'ohsumed')
     """
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"kind must be None or one of {', '.join(KINDS)}, got {kind!r}")
+    if kind is not None:
+        one_of("kind", kind, KINDS)
     return tuple(name for name, one in entries().items() if kind in (None, one.info.kind))
 
 

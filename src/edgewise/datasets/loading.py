@@ -138,17 +138,16 @@ def _read(found: Entry, contents: list[bytes]) -> LabelledTable:
 
 def _ranking(found: Entry, contents: Contents) -> RankingDataset:
     info, parts = found.info, []
-    for number, (file, content) in enumerate(
-        zip(found.files["parts"], contents["parts"], strict=True)
-    ):
+    files = zip(found.files["parts"], contents["parts"], info.n_rows, info.n_queries, strict=True)
+    for number, (file, content, n_rows, n_queries) in enumerate(files, 1):
         part = parse_letor(in_batches(io.BytesIO(content)), file.path)
         counts = [
-            ("rows", len(part), info.n_rows[number]),
-            ("queries", part.n_queries, info.n_queries[number]),
+            ("rows", len(part), n_rows),
+            ("queries", part.n_queries, n_queries),
             ("columns", part.X.shape[1], info.n_features),
             ("grades", len(np.unique(part.y)), info.n_grades),
         ]
-        check_counts(f"{info.name}, part {number + 1}", counts)
+        check_counts(f"{info.name}, part {number}", counts)
         parts.append(part)
     return RankingDataset(info, tuple(parts), found.first, found.columns)
 

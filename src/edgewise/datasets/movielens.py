@@ -191,14 +191,14 @@ def _held_out(
 
 def _places(where: str, ratings: Ratings, test: RatingColumns) -> NDArray[np.intp]:
     """Return the indices of test ratings, which must have the same values and times."""
-    pairs = ratings.users.astype(np.intp) * ratings.n_items + ratings.items
+    pairs = ratings.users.astype(np.int64) * ratings.n_items + ratings.items
     users = ratings.user_ids.find("users", test.users)
     items = ratings.item_ids.find("items", test.items)
     wanted = np.where((users < 0) | (items < 0), -1, users * ratings.n_items + items)
-    places = np.minimum(np.searchsorted(pairs, wanted), len(pairs) - 1)
+    places = Ids(pairs).find("test ratings", wanted)
     assert ratings.times is not None
     same = (
-        (pairs[places] == wanted)
+        (places >= 0)
         & (ratings.values[places] == test.ratings)
         & (ratings.times[places] == test.times)
     )

@@ -305,8 +305,7 @@ def positions_by(queries: NDArray[np.str_], *keys: NDArray) -> NDArray[np.int64]
     """Return the position of each row within its query, from 1; the last key counts most."""
     codes = sorted_codes(queries)
     order = np.lexsort((*keys, codes))
-    starts = np.flatnonzero(np.r_[True, codes[order][1:] != codes[order][:-1]])
-    sizes = np.diff(np.r_[starts, len(order)])
+    starts = np.searchsorted(codes[order], codes[order])
     places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    places[order] = np.arange(len(order)) - starts + 1
     return places
