@@ -93,14 +93,16 @@ class Predictor:
 def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
     """Return the scores of every row, shape (n, K), term by term."""
     visits = 3.0 * rows.n_rows * len(terms) * (terms.n_scores + 4)
+    coefficients = terms.coefficients
+    scores = np.zeros((terms.n_scores, rows.n_rows))
     if not use_compiled(visits) or not _SCORED_COMPILED[terms.kinds].all():
-        return np.ascontiguousarray(terms.summed_scores(rows).T)
+        for outputs, moves in zip(terms.outputs(rows), coefficients, strict=True):
+            scores += outputs * moves[:, None]
+        return np.ascontiguousarray(scores.T)
     from edgewise.backend.numba import score as compiled
 
     distinct, factors = terms.distinct_factors
-    scores = np.zeros((terms.n_scores, rows.n_rows))
     model = (terms.firsts, terms.starts, factors, *terms.children, terms.leaves)
-    coefficients = terms.coefficients
 
     def run(block: tuple[int, NDArray[Any]]) -> None:
         start, cuts = block

@@ -285,13 +285,6 @@ class Terms:
             scores += outputs * moves[:, None]
             yield scores.copy()
 
-    def summed_scores(self, source: Source) -> Reals:
-        """Return the scores of every row, shape (K, n), after all terms."""
-        scores = np.zeros((self.n_scores, source.n_rows))
-        for outputs, moves in zip(self.outputs(source), self.coefficients, strict=True):
-            scores += outputs * moves[:, None]
-        return scores
-
     # Checks of what a file held
 
     def check(self, n_columns: int, n_filters: int, categories: Categories) -> None:
