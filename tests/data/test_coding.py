@@ -11,7 +11,7 @@ from scipy import sparse
 
 from edgewise import AdaBoostMH
 from edgewise.data import Bins, NumericColumn, as_table, encode, find_bins, fit_encode
-from edgewise.data.storage import Growing
+from edgewise.data.storage import GrowingArray
 from edgewise.data.table import mapped_file
 
 NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=32)
@@ -180,7 +180,7 @@ def test_memory_that_no_file_stands_behind_is_kept():
 
 @given(st.lists(st.lists(st.integers(-9, 9), max_size=9), max_size=9))
 def test_an_array_grows_by_what_is_added(parts):
-    growing = Growing(np.int32)
+    growing = GrowingArray(np.int32)
     for part in parts:
         growing.extend(np.array(part, dtype=np.int32))
     assert growing.finish().tolist() == [number for part in parts for number in part]

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from edgewise import AdaBoostMH, Haar, Indicator, Lazy, Product, Selector, Stump, Tree, load
 from edgewise.objective import trimming
-from edgewise.objective.trimming import Heaviest
+from edgewise.objective.trimming import HeaviestWeights
 
 LEARNERS = {
     "stump": {"learner": "stump"},
@@ -92,7 +92,7 @@ class Shares(list):
 @pytest.fixture
 def shares(monkeypatch):
     shares = Shares()
-    part = Heaviest.part
+    part = HeaviestWeights.part
 
     def watched(self, problem, t):
         kernels, found = part(self, problem, t)
@@ -100,7 +100,7 @@ def shares(monkeypatch):
         shares.entries |= found.entries is not None
         return kernels, found
 
-    monkeypatch.setattr(Heaviest, "part", watched)
+    monkeypatch.setattr(HeaviestWeights, "part", watched)
     return shares
 
 

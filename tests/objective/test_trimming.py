@@ -10,7 +10,7 @@ from edgewise.backend.base import Step
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.objective import trimming
-from edgewise.objective.trimming import Everything, Heaviest, Sampled, heaviest_rows
+from edgewise.objective.trimming import AllWeights, HeaviestWeights, SampledRows, heaviest_rows
 
 from ..helpers import Given
 
@@ -64,14 +64,14 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
         patch.setattr(trimming, "_TRY_EVERY", 1)
         given, state = problem_of(make_problem, power, seed, n_scores=n_scores)
         backend = ReferenceBackend(given.binned)
-        look = Heaviest(backend, least)
+        selection = HeaviestWeights(backend, least)
         rng = np.random.default_rng(seed)
         for t in range(8):
             problem = state.problem()
-            look.follow(problem, t)
-            _, part = look.part(problem, t)
+            selection.follow(problem, t)
+            _, part = selection.part(problem, t)
             assert mass(part) >= least * mass(problem)
-            assert 0.0 < look.share <= 1.0
+            assert 0.0 < selection.share <= 1.0
             state.weights *= np.exp(rng.normal(size=state.weights.shape))
             state.weights /= state.weights.sum()
             unmoved = np.ones((1, state.n_rows), dtype=np.int8)
@@ -81,9 +81,9 @@ def test_never_less_than_the_share_asked_for(make_problem, least, power, seed, n
 def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
     given, state = problem_of(make_problem, 12.0)
     backend = ReferenceBackend(given.binned)
-    look = Heaviest(backend, 0.8)
-    look.follow(state.problem(), 0)
-    first = look._part
+    selection = HeaviestWeights(backend, 0.8)
+    selection.follow(state.problem(), 0)
+    first = selection._part
     assert first is not None
     rows = first.rows
     # A little less weight on these rows is still enough.
@@ -94,47 +94,47 @@ def test_a_part_is_kept_until_it_is_too_light(make_problem, eager):
         state.weights[:, inside] *= wanted / state.weights[:, inside].sum()
         state.weights[:, ~inside] *= (1 - wanted) / state.weights[:, ~inside].sum()
         backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(3))
-        look.follow(state.problem(), 1)
-        assert (look._part is first) == kept
-    assert mass(look.part(state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
+        selection.follow(state.problem(), 1)
+        assert (selection._part is first) == kept
+    assert mass(selection.part(state.problem(), 1)[1]) >= 0.9 * mass(state.problem())
 
 
 def test_a_part_is_looked_for_now_and_then(make_problem):
     given, state = problem_of(make_problem, 0.0)
-    look = Heaviest(ReferenceBackend(given.binned), 0.8)
-    look.follow(state.problem(), 0)
-    assert look._part is None
+    selection = HeaviestWeights(ReferenceBackend(given.binned), 0.8)
+    selection.follow(state.problem(), 0)
+    assert selection._part is None
     _, heavy = problem_of(make_problem, 20.0)
     for t in range(1, trimming._TRY_EVERY):
-        look.follow(heavy.problem(), t)
-        assert look.share == 1.0
-        assert look.part(heavy.problem(), t)[0] is look._backend
-    look.follow(heavy.problem(), trimming._TRY_EVERY)
-    assert look._part is not None
-    assert look.share < trimming._LARGEST_SHARE
+        selection.follow(heavy.problem(), t)
+        assert selection.share == 1.0
+        assert selection.part(heavy.problem(), t)[0] is selection._backend
+    selection.follow(heavy.problem(), trimming._TRY_EVERY)
+    assert selection._part is not None
+    assert selection.share < trimming._LARGEST_SHARE
 
 
 def test_a_part_is_renewed_as_weight_gathers(make_problem):
     given, wide = problem_of(make_problem, 4.0, n=200)
-    look = Heaviest(ReferenceBackend(given.binned), 0.6)
-    look.follow(wide.problem(), 0)
-    size = look._part.size
+    selection = HeaviestWeights(ReferenceBackend(given.binned), 0.6)
+    selection.follow(wide.problem(), 0)
+    size = selection._part.size
     # Heavier where it was heavy: the part holds still more of the weight, but fewer would do.
     _, narrow = problem_of(make_problem, 40.0, n=200)
     for t in range(1, trimming._RENEW_EVERY):
-        look.follow(narrow.problem(), t)
-        assert look._part.size == size
-    look.follow(narrow.problem(), trimming._RENEW_EVERY)
-    assert look._part.size < size / 2
+        selection.follow(narrow.problem(), t)
+        assert selection._part.size == size
+    selection.follow(narrow.problem(), trimming._RENEW_EVERY)
+    assert selection._part.size < size / 2
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 40])
 def test_equal_weights_are_looked_at_as_a_whole(make_problem, n_scores):
     given, state = problem_of(make_problem, 0.0, n_scores=n_scores)
-    look = Heaviest(ReferenceBackend(given.binned), 0.5)
-    look.follow(state.problem(), 0)
-    assert look.share == 1.0
-    assert look.part(state.problem(), 0)[0] is look._backend
+    selection = HeaviestWeights(ReferenceBackend(given.binned), 0.5)
+    selection.follow(state.problem(), 0)
+    assert selection.share == 1.0
+    assert selection.part(state.problem(), 0)[0] is selection._backend
 
 
 # Rows or entries
@@ -147,13 +147,13 @@ def test_entries_where_they_are_fewer(make_problem, mass_column):
     sizes = np.abs(unpacked(problem))
     found = []
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
-        look = Heaviest(backend, 0.9)
-        look.follow(problem, 0)
-        _, part = look.part(problem, 0)
-        assert look._part.size < 0.1 * sizes.size
-        assert look.share <= trimming._LARGEST_SHARE
+        selection = HeaviestWeights(backend, 0.9)
+        selection.follow(problem, 0)
+        _, part = selection.part(problem, 0)
+        assert selection._part.size < 0.1 * sizes.size
+        assert selection.share <= trimming._LARGEST_SHARE
         assert mass(part) >= 0.95 * mass(problem)
-        found.append((look.share, look._part.rows.tolist(), part.signed_totals.tolist()))
+        found.append((selection.share, selection._part.rows.tolist(), part.signed_totals.tolist()))
     assert found[0] == found[1]
 
 
@@ -166,9 +166,9 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
         for one, weights in ((given, given.weights), (other, other.weights)):
             state = one.state()
             np.testing.assert_array_equal(state.weights, weights)
-            look = Heaviest(ReferenceBackend(one.binned), 0.8)
-            look.follow(state.problem(), 0)
-            chosen.append((look._part.rows, look.share, look._part.size))
+            selection = HeaviestWeights(ReferenceBackend(one.binned), 0.8)
+            selection.follow(state.problem(), 0)
+            chosen.append((selection._part.rows, selection.share, selection._part.size))
         assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
         assert chosen[0][1:] == chosen[1][1:]
 
@@ -176,10 +176,10 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
 def test_everything_is_everything(make_problem):
     given, state = problem_of(make_problem, 5.0)
     backend, problem = ReferenceBackend(given.binned), state.problem()
-    look = Everything(backend)
-    look.follow(problem, 0)
-    assert look.part(problem, 0) == (backend, problem)
-    assert look.share == 1.0
+    selection = AllWeights(backend)
+    selection.follow(problem, 0)
+    assert selection.part(problem, 0) == (backend, problem)
+    assert selection.share == 1.0
 
 
 # Rows drawn by their weight (Kégl and Busa-Fekete 2009b section 1)
@@ -192,9 +192,9 @@ def test_every_draw_has_the_same_weight(make_problem, n_scores, mass_column):
     problem = state.problem()
     masses = np.abs(unpacked(problem)).sum(axis=1)
     for backend in (ReferenceBackend(given.binned), NumbaBackend(given.binned)):
-        look = Sampled(backend, 0.5, seed=4)
-        part_kernels, part = look.part(problem, 7)
-        assert look.share == 0.5
+        selection = SampledRows(backend, 0.5, seed=4)
+        part_kernels, part = selection.part(problem, 7)
+        assert selection.share == 0.5
         sizes = np.abs(unpacked(part)).sum(axis=1)
         draws = sizes * 30 / SEARCH_SCALE
         np.testing.assert_allclose(draws, np.rint(draws), atol=1e-5)
@@ -212,11 +212,11 @@ def test_heavy_rows_are_drawn_more_often(make_problem):
     given, state = problem_of(make_problem, 6.0, n_scores=1)
     problem = state.problem()
     shares = np.abs(unpacked(problem)).sum(axis=1) / mass(problem)
-    look = Sampled(ReferenceBackend(given.binned), 1.0, seed=0)
+    selection = SampledRows(ReferenceBackend(given.binned), 1.0, seed=0)
     sums = np.zeros(1)
     totals = 0
     for t in range(200):
-        _, part = look.part(problem, t)
+        _, part = selection.part(problem, t)
         sums += part.signed_totals
         totals += mass(part)
     # The expectation of a sample's sums is the sum over everything.
@@ -230,7 +230,7 @@ def test_the_same_seed_and_round_draw_the_same_rows(make_problem):
 
     def drawn(seed, t):
         return unpacked(
-            Sampled(ReferenceBackend(given.binned), 0.3, seed).part(problem, t)[1]
+            SampledRows(ReferenceBackend(given.binned), 0.3, seed).part(problem, t)[1]
         ).tolist()
 
     assert drawn(1, 5) == drawn(1, 5)
@@ -245,8 +245,8 @@ def test_rows_without_weight_are_never_drawn(make_problem):
     backend = ReferenceBackend(given.binned)
     backend.advance(state, Given(np.ones((1, 60), dtype=np.int8)), Step.scaling(1))
     problem = state.problem()
-    look = Sampled(backend, 1.0, seed=0)
+    selection = SampledRows(backend, 1.0, seed=0)
     for t in range(20):
-        part_kernels, part = look.part(problem, t)
+        part_kernels, part = selection.part(problem, t)
         assert (np.abs(unpacked(part)).sum(axis=1) > 0).all()
         assert part_kernels.table.n_rows <= 30

@@ -59,7 +59,7 @@ class Chunks(Table):
         names : sequence of str or None, default None
             The names of all columns; None takes those of the pieces if they are data frames.
         """
-        return _Beside(pieces, names)
+        return _ColumnChunks(pieces, names)
 
     @staticmethod
     def rows_of(
@@ -90,7 +90,7 @@ class Chunks(Table):
         >>> X.shape, X.column(1).values
         ((7, 2), array([0., 0., 0., 1., 1., 1., 1.]))
         """
-        return _Above(pieces, memory, names)
+        return _RowChunks(pieces, memory, names)
 
     @staticmethod
     def parquet(
@@ -143,7 +143,7 @@ class Chunks(Table):
             yield from self._load(block).columns()
 
 
-class _Beside(Chunks):
+class _ColumnChunks(Chunks):
     """Blocks of columns."""
 
     def __init__(self, pieces: Sequence[Any], names: Sequence[str] | None) -> None:
@@ -171,7 +171,7 @@ class _Beside(Chunks):
         return opened(self._pieces[block])
 
 
-class _Above(Chunks):
+class _RowChunks(Chunks):
     """Runs of rows, read for some columns at a time."""
 
     def __init__(self, pieces: Any, memory: int, names: Sequence[str] | None) -> None:

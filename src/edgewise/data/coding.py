@@ -19,7 +19,7 @@ from edgewise.data.columns import (
     as_numbers,
 )
 from edgewise.data.filters import Filters
-from edgewise.data.storage import Coded, Store, is_sparse, stored
+from edgewise.data.storage import CodedColumn, Store, is_sparse, stored
 from edgewise.data.table import Table
 
 # Sorting and coding a value of the table takes NumPy as long as this many entries of a histogram.
@@ -86,7 +86,7 @@ def _encoded(
     # Whether the table is worth compiled loops and threads.
     quick = use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
 
-    def code(numbered: tuple[int, Column]) -> tuple[Coding, Coded | Codes]:
+    def code(numbered: tuple[int, Column]) -> tuple[Coding, CodedColumn | Codes]:
         own = coding(*numbered, quick)
         return own, _coded(numbered[1], own, dtype, storage, quick)
 
@@ -109,7 +109,7 @@ def _widest(bins: Sequence[Coding], training: bool) -> int:
 
 def _coded(
     column: Column, bins: Coding, dtype: type[np.unsignedinteger], storage: str, quick: bool
-) -> Coded | Codes:
+) -> CodedColumn | Codes:
     """Return the codes of a column: as they are to be kept, or of all rows of a categorical one."""
     if isinstance(bins, Categories):
         named = as_categorical(column)
@@ -128,13 +128,13 @@ def _coded(
 
 def _stored_sparse(
     column: SparseColumn, bins: Bins, codes: Codes, counts: np.ndarray, storage: str
-) -> Coded:
+) -> CodedColumn:
     zero = int(np.searchsorted(bins.thresholds, 0.0, side="right"))
     counts[zero] += column.n_rows - len(column.values)
     common = int(counts.argmax())
     if common == zero and is_sparse(int(counts[zero]), column.n_rows, storage):
         other = codes != common
-        return Coded(column.rows[other], codes[other], common)
+        return CodedColumn(column.rows[other], codes[other], common)
     full = np.full(column.n_rows, zero, dtype=codes.dtype)
     full[column.rows] = codes
     return stored(full, counts, storage)

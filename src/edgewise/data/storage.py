@@ -60,7 +60,7 @@ class CategoricalCodes:
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedColumn:
     """One numeric column in codes: those of all rows, or of the rows not in the commonest bin."""
 
     rows: Rows | None
@@ -77,12 +77,12 @@ class Store:
         self._dense_columns: list[int] = []
         self._sparse_columns: list[int] = []
         self._ends, self._common = [0], list[int]()
-        self._rows, self._codes = Growing(ROW), Growing(dtype)
+        self._rows, self._codes = GrowingArray(ROW), GrowingArray(dtype)
         self._categorical: dict[int, Codes] = {}
 
-    def add(self, j: int, coded: Coded | Codes) -> None:
+    def add(self, j: int, coded: CodedColumn | Codes) -> None:
         """Keep column `j`; the codes of all rows are those of a categorical one."""
-        if not isinstance(coded, Coded):
+        if not isinstance(coded, CodedColumn):
             self._categorical[j] = coded
             return
         if coded.rows is None:
@@ -112,7 +112,7 @@ class Store:
         return DenseCodes(np.array(self._dense_columns, dtype=np.intp), dense), sparse, categorical
 
 
-class Growing:
+class GrowingArray:
     """An array that grows at its end, in place where the system can do that."""
 
     def __init__(self, dtype: Any) -> None:
@@ -134,13 +134,13 @@ class Growing:
         return self._array
 
 
-def stored(codes: Codes, counts: Columns, storage: str) -> Coded:
+def stored(codes: Codes, counts: Columns, storage: str) -> CodedColumn:
     """Return the codes of all rows of a column as they are to be kept."""
     common = int(counts.argmax())
     if not is_sparse(int(counts[common]), len(codes), storage):
-        return Coded(None, codes, common)
+        return CodedColumn(None, codes, common)
     rows = np.flatnonzero(codes != common)
-    return Coded(rows.astype(ROW), codes[rows], common)
+    return CodedColumn(rows.astype(ROW), codes[rows], common)
 
 
 def is_sparse(n_common: int, n_rows: int, storage: str) -> bool:

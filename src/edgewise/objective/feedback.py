@@ -17,7 +17,7 @@ from edgewise.backend.arithmetic import EXACT_SCALE, exact_sum, exp
 from edgewise.common.dtypes import Exacts, Reals, Rows
 
 
-class Weighed(NamedTuple):
+class PairWeights(NamedTuple):
     """The weights of all pairs at given scores.
 
     Attributes
@@ -77,7 +77,7 @@ class Feedback(ABC):
         """The number of pairs."""
 
     @abstractmethod
-    def weigh(self, scores: Reals) -> Weighed:
+    def weigh(self, scores: Reals) -> PairWeights:
         """Return the energy and the potentials at given scores."""
 
     @abstractmethod
@@ -143,7 +143,7 @@ class PairList(Feedback):
     def n_pairs(self) -> int:
         return len(self.worse)
 
-    def weigh(self, scores: Reals) -> Weighed:
+    def weigh(self, scores: Reals) -> PairWeights:
         grown = self.grown(scores)
         energy = exact_sum(grown)
         potentials = np.zeros(self.n_rows, dtype=np.int64)
@@ -151,7 +151,7 @@ class PairList(Feedback):
             shares = np.rint(grown * (0.5 * EXACT_SCALE / energy)).astype(np.int64)
             np.add.at(potentials, self.better, shares)
             np.subtract.at(potentials, self.worse, shares)
-        return Weighed(energy, potentials.astype(np.float64) * (energy / EXACT_SCALE))
+        return PairWeights(energy, potentials.astype(np.float64) * (energy / EXACT_SCALE))
 
     def grown(self, scores: Reals) -> Reals:
         """Return D(x0, x1) exp(H(x0) - H(x1)) of each pair."""

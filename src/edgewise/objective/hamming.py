@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners import Comparison, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
 from edgewise.objective.base import Stream
-from edgewise.objective.trimming import Everything, Heaviest, Look, Sampled
+from edgewise.objective.trimming import AllWeights, HeaviestWeights, SampledRows, Selection
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
 # Rounds multiply the weights; every so often they are recomputed from the scores, so that weights
@@ -104,11 +104,11 @@ class Hamming:
         self._shift = 0.0
         self.state = backend.state(targets, mass_column)
         self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
-        self._look: Look = Everything(backend)
+        self._selection: Selection = AllWeights(backend)
         if settings.trim is not None:
-            self._look = Heaviest(backend, settings.trim)
+            self._selection = HeaviestWeights(backend, settings.trim)
         elif settings.sampling == "weight":
-            self._look = Sampled(backend, settings.subsample, settings.seed)
+            self._selection = SampledRows(backend, settings.subsample, settings.seed)
 
     @property
     def is_fitted(self) -> bool:
@@ -134,7 +134,7 @@ class Hamming:
             rule = learner.find_per_score(round)
             return None if rule is None else Found(rule, 0, 0.0, None)
         found = learner.find(round)
-        if found is None or problem is everywhere or isinstance(self._look, Everything):
+        if found is None or problem is everywhere or isinstance(self._selection, AllWeights):
             return found
         return learner.settled(found, round._replace(backend=self.backend, problem=everywhere))
 
@@ -150,21 +150,21 @@ class Hamming:
 
     def follow(self, t: int) -> None:
         """Note the weights at the start of round `t`, a replayed one too."""
-        if not isinstance(self._look, Everything):
-            self._look.follow(self._problem(), t)
+        if not isinstance(self._selection, AllWeights):
+            self._selection.follow(self._problem(), t)
 
     @property
     def searched(self) -> float:
         """The share of the weights that the last search summed."""
         if self.settings.sampling == "uniform" and self.settings.trim is None:
             return self.settings.subsample
-        return self._look.share
+        return self._selection.share
 
     def _sample(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the backend and the problem that a round searches."""
         share = self.settings.subsample
         if share == 1.0 or self.settings.sampling == "weight":
-            return self._look.part(problem, t)
+            return self._selection.part(problem, t)
         n_rows = self.backend.table.n_rows
         rng = np.random.default_rng([self.settings.seed, t, 1])
         chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from edgewise.backend.reference.ranking import PairSums, by_query, group_sums, sums_below
 from edgewise.backend.reference.ranking import factors as factors_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
-from edgewise.objective.feedback import SIDE_SCALE, Feedback, Moments, Sides, Weighed
+from edgewise.objective.feedback import SIDE_SCALE, Feedback, Moments, PairWeights, Sides
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
@@ -189,9 +189,9 @@ class GradedLists(Feedback):
     def n_pairs(self) -> int:
         return self.layout.n_pairs
 
-    def weigh(self, scores: Reals) -> Weighed:
+    def weigh(self, scores: Reals) -> PairWeights:
         energies, potentials = self.backend.weigh_pairs(self.lists, scores)
-        return Weighed(_total(energies), potentials)
+        return PairWeights(_total(energies), potentials)
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         # From the middle of each query, so that little cancels; only differences count.

@@ -19,7 +19,7 @@ from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
 from edgewise.objective.base import Stream
 from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.feedback import SIDE_SCALE, Feedback, Sides, Weighed, best_step
+from edgewise.objective.feedback import SIDE_SCALE, Feedback, PairWeights, Sides, best_step
 from edgewise.objective.votes import Vote, half_log_odds
 
 STEPS = ("bound", "exact")
@@ -96,7 +96,7 @@ class Ranking:
         self._mass_column = mass_column
         # How far apart scores could be by now.
         self._reach = 0.0 if start is None else float(np.ptp(start))
-        self._trial: tuple[NDArray, float, Reals, Weighed] | None = None
+        self._trial: tuple[NDArray, float, Reals, PairWeights] | None = None
         # The rows of the round's sample, and the weights of its pairs as integers.
         self._sampled: Rows | None = None
         self._sample: Any = None
@@ -224,7 +224,7 @@ class Ranking:
         votes = np.array([math.copysign(1.0, step)])
         return Vote(abs(step), votes, edge, weighed.energy / self.weighed.energy)
 
-    def _adopt(self, scores: Reals, weighed: Weighed) -> None:
+    def _adopt(self, scores: Reals, weighed: PairWeights) -> None:
         """Make scores and weights the current ones; quantise the potentials for the search."""
         self.scores, self.weighed, self._trial = scores, weighed, None
         shares = weighed.potentials / max(weighed.energy, 1e-300)

@@ -29,7 +29,7 @@ _ENTRIES_FROM = 32
 _STEP = 1.06
 
 
-class Look(Protocol):
+class Selection(Protocol):
     """The weights that searches see, round by round."""
 
     def follow(self, problem: Problem, t: int) -> None:
@@ -43,7 +43,7 @@ class Look(Protocol):
         """The cost of searching the last part, as a share of searching everything."""
 
 
-class Everything:
+class AllWeights:
     """All weights."""
 
     share = 1.0
@@ -59,7 +59,7 @@ class Everything:
         return self._backend, problem
 
 
-class Heaviest:
+class HeaviestWeights:
     """The rows, or the (row, score column) entries, that hold at least a share of the weight.
 
     A part starts with half of the remaining weight to spare, and stays until it holds less than
@@ -124,7 +124,7 @@ class Heaviest:
         return low
 
 
-class Sampled:
+class SampledRows:
     """Rows drawn by weight with replacement, each draw of the same weight.
 
     `share` is the number of draws as a share of the rows (Kégl and Busa-Fekete 2009b).

@@ -19,7 +19,7 @@ _MAX_LEVELS = 256
 _COUNTS = 1 << 23
 
 
-class _Near(NamedTuple):
+class _NearUsers(NamedTuple):
     viewers: Indices
     losses: Reals
     defaults: Reals
@@ -93,12 +93,12 @@ class RankingNeighbor(ViewerRecommender):
         others = self.viewers_ != user
         return self.viewers_[others], losses[others], scores[others], common[others]
 
-    def _learn(self, user: int) -> _Near:
+    def _learn(self, user: int) -> _NearUsers:
         others, losses, defaults, common = self._losses(user)
         order = np.lexsort((others, -common, losses))[: self.n_neighbors]
-        return _Near(others[order], losses[order], defaults[order])
+        return _NearUsers(others[order], losses[order], defaults[order])
 
-    def _row(self, learned: _Near) -> Reals:
+    def _row(self, learned: _NearUsers) -> Reals:
         if len(learned.viewers) == 0:
             return np.full(self.n_items_, self.mean_)
         view, total = self.ratings_.by_user, np.zeros(self.n_items_)
