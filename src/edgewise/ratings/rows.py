@@ -65,9 +65,7 @@ class Grouped:
 
     def entries(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the positions of the entries of some rows, row after row."""
-        low, sizes = self.starts[rows], self.sizes[rows]
-        before = np.cumsum(sizes) - sizes
-        return np.arange(sizes.sum()) + np.repeat(low - before, sizes)
+        return entries_of(self.starts, rows)
 
     def last(self, n: int) -> "Grouped":
         """Return the last `n` rows."""
@@ -86,3 +84,10 @@ def grouped(ones: Rows, others: Rows, values: Reals, weights: Reals | None, n_ro
     np.cumsum(np.bincount(ones, minlength=n_rows), out=starts[1:])
     ordered = None if weights is None else weights[order]
     return Grouped(starts, others[order], values[order], ordered, order)
+
+
+def entries_of(starts: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return the positions of the entries of some rows, given where each row starts."""
+    low, sizes = starts[rows], starts[rows + 1] - starts[rows]
+    before = np.cumsum(sizes) - sizes
+    return np.arange(sizes.sum()) + np.repeat(low - before, sizes)

@@ -12,6 +12,7 @@ from edgewise.data import Table
 from edgewise.data.bins import find_bins, midpoints
 from edgewise.data.columns import CategoricalColumn, NumericColumn
 from edgewise.ratings import Ratings
+from edgewise.ratings.rows import entries_of
 
 MOST_CODES = 256
 """The most distinct values of a column that get codes of their own: codes are bytes."""
@@ -167,10 +168,13 @@ class UserMatrix(NamedTuple):
 
 def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     """Return the rows of some items, without one column (-1: with all of them)."""
-    part = matrix.by_item[items]
-    bins = matrix.first_bins[part.indices] + part.data
+    # Indexing the sparse matrix would check what is known, for every user.
+    rows = matrix.by_item
+    places = entries_of(rows.indptr, items)
+    columns = rows.indices[places]
+    bins = matrix.first_bins[columns] + rows.data[places]
     counts = np.bincount(bins, minlength=matrix.first_bins[-1])
-    present = np.bincount(part.indices, minlength=matrix.n_columns)
+    present = np.bincount(columns, minlength=matrix.n_columns)
     occupied = np.add.reduceat(counts > 0, matrix.first_bins[:-1], dtype=np.intp)
     gaps = present < len(items)
     # A cut of any other column would leave all rows on one side.
@@ -181,7 +185,7 @@ def user_matrix(matrix: ItemMatrix, items: Columns, without: int) -> UserMatrix:
     number = np.full(len(counts), -1, dtype=ROW)
     number[kept_bins] = np.arange(len(kept_bins))
     local = number[bins]
-    starts = _starts(local >= 0)[part.indptr]
+    starts = _starts(local >= 0)[_starts(np.diff(rows.indptr)[items])]
     chosen = np.flatnonzero(useful)
     codes = kept_bins - np.repeat(matrix.first_bins[chosen], occupied[chosen])
     first_bins = _starts(occupied[chosen])

@@ -8,6 +8,7 @@ import numpy as np
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Record
 from edgewise.model import Contribution, RankWording, ReadableRule, StumpTerms, Terms
+from edgewise.ratings.rows import entries_of
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix
 from edgewise.recommend.rankboost.training import MISSING_SIDES, Cuts
 
@@ -57,11 +58,12 @@ def item_scores(terms: StumpTerms, matrix: ItemMatrix) -> Reals:
     """Return the scores of all items: the weights of the rules that say 1."""
     columns, weights, absent = terms.columns[:, 0], weights_of(terms), missing_scores(terms)
     # The scores of missing values are a constant; only items with values differ from it.
-    part = matrix.by_column[columns]
-    sizes = np.diff(part.indptr)
-    says = part.data >= np.repeat(_first_codes(terms, matrix), sizes)
+    entries = matrix.by_column
+    sizes = entries.indptr[columns + 1] - entries.indptr[columns]
+    places = entries_of(entries.indptr, columns)
+    says = entries.data[places] >= np.repeat(_first_codes(terms, matrix), sizes)
     moves = np.repeat(weights, sizes) * says - np.repeat(absent, sizes)
-    return absent.sum() + np.bincount(part.indices, moves, matrix.n_items)
+    return absent.sum() + np.bincount(entries.indices[places], moves, matrix.n_items)
 
 
 def _first_codes(terms: StumpTerms, matrix: ItemMatrix) -> Columns:
