@@ -184,5 +184,6 @@ def ranked_lists(lists: Any) -> RankedLists:
         if runs and all(hasattr(run, "queries") and hasattr(run, "scores") for run in runs):
             return RankedLists.from_runs(lists)
     elif not is_frame(lists):
-        raise TypeError(f"lists must be RankedLists, runs or data frames, got {lists!r}")
+        kind = type(lists).__name__
+        raise TypeError(f"lists must be RankedLists, runs or data frames, got {kind}")
     return RankedLists.from_frames(lists)
