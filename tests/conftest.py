@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from edgewise.backend.arithmetic import fixed
+from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, encode, fit_encode
 from edgewise.model import StumpTerms, Terms
@@ -68,7 +69,7 @@ class Problem:
     def state(self, mass_column=False):
         """Return the state of these weights, ready for a search."""
         state = self.fresh_state(mass_column)
-        ReferenceBackend(self.binned).rescale(state, 1.0)
+        ReferenceBackend(self.binned).advance(state, None, Step.scaling(state.n_scores))
         return state
 
     def rows(self, rows):

@@ -121,8 +121,8 @@ def test_a_step_does_what_its_definition_says(make_problem, kind, n_cuts):
         pseudo += abs(pull)
         lost = int(state.scores[:, i].argmax()) != problem.target[i]
         wrong_rows += int(state.row_mass[i]) if (lost if kind == "multiclass" else any(row)) else 0
-    assert np.array_equal(state.signed_totals, unpacked(state.problem()).sum(axis=0))
-    assert np.array_equal(state.signed_masses, np.abs(unpacked(state.problem())).sum(axis=0))
+    assert np.array_equal(state.whole.signed_totals, unpacked(state.problem()).sum(axis=0))
+    assert np.array_equal(state.whole.signed_masses, np.abs(unpacked(state.problem())).sum(axis=0))
     assert tally.wrong_rows == wrong_rows
     assert np.array_equal(tally.wrong_entries, wrong_entries)
     if n_cuts == 1:

@@ -100,8 +100,9 @@ def by_row(feedback, values, n):
 
 @given(judged)
 def test_at_scores_of_zero_all_pairs_weigh_1(case):
-    for feedback in case.both():
-        assert feedback.n_pairs == len(case.pairs())
+    lists, pairs = case.both()
+    assert lists.layout.n_pairs == len(pairs.worse) == len(case.pairs())
+    for feedback in (lists, pairs):
         start = feedback.weigh(np.zeros(feedback.n_rows))
         assert start.energy == pytest.approx(1.0, abs=1e-15)
 

@@ -32,6 +32,7 @@ from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import Aligned
 from edgewise.data.part import PartStore
+from edgewise.objective.lists import WeightedLists
 
 N_PARTS = 3
 
@@ -49,6 +50,9 @@ class PartsProblem(Problem):
 
     def keeping(self):
         return replace(self, parts=[part.keeping() for part in self.parts])
+
+    def absolute(self):
+        return joined([part.absolute() for part in self.parts])
 
 
 def joined(parts):
@@ -72,6 +76,21 @@ def part_of(table, rows):
         return part
     own = table.aligned
     return replace(part, aligned=Aligned(own.table.take(rows), own.categories, own.filters))
+
+
+def lists_of(lists, first, last, documents):
+    """Return the lists of the queries from `first` to before `last`."""
+    layout = lists.layout
+    groups = slice(*layout.query_groups[[first, last]].tolist())
+    own = replace(
+        layout,
+        rows=layout.rows[documents],
+        group_starts=layout.group_starts[groups.start : groups.stop + 1] - documents.start,
+        query_groups=layout.query_groups[first : last + 1] - groups.start,
+        grades=layout.grades[groups],
+        weights=layout.weights[documents],
+    )
+    return WeightedLists(own, lists.query_weights[first:last], np.arange(len(own.rows)))
 
 
 class PartitionedBackend(Backend):
@@ -129,12 +148,6 @@ class PartitionedBackend(Backend):
         parts = zip(self.backends, problem.parts, local, strict=True)
         return joined([b.within(part, own) for b, part, own in parts])
 
-    def absolute(self, problem):
-        return joined(self._each("absolute", problem))
-
-    def leaf_sums(self, problem, tree):
-        return tuple(map(sum, zip(*self._each("leaf_sums", problem, tree), strict=True)))
-
     def histogram(self, columns, problem):
         pairs = zip(self.backends, problem.parts, strict=True)
         return reduce(lambda a, b: a + b, [b.histogram(columns, part) for b, part in pairs])
@@ -171,12 +184,7 @@ class PartitionedBackend(Backend):
         return sum(self._each("energy", state, rule, coefficients))
 
     def advance(self, state, rule, step):
-        return self._tally(self._each("advance", state, rule, step))
-
-    def rescale(self, state, factor):
-        return self._tally(self._each("rescale", state, factor))
-
-    def _tally(self, tallies):
+        tallies = self._each("advance", state, rule, step)
         pseudo, wrong_rows, wrong_entries = map(sum, zip(*tallies, strict=True))
         return Tally(max(pseudo, -1), wrong_rows, wrong_entries)
 
@@ -185,14 +193,10 @@ class PartitionedBackend(Backend):
         return total, max(pseudo, -1)
 
     def refresh(self, state):
-        self._each("restore_weights", state, min(self._each("least_margin", state)))
-        n_weights = state.n_rows * state.n_scores
-        shift = exact_shift(n_weights, max(self._each("largest_weight", state)))
+        largest = self._each("restore_weights", state, min(self._each("least_margin", state)))
+        shift = exact_shift(state.n_rows * state.n_scores, max(largest))
         total = sum(self._each("total_weight", state, shift))
         self._each("normalise", state, float(np.ldexp(float(total), -shift)))
-
-    def wrong_weight(self, state):
-        return sum(self._each("wrong_weight", state))
 
     def scores(self, state):
         return self._gathered(self._each("scores", state), np.float64)
@@ -217,7 +221,7 @@ class PartitionedBackend(Backend):
             assert last - first == len(mine)
             documents = slice(int(layout.query_starts[first]), int(layout.query_starts[last]))
             assert (self.owner[layout.rows[documents]] == p).all()
-            yield backend, lists.queries(first, last), slice(first, last), documents
+            yield backend, lists_of(lists, first, last, documents), slice(first, last), documents
 
     def weigh_pairs(self, lists, scores):
         found = [b.weigh_pairs(own, scores[at]) for b, own, _, at in self._queries(lists)]
@@ -251,15 +255,13 @@ class PartitionedBackend(Backend):
 
 class PartsPart(Part):
     def __init__(self, whole, rows, parts):
-        self.whole, self.rows, self.parts = whole, rows, parts
-        self.size = sum(part.size for part in parts)
-        backends = [part.backend for part in parts]
-        if backends == whole.backends:
-            self.backend = whole
-        else:
+        self.whole, self.parts = whole, parts
+        backend, backends = whole, [part.backend for part in parts]
+        if backends != whole.backends:
             places = [np.flatnonzero(whole.owner[rows] == p) for p in range(len(parts))]
             table = part_of(whole.table, rows)
-            self.backend = PartitionedBackend(table, places, whole.local, backends)
+            backend = PartitionedBackend(table, places, whole.local, backends)
+        super().__init__(backend, rows, sum(part.size for part in parts))
 
     def gather(self, problem, factors=None):
         mine, _ = self.whole._local(self.rows)

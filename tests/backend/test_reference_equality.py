@@ -27,8 +27,10 @@ def assert_same_edges(reference, compiled, state, other, signs):
 
 
 def assert_same_state(state, other):
-    for name in ("weights", "scores", "signed", "signed_totals", "signed_masses"):
+    for name in ("weights", "scores"):
         assert np.array_equal(getattr(state, name), getattr(other, name)), name
+    for name in ("signed", "signed_totals", "signed_masses"):
+        assert np.array_equal(getattr(state.whole, name), getattr(other.whole, name)), name
 
 
 def assert_same_tally(a, b):
@@ -136,7 +138,7 @@ def test_64_bit_search(
     narrow = problem.state()
     monkeypatch.setattr("edgewise.backend.host.WIDE_SEARCH_LIMIT", 100)
     wide = problem.state()
-    assert (narrow.signed.dtype, wide.signed.dtype) == (np.int32, np.int64)
+    assert (narrow.whole.signed.dtype, wide.whole.signed.dtype) == (np.int32, np.int64)
     assert_references(problem)
     with both(problem.binned) as (reference, compiled):
         same_candidates(reference, compiled, narrow.problem(), wide.problem())

@@ -30,7 +30,7 @@ def test_parts_of_the_rows_sum_to_the_histogram_of_all(make_problem, seed, n, n_
 def test_a_histogram_holds_every_signed_weight_of_every_column(make_problem):
     problem = make_problem(0, n=50, d=4, n_scores=3)
     bins = histogram(problem)
-    totals = problem.state().signed_totals
+    totals = problem.state().whole.signed_totals
     ends = np.cumsum([one.n_codes for one in problem.binned.bins])
     for column in np.split(bins, ends[:-1]):
         assert np.array_equal(column.sum(axis=0), totals)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH, Callback, EarlyStopping, ProgressBar, TimeLimit
-from edgewise.boosting import BestRound
+from edgewise.boosting import BestRound, History
 
 
 @pytest.fixture
@@ -252,18 +252,16 @@ def test_an_interrupt_while_terms_are_replayed(blobs, monkeypatch):
 
 
 def test_an_interrupt_between_a_term_and_its_record(blobs, monkeypatch):
-    from edgewise.boosting import loop
-
     X, y = blobs()
-    record, calls = loop._record, []
+    append, calls = History.append, []
 
-    def interrupted(*arguments):
+    def interrupted(history, **values):
         calls.append(1)
         if len(calls) == 4:
             raise KeyboardInterrupt
-        record(*arguments)
+        append(history, **values)
 
-    monkeypatch.setattr("edgewise.boosting.loop._record", interrupted)
+    monkeypatch.setattr(History, "append", interrupted)
     model = AdaBoostMH(n_rounds=10).fit(X, y)
     assert model.n_rounds_ == model.history_.n_rounds == 3
 

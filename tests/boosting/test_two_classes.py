@@ -6,7 +6,7 @@ from scipy.special import softmax
 from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from edgewise import AdaBoostMH, Checkpoint, RankBoost, load, metrics
-from edgewise.boosting import binary, binary_measures
+from edgewise.boosting import binary_measures, monitor
 
 MEASURES = ["roc_auc", "balanced_accuracy"]
 
@@ -117,7 +117,7 @@ def test_validation_rows_of_one_class_have_none():
 def test_many_training_rows_are_not_sorted(monkeypatch, weighted):
     X, y = problem(8)
     weights = np.arange(len(y)) + 1.0 if weighted else None
-    monkeypatch.setattr(binary, "_MOST_WEIGHTED" if weighted else "_MOST_SORTED", len(y) - 1)
+    monkeypatch.setattr(monitor, "_MOST_WEIGHTED" if weighted else "_MOST_SORTED", len(y) - 1)
     model = AdaBoostMH(n_rounds=3).fit(X, y, sample_weight=weights)
     assert "roc_auc" not in model.history_
     assert "balanced_accuracy" in model.history_

@@ -18,7 +18,7 @@ from edgewise import (
     Tree,
     load,
 )
-from edgewise.boosting import loop
+from edgewise.boosting import History
 from edgewise.objective import Hamming
 
 every_policy = pytest.mark.parametrize(
@@ -124,16 +124,16 @@ def test_an_interrupt_in_a_round(monkeypatch, learner, policy, when):
 @every_policy
 def test_an_interrupt_between_a_term_and_its_record(monkeypatch, policy):
     whole = fit("product", policy(2), 9)
-    record, calls = loop._record, []
+    append, calls = History.append, []
 
-    def broken(*arguments):
+    def broken(history, **values):
         calls.append(1)
         if len(calls) == 6:
             raise KeyboardInterrupt
-        record(*arguments)
+        append(history, **values)
 
     with monkeypatch.context() as patch:
-        patch.setattr(loop, "_record", broken)
+        patch.setattr(History, "append", broken)
         model = fit("product", policy(2), 9, warm_start=True)
     assert model.n_rounds_ == 5
     same(whole, model.fit(*data()))

@@ -9,6 +9,7 @@ import pytest
 
 from edgewise import Exhaustive
 from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
+from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
 from edgewise.learners import Comparison, Round
@@ -41,7 +42,7 @@ class Small:
         n = len(self.X)
         target, row_mass = np.full(n, -1, np.int32), np.full(n, 2**62 // n)
         state = state_of(labels, target, row_mass, weights.copy(), mass_column)
-        ReferenceBackend(self.binned).rescale(state, 1.0)
+        ReferenceBackend(self.binned).advance(state, None, Step.scaling(state.n_scores))
         return state
 
     def round(

@@ -168,8 +168,8 @@ def test_each_term_sees_the_labels_times_the_other_terms(random_small, shape):
     assume(Recording.log[0][1] is not None)
     (first, one), (second, _), *_ = Recording.log
     relabelled = problem.labels * one.rule.signs(problem.binned)
-    assert first.signed_totals.tolist() == problem.state().signed_totals.tolist()
-    assert second.signed_totals.tolist() == problem.state(relabelled).signed_totals.tolist()
+    assert first.signed_totals.tolist() == problem.state().whole.signed_totals.tolist()
+    assert second.signed_totals.tolist() == problem.state(relabelled).whole.signed_totals.tolist()
 
 
 def assert_same_search(backend, columns, ours, theirs, **settings):

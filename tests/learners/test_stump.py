@@ -117,7 +117,7 @@ def equal_weights(binned, labels):
     n = labels.shape[1]
     mass = np.full(n, 2**62 // n)
     state = state_of(labels, np.full(n, -1, np.int32), mass, np.full(labels.shape, 2.0**-8))
-    ReferenceBackend(binned).rescale(state, 1.0)
+    ReferenceBackend(binned).advance(state, None, Step.scaling(state.n_scores))
     return state
 
 

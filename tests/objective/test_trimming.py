@@ -10,7 +10,7 @@ from edgewise.backend.base import Step
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend, unpacked
 from edgewise.objective import trimming
-from edgewise.objective.trimming import AllWeights, HeaviestWeights, SampledRows, heaviest_rows
+from edgewise.objective.trimming import HeaviestWeights, SampledRows, heaviest_rows
 
 from ..helpers import Given
 
@@ -171,15 +171,6 @@ def test_which_are_chosen_depends_on_the_weights_alone(make_problem, eager):
             chosen.append((selection._part.rows, selection.share, selection._part.size))
         assert sorted(order[chosen[1][0]]) == chosen[0][0].tolist()
         assert chosen[0][1:] == chosen[1][1:]
-
-
-def test_everything_is_everything(make_problem):
-    given, state = problem_of(make_problem, 5.0)
-    backend, problem = ReferenceBackend(given.binned), state.problem()
-    selection = AllWeights(backend)
-    selection.follow(problem, 0)
-    assert selection.part(problem, 0) == (backend, problem)
-    assert selection.share == 1.0
 
 
 # Rows drawn by their weight (Kégl and Busa-Fekete 2009b section 1)

@@ -134,6 +134,10 @@ class Problem:
         """Return the problem for a tree: its histograms may be kept, to subtract a part's."""
         return self
 
+    def absolute(self) -> "Problem":
+        """Return the problem with ``|S|`` in place of S."""
+        raise NotImplementedError
+
 
 class Histogram(ABC):
     """Sums of S over the rows of each bin: integers that add over parts of the rows.
@@ -326,10 +330,15 @@ ProblemT = TypeVar("ProblemT", bound=Problem)
 
 
 class Part(ABC, Generic[ProblemT]):
-    """Some rows, or some (row, score column) entries, copied so that searches of them are fast."""
+    """Some rows, or some (row, score column) entries, copied so that searches of them are fast.
 
-    backend: "Backend[Any, ProblemT]"
-    size: int
+    `size` counts the rows, or the entries; `rows` are the rows that have any.
+    """
+
+    def __init__(self, backend: "Backend[Any, ProblemT]", rows: Rows, size: int | None = None):
+        self.backend = backend
+        self.rows = rows
+        self.size = len(rows) if size is None else size
 
     @abstractmethod
     def gather(self, problem: ProblemT, factors: Reals | None = None) -> ProblemT:
@@ -378,14 +387,6 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def within(self, problem: ProblemT, rows: Rows) -> ProblemT:
         """Return the problem of some rows, ascending."""
 
-    @abstractmethod
-    def absolute(self, problem: ProblemT) -> ProblemT:
-        """Return the problem with ``|S|`` in place of S."""
-
-    @abstractmethod
-    def leaf_sums(self, problem: ProblemT, tree: "TreeRule") -> tuple[Exacts, Exacts]:
-        """Return the sums of S and of ``|S|`` in each leaf of a tree, shape (leaves, K)."""
-
     # The search.
 
     @abstractmethod
@@ -429,8 +430,8 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """Return Z of a real-valued rule, the sum of w exp(-y h), at `ENERGY_SCALE`."""
 
     @abstractmethod
-    def advance(self, state: StateT, rule: "Rule", step: Step) -> Tally:
-        """Take a step that multiplies the weights."""
+    def advance(self, state: StateT, rule: "Rule | None", step: Step) -> Tally:
+        """Take a step that multiplies the weights, without a rule all of them alike."""
 
     @abstractmethod
     def reweigh(self, state: StateT, rule: "Rule", step: RealStep) -> tuple[int, int]:
@@ -440,19 +441,11 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """
 
     @abstractmethod
-    def rescale(self, state: StateT, factor: float) -> Tally:
-        """Multiply all weights by a factor; count errors."""
-
-    @abstractmethod
     def refresh(self, state: StateT) -> None:
         """Compute the weights of the exponential loss from the scores, normalised.
 
         Weights that have underflowed can return so.
         """
-
-    @abstractmethod
-    def wrong_weight(self, state: StateT) -> int:
-        """Return the initial weight of the entries with a wrong sign, in 64-bit fixed point."""
 
     @abstractmethod
     def scores(self, state: StateT) -> Reals:

@@ -17,7 +17,6 @@ from edgewise.common.dtypes import (
     Integers,
     Reals,
     Rows,
-    Signs,
 )
 
 # The numbers of lanes that score columns may be padded to.
@@ -92,8 +91,8 @@ class Entries:
 
     def sums(self, n_scores: int) -> tuple[Exacts, Exacts]:
         """Return the sums of the values and of their sizes, for each score column."""
-        n_columns, scores = self.shape[0] * self.shape[2], self.scores
-        totals, masses = (np.zeros(n_columns, dtype=np.int64) for _ in range(2))
+        scores = self.scores
+        totals, masses = np.zeros((2, self.shape[0] * self.shape[2]), dtype=np.int64)
         np.add.at(totals, scores, self.values)
         np.add.at(masses, scores, np.abs(self.values))
         return totals[:n_scores], masses[:n_scores]
@@ -192,54 +191,49 @@ class SignedProblem(Problem):
     def keeping(self) -> "SignedProblem":
         return replace(self, kept={})
 
+    def absolute(self) -> "SignedProblem":
+        sizes, entries = np.abs(self.signed), self.entries
+        if entries is not None:
+            entries = replace(entries, values=sizes)
+        return replace(
+            self,
+            signed=sizes,
+            signed_totals=self.signed_masses,
+            kept=None,
+            split_from=None,
+            entries=entries,
+        )
 
-@dataclass
+
 class HostState(State):
     """Weights and scores as arrays, score column by score column.
 
     `scale` normalises the initial weights, `row_mass` (n,) is each row's share in error counts in
-    fixed point, `weights` and `scores` (K, n) are w and f. With `mass_column`, S has one more
-    column: each row's sum of ``|S|``.
+    fixed point, `weights` and `scores` (K, n) are w and f, and `whole` is the problem of all rows,
+    as of the last step. With `mass_column`, S has one more column: each row's sum of ``|S|``.
     """
 
-    targets: Targets
-    scale: float
-    row_mass: Exacts
-    weights: Reals
-    mass_column: bool = False
-    scores: Reals = field(init=False)
-    signed: Integers = field(init=False)
-    signed_totals: Exacts = field(init=False)
-    signed_masses: Exacts = field(init=False)
-
-    def __post_init__(self) -> None:
-        k, n = self.weights.shape
+    def __init__(
+        self,
+        targets: Targets,
+        scale: float,
+        row_mass: Exacts,
+        weights: Reals,
+        mass_column: bool = False,
+    ) -> None:
+        k, n = weights.shape
+        self.targets, self.scale, self.row_mass = targets, scale, row_mass
+        self.labels, self.target = targets.labels, targets.target
         self.n_scores, self.n_rows = k, n
-        chunks, lanes = lanes_for(k + self.mass_column)
-        self.scores = np.zeros((k, n))
-        self.signed = aligned_zeros((chunks, n, lanes), search_type(n * k))
-        self.signed_totals = np.zeros(k, dtype=np.int64)
-        self.signed_masses = np.zeros(k, dtype=np.int64)
+        self.weights, self.scores = weights, np.zeros((k, n))
+        chunks, lanes = lanes_for(k + mass_column)
+        signed = aligned_zeros((chunks, n, lanes), search_type(n * k))
+        nothing = np.zeros(k, dtype=np.int64)
+        self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
 
     def problem(self, row_masses: bool = False) -> SignedProblem:
         """Return the round's problem: S of all rows, valid until the weights change."""
-        return SignedProblem.of(
-            self.signed,
-            self.signed_totals,
-            self.signed_masses,
-            mass_column=self.mass_column,
-            row_masses=self.row_masses if row_masses else None,
-        )
-
-    @property
-    def labels(self) -> Signs:
-        """The label matrix Y, shape (K, n)."""
-        return self.targets.labels
-
-    @property
-    def target(self) -> NDArray[np.int32]:
-        """The index of the row's class, or -1 where there is no single one."""
-        return self.targets.target
+        return replace(self.whole, row_masses=self.row_masses) if row_masses else self.whole
 
     @cached_property
     def initial(self) -> tuple[Reals, Reals, Reals]:
@@ -250,16 +244,6 @@ class HostState(State):
         flat = np.full_like(targets.label_weights, self.scale)
         return targets.row_weights, flat, targets.row_weights * targets.matrix
 
-    @property
-    def width(self) -> NDArray[np.int8]:
-        """The number of lanes, as compiled code takes it."""
-        return width_of(self.signed.shape[2])
-
-    @cached_property
-    def flat_signed(self) -> Integers:
-        """S as a flat view."""
-        return self.signed.reshape(-1)
-
     @cached_property
     def equal_mass(self) -> bool:
         """Whether all rows weigh the same."""
@@ -269,7 +253,7 @@ class HostState(State):
     def row_masses(self) -> SignedProblem:
         """The rows' sample weights as a problem with one score column."""
         quanta = np.rint(self.targets.row_weights * SEARCH_SCALE).astype(np.int64)
-        signed = aligned_zeros((1, self.n_rows, 1), self.signed.dtype.type)
+        signed = aligned_zeros((1, self.n_rows, 1), self.whole.signed.dtype.type)
         signed[0, :, 0] = quanta
         total = quanta.sum(keepdims=True)
         return SignedProblem.of(signed, total, total)

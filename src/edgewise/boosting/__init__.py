@@ -1,6 +1,5 @@
 """The boosting loop, its history and its callbacks."""
 
-from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import (
     BestRound,
     Callback,
@@ -13,7 +12,7 @@ from edgewise.boosting.callbacks import (
 )
 from edgewise.boosting.history import CLASSIFYING, RANKING, History
 from edgewise.boosting.loop import Task, TermList, boost
-from edgewise.boosting.monitor import Metric, Monitor
+from edgewise.boosting.monitor import Metric, Monitor, binary_measures
 
 __all__ = [
     "CLASSIFYING",

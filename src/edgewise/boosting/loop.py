@@ -1,14 +1,13 @@
 """The boosting loop, the only one."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from edgewise.boosting.binary import binary_measures
 from edgewise.boosting.callbacks import Callback, TrainingRun
-from edgewise.boosting.monitor import Monitor
+from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.learners import Learner
@@ -113,7 +112,9 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
         validation = _validate(task.monitor, rule, vote.coefficients)
         terms.append(rule, vote)
         noted = {**progress._asdict(), **measure(), **_looked(task, fell_back)}
-        _record(run, vote, noted, validation)
+        run.history.append(
+            edge=vote.edge, alpha=vote.alpha, energy=vote.energy, validation=validation, **noted
+        )
         yield
 
 
@@ -183,9 +184,3 @@ def _validate(monitor: Monitor | None, rule: Rule, moves: Reals) -> float:
         return float("nan")
     monitor.advance(rule.outputs(monitor.binned), moves)
     return monitor.value()
-
-
-def _record(run: TrainingRun, vote: Vote, progress: Mapping[str, float], validation: float) -> None:
-    run.history.append(
-        edge=vote.edge, alpha=vote.alpha, energy=vote.energy, validation=validation, **progress
-    )

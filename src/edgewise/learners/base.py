@@ -234,7 +234,7 @@ class Learner(BaseEstimator):
         return True
 
     def alternatives(self, table: BinnedTable | None = None) -> list["Learner"]:
-        """Return the learners that a round chooses from."""
+        """Return the learners that a round chooses from, of lists of lists too."""
         return [self]
 
     @property
@@ -265,9 +265,9 @@ class ColumnLearner(Learner):
         started.begin(0)
         return started
 
-    @abstractmethod
-    def _columns(self, table: BinnedTable) -> Any:
+    def _columns(self, table: BinnedTable) -> Columns:
         """Return the numbers of the columns to search."""
+        return table.splittable if self.kind == "numeric" else table.splittable_categorical
 
     def begin(self, t: int) -> None:
         self.search_.begin(t)

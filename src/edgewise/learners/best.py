@@ -37,7 +37,7 @@ class Best(Learner):
 
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = clone(self)
-        learners = self.alternatives(table)
+        learners = self._given(table)
         # Learners of different columns divide the search's columns between them.
         columns = [_columns(learner.ready(table, search, seed)) for learner in learners]
         n_columns = max(1, len(set().union(*columns)))
@@ -48,10 +48,13 @@ class Best(Learner):
         ]
         return started
 
-    def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
+    def _given(self, table: BinnedTable | None = None) -> list[Learner]:
         from edgewise.learners import part_named
 
         return [part_named("learners", learner, table) for learner in self.learners]
+
+    def alternatives(self, table: BinnedTable | None = None) -> list[Learner]:
+        return [one for learner in self._given(table) for one in learner.alternatives(table)]
 
     def begin(self, t: int) -> None:
         for part in self.parts_:

@@ -4,7 +4,7 @@ import numpy as np
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.common.checks import one_of
-from edgewise.common.dtypes import Columns, Reals
+from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import Linear, Test
@@ -42,9 +42,6 @@ class Feature(ColumnLearner):
 
     def validate(self) -> None:
         one_of("missing", self.missing, MISSING_CHOICES)
-
-    def _columns(self, table: BinnedTable) -> Columns:
-        return table.splittable
 
     @property
     def makes_tests(self) -> bool:

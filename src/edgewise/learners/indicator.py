@@ -93,9 +93,6 @@ class Indicator(ColumnLearner):
     def makes_tests(self) -> bool:
         return self.values == "signs"
 
-    def _columns(self, table: BinnedTable) -> Columns:
-        return table.splittable_categorical
-
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = super().ready(table, search, seed)
         if self.rare > 1:
@@ -342,7 +339,7 @@ def real_values(round: Round, column: int, signed: Reals, signs: Signs, group: C
     each half-step minimises the energy, sum of g+ exp(-u v) + g- exp(u v), which is convex in u and
     in v. `signed` are the sums of S, shape (values, K), and `group` maps each value to its group.
     """
-    sizes = round.backend.absolute(round.problem)
+    sizes = round.problem.absolute()
     sums = round.backend.histogram(np.array([column], dtype=np.intp), sizes).values
     masses = pooled(sums[:, : signed.shape[1]].astype(np.float64), group)
     right, wrong = (masses + signed) / 2, (masses - signed) / 2

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.backend.base import Problem, gains
-from edgewise.common.dtypes import Columns, Exacts, Signs
+from edgewise.common.dtypes import Exacts, Signs
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.stump import constant_found
@@ -31,9 +31,6 @@ class Selector(ColumnLearner):
     kind = "categorical"
     allows_monotonic_cst = True
 
-    def _columns(self, table: BinnedTable) -> Columns:
-        return table.splittable_categorical
-
     def find(self, round: Round) -> Found | None:
         columns = self._pull(round)
         if len(columns) == 0:
@@ -48,23 +45,21 @@ class Selector(ColumnLearner):
         if masses is not None:
             inside, total = masses.values[:, 0], int(masses.totals[0])
             edges = np.where(holds(inside, total, round.least_mass), edges, -1)
-        if self.search_.learns:
-            sizes = [round.table.bins[j].n_codes for j in columns]
-            starts = np.cumsum(sizes) - sizes
-            self._learn(round, columns, np.maximum.reduceat(edges, starts))
+        starts = np.cumsum([0, *(round.table.bins[j].n_codes for j in columns[:-1])])
+        self._learn(round, columns, np.maximum.reduceat(edges, starts))
         losses = round.losses(edges, score_edges)
         best = int(losses.argmin())
         if edges[best] <= 0:
             return None
-        column, code = value_at(round.table, columns, best)
-        rule = subset_of(round.table, column, np.array([code]))
+        place = int(np.searchsorted(starts, best, side="right")) - 1
+        rule = subset_of(round.table, int(columns[place]), best - int(starts[place]))
         return Found(rule, int(edges[best]), float(losses[best]), score_edges[best])
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         if len(self.columns_) == 0:
             return None
         column = int(self.columns_[int(rng.integers(len(self.columns_)))])
-        return subset_of(table, column, rng.integers(table.bins[column].n_codes, size=1))
+        return subset_of(table, column, int(rng.integers(table.bins[column].n_codes, size=1)[0]))
 
 
 def holds(inside: Any, total: Any, least: int) -> Any:
@@ -81,17 +76,10 @@ def split_gains(inside: Exacts, problem: Problem) -> Exacts:
     return np.where((masses[0] > 0) & (masses[1] > 0), parts[0] + parts[1], -1)
 
 
-def value_at(table: BinnedTable, columns: Columns, place: int) -> tuple[int, int]:
-    """Return the column and code at a place in the joined values of some columns."""
-    ends = np.cumsum([table.bins[j].n_codes for j in columns])
-    which = int(np.searchsorted(ends, place, side="right"))
-    return int(columns[which]), place - (int(ends[which - 1]) if which else 0)
-
-
-def subset_of(table: BinnedTable, column: int, codes: Exacts) -> Subset:
-    """Return the rule that is +1 on some codes of a column and -1 on its other codes."""
+def subset_of(table: BinnedTable, column: int, code: int) -> Subset:
+    """Return the rule that is +1 on one code of a column and -1 on its other codes."""
     signs = np.full(table.bins[column].n_codes, -1, dtype=np.int8)
-    signs[codes] = 1
+    signs[code] = 1
     return subset_rule(table, column, signs)
 
 

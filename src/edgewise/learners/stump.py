@@ -6,7 +6,6 @@ import numpy as np
 
 from edgewise.backend.base import LEARN
 from edgewise.common.checks import flag, one_of
-from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
@@ -50,9 +49,6 @@ class Stump(ColumnLearner):
     def validate(self) -> None:
         flag("constant", self.constant)
         one_of("missing", self.missing, MISSING_SIDES)
-
-    def _columns(self, table: BinnedTable) -> Columns:
-        return table.splittable
 
     def find(self, round: Round) -> Found | None:
         """Return the stump with the largest edge, or the least energy across columns."""

@@ -1,6 +1,5 @@
 """Trees of base functions (Kégl 2014a; Kégl and Busa-Fekete 2009a, 2009b)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Exacts, Reals, Signs
-from edgewise.learners.base import Comparison, Found, Learner, Round, Wrapper
+from edgewise.learners.base import Comparison, Found, Round, Wrapper
 from edgewise.model import Node, Test, TreeRule
 
 LEAF_VOTES = ("inherit", "free")
@@ -75,7 +74,7 @@ class Tree(Wrapper):
         super().validate()
         if self.criterion == "edge":
             return
-        parts = list(_single(self._base()))
+        parts = self._base().alternatives()
         if any(isinstance(part, Wrapper) for part in parts):
             raise ValueError(
                 "criterion='gain' needs a base that tests single columns, not products: "
@@ -115,12 +114,19 @@ class Tree(Wrapper):
         """Return a tree grown on a part of the weights, with its leaves' votes on all."""
         rule = found.rule
         assert isinstance(rule, TreeRule)
-        leaves, edge = rule.leaves.copy(), 0
-        sums = round.backend.leaf_sums(round.problem, rule)
-        for leaf, (totals, masses) in enumerate(zip(*sums, strict=True)):
-            if self.leaf_votes == "free" and leaf <= len(rule.nodes):
-                leaves[leaf] = sized(totals, masses, round.real_votes)
-            edge += int((totals * np.sign(leaves[leaf]).astype(np.int64)).sum())
+        leaves, totals = rule.leaves.copy(), np.zeros(rule.leaves.shape, dtype=np.int64)
+        parts = {0: round.problem}
+        for number, node in enumerate(rule.nodes):
+            whole = parts.pop(number)
+            low, high = parts[node.low], parts[node.high] = round.backend.split(whole, node.test)
+            totals[-1 - node.rest] = whole.signed_totals - low.signed_totals - high.signed_totals
+        for number, part in parts.items():
+            totals[-1 - number] = part.signed_totals
+            if self.leaf_votes == "free":
+                votes = sized(part.signed_totals, part.signed_masses, round.real_votes)
+                leaves[-1 - number] = votes
+        edge = int((totals * np.sign(leaves).astype(np.int64)).sum())
+        round.backend.learned(rule, [parts[-1 - leaf] for leaf in range(len(parts))])
         return found._replace(rule=replace(rule, leaves=leaves), edge=edge)
 
     @property
@@ -130,34 +136,15 @@ class Tree(Wrapper):
 
 @dataclass(eq=False)
 class _Leaf:
-    """A leaf of a growing tree.
-
-    Attributes
-    ----------
-    problem : Problem
-        The signed weights of its rows.
-    outputs : array of shape (K,) or None
-        Its votes; None until they follow from its own rows.
-    place : tuple (node, side) or None
-        Its parent and side; None for the root.
-    found : Found or None
-        The best split of its rows, once it is `searched`.
-    is_rest : bool
-        Whether its rows are the larger part of a split without abstentions.
-    improvement : int
-        The advantage of that split over the constant.
-    number : int
-        Its number among the leaves of the finished tree.
-    """
+    """A leaf of a growing tree."""
 
     problem: Problem
-    outputs: Reals | None
-    place: tuple[int, str] | None
-    found: Found | None = None
+    outputs: Reals | None  # its votes; None until they follow from its own rows
+    place: tuple[int, str] | None  # its parent and side; None for the root
+    found: Found | None = None  # the best split of its rows, once it is searched
     searched: bool = False
-    is_rest: bool = False
-    improvement: int = 0
-    number: int = -1
+    is_rest: bool = False  # whether it is the larger part of a split without abstentions
+    improvement: int = 0  # the advantage of the split over the constant
 
 
 class _Grower:
@@ -256,7 +243,6 @@ class _Grower:
 
     def _finished(self) -> Found:
         for number, leaf in enumerate(self.leaves):
-            leaf.number = number
             assert leaf.place is not None
             node, side = leaf.place
             self.children[node][side] = -1 - number
@@ -302,12 +288,3 @@ def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
     floor = _SMOOTHING * SEARCH_SCALE / edges.shape[-1]
     plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
     return 0.5 * np.log(plus / minus)
-
-
-def _single(learner: Learner) -> Iterator[Learner]:
-    """Yield the learners of a list, and of lists in it."""
-    for one in learner.alternatives():
-        if one is learner:
-            yield one
-        else:
-            yield from _single(one)

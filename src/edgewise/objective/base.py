@@ -1,6 +1,7 @@
 """The interface between the boosting loop and an objective."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -39,6 +40,7 @@ class Objective(Protocol):
 
     def follow(self, t: int) -> None:
         """Observe the weights at the start of round `t`, replayed rounds included."""
+        return
 
     @property
     def searched(self) -> float:
@@ -46,21 +48,13 @@ class Objective(Protocol):
 
     def refresh(self) -> None:
         """Recompute the weights from the scores, if rounds only multiply them."""
+        return
 
     def training_scores(self) -> tuple[Reals, Targets] | None:
         """Return the scores of the training rows and their labels; None without classes."""
+        return None
 
 
-class Stream:
-    """The random stream of round `t`, made when first called: most rounds draw nothing."""
-
-    __slots__ = ("_key", "_rng")
-
-    def __init__(self, seed: int, t: int) -> None:
-        self._key = (seed, t, 2)
-        self._rng: np.random.Generator | None = None
-
-    def __call__(self) -> np.random.Generator:
-        if self._rng is None:
-            self._rng = np.random.default_rng(self._key)
-        return self._rng
+def stream(seed: int, t: int) -> Callable[[], np.random.Generator]:
+    """Return the random stream of round `t`, made when first called: most rounds draw nothing."""
+    return cache(lambda: np.random.default_rng((seed, t, 2)))

@@ -69,14 +69,6 @@ class Cumulative:
         self._last = (columns, bounds)
         return bounds
 
-    def _change(self, at: int, new: bool) -> None:
-        """Update a cut's limit in the cached bounds, or drop them."""
-        self._limits[at] = self.limit(abs(float(self._weights[at])))
-        if self._last is not None and not new and len(self._last[1].limits) == len(self._limits):
-            self._last[1].limits[at] = self._limits[at]
-        else:
-            self._last = None
-
     def clip(self, rule: Rule, step: float) -> float:
         """Return the part of a step that the rule's cumulative weight allows."""
         key = self._key(rule)
@@ -103,14 +95,12 @@ class Cumulative:
             self._weights = np.insert(self._weights, at, 0.0)
             self._limits = np.insert(self._limits, at, 0)
         self._weights[at] += step
-        self._change(at, new)
-
-    def weights(self) -> list[tuple[int, int, int, float]]:
-        """Return (column, first bin, side of missing values, cumulative weight) of every cut."""
-        return [
-            (key // self._span, key % self._span // _SIDES, 1 - key % _SIDES, weight)
-            for key, weight in zip(self._keys.tolist(), self._weights.tolist(), strict=True)
-        ]
+        self._limits[at] = self.limit(abs(float(self._weights[at])))
+        # Bounds of all columns stay valid but for this cut's limit.
+        if self._last is not None and not new and len(self._last[1].limits) == len(self._limits):
+            self._last[1].limits[at] = self._limits[at]
+        else:
+            self._last = None
 
     def _weight(self, key: int) -> float:
         at = int(np.searchsorted(self._keys, key))

@@ -71,11 +71,6 @@ class Feedback(ABC):
         """The number of rows that pairs may use."""
         return len(self.rows)
 
-    @property
-    @abstractmethod
-    def n_pairs(self) -> int:
-        """The number of pairs."""
-
     @abstractmethod
     def weigh(self, scores: Reals) -> PairWeights:
         """Return the energy and the potentials at given scores."""
@@ -138,10 +133,6 @@ class PairList(Feedback):
         self.rows = rows
         self.worse, self.better = worse, better
         self.weights = weights / exact_sum(weights)
-
-    @property
-    def n_pairs(self) -> int:
-        return len(self.worse)
 
     def weigh(self, scores: Reals) -> PairWeights:
         grown = self.grown(scores)

@@ -11,8 +11,8 @@ from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targe
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners import Comparison, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
-from edgewise.objective.base import Stream
-from edgewise.objective.trimming import AllWeights, HeaviestWeights, SampledRows, Selection
+from edgewise.objective.base import Objective, stream
+from edgewise.objective.trimming import HeaviestWeights, SampledRows
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
 # Rounds multiply the weights; every so often they are recomputed from the scores, so that weights
@@ -74,19 +74,10 @@ class Settings:
     least_leaf: float = 0.0
 
 
-class Hamming:
+class Hamming(Objective):
     """AdaBoost.MH's objective on one training table.
 
-    Parameters
-    ----------
-    backend : Backend
-        The backend of the training table.
-    targets : Targets
-        Labels and initial weights.
-    settings : Settings
-        Votes, loss and sampling.
-    mass_column : bool
-        Whether the learner's searches need each row's sum of |S|.
+    With `mass_column`, the learner's searches need each row's sum of |S|.
     """
 
     def __init__(
@@ -104,7 +95,8 @@ class Hamming:
         self._shift = 0.0
         self.state = backend.state(targets, mass_column)
         self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
-        self._selection: Selection = AllWeights(backend)
+        # The weights to search: None searches all, or a uniform sample of the rows.
+        self._selection: HeaviestWeights | SampledRows | None = None
         if settings.trim is not None:
             self._selection = HeaviestWeights(backend, settings.trim)
         elif settings.sampling == "weight":
@@ -112,7 +104,6 @@ class Hamming:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the loss is 0 for all purposes."""
         return self.logistic and self._weight < _LEAST_WEIGHT
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
@@ -125,7 +116,7 @@ class Hamming:
         round = Round(
             backend,
             problem,
-            Stream(self.settings.seed, t),
+            stream(self.settings.seed, t),
             Comparison(energies=self._energies if self.rule.compares_energies else None),
             self.settings.votes == "real",
             least_mass=self._least_mass(problem),
@@ -134,7 +125,7 @@ class Hamming:
             rule = learner.find_per_score(round)
             return None if rule is None else Found(rule, 0, 0.0, None)
         found = learner.find(round)
-        if found is None or problem is everywhere or isinstance(self._selection, AllWeights):
+        if found is None or problem is everywhere or self._selection is None:
             return found
         return learner.settled(found, round._replace(backend=self.backend, problem=everywhere))
 
@@ -149,29 +140,25 @@ class Hamming:
         return math.ceil(self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass)
 
     def follow(self, t: int) -> None:
-        """Note the weights at the start of round `t`, a replayed one too."""
-        if not isinstance(self._selection, AllWeights):
+        if isinstance(self._selection, HeaviestWeights):
             self._selection.follow(self._problem(), t)
 
     @property
     def searched(self) -> float:
-        """The share of the weights that the last search summed."""
-        if self.settings.sampling == "uniform" and self.settings.trim is None:
-            return self.settings.subsample
-        return self._selection.share
+        return self.settings.subsample if self._selection is None else self._selection.share
 
     def _sample(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the backend and the problem that a round searches."""
-        share = self.settings.subsample
-        if share == 1.0 or self.settings.sampling == "weight":
+        share, n_rows = self.settings.subsample, self.backend.table.n_rows
+        if self._selection is not None:
             return self._selection.part(problem, t)
-        n_rows = self.backend.table.n_rows
+        if share == 1.0:
+            return self.backend, problem
         rng = np.random.default_rng([self.settings.seed, t, 1])
         chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)
         return self.backend, self.backend.within(problem, np.sort(chosen).astype(np.int32))
 
     def vote(self, found: Found) -> Vote | None:
-        """Return the rule's votes, or None if no step lowers the loss."""
         rate = self.settings.learning_rate
         if found.rule.is_real:
             votes = np.ones(self.state.n_scores) if found.votes is None else found.votes
@@ -188,7 +175,6 @@ class Hamming:
         return vote if vote.energy < edges.total / EXACT_SCALE else None
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
-        """Return the vote of a term that is replayed."""
         if rule.is_real:
             return self._retake_real(rule, alpha, votes, float("nan"))
         return self.rule.retake(self.backend.edges(self.state, rule), alpha, votes)
@@ -198,7 +184,6 @@ class Hamming:
         return Vote(alpha, votes, edge, energy)
 
     def advance(self, rule: Rule, vote: Vote) -> HammingProgress:
-        """Take the step and return how training stands."""
         weight = self._weight
         if self.logistic or rule.is_real:
             tally = self._recompute(rule, vote)
@@ -229,22 +214,21 @@ class Hamming:
         # Logistic weights decrease with the loss; their sum hardly ever grows.
         last = self._weight if self.logistic else 1.0
         unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(last)[1]
-        step = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
-        total, pseudo = self.backend.reweigh(self.state, rule, step)
+        moves = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
+        total, pseudo = self.backend.reweigh(self.state, rule, moves)
         if self.logistic:
             self._weight = total / unit
         else:
             self._shift -= math.log(total / unit)
-        tally = self.backend.rescale(self.state, unit / total)
+        step = Step.scaling(self.state.n_scores, unit / total)
+        tally = self.backend.advance(self.state, None, step)
         return tally._replace(pseudo=pseudo)
 
     def refresh(self) -> None:
-        """Compute the exponential weights from the scores again."""
         if not self.logistic:
             self.backend.refresh(self.state)
 
     def training_scores(self) -> tuple[Reals, Targets]:
-        """Return the scores of the training rows."""
         return self.backend.scores(self.state), self.targets
 
     def _energies(self, score_edges: Exacts, masses: Exacts) -> Reals:
@@ -253,4 +237,9 @@ class Hamming:
     def _hamming_loss(self, wrong_entries: Exacts) -> float:
         if self.targets.matrix is None:
             return float((wrong_entries * self._unit_losses).sum())
-        return self.backend.wrong_weight(self.state) / EXACT_SCALE
+        total = 0
+        for k, scores in enumerate(self.backend.scores(self.state)):
+            wrong = (scores > 0) != (self.targets.labels[k] > 0)
+            shares = self.targets.initial_weights(k)[wrong] * self.state.scale
+            total += int(fixed(shares).sum())
+        return total / EXACT_SCALE

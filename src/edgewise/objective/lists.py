@@ -63,19 +63,6 @@ class Layout:
         """Whether all documents have a weight of 1."""
         return bool((self.weights == 1.0).all())
 
-    def queries(self, first: int, last: int) -> "Layout":
-        """Return the layout of the queries from `first` to before `last`."""
-        groups = slice(int(self.query_groups[first]), int(self.query_groups[last]))
-        start, stop = int(self.group_starts[groups.start]), int(self.group_starts[groups.stop])
-        return Layout(
-            self.rows[start:stop],
-            self.group_starts[groups.start : groups.stop + 1] - start,
-            self.query_groups[first : last + 1] - groups.start,
-            self.grades[groups],
-            self.weights[start:stop],
-            self.by_difference,
-        )
-
     @cached_property
     def n_pairs(self) -> int:
         """The number of pairs."""
@@ -140,25 +127,12 @@ class WeightedLists:
     query_weights: Reals
     order: Columns
 
-    def queries(self, first: int, last: int) -> "WeightedLists":
-        """Return the lists of the queries from `first` to before `last`."""
-        layout = self.layout.queries(first, last)
-        return WeightedLists(layout, self.query_weights[first:last], np.arange(len(layout.rows)))
-
 
 class GradedLists(Feedback):
     """Documents of queries, each to be ranked above the documents of lower grade in its query.
 
-    Parameters
-    ----------
-    layout : Layout
-        The documents.
-    backend : Backend or None
-        The backend that sums the pairs; None sums them in NumPy.
-    power : float
-        Divide the pairs of a query by this power of their total weight.
-    factors : float64 array of shape (Q,) or None
-        Then multiply them by these.
+    The backend sums the pairs; without one, NumPy does. The weights of the pairs of a query are
+    divided by this `power` of their sum, then multiplied by the query's entry of `factors` (Q,).
     """
 
     def __init__(
@@ -184,10 +158,6 @@ class GradedLists(Feedback):
     def query_weights(self) -> Reals:
         """The weights of the queries; all pairs together weigh 1."""
         return self.lists.query_weights
-
-    @property
-    def n_pairs(self) -> int:
-        return self.layout.n_pairs
 
     def weigh(self, scores: Reals) -> PairWeights:
         energies, potentials = self.backend.weigh_pairs(self.lists, scores)

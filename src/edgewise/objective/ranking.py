@@ -17,7 +17,7 @@ from edgewise.backend.base import LEARN, Backend, Bounds, Candidates, Problem, Q
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
-from edgewise.objective.base import Stream
+from edgewise.objective.base import Objective, stream
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.feedback import SIDE_SCALE, Feedback, PairWeights, Sides, best_step
 from edgewise.objective.votes import Vote, half_log_odds
@@ -61,23 +61,11 @@ class RankProgress(NamedTuple):
     ranking_loss: float
 
 
-class Ranking:
+class Ranking(Objective):
     """RankBoost's objective on one table.
 
-    Parameters
-    ----------
-    backend : Backend
-        The backend of the training table.
-    feedback : Feedback
-        The pairs.
-    settings : RankSettings
-        Criterion, step and sampling.
-    cumulative : Cumulative or None
-        The constraints on the signs of cumulative weights.
-    mass_column : bool
-        Whether the learner's searches need each row's |S|.
-    start : float64 array of shape (rows of the feedback,) or None
-        The initial scores, in the order of the feedback's rows; None is 0.
+    `cumulative` constrains the signs of cumulative weights. With `mass_column`, the learner's
+    searches need each row's |S|. `start` holds initial scores in the order of the feedback's rows.
     """
 
     def __init__(
@@ -105,19 +93,13 @@ class Ranking:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the loss is numerically 0, or scores lie too far apart to go on."""
         if self.weighed.energy < LEAST_ENERGY:
             return True
         return self._reach > WIDEST and self.feedback.span(self.scores) > WIDEST
 
-    def problem(self) -> Problem:
-        """Return the round's problem, valid until the next step: S is half the potentials."""
-        return self._current
-
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
-        """Return the learner's best rule in round `t`, or None without an edge."""
         learner.begin(t)
-        problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
+        problem, rng = self._problem(t, everything), stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
     def bounds(self, columns: Columns) -> Bounds | None:
@@ -133,7 +115,7 @@ class Ranking:
         return best_cuts(self.backend, self.feedback, self._sample, columns, question)
 
     def _problem(self, t: int, everything: bool) -> Problem:
-        problem, share = self.problem(), self.settings.subsample
+        problem, share = self._current, self.settings.subsample
         self._sampled, self._sample = None, None
         if everything or share == 1.0:
             return problem
@@ -154,7 +136,6 @@ class Ranking:
         return self.backend.outputs(rule)[0][self.feedback.rows]
 
     def vote(self, found: Found) -> Vote | None:
-        """Return the rule's vote, or None if no step lowers the loss."""
         phi = self._outputs(found.rule)
         edge = self._edge(phi)
         step = self.settings.learning_rate * self._step(phi, edge)
@@ -164,12 +145,10 @@ class Ranking:
         return vote if vote.energy < 1.0 else None
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
-        """Return the vote of a term that is replayed."""
         phi = self._outputs(rule)
         return self._try(phi, alpha * float(votes[0]), self._edge(phi))
 
     def advance(self, rule: Rule, vote: Vote) -> RankProgress:
-        """Take the step and return how training stands."""
         step = float(vote.coefficients[0])
         if self._trial is None or self._trial[1] != step:
             self.retake(rule, vote.alpha, vote.votes)
@@ -182,19 +161,9 @@ class Ranking:
         moved = phi > 0 if _two_valued(phi) else None
         return RankProgress(self.feedback.misordered(self.scores, moved))
 
-    def follow(self, t: int) -> None:
-        """Do nothing: every search takes all rows or a new sample."""
-
     @property
     def searched(self) -> float:
-        """The share of the weights that the last search summed."""
         return self.settings.subsample
-
-    def refresh(self) -> None:
-        """Do nothing: every round computes the weights from the scores."""
-
-    def training_scores(self) -> None:
-        """Return None: there are no classes."""
 
     def _edge(self, phi: NDArray) -> float:
         """Return r = sum of pi h (Iyer 1999 eq. 4.10), which is the sum of S phi."""
@@ -231,6 +200,7 @@ class Ranking:
         quanta = np.rint(shares * SEARCH_SCALE).astype(np.int64)
         self._exact = np.rint(shares * EXACT_SCALE).astype(np.int64)
         rows = self.feedback.rows
+        # S is half the potentials; valid until the next step.
         self._current = self.backend.potentials(rows, quanta, self._mass_column)
         self._sample = None
 

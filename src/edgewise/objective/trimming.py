@@ -1,6 +1,4 @@
-"""The weights that a round searches: all, the heaviest, or a random sample of the rows."""
-
-from typing import Protocol
+"""The weights that a round searches where not all: the heaviest, or a random sample of the rows."""
 
 import numpy as np
 
@@ -29,41 +27,12 @@ _ENTRIES_FROM = 32
 _STEP = 1.06
 
 
-class Selection(Protocol):
-    """The weights that searches see, round by round."""
-
-    def follow(self, problem: Problem, t: int) -> None:
-        """Observe the weights at the start of round `t`, replayed rounds included."""
-
-    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return the backend and the problem to search in round `t`."""
-
-    @property
-    def share(self) -> float:
-        """The cost of searching the last part, as a share of searching everything."""
-
-
-class AllWeights:
-    """All weights."""
-
-    share = 1.0
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-
-    def follow(self, problem: Problem, t: int) -> None:
-        """Note nothing: all weights count."""
-
-    def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
-        """Return the whole problem."""
-        return self._backend, problem
-
-
 class HeaviestWeights:
     """The rows, or the (row, score column) entries, that hold at least a share of the weight.
 
     A part starts with half of the remaining weight to spare, and stays until it holds less than
-    `least` or its time is up. It depends on the weights alone: all that reach a threshold.
+    `least` or its time is up. It depends on the weights alone: all that reach a threshold. `share`
+    is the cost of searching the last part, as a share of searching everything.
     """
 
     def __init__(self, backend: Backend, least: float) -> None:
@@ -75,7 +44,10 @@ class HeaviestWeights:
         self.share = 1.0
 
     def follow(self, problem: Problem, t: int) -> None:
-        """Gather the part's weights; choose again if they are too light or it is time."""
+        """Gather the part's weights at the start of a round, replayed rounds included.
+
+        Choose again if they are too light or it is time.
+        """
         if self._part is None:
             due = t % _TRY_EVERY == 0
         else:
@@ -134,9 +106,6 @@ class SampledRows:
         self._backend = backend
         self._seed = seed
         self.share = share
-
-    def follow(self, problem: Problem, t: int) -> None:
-        """Note nothing: rows are drawn from the current weights."""
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the problem of the rows drawn this round."""

@@ -84,20 +84,16 @@ class Discrete(VoteRule):
         """Return the votes from two sums: most models do this in every round."""
         edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
-        alpha = half_log_odds(plus, minus, floor)
-        energy = self._energy(plus, minus, alpha, edges.total - mass)
-        return Vote(alpha, np.where(edges.edges > 0, 1.0, -1.0), edge / edges.total, energy)
+        alpha, votes = half_log_odds(plus, minus, floor), np.where(edges.edges > 0, 1.0, -1.0)
+        return self.retake(edges, alpha, votes)
 
     def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
         edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
         mass = sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
-        energy = self._energy(plus, minus, alpha, edges.total - mass)
+        idle = (edges.total - mass) / EXACT_SCALE
+        energy = plus * math.exp(-alpha) + minus * math.exp(alpha) + idle
         return Vote(alpha, votes, edge / edges.total, energy)
-
-    @staticmethod
-    def _energy(plus: float, minus: float, alpha: float, idle: int) -> float:
-        return plus * math.exp(-alpha) + minus * math.exp(alpha) + idle / EXACT_SCALE
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
         return half_log_odds(plus.sum(), minus.sum(), floor), signs

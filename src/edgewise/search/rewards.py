@@ -9,13 +9,13 @@ from edgewise.common.dtypes import Reals
 
 def root(shares: Reals) -> Reals:
     """Return 1 - sqrt(1 - edge^2): decrease of the error bound (Kégl and Busa-Fekete 2009b)."""
-    return 1.0 - np.sqrt(1.0 - _within(shares) ** 2)
+    return 1.0 - np.sqrt(1.0 - np.clip(shares, 0.0, 1.0) ** 2)
 
 
 def log(shares: Reals) -> Reals:
     """Return ``-1/2 ln(1 - edge^2)``, at most 1: the decrease of the logarithm of the bound."""
     with np.errstate(divide="ignore"):
-        return np.minimum(-0.5 * np.log1p(-(_within(shares) ** 2)), 1.0) + 0.0
+        return np.minimum(-0.5 * np.log1p(-(np.clip(shares, 0.0, 1.0) ** 2)), 1.0) + 0.0
 
 
 def relative(shares: Reals) -> Reals:
@@ -23,10 +23,6 @@ def relative(shares: Reals) -> Reals:
     rewards = np.nan_to_num(root(shares))
     best = rewards.max(initial=0.0)
     return rewards / best if best > 0.0 else rewards
-
-
-def _within(shares: Reals) -> Reals:
-    return np.clip(shares, 0.0, 1.0)
 
 
 REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log, "relative": relative}

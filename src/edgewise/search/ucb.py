@@ -101,16 +101,11 @@ class UCB(Bandit):
 
     def _learn(self, places: Columns, rewards: Reals) -> None:
         if self.memory is not None:
-            self._fade()
+            counts = self.memory_["counts"]
+            kept = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
+            self.memory_["sums"] *= kept
+            # However long ago, a tried column stays distinct from an untried one.
+            self.memory_["counts"] = np.where(counts > 0.0, np.maximum(kept * counts, _LEAST), 0.0)
         self.memory_["counts"][places] += 1.0
         self.memory_["sums"][places] += rewards
         self.memory_["pulls"] += 1
-
-    def _fade(self) -> None:
-        """Discount what was learned."""
-        assert self.memory is not None
-        counts = self.memory_["counts"]
-        kept = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
-        self.memory_["sums"] *= kept
-        # However long ago, a tried column stays distinct from an untried one.
-        self.memory_["counts"] = np.where(counts > 0.0, np.maximum(kept * counts, _LEAST), 0.0)

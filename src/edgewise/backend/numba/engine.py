@@ -63,7 +63,6 @@ class NumbaBackend(ReferenceBackend):
         self._scratch_shape: tuple[int, Any] = (0, None)
         self._scratch_plan: HistogramPlan | None = None
         self._stores: dict[bool, PartStore] = {}
-        self._unmoved: Signs | None = None
         self._keeps = True
 
     # The round's problem.
@@ -266,27 +265,23 @@ class NumbaBackend(ReferenceBackend):
 
         return sum(self.spread(run, spans))
 
-    def _take_step(self, state: HostState, signs: Any, step: Step) -> Tally:
-        spans = self._row_spans(state.n_rows)
+    def advance(self, state: HostState, rule: "Rule | None", step: Step) -> Tally:
+        signs = self._everywhere if rule is None else self.outputs(rule)
+        spans, whole = self._row_spans(state.n_rows), state.whole
         sums = np.zeros((len(spans), 4, state.n_scores), dtype=np.int64)
 
         def run(part: int) -> tuple[int, int]:
             return updates.advance(
                 *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
-                step.agree, step.against, step.rest, step.coefficients, step.votes, state.width,
-                state.mass_column, state.weights, state.scores, state.flat_signed, sums[part],
+                step.agree, step.against, step.rest, step.coefficients, step.votes, whole.width,
+                whole.mass_column, state.weights, state.scores, whole.flat_signed, sums[part],
             )  # fmt: skip
 
         counts = self.spread(run, range(len(spans)))
         total = _total(sums)
-        state.signed_totals, state.signed_masses = total[0], total[1]
+        whole.signed_totals, whole.signed_masses = total[0], total[1]
         pseudo = sum(count[0] for count in counts) if len(signs) == 1 else -1
         return Tally(pseudo, sum(count[1] for count in counts), total[2:])
-
-    def rescale(self, state: HostState, factor: float) -> Tally:
-        if self._unmoved is None:
-            self._unmoved = np.ones((1, state.n_rows), dtype=np.int8)
-        return self._take_step(state, self._unmoved, Step.scaling(state.n_scores, factor))
 
     def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
         outputs, initial = self.outputs(rule), state.initial

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 class RowPart(Part[SignedProblem]):
     """Some rows: their vectors of signed weights, one after the other."""
 
-    def __init__(self, backend: "NumbaBackend", rows: Rows) -> None:
-        self.backend = backend
-        self.rows = rows
-        self.size = len(rows)
-        self._signed: Integers | None = None
+    _signed: Integers | None = None
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
         chunks, n, lanes = problem.shape
@@ -49,9 +45,7 @@ class EntryPart(Part[SignedProblem]):
     """
 
     def __init__(self, backend: "NumbaBackend", rows: Rows, at: Columns, entries: Entries) -> None:
-        self.backend = backend
-        self.rows = rows
-        self.size = len(at)
+        super().__init__(backend, rows, len(at))
         self._at = at
         self._entries = entries
 

@@ -1,5 +1,6 @@
 """Vector instructions that compiled kernels are made of, and how kernels are compiled."""
 
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -23,19 +24,22 @@ def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, la
     return builder.bitcast(pointer, ir.VectorType(element, lanes).as_pointer()), kind.dtype.bitwidth
 
 
+def _load(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
+    """Return `lanes` consecutive elements of a flat array, a pointer to them, and their width."""
+    pointer, bits = _vector_at(context, builder, kind, array, index, lanes)
+    loaded = builder.load(pointer)
+    loaded.align = bits // 8
+    return loaded, pointer, bits
+
+
 def _emit_add(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit one vector load of the source and a load, add and store at every target."""
     histogram, signed, *_, width = signature.args
     lanes = 1 << (width.ndim - 1)
-    source, bits = _vector_at(context, builder, signed, arguments[1], arguments[2], lanes)
-    loaded = builder.load(source)
-    loaded.align = bits // 8
+    loaded, _, bits = _load(context, builder, signed, arguments[1], arguments[2], lanes)
     for index in arguments[3:-1]:
-        target, _ = _vector_at(context, builder, histogram, arguments[0], index, lanes)
-        held = builder.load(target)
-        held.align = bits // 8
-        stored = builder.store(builder.add(held, loaded), target)
-        stored.align = bits // 8
+        held, target, _ = _load(context, builder, histogram, arguments[0], index, lanes)
+        builder.store(builder.add(held, loaded), target).align = bits // 8
     return context.get_dummy_value()
 
 
@@ -60,16 +64,14 @@ def add_4(
     return types.void(histogram, signed, index, index, index, index, index, width), _emit_add
 
 
-def _emit_cut(context: Any, builder: Any, signature: Any, arguments: Any, move: bool) -> Any:
+def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit edges - 2 * bin as one vector, its store if the bin moves, and the sum of its sizes."""
     edges_kind, _, histogram_kind, _, width = signature.args
     edges, e, histogram, h, _ = arguments
     lanes = 1 << (width.ndim - 1)
     wide = ir.VectorType(ir.IntType(64), lanes)
-    held_at, _ = _vector_at(context, builder, edges_kind, edges, e, lanes)
-    bin_at, bits = _vector_at(context, builder, histogram_kind, histogram, h, lanes)
-    held, moved = builder.load(held_at), builder.load(bin_at)
-    held.align, moved.align = 8, bits // 8
+    held, held_at, _ = _load(context, builder, edges_kind, edges, e, lanes)
+    moved, _, bits = _load(context, builder, histogram_kind, histogram, h, lanes)
     if bits < 64:
         moved = builder.sext(moved, wide)
     left = builder.sub(held, builder.add(moved, moved))
@@ -84,26 +86,18 @@ def _emit_cut(context: Any, builder: Any, signature: Any, arguments: Any, move: 
     return builder.call(summed, [sizes])
 
 
-def _emit_moved_cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return _emit_cut(context, builder, signature, arguments, move=True)
-
-
-def _emit_trial_cut(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return _emit_cut(context, builder, signature, arguments, move=False)
-
-
 @intrinsic
 def move_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any) -> Any:
     """Move a bin to the negative side of the cut; return the sum of the edges' sizes."""
     index = types.intp
-    return types.int64(edges, index, histogram, index, width), _emit_moved_cut
+    return types.int64(edges, index, histogram, index, width), partial(_emit_cut, True)
 
 
 @intrinsic
 def try_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any) -> Any:
     """Return what `move_bin` would, and move nothing."""
     index = types.intp
-    return types.int64(edges, index, histogram, index, width), _emit_trial_cut
+    return types.int64(edges, index, histogram, index, width), partial(_emit_cut, False)
 
 
 # Which elements of two vectors of eight, joined, make the next ones when an 8 x 8 block is
@@ -123,10 +117,7 @@ def _emit_transpose(context: Any, builder: Any, signature: Any, arguments: Any) 
     rows = []
     for row in range(8):
         at = builder.add(s, builder.mul(s_stride, ir.Constant(index, row)))
-        pointer, bits = _vector_at(context, builder, source_kind, source, at, 8)
-        loaded = builder.load(pointer)
-        loaded.align = bits // 8
-        rows.append(loaded)
+        rows.append(_load(context, builder, source_kind, source, at, 8)[0])
     mask_type = ir.VectorType(ir.IntType(32), 8)
     for span in (1, 2, 4):
         swapped = list(rows)
@@ -139,8 +130,7 @@ def _emit_transpose(context: Any, builder: Any, signature: Any, arguments: Any) 
     for row in range(8):
         at = builder.add(t, builder.mul(t_stride, ir.Constant(index, _COLUMN_OF[row])))
         pointer, bits = _vector_at(context, builder, target_kind, target, at, 8)
-        stored = builder.store(rows[row], pointer)
-        stored.align = bits // 8
+        builder.store(rows[row], pointer).align = bits // 8
     return context.get_dummy_value()
 
 
@@ -162,9 +152,7 @@ def _emit_flip(context: Any, builder: Any, signature: Any, arguments: Any) -> An
     out_kind, _, signed_kind, _, _, totals_kind, _, width = signature.args
     out, o, signed, s, sign, totals, t, _ = arguments
     lanes = 1 << (width.ndim - 1)
-    source, bits = _vector_at(context, builder, signed_kind, signed, s, lanes)
-    loaded = builder.load(source)
-    loaded.align = bits // 8
+    loaded, _, bits = _load(context, builder, signed_kind, signed, s, lanes)
     narrow = ir.VectorType(ir.IntType(bits), lanes)
     single = builder.trunc(sign, ir.IntType(bits)) if bits < 64 else sign
     first = builder.insert_element(
@@ -190,9 +178,7 @@ def _emit_wide_add(
     lanes: int,
 ) -> None:
     wide = ir.VectorType(ir.IntType(64), lanes)
-    at, _ = _vector_at(context, builder, kind, totals, t, lanes)
-    held = builder.load(at)
-    held.align = 8
+    held, at, _ = _load(context, builder, kind, totals, t, lanes)
     added = builder.sext(vector, wide) if bits < 64 else vector
     builder.store(builder.add(held, added), at).align = 8
 
@@ -214,9 +200,7 @@ def _emit_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> An
     totals_kind, masses_kind, _, signed_kind, _, width = signature.args
     totals, masses, t, signed, s, _ = arguments
     lanes = 1 << (width.ndim - 1)
-    source, bits = _vector_at(context, builder, signed_kind, signed, s, lanes)
-    loaded = builder.load(source)
-    loaded.align = bits // 8
+    loaded, _, bits = _load(context, builder, signed_kind, signed, s, lanes)
     _emit_wide_add(context, builder, totals_kind, totals, t, loaded, bits, lanes)
     zero = ir.Constant(ir.VectorType(ir.IntType(bits), lanes), [0] * lanes)
     size = builder.select(builder.icmp_signed(">", loaded, zero), loaded, builder.sub(zero, loaded))

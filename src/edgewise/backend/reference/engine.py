@@ -69,12 +69,11 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     ) -> HostState:
         """Return the state before the first round; `scale` normalises a part of the rows."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
-        alone = scale is None
-        if scale is None:
-            scale = 1.0 / exact_sum(weights)
-        state = HostState(targets, scale, fixed(targets.row_weights), weights, mass_column)
-        if alone:
-            self.refresh(state)
+        row_mass = fixed(targets.row_weights)
+        if scale is not None:
+            return HostState(targets, scale, row_mass, weights, mass_column)
+        state = HostState(targets, 1.0 / exact_sum(weights), row_mass, weights, mass_column)
+        self.refresh(state)
         return state
 
     def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:
@@ -177,26 +176,6 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             problem.signed, totals, masses, rows, problem.mass_column, weights, problem.lease
         )
 
-    def absolute(self, problem: SignedProblem) -> SignedProblem:
-        sizes, entries = np.abs(problem.signed), problem.entries
-        return replace(
-            problem,
-            signed=sizes,
-            signed_totals=problem.signed_masses,
-            kept=None,
-            split_from=None,
-            entries=None if entries is None else replace(entries, values=sizes),
-        )
-
-    def leaf_sums(self, problem: SignedProblem, tree: "TreeRule") -> tuple[Exacts, Exacts]:
-        leaf_of = tree.leaf_of(self.table)
-        self._leaf_of = (tree.nodes, leaf_of)
-        order = np.argsort(leaf_of.astype(np.uint16), kind="stable").astype(ROW)
-        ends = np.cumsum(np.bincount(leaf_of, minlength=len(tree.leaves)))
-        parts = [self.within(problem, rows) for rows in np.split(order, ends[:-1])]
-        totals, masses = (part.signed_totals for part in parts), (p.signed_masses for p in parts)
-        return np.stack(list(totals)), np.stack(list(masses))
-
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
@@ -259,14 +238,8 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         grown = state.weights * exp(np.where(state.labels > 0, -h, h))
         return int(np.rint(grown * ENERGY_SCALE).astype(np.int64).sum())
 
-    def advance(self, state: HostState, rule: "Rule", step: Step) -> Tally:
-        return self._take_step(state, self.outputs(rule), step)
-
-    def rescale(self, state: HostState, factor: float) -> Tally:
-        unmoved = np.ones((1, state.n_rows), dtype=np.int8)
-        return self._take_step(state, unmoved, Step.scaling(state.n_scores, factor))
-
-    def _take_step(self, state: HostState, signs: Any, step: Step) -> Tally:
+    def advance(self, state: HostState, rule: "Rule | None", step: Step) -> Tally:
+        signs: Any = self._everywhere if rule is None else self.outputs(rule)
         pseudo = int(_pseudo_weights(state, step.votes).sum()) if len(signs) == 1 else -1
         agreement = state.labels * signs
         factors = np.where(agreement > 0, step.agree[:, None], step.against[:, None])
@@ -294,8 +267,8 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return int(np.rint(state.weights * step.unit).astype(np.int64).sum()), pseudo
 
     def refresh(self, state: HostState) -> None:
-        self.restore_weights(state, self.least_margin(state))
-        shift = exact_shift(state.weights.size, self.largest_weight(state))
+        largest = self.restore_weights(state, self.least_margin(state))
+        shift = exact_shift(state.weights.size, largest)
         self.normalise(state, math.ldexp(self.total_weight(state, shift), -shift))
 
     def least_margin(self, state: HostState) -> float:
@@ -305,14 +278,14 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True))
         )
 
-    def restore_weights(self, state: HostState, least: float) -> None:
-        """Compute the weights from the scores, not yet normalised; the largest exponent is 0."""
+    def restore_weights(self, state: HostState, least: float) -> float:
+        """Compute the weights from the scores, not yet normalised; return the largest.
+
+        The largest exponent is 0.
+        """
         for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True)):
             decay = np.exp(np.minimum(least - labels * scores, 0.0))
             state.weights[k] = state.targets.initial_weights(k) * decay
-
-    def largest_weight(self, state: HostState) -> float:
-        """Return the largest weight."""
         return float(state.weights.max(initial=0.0))
 
     def total_weight(self, state: HostState, shift: int) -> int:
@@ -323,14 +296,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def normalise(self, state: HostState, total: float) -> None:
         """Divide the weights by their total, and quantise them."""
         state.weights /= total
-        self.rescale(state, 1.0)
-
-    def wrong_weight(self, state: HostState) -> int:
-        total = 0
-        for k, (scores, labels) in enumerate(zip(state.scores, state.labels, strict=True)):
-            wrong = (scores > 0) != (labels > 0)
-            total += int(fixed(state.targets.initial_weights(k)[wrong] * state.scale).sum())
-        return total
+        self.advance(state, None, Step.scaling(state.n_scores))
 
     def scores(self, state: HostState) -> Reals:
         return state.scores
@@ -357,6 +323,11 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             for number, leaf in enumerate(leaves):
                 leaf_of[leaf.rows] = number
             self._leaf_of = (tree.nodes, leaf_of)
+
+    @cached_property
+    def _everywhere(self) -> Signs:
+        """The outputs of the constant."""
+        return np.ones((1, self.table.n_rows), dtype=np.int8)
 
     @cached_property
     def _members(self) -> sparse.csr_matrix:
@@ -391,9 +362,7 @@ class ArrayPart(Part[SignedProblem]):
         rows: Rows,
         chosen: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.backend = backend
-        self.rows = rows
-        self.size = len(rows) if chosen is None else int(chosen.sum())
+        super().__init__(backend, rows, None if chosen is None else int(chosen.sum()))
         self._chosen = chosen
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
@@ -405,11 +374,6 @@ class ArrayPart(Part[SignedProblem]):
 
 class RowsWithin(Part[SignedProblem]):
     """Some rows that cannot be copied, within the table of all."""
-
-    def __init__(self, backend: Backend[HostState, SignedProblem], rows: Rows) -> None:
-        self.backend = backend
-        self.rows = rows
-        self.size = len(rows)
 
     def gather(self, problem: SignedProblem, factors: Reals | None = None) -> SignedProblem:
         if factors is not None:
@@ -465,15 +429,16 @@ def _pseudo_weights(state: HostState, votes: Reals) -> Exacts:
 
 
 def _quantise(state: HostState) -> None:
+    whole = state.whole
     signed = np.rint(state.weights * SEARCH_SCALE).astype(np.int64) * state.labels
-    state.signed_totals = signed.sum(axis=1)
-    state.signed_masses = np.abs(signed).sum(axis=1)
-    chunks, n, lanes = state.signed.shape
+    whole.signed_totals = signed.sum(axis=1)
+    whole.signed_masses = np.abs(signed).sum(axis=1)
+    chunks, n, lanes = whole.signed.shape
     padded = np.zeros((n, chunks * lanes), dtype=np.int64)
     padded[:, : state.n_scores] = signed.T
-    if state.mass_column:
+    if whole.mass_column:
         padded[:, state.n_scores] = np.abs(signed).sum(axis=0)
-    state.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
+    whole.signed[:] = padded.reshape(n, chunks, lanes).transpose(1, 0, 2)
 
 
 def _wrong_rows(state: HostState, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
