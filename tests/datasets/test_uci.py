@@ -148,3 +148,18 @@ def test_waveform(real):
     noise = real.X_train[:, [0, -1]]
     assert noise.mean() == pytest.approx(0, abs=0.05)
     assert noise.std() == pytest.approx(1, abs=0.05)
+
+
+@one("crx")
+def test_crx_of_keel(real):
+    assert class_counts(real.y_train) == {"negative": 357, "positive": 296}
+    assert real.X_train.iloc[0].tolist()[:3] == ["b", 3083.0, 0.0]
+    assert list(real.X_train.columns[:2]) == ["x1", "x2"]
+
+
+@one("twonorm")
+def test_twonorm_of_keel(real):
+    # The means are 2 / sqrt(20) apart from 0 on every axis, with opposite signs.
+    sides = [real.X_train[real.y_train == code].mean() for code in (0, 1)]
+    assert np.abs(sides) == pytest.approx([2 / 20**0.5] * 2, abs=0.02)
+    assert np.sign(sides[0]) == -np.sign(sides[1])

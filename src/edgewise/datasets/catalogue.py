@@ -117,6 +117,7 @@ class Entry:
     classes: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
     class_first: bool = False
+    header: bool = False
     # The part, from 0, that the training rows of fold 1 begin with.
     first: int = 0
 
@@ -136,8 +137,11 @@ def entries() -> dict[str, Entry]:
 def parse(text: str) -> dict[str, Entry]:
     """Read a catalogue in the format of catalogue.toml."""
     tables = tomllib.loads(text)
-    terms = tables.pop("terms", {})
-    return {name: _entry(name, table, terms) for name, table in tables.items()}
+    terms, shared = tables.pop("terms", {}), tables.pop("shared", {})
+    return {
+        name: _entry(name, shared.get(table.pop("like", ""), {}) | table, terms)
+        for name, table in tables.items()
+    }
 
 
 def entry(name: str) -> Entry:

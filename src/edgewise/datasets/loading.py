@@ -48,7 +48,7 @@ def load(
 
     A file is looked up below the folder ``$EDGEWISE_DATA``, then in the user's cache, and otherwise
     downloaded from its publisher into the cache. Checksums and all counts of the catalogue are
-    verified. The LETOR sets have no address: the error says how to get them by hand.
+    verified. The LETOR and KEEL sets have no address: the error says how to get them by hand.
 
     Parameters
     ----------
@@ -125,6 +125,8 @@ def _read(found: Entry, contents: list[bytes]) -> LabelledTable:
     if found.format == "arff":
         return read_arff(*contents, n_labels=found.info.n_classes)
     delimiter = found.all_files[0].delimiter
+    if found.header:
+        contents = [content.partition(b"\n")[2] for content in contents]
     if found.format == "mixed":
         return read_mixed(
             contents,
