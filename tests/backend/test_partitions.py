@@ -308,6 +308,7 @@ CASES = {
     "tree": (HOLED, Y % 3, Tree(Stump(), 5), {}),
     "tree of products": (MIXED, Y % 3, Tree(Product([Stump(), Indicator()], 2), 4), {}),
     "gain": (MIXED, Y % 2, FREE, {}),
+    "gain of classes": (MIXED, Y % 3, FREE, {}),
     "auto": (X, Y, "auto", {}),
     "selector": (WORDS, Y % 4, Selector(), {}),
     "indicator": (WORDS, Y % 8, Indicator(restarts=1), {}),
@@ -321,12 +322,12 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_model_bit_for_bit(case, votes, loss):
     rows, y, learner, settings = CASES[case]
-    if case in ("gain", "least leaf") and votes != "real":
+    if case in ("gain", "gain of classes", "least leaf") and votes != "real":
         pytest.skip("gains are for real votes")
     model = AdaBoostMH(learner, n_rounds=6, votes=votes, loss=loss, random_state=1, **settings)
     model.fit(rows, y)

@@ -13,7 +13,6 @@ from ..helpers import Given
 SCORES = [1, 3, 40]
 # The fixed point in which new weights are summed, with room for sums past 1.
 UNIT = EXACT_SCALE / 64
-either_loss = pytest.mark.parametrize("logistic", [False, True])
 
 
 def random_outputs(rng, kind, n_rows, n_scores):
@@ -48,13 +47,19 @@ def margins(state, outputs, coefficients):
     return state.labels * (state.scores + outputs * coefficients[:, None])
 
 
+def losses(problem):
+    """Return the losses that the labels allow: softmax needs one class for each row."""
+    several = problem.labels.shape[0] > 1 and ((problem.labels > 0).sum(axis=0) == 1).all()
+    return ("exponential", "logistic", "softmax") if several else ("exponential", "logistic")
+
+
 def assert_references(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
     """Take steps of every kind with both backend; the weights are normalised in between."""
     rng = np.random.default_rng(seed)
     n_scores, n = problem.labels.shape
     initial, first = initial_weights(rng, problem.labels, matrix)
     with both(problem.binned, n_jobs) as (reference, numba):
-        for logistic in (False, True):
+        for loss in losses(problem):
             state, other = problem.fresh_state(), problem.fresh_state()
             state.initial = other.initial = initial
             for kind in KINDS * rounds:
@@ -65,7 +70,7 @@ def assert_references(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
                 assert energy == numba.energy(other, Given(outputs), moves)
                 # As the objective does: what is left over after the step is about 1.
                 grown = first * np.exp(-margins(state, outputs, moves))
-                step = RealStep(moves, votes, logistic, -float(np.log(grown.sum())), UNIT)
+                step = RealStep(moves, votes, loss, -float(np.log(grown.sum())), UNIT)
                 found = reference.reweigh(state, Given(outputs), step)
                 assert found == numba.reweigh(other, Given(outputs), step)
                 assert np.array_equal(state.weights, other.weights)
@@ -96,15 +101,16 @@ def test_every_number_of_rows(make_problem, both, n, n_scores, n_jobs):
         assert_references(problem, both, n_jobs, matrix, rounds=1, seed=n)
 
 
-@either_loss
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("matrix", [False, True])
-@pytest.mark.parametrize("n_scores", [1, 3])
-def test_weights_are_what_their_definition_says(
-    make_problem, both, kind, matrix, logistic, n_scores
-):
+@pytest.mark.parametrize(
+    ("loss", "n_scores"),
+    [("exponential", 1), ("exponential", 3), ("logistic", 1), ("logistic", 3), ("softmax", 3)],
+)
+def test_weights_are_what_their_definition_says(make_problem, both, kind, matrix, loss, n_scores):
     rng = np.random.default_rng(5)
-    problem = make_problem(5, n=30, d=1, n_scores=n_scores, kind="multilabel")
+    labels = "multiclass" if loss == "softmax" else "multilabel"
+    problem = make_problem(5, n=30, d=1, n_scores=n_scores, kind=labels)
     initial, first = initial_weights(rng, problem.labels, matrix)
     with both(problem.binned) as backend:
         for one in backend:
@@ -117,11 +123,16 @@ def test_weights_are_what_their_definition_says(
             pulls = np.abs((state.weights * state.labels * np.sign(votes)[:, None]).sum(axis=0))
             f = state.labels * scores
             shift = -float(np.log((first * np.exp(-f)).sum())) - 0.5
-            step = RealStep(moves, votes, logistic, shift, UNIT)
+            step = RealStep(moves, votes, loss, shift, UNIT)
             total, pseudo = one.reweigh(state, Given(outputs), step)
-            expected = first / (1 + np.exp(f)) if logistic else first * np.exp(shift - f)
+            softmax = np.exp(scores) / np.exp(scores).sum(axis=0)
+            expected = {
+                "exponential": first * np.exp(shift - f),
+                "logistic": first / (1 + np.exp(f)),
+                "softmax": first * np.abs((problem.labels > 0) - softmax),
+            }[loss]
             assert np.array_equal(state.scores, scores)
-            np.testing.assert_allclose(state.weights, expected, rtol=1e-14)
+            np.testing.assert_allclose(state.weights, expected, rtol=1e-13)
             assert total / UNIT == pytest.approx(expected.sum(), rel=1e-13)
             if kind == ("signs", False) or (kind[0] == "signs" and n_scores == 1):
                 assert pseudo / EXACT_SCALE == pytest.approx(pulls.sum(), rel=1e-13)
@@ -153,13 +164,13 @@ def test_the_order_of_the_rows_does_not_matter(make_problem, both):
     outputs, moves = rng.normal(size=(3, 700)), rng.normal(size=3) / 3
     votes = np.ones(3)
     with both(problem.binned) as (reference, numba):
-        for logistic in (False, True):
+        for loss in losses(problem):
             state, other = problem.state(), permuted.state()
             state.initial, other.initial = initial, shuffled
             assert reference.energy(state, Given(outputs), moves) == numba.energy(
                 other, Given(np.ascontiguousarray(outputs[:, order])), moves
             )
-            step = RealStep(moves, votes, logistic, 0.0, UNIT)
+            step = RealStep(moves, votes, loss, 0.0, UNIT)
             found = reference.reweigh(state, Given(outputs), step)
             also = numba.reweigh(other, Given(np.ascontiguousarray(outputs[:, order])), step)
             assert found == also

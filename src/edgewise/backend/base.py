@@ -295,13 +295,13 @@ class RealStep(NamedTuple):
     """A step after which the weights are computed from the scores.
 
     A score changes by the rule's output times ``coefficients[l]``. Only the signs of `votes` count.
-    `logistic` chooses the loss; `shift` is added to the exponents of the exponential one. `unit` is
-    the fixed point in which the new weights are summed.
+    `loss` is "exponential", "logistic" or "softmax"; `shift` is added to the exponents of the first
+    one. `unit` is the fixed point in which the new weights are summed.
     """
 
     coefficients: Reals
     votes: Reals
-    logistic: bool
+    loss: str
     shift: float
     unit: float
 

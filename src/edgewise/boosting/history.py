@@ -41,7 +41,8 @@ class History(Mapping[str, Reals]):
     - `energy`: Z, the factor on the exponential loss;
     - `bound`: an upper bound on the Hamming or ranking loss. With the exponential loss it is the
       running product of Z. The logistic loss decreases by at least ``weight * (1 - energy)`` in a
-      round, and the bound is what remains of it in units of ln 2;
+      round, and the bound is what remains of it in units of ln 2. With the softmax loss it is twice
+      the mean probability of the wrong classes, which bounds the training error;
     - `validation`: the eval metric of the validation rows;
     - `columns`: the number of columns searched, summed over the decisions of the round;
     - `saved`: the share of the work of searching all columns and rows that was saved, 0 to 1;
@@ -49,7 +50,7 @@ class History(Mapping[str, Reals]):
     - `train_error` (this and all below: classifiers): the share of training rows predicted wrongly;
     - `hamming_loss`: R_H(f, W1);
     - `pseudo_weight`: w'_Sigma of Kégl 2014b, where all classes share a cut;
-    - `weight`: the sum of the weights before the step, with the logistic loss;
+    - `weight`: the sum of the weights before the step, with the logistic or softmax loss;
     - `roc_auc`, `balanced_accuracy`: for two classes, of the validation rows (counted equally) or,
       without any, of the training rows with their weights. ROC AUC takes a sort, and is left out
       for more than 65,536 training rows, or 16,384 with unequal weights.
@@ -68,10 +69,11 @@ class History(Mapping[str, Reals]):
         self._left = 1.0
 
     def append(self, **values: float) -> None:
-        """Add a round; `bound` follows from `energy`, and from `weight` where there is one."""
+        """Add a round; unless it is known, `bound` follows from `energy` and, if any, `weight`."""
         weight = values.get("weight", math.nan)
         self._lower(values["energy"], weight)
-        values["bound"] = math.exp(self._log_bound) if math.isnan(weight) else self._left
+        if math.isnan(values.get("bound", math.nan)):
+            values["bound"] = math.exp(self._log_bound) if math.isnan(weight) else self._left
         self._rows.append(tuple([values.get(name, math.nan) for name in self.fields]))
 
     def _lower(self, energy: float, weight: float) -> None:

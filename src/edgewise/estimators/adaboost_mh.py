@@ -13,6 +13,7 @@ from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel, recorded
 from edgewise.estimators.classification import (
     ClassificationProblem,
+    chosen_loss,
     probabilities,
     read_parameters,
 )
@@ -44,8 +45,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
-    loss : {"exponential", "logistic"} or None, default None
-        The loss to minimise; the logistic one resists wrong labels. None is "logistic" for
+    loss : {"exponential", "logistic", "softmax"} or None, default None
+        The loss to minimise; the last two resist wrong labels. "softmax" is the log loss of the
+        classes' probabilities, started from the class priors where votes are real; two classes and
+        multi-label targets have the logistic loss of each score instead. None is "logistic" for
         ``learner="auto"``, else "exponential".
     learning_rate : float or None, default None
         The factor on every step, above 0 and at most 1; smaller steps take more rounds and overfit
@@ -57,8 +60,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         heaviest rows or (row, class) entries that hold it. Votes and steps use all rows.
     init_weights : {"auto", "balanced", "uniform"} or array of shape (n_samples, K), default "auto"
         The weights of the first round: "balanced" gives a row's own class as much as all others
-        together, "uniform" all the same, "auto" is "uniform" for multi-label targets only. A matrix
-        has a column for each class, one for two classes.
+        together, "uniform" all the same, "auto" is "uniform" for multi-label targets and the
+        softmax loss, which allows no other. A matrix has a column for each class, one for two
+        classes.
     class_weight : dict, "balanced" or None, default None
         Weights of the classes, which multiply `sample_weight`. For multi-label targets, "balanced"
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
@@ -121,7 +125,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         learner = read_parameters(self, eval_set)
 
         def read(table: Table) -> ClassificationProblem:
-            rows = read_rows(table, y, sample_weight, self.init_weights)
+            loss = chosen_loss(self, learner)
+            rows = read_rows(table, y, sample_weight, self.init_weights, loss)
             return ClassificationProblem(self, learner, rows)
 
         self.fitted_ = fit(self, X, read, eval_set)
@@ -138,8 +143,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     def predict_proba(self, X: Any) -> Reals:
         """Return the estimated probabilities of shape (n_samples, n_classes).
 
-        They are the logistic link of the scores, with the odds of the initial weights taken out.
-        Classes sum to 1; the labels of a multi-label problem do not.
+        They are the logistic link of the scores, with the odds of the initial weights taken out;
+        with the softmax loss, the softmax of the scores. Classes sum to 1; the labels of a
+        multi-label problem do not.
         """
         scores, fitted = self._scores(X), self.fitted_
         return probabilities(scores, fitted.offsets, fitted.multilabel, fitted.loss)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit, logsumexp, softmax
 
 from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFYING, Metric, Monitor
@@ -37,6 +37,7 @@ from edgewise.learners import (
     learner_named,
     preset_for,
 )
+from edgewise.metrics.classification import error
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES, Hamming, Settings, Targets
 
@@ -76,6 +77,13 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
     if not callable(model.eval_metric):
         one_of("eval_metric", model.eval_metric, CLASSIFICATION_METRICS)
     return learner
+
+
+def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
+    """Return the loss to minimise: the user's, or the one that goes with a named learner."""
+    if model.loss is not None:
+        return model.loss
+    return preset_for(learner).loss if isinstance(learner, str) else Preset(learner).loss
 
 
 def _per_class(learner: Learner | str) -> Learner | str:
@@ -148,7 +156,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         settings = Settings(
             preset.votes if model.votes is None else model.votes,
             self.factorized,
-            preset.loss if model.loss is None else model.loss,
+            chosen_loss(model, self.learner),
             float(rate),
             float(model.subsample),
             str(model.sampling),
@@ -199,7 +207,11 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         # Rows of one class among several are compared by its probability; a score of its own ranks
         # rows as its probability does, and never saturates.
         named = CLASSIFICATION_METRICS[eval_metric]
-        compared = labels.n_scores > 1 and not labels.multilabel and named.takes == "either"
+        several = labels.n_scores > 1 and not labels.multilabel
+        compared = several and named.takes == "either"
+        if eval_metric == "hamming_loss" and loss == "softmax" and several:
+            # Only differences of scores mean anything: entries are right or wrong by class.
+            return lambda y, scores: 2.0 * error(y, scores) / scores.shape[1]
         if named.takes != "probabilities" and not compared:
             return named.function
         return lambda y, scores: named.function(
@@ -229,7 +241,7 @@ def probabilities(
     """Return probabilities for scores of shape (n, K) (Iyer 1999, eq. 3.6).
 
     `offsets` are the log-odds that the initial weights add to each column. Classes sum to 1; labels
-    of a multi-label problem do not.
+    of a multi-label problem do not. The softmax loss of several classes has the softmax of scores.
 
     Examples
     --------
@@ -238,7 +250,9 @@ def probabilities(
     array([[0.5  , 0.5  ],
            [0.119, 0.881]])
     """
-    log_odds = (1.0 if loss == "logistic" else 2.0) * scores - offsets
+    if loss == "softmax" and scores.shape[1] > 1 and not multilabel:
+        return np.asarray(softmax(scores, axis=1))
+    log_odds = (2.0 if loss == "exponential" else 1.0) * scores - offsets
     if multilabel:
         return expit(log_odds)
     if scores.shape[1] == 1:

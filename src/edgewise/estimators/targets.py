@@ -108,7 +108,9 @@ class LabelledRows:
         )
 
 
-def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> LabelledRows:
+def read_rows(
+    X: Table, y: Any, sample_weight: Any, init_weights: Any, loss: str = "exponential"
+) -> LabelledRows:
     """Return the training rows, without rows of weight 0."""
     shape = y.shape if sparse.issparse(y) else np.asarray(y).shape
     if y is not None and not shape:
@@ -121,7 +123,7 @@ def read_rows(X: Table, y: Any, sample_weight: Any, init_weights: Any) -> Labell
     weights = read_row_weights(sample_weight, X.n_rows)
     keep = None if weights is None or weights.all() else np.flatnonzero(weights)
     labels = read_labels(y, keep)
-    by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows)
+    by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows, loss)
     if keep is None or weights is None:
         return LabelledRows(X, labels, weights, by_label, by_entry)
     if by_entry is not None:
@@ -243,13 +245,21 @@ def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
     return _factors([class_weight.get(label, 1.0) for label in place], class_weight)
 
 
-def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> tuple[Reals, Reals | None]:
+def read_init_weights(
+    init_weights: Any, labels: Labels, n_rows: int, loss: str
+) -> tuple[Reals, Reals | None]:
     """Return initial weights of entries by label (-1, +1) and score column, and the user's own."""
     k = labels.n_scores
     named = isinstance(init_weights, str)
+    softmax = loss == "softmax" and k > 1 and not labels.multilabel
     if init_weights is None or (named and init_weights not in INIT_WEIGHTS):
         raise ValueError(
             f"init_weights must be 'auto', 'balanced', 'uniform' or a matrix, got {init_weights!r}"
+        )
+    if softmax and not (named and init_weights in ("auto", "uniform")):
+        raise ValueError(
+            "loss='softmax' weighs all classes of a row alike: init_weights must be 'auto' or "
+            "'uniform', or use loss='logistic'"
         )
     if named:
         if init_weights == "balanced" and labels.multilabel:
@@ -257,7 +267,7 @@ def read_init_weights(init_weights: Any, labels: Labels, n_rows: int) -> tuple[R
                 "init_weights='balanced' is not defined for multi-label targets; use 'uniform' or "
                 "a matrix"
             )
-        if labels.multilabel or init_weights == "uniform" or k == 1:
+        if labels.multilabel or init_weights == "uniform" or k == 1 or softmax:
             return np.full((2, k), 1.0 / k), None
         return np.array([np.full(k, 0.5 / (k - 1)), np.full(k, 0.5)]), None
     matrix = _numbers("init_weights", init_weights)

@@ -1,4 +1,4 @@
-"""The Hamming losses of AdaBoost.MH, exponential and logistic: weights and steps."""
+"""The losses of AdaBoost.MH, exponential, logistic and softmax: weights and steps."""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE,
 from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targets
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners import Comparison, Found, Learner, Round
-from edgewise.model import Rule, TreeRule
+from edgewise.model import EVERYWHERE, Rule, TreeRule
 from edgewise.objective.base import Objective, stream
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
@@ -27,11 +27,14 @@ SMOOTHING = 1e-3
 # By how much a sum of new weights may exceed the last one in fixed point.
 _HEAD_ROOM = 2.0**6
 
-# If the logistic weights sum to less than this, every row is right by a wide margin.
+# If weights with a limit sum to less than this, every row is right by a wide margin.
 _LEAST_WEIGHT = 1e-10
 
+# Logarithms of class priors that differ by less are equal: they start no model.
+_EQUAL_PRIORS = 1e-9
+
 SAMPLINGS = ("uniform", "weight")
-LOSSES = ("exponential", "logistic")
+LOSSES = ("exponential", "logistic", "softmax")
 
 
 class HammingProgress(NamedTuple):
@@ -42,17 +45,26 @@ class HammingProgress(NamedTuple):
     train_error : float
         The weighted share of training rows predicted wrongly.
     hamming_loss : float
-        R_H(f, W1): the initial weight of the entries with a wrong sign.
+        R_H(f, W1): the initial weight of the entries with a wrong sign; with the softmax loss, of
+        the entries in which the predicted and the true class differ.
     pseudo_weight : float
         w'_Sigma of Kégl 2014b eq. 14, before the step; NaN without a shared cut.
     weight : float
-        The sum of the logistic weights before the step; NaN for the exponential loss.
+        The sum of the logistic or softmax weights before the step; NaN for the exponential loss.
+    bound : float
+        With the softmax loss, an upper bound on `train_error`; otherwise NaN: the history has it.
     """
 
     train_error: float
     hamming_loss: float
     pseudo_weight: float
     weight: float
+    bound: float
+
+
+def loss_of(name: str, targets: Targets) -> str:
+    """Return the loss of the weights: softmax is for several classes, elsewhere it is logistic."""
+    return "logistic" if name == "softmax" and targets.target[0] < 0 else name
 
 
 @dataclass(frozen=True)
@@ -87,14 +99,17 @@ class Hamming(Objective):
         self.targets = targets
         self.settings = settings
         self.rule = VOTE_RULES[settings.votes]()
-        self.logistic = settings.loss == "logistic"
+        self.loss = loss_of(settings.loss, targets)
         self.floor = SMOOTHING / len(targets.labels)
         self._row_total = int(fixed(targets.row_weights).sum())
         # The logistic weights of all entries start at one half of the initial weights.
-        self._weight = 0.5 if self.logistic else float("nan")
+        self._weight = 0.5 if self.loss == "logistic" else float("nan")
         self._shift = 0.0
         self.state = backend.state(targets, mass_column)
         self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
+        if self.loss == "softmax":
+            self._weight = 1.0
+            self._recompute(EVERYWHERE, Vote(0.0, np.zeros(self.state.n_scores), 0.0, 1.0))
         # The weights to search: None searches all, or a uniform sample of the rows.
         self._selection: HeaviestWeights | SampledRows | None = None
         if settings.trim is not None:
@@ -104,11 +119,14 @@ class Hamming(Objective):
 
     @property
     def is_fitted(self) -> bool:
-        return self.logistic and self._weight < _LEAST_WEIGHT
+        return self._weight < _LEAST_WEIGHT
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best base function on the round's sample, or on `everything`."""
         learner.begin(t)
+        start = self._priors() if t == 0 else None
+        if start is not None:
+            return start
         everywhere = self._problem()
         backend, problem = self.backend, everywhere
         if not everything:
@@ -128,6 +146,26 @@ class Hamming(Objective):
         if found is None or problem is everywhere or self._selection is None:
             return found
         return learner.settled(found, round._replace(backend=self.backend, problem=everywhere))
+
+    def _priors(self) -> Found | None:
+        """Return the constant of least loss, by which models of the softmax loss begin.
+
+        Its votes are the logarithms of the class priors, or the log-odds of single columns. Votes
+        of one size, and models with a rule for each class, have no such constant.
+        """
+        settings = self.settings
+        if settings.loss != "softmax" or settings.votes != "real" or not settings.factorized:
+            return None
+        edges = self.backend.edges(self.state, EVERYWHERE)
+        # Halved first: the sum of two of the largest would not fit.
+        plus, minus = edges.masses / 2 + edges.edges / 2, edges.masses / 2 - edges.edges / 2
+        floor = self.floor * EXACT_SCALE
+        votes = np.log(np.maximum(plus, floor))
+        # The same number may be added to the scores of all classes: here their sum is 0.
+        votes -= votes.mean() if self.loss == "softmax" else np.log(np.maximum(minus, floor))
+        if np.abs(votes).max() < _EQUAL_PRIORS:
+            return None
+        return Found(EVERYWHERE, 0, 0.0, None, votes)
 
     def _problem(self) -> Problem:
         return self.backend.problem(self.state, self.settings.least_leaf > 0)
@@ -165,6 +203,8 @@ class Hamming(Objective):
             vote = self._retake_real(found.rule, rate, votes, found.edge / SEARCH_SCALE)
             return vote if vote.energy < 1.0 else None
         edges = self.backend.edges(self.state, found.rule)
+        if found.votes is not None:
+            return self.rule.retake(edges, 1.0, found.votes)
         vote = self.rule.vote(edges, self.floor)
         if isinstance(found.rule, TreeRule):
             # The leaves have voted already: a class without an edge keeps what they say.
@@ -185,7 +225,7 @@ class Hamming(Objective):
 
     def advance(self, rule: Rule, vote: Vote) -> HammingProgress:
         weight = self._weight
-        if self.logistic or rule.is_real:
+        if self.loss != "exponential" or rule.is_real:
             tally = self._recompute(rule, vote)
         else:
             moves, rest = vote.coefficients, 1.0 / vote.energy
@@ -202,21 +242,24 @@ class Hamming(Objective):
             )
             tally = self.backend.advance(self.state, rule, step)
             self._shift -= math.log(vote.energy)
-        return HammingProgress(
-            tally.wrong_rows / self._row_total,
-            self._hamming_loss(tally.wrong_entries),
-            tally.pseudo / EXACT_SCALE if tally.pseudo >= 0 else float("nan"),
-            weight,
-        )
+        error, bound = tally.wrong_rows / self._row_total, float("nan")
+        if self.loss == "softmax":
+            n_scores = self.state.n_scores
+            # The class of a misclassified row has a probability of at most 1/2.
+            hamming_loss, bound = 2.0 * error / n_scores, n_scores * self._weight
+        else:
+            hamming_loss = self._hamming_loss(tally.wrong_entries)
+        pseudo = tally.pseudo / EXACT_SCALE if tally.pseudo >= 0 else float("nan")
+        return HammingProgress(error, hamming_loss, pseudo, weight, bound)
 
     def _recompute(self, rule: Rule, vote: Vote) -> Tally:
         """Move the scores, recompute the weights from them and normalise."""
-        # Logistic weights decrease with the loss; their sum hardly ever grows.
-        last = self._weight if self.logistic else 1.0
-        unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(last)[1]
-        moves = RealStep(vote.coefficients, vote.votes, self.logistic, self._shift, unit)
+        # Weights with a limit decrease with the loss; their sum hardly ever grows.
+        limited = self.loss != "exponential"
+        unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(self._weight if limited else 1.0)[1]
+        moves = RealStep(vote.coefficients, vote.votes, self.loss, self._shift, unit)
         total, pseudo = self.backend.reweigh(self.state, rule, moves)
-        if self.logistic:
+        if limited:
             self._weight = total / unit
         else:
             self._shift -= math.log(total / unit)
@@ -225,7 +268,7 @@ class Hamming(Objective):
         return tally._replace(pseudo=pseudo)
 
     def refresh(self) -> None:
-        if not self.logistic:
+        if self.loss == "exponential":
             self.backend.refresh(self.state)
 
     def training_scores(self) -> tuple[Reals, Targets]:

@@ -285,12 +285,13 @@ class NumbaBackend(ReferenceBackend):
 
     def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
         outputs, initial = self.outputs(rule), state.initial
+        moves = (state.labels, outputs, step.coefficients, step.votes, *initial)
+        rest = (step.unit, state.weights, state.scores)
 
         def run(span: tuple[int, int]) -> tuple[int, int]:
-            return updates.reweigh(
-                *span, state.labels, outputs, step.coefficients, step.votes, *initial,
-                step.logistic, step.shift, step.unit, state.weights, state.scores,
-            )  # fmt: skip
+            if step.loss == "softmax":
+                return updates.reweigh_softmax(*span, *moves, *rest)
+            return updates.reweigh(*span, *moves, step.loss == "logistic", step.shift, *rest)
 
         sums = self.spread(run, self._row_spans(state.n_rows))
         pseudo = sum(part[1] for part in sums) if is_shared(outputs) else -1

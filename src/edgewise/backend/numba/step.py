@@ -201,6 +201,45 @@ def reweigh(  # type: ignore[no-untyped-def]
 
 
 @kernel
+def reweigh_softmax(  # type: ignore[no-untyped-def]
+    start, stop, labels, outputs, coefficients, votes, rows, by_label, matrix, unit, weights, scores
+):
+    """Do the same for the softmax loss, whose weights are |y - p| times the initial ones."""
+    total, pseudo = np.int64(0), np.int64(0)
+    pull, top, others, own = np.empty(_TILE), np.empty(_TILE), np.empty(_TILE), np.empty(_TILE)
+    for at in range(start, stop, _TILE):
+        end = min(stop, at + _TILE)
+        pull[:], top[:], others[:] = 0.0, -np.inf, 0.0
+        for k in range(len(weights)):
+            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
+            out = outputs[k if outputs.shape[0] > 1 else 0, at:end]
+            move, vote = coefficients[k], np.sign(votes[k])
+            for i in range(end - at):
+                pull[i] += w[i] * vote if y[i] > 0 else -w[i] * vote
+                f[i] += out[i] * move
+                top[i] = f[i] if f[i] > top[i] else top[i]
+        for k in range(len(weights)):
+            w, f, y = weights[k, at:end], scores[k, at:end], labels[k, at:end]
+            for i in range(end - at):
+                w[i] = _exp(f[i] - top[i])
+            for i in range(end - at):
+                others[i] += 0.0 if y[i] > 0 else w[i]
+                own[i] = w[i] if y[i] > 0 else own[i]
+        for k in range(len(weights)):
+            w, y = weights[k, at:end], labels[k, at:end]
+            row = matrix[k, at:end] if len(matrix) > 0 else rows[at:end]
+            low, high = by_label[0, k], by_label[1, k]
+            for i in range(end - at):
+                part = (others[i] if y[i] > 0 else w[i]) / (others[i] + own[i])
+                w[i] = row[i] * (high if y[i] > 0 else low) * part
+            for i in range(end - at):
+                total += np.int64(np.rint(w[i] * unit))
+        for i in range(end - at):
+            pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
+    return total, pseudo
+
+
+@kernel
 def sum_energy(start, stop, weights, labels, outputs, coefficients):  # type: ignore[no-untyped-def]
     """Return the sum of w exp(-y h) over the rows from start to stop, in fixed point."""
     total = np.int64(0)

@@ -7,7 +7,7 @@ integers and so the same model.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -259,11 +259,14 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         rows, by_label, matrix = state.initial
         low, high = by_label[:, :, None]
         start = (matrix if len(matrix) else rows) * np.where(state.labels > 0, high, low)
-        margins = np.where(state.labels > 0, state.scores, -state.scores)
-        if step.logistic:
-            state.weights[:] = start / (1.0 + exp(margins))
+        if step.loss == "softmax":
+            state.weights[:] = start * softmax_residuals(state.labels, state.scores)
         else:
-            state.weights[:] = start * exp(step.shift - margins)
+            margins = np.where(state.labels > 0, state.scores, -state.scores)
+            if step.loss == "logistic":
+                state.weights[:] = start / (1.0 + exp(margins))
+            else:
+                state.weights[:] = start * exp(step.shift - margins)
         return int(np.rint(state.weights * step.unit).astype(np.int64).sum()), pseudo
 
     def refresh(self, state: HostState) -> None:
@@ -426,6 +429,18 @@ def _pseudo_weights(state: HostState, votes: Reals) -> Exacts:
     for weights, labels, vote in zip(state.weights, state.labels, np.sign(votes), strict=True):
         pull += weights * (labels * vote)
     return fixed(np.abs(pull))
+
+
+def softmax_residuals(labels: Signs, scores: Reals) -> Reals:
+    """Return |y - p| of each entry, where p is the softmax of its row's scores.
+
+    1 - p of a row's class is the sum over the others, which is exact where p is nearly 1.
+    """
+    grown = exp(scores - scores.max(axis=0))
+    # One by one, in the order of the compiled loops: NumPy would sum in another.
+    others = reduce(np.add, np.where(labels > 0, 0.0, grown))
+    total = others + grown.max(axis=0, where=labels > 0, initial=0.0)
+    return np.where(labels > 0, others, grown) / total
 
 
 def _quantise(state: HostState) -> None:
