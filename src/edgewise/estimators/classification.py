@@ -34,6 +34,7 @@ from edgewise.learners import (
     Goal,
     Learner,
     Preset,
+    Stump,
     learner_named,
     preset_for,
 )
@@ -83,7 +84,9 @@ def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
     """Return the loss to minimise: the user's, or the one that goes with a named learner."""
     if model.loss is not None:
         return model.loss
-    return preset_for(learner).loss if isinstance(learner, str) else Preset(learner).loss
+    if isinstance(learner, str):
+        return NAMED_LEARNERS[learner](Stump(), Goal()).loss
+    return Preset(learner).loss
 
 
 def _per_class(learner: Learner | str) -> Learner | str:
