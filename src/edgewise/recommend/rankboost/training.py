@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import splitmix64
 from edgewise.backend.base import LEARN
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
@@ -15,8 +16,7 @@ from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
-from edgewise.common.log import muted
-from edgewise.common.random import splitmix64
+from edgewise.common.progress import muted
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.bins import Bins
