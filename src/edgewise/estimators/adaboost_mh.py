@@ -11,11 +11,7 @@ from sklearn.base import ClassifierMixin
 from edgewise.common.dtypes import Reals
 from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel, recorded
-from edgewise.estimators.classification import (
-    ClassificationProblem,
-    probabilities,
-    read_parameters,
-)
+from edgewise.estimators.classification import ClassificationProblem, probabilities, read_parameters
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.parameters import TableParameters, documented

@@ -29,14 +29,7 @@ from edgewise.estimators.targets import (
     score_offsets,
     split_rows,
 )
-from edgewise.learners import (
-    NAMED_LEARNERS,
-    Goal,
-    Learner,
-    Preset,
-    learner_named,
-    preset_for,
-)
+from edgewise.learners import NAMED_LEARNERS, Goal, Learner, Preset, learner_named, preset_for
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES, Hamming, Settings, Targets
 
