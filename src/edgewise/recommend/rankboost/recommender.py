@@ -23,18 +23,9 @@ from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entries_of
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 from edgewise.recommend.per_user import check_viewers, chosen_viewers
+from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
-from edgewise.recommend.rankboost.training import (
-    MISSING_SIDES,
-    NOBODY,
-    Cuts,
-    ItemMeans,
-    RankerSettings,
-    Trainer,
-    UserRatings,
-    trainer_for,
-    user_problem,
-)
+from edgewise.recommend.rankboost.training import MISSING_SIDES
 
 INITS = ("mean", "zero")
 MONOTONIC = ("increasing", "learn", "none")
@@ -263,7 +254,7 @@ class RankBoostRecommender(Recommender):
         self.seed_ = self._seed()
         self.viewers_ = chosen_viewers(self.viewers, ratings, self.seed_)
         theirs = ratings.take(np.isin(ratings.users, self.viewers_))
-        means = ItemMeans.of(theirs)
+        means = training.ItemMeans.of(theirs)
         self.item_sums_, self.item_counts_ = means
         self.start_weight_ = 0.0
         if self.init == "mean":
@@ -312,7 +303,7 @@ class RankBoostRecommender(Recommender):
         return found
 
     def _item_means(self) -> Reals:
-        return ItemMeans(self.item_sums_, self.item_counts_).without(NOBODY)
+        return training.ItemMeans(self.item_sums_, self.item_counts_).without(training.NOBODY)
 
     def _restored(self) -> None:
         super()._restored()
@@ -347,8 +338,8 @@ class RankBoostRecommender(Recommender):
         else:
             return None
         viewer = self._matrix.column_of(user) >= 0
-        own = UserRatings.of(self.ratings_, user) if viewer else NOBODY
-        return scale * ItemMeans(self.item_sums_, self.item_counts_).without(own)
+        own = training.UserRatings.of(self.ratings_, user) if viewer else training.NOBODY
+        return scale * training.ItemMeans(self.item_sums_, self.item_counts_).without(own)
 
     def _row(self, user: int, terms: StumpTerms) -> Reals:
         """Return the scores of all items."""
@@ -360,7 +351,7 @@ class RankBoostRecommender(Recommender):
         """Return the rankers of users, training those that are not there yet."""
         new = sorted({user for user in users if user not in self._rankers})
         if new:
-            train = trainer_for(new, self.ratings_, self._matrix, self.n_rounds)
+            train = training.trainer_for(new, self.ratings_, self._matrix, self.n_rounds)
             with (
                 self._progress(len(new), "users") as step,
                 Threads(min(self._threads(), len(new))) as pool,
@@ -373,21 +364,23 @@ class RankBoostRecommender(Recommender):
                 pool.map(run, new)
         return [self._rankers[user] for user in users]
 
-    def _train(self, user: int, train: Trainer) -> StumpTerms:
-        rated = UserRatings.of(self.ratings_, user)
+    def _train(self, user: int, train: training.Trainer) -> StumpTerms:
+        rated = training.UserRatings.of(self.ratings_, user)
         if not rated.has_pairs:
             return NO_TERMS
         matrix = self._matrix
-        settings = RankerSettings(
+        settings = training.RankerSettings(
             self.n_rounds, self.learning_rate, self.monotonic_cst, self.missing, self.max_features,
             self.seed_,
         )  # fmt: skip
         own, begin = matrix.column_of(user), self._begin(user, None)
-        problem = user_problem(matrix, rated, begin, own, self.pair_weight)
+        problem = training.user_problem(matrix, rated, begin, own, self.pair_weight)
         return merged_terms(train(problem, settings), problem.matrix, matrix, self.missing)
 
 
-def merged_terms(cuts: Cuts, part: UserMatrix, matrix: ItemMatrix, missing: str) -> StumpTerms:
+def merged_terms(
+    cuts: training.Cuts, part: UserMatrix, matrix: ItemMatrix, missing: str
+) -> StumpTerms:
     """Return each rule once, in the order of discovery, with the total of its steps."""
     bins = part.first_bins[cuts.columns] + cuts.firsts
     _, found, place = np.unique(2 * bins + (cuts.sides < 1), return_index=True, return_inverse=True)
