@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 
 from edgewise.common.files import in_batches
-from edgewise.datasets import formats
 from edgewise.datasets.catalogue import DatasetInfo, Entry, entry
 from edgewise.datasets.dataset import Dataset, RankingDataset
 from edgewise.datasets.files import DataFolders, DatasetMismatchError, check_counts
+from edgewise.datasets.formats import (
+    LabelledTable,
+    n_categorical,
+    read_arff,
+    read_idx_pair,
+    read_mixed,
+    read_numbers,
+)
 from edgewise.datasets.movielens import read_ratings
 from edgewise.io.letor import parse_letor
 
@@ -111,22 +118,22 @@ def _classification(found: Entry, contents: Contents) -> Dataset:
     )
 
 
-def _read(found: Entry, contents: list[bytes]) -> formats.LabelledTable:
+def _read(found: Entry, contents: list[bytes]) -> LabelledTable:
     """Read the files of one side of the split."""
     if found.format == "idx":
-        return formats.read_idx_pair(*contents)
+        return read_idx_pair(*contents)
     if found.format == "arff":
-        return formats.read_arff(*contents, n_labels=found.info.n_classes)
+        return read_arff(*contents, n_labels=found.info.n_classes)
     delimiter = found.all_files[0].delimiter
     if found.format == "mixed":
-        return formats.read_mixed(
+        return read_mixed(
             contents,
             columns=found.columns,
             numeric=found.numeric,
             class_first=found.class_first,
             delimiter=delimiter,
         )
-    return formats.read_numbers(*contents, delimiter=delimiter, class_first=found.class_first)
+    return read_numbers(*contents, delimiter=delimiter, class_first=found.class_first)
 
 
 def _ranking(found: Entry, contents: Contents) -> RankingDataset:
@@ -145,13 +152,13 @@ def _ranking(found: Entry, contents: Contents) -> RankingDataset:
     return RankingDataset(info, tuple(parts), found.first, found.columns)
 
 
-def _check_rows(info: DatasetInfo, side: str, rows: formats.LabelledTable, n_rows: int) -> None:
+def _check_rows(info: DatasetInfo, side: str, rows: LabelledTable, n_rows: int) -> None:
     n_classes = rows.y.shape[1] if info.multilabel else len(np.unique(rows.y))
     counts = [
         ("rows", rows.X.shape[0], n_rows),
         ("labelled rows", rows.y.shape[0], n_rows),
         ("columns", rows.X.shape[1], info.n_features),
-        ("categorical columns", formats.n_categorical(rows.X), info.n_categorical),
+        ("categorical columns", n_categorical(rows.X), info.n_categorical),
         ("classes", n_classes, info.n_classes),
     ]
     check_counts(f"{info.name}, {side}", counts)
