@@ -262,7 +262,7 @@ def _monitor(
         return None
     assert trained.aligned is not None
     filters = trained.aligned.filters
-    binned = encode(held_out.table, trained.bins, training=False, filters=filters)
+    binned = encode(held_out.table, trained.bins, filters=filters)
     return problem.monitor(held_out, binned, plan)
 
 

@@ -18,19 +18,13 @@ from edgewise.common.dtypes import Exacts, Reals, Rows
 
 
 class PairWeights(NamedTuple):
-    """The weights of all pairs at given scores.
+    """The weights of all pairs at given scores."""
 
-    Attributes
-    ----------
-    energy : float
-        The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)): the product of all Z so far, and so the
-        bound of theorem 1.
-    potentials : float64 array of shape (m,)
-        Half of pi(x) of Iyer 1999 eq. 4.10: the weight of the pairs in which x is better, minus
-        the weight of those in which it is worse, over two.
-    """
-
+    # The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)): the product of all Z so far, and so the
+    # bound of theorem 1.
     energy: float
+    # (m,), half of pi(x) of Iyer 1999 eq. 4.10: the weight of the pairs in which x is better, minus
+    # the weight of those in which it is worse, over two.
     potentials: Reals
 
 

@@ -35,24 +35,12 @@ LOSSES = ("exponential", "logistic")
 
 
 class HammingProgress(NamedTuple):
-    """What a round adds to the history.
+    """What a round adds to the history."""
 
-    Attributes
-    ----------
-    train_error : float
-        The weighted share of training rows predicted wrongly.
-    hamming_loss : float
-        R_H(f, W1): the initial weight of the entries with a wrong sign.
-    pseudo_weight : float
-        w'_Sigma of Kégl 2014b eq. 14, before the step; NaN without a shared cut.
-    weight : float
-        The sum of the logistic weights before the step; NaN for the exponential loss.
-    """
-
-    train_error: float
-    hamming_loss: float
-    pseudo_weight: float
-    weight: float
+    train_error: float  # the weighted share of training rows predicted wrongly
+    hamming_loss: float  # R_H(f, W1): the initial weight of the entries with a wrong sign
+    pseudo_weight: float  # w'_Sigma of Kégl 2014b eq. 14, before the step; NaN without a shared cut
+    weight: float  # the sum of the logistic weights before the step; NaN for the exponential loss
 
 
 @dataclass(frozen=True)
