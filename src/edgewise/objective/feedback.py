@@ -111,14 +111,8 @@ class Feedback(ABC):
 class PairList(Feedback):
     """Any list of weighted pairs: O(pairs) a round (Iyer 1999 section 4.2.1).
 
-    Parameters
-    ----------
-    rows : int32 array of shape (m,)
-        The table rows that occur in pairs.
-    worse, better : intp arrays of shape (p,)
-        The pairs (x0, x1) as indices into `rows`: x1 is to be ranked above x0.
-    weights : float64 array of shape (p,)
-        D(x0, x1), positive; they need not sum to 1.
+    The pairs (x0, x1) are indices into `rows`, the table rows that occur in them: `better` has x1,
+    to be ranked above x0 in `worse`. `weights` are D(x0, x1), positive; they need not sum to 1.
     """
 
     def __init__(
