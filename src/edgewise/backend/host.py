@@ -9,15 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import SEARCH_SCALE, WIDE_SEARCH_LIMIT
 from edgewise.backend.base import Problem, State, Targets
-from edgewise.common.dtypes import (
-    SEARCH,
-    WIDE_SEARCH,
-    Columns,
-    Exacts,
-    Integers,
-    Reals,
-    Rows,
-)
+from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows
 
 # The numbers of lanes that score columns may be padded to.
 _WIDTHS = (1, 2, 4, 8, 16, 32)

@@ -60,9 +60,7 @@ columns = options(
         "--implicit", is_flag=True, help="Implicit feedback: pairs of user and item, no ratings."
     ),
     _column(
-        "--duplicates",
-        choices=choices.DUPLICATES,
-        help="What to do if a user rates an item twice.",
+        "--duplicates", choices=choices.DUPLICATES, help="What to do if a user rates an item twice."
     ),
 )
 """Adds the options that describe a file of ratings."""

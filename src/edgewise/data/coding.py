@@ -27,10 +27,7 @@ _VISITS_A_VALUE = 50.0
 
 
 def encode(
-    table: Table,
-    bins: Sequence[Coding],
-    storage: str = "auto",
-    filters: Filters | None = None,
+    table: Table, bins: Sequence[Coding], storage: str = "auto", filters: Filters | None = None
 ) -> BinnedTable:
     """Return a table's codes in the bins of another, which may have had no missing values."""
 
