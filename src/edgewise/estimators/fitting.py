@@ -21,15 +21,8 @@ from edgewise.backend.choose import backend_for
 from edgewise.common import checks
 from edgewise.common.dtypes import Exacts
 from edgewise.common.threads import n_threads
-from edgewise.data import (
-    BinnedTable,
-    Categories,
-    Table,
-    as_table,
-    categories_of,
-    encode,
-    fit_encode,
-)
+from edgewise.data import BinnedTable, Categories, Table, as_table, categories_of
+from edgewise.data.coding import encode, fit_encode
 from edgewise.data.filters import Filters
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner

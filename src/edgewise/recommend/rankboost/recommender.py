@@ -11,21 +11,14 @@ from edgewise.common.choices import PAIR_WEIGHTS
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.fields import Array, Converted, Count, Record, Value, finite
 from edgewise.common.threads import Threads
-from edgewise.model import (
-    Contribution,
-    PairExplanation,
-    RankWording,
-    ReadableRule,
-    StumpTerms,
-    Terms,
-)
+from edgewise.model import Contribution, PairExplanation, RankWording, ReadableRule
+from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entries_of
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 from edgewise.recommend.per_user import check_viewers, chosen_viewers
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
-from edgewise.recommend.rankboost.training import MISSING_SIDES
 
 INITS = ("mean", "zero")
 MONOTONIC = ("increasing", "learn", "none")
@@ -175,7 +168,7 @@ class RankBoostRecommender(Recommender):
     viewers: Any = parameter(None, check_viewers)
     side_features: bool = parameter(True, flag)
     monotonic_cst: str = parameter("increasing", one_of, MONOTONIC)
-    missing: str = parameter("learn", one_of, MISSING_SIDES)
+    missing: str = parameter("learn", one_of, training.MISSING_SIDES)
     pair_weight: str = parameter("difference", one_of, PAIR_WEIGHTS)
     random_state: Any = None
     n_jobs: int | None = parameter(None, threads)
@@ -391,7 +384,7 @@ def merged_terms(
     local = cuts.columns[at]
     columns = part.columns[local]
     # A column without gaps in training abstains on missing values, unless the user chose a side.
-    side = 0 if missing == "learn" else MISSING_SIDES[missing]
+    side = 0 if missing == "learn" else training.MISSING_SIDES[missing]
     without_gaps = np.where(columns < matrix.n_viewers, side, 0)
     sides = np.where(part.gaps[local], cuts.sides[at], without_gaps)
     thresholds = np.full(len(columns), -np.inf)
