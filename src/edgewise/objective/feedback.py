@@ -103,9 +103,10 @@ class Feedback(ABC):
     def span(self, scores: Reals) -> float:
         """Return the largest difference between scores that are compared."""
 
-    @abstractmethod
     def some(self, share: float, rng: np.random.Generator) -> Rows:
-        """Return the rows, ascending, of a random share of the queries, or of the rows."""
+        """Return a random share of the rows, or the rows of a share of the queries, ascending."""
+        size = max(2, round(share * self.n_rows))
+        return np.sort(rng.choice(self.rows, min(size, self.n_rows), replace=False))
 
 
 class PairList(Feedback):
@@ -177,10 +178,6 @@ class PairList(Feedback):
 
     def span(self, scores: Reals) -> float:
         return float(np.abs(scores[self.worse] - scores[self.better]).max())
-
-    def some(self, share: float, rng: np.random.Generator) -> Rows:
-        size = max(2, round(share * self.n_rows))
-        return np.sort(rng.choice(self.rows, min(size, self.n_rows), replace=False))
 
 
 def best_step(moments: Callable[[float], Moments], largest: float) -> float:

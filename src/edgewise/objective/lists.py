@@ -210,8 +210,7 @@ class GradedLists(Feedback):
         """Return the rows of a random share of the queries, or of the only query's rows."""
         starts = self.layout.query_starts
         if len(starts) == 2:
-            size = max(2, round(share * len(self.rows)))
-            return np.sort(rng.choice(self.rows, min(size, len(self.rows)), replace=False))
+            return super().some(share, rng)
         alive = np.flatnonzero(self._totals > 0)
         size = max(1, round(share * len(alive)))
         chosen = np.sort(rng.choice(alive, size, replace=False))

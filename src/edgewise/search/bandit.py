@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import one_of
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.search.base import Search
-from edgewise.search.rewards import REWARDS
+from edgewise.search.base import REWARDS, Search
 
 Memory = dict[str, NDArray[Any]]
 """The memory of a search: arrays by name."""

@@ -1,6 +1,7 @@
-"""The base of all searches: which columns a round looks for rules in, and nothing else."""
+"""The base of all searches, and the rewards of columns that some of them learn from."""
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,7 +11,6 @@ from sklearn.base import BaseEstimator, clone
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.search.rewards import root
 
 # Shares of whole numbers that come out a little too large are not one more.
 _ROUNDING = 1e-9
@@ -93,3 +93,25 @@ class Search(BaseEstimator):
         """Raise if a setting is wrong."""
         if self._has_k:
             integer("k", self.k, 1)
+
+
+def root(shares: Reals) -> Reals:
+    """Return 1 - sqrt(1 - edge^2): decrease of the error bound (Kégl and Busa-Fekete 2009b)."""
+    return 1.0 - np.sqrt(1.0 - np.clip(shares, 0.0, 1.0) ** 2)
+
+
+def log(shares: Reals) -> Reals:
+    """Return ``-1/2 ln(1 - edge^2)``, at most 1: the decrease of the logarithm of the bound."""
+    with np.errstate(divide="ignore"):
+        return np.minimum(-0.5 * np.log1p(-(np.clip(shares, 0.0, 1.0) ** 2)), 1.0) + 0.0
+
+
+def relative(shares: Reals) -> Reals:
+    """Return `root` as a share of the best of the pull: edges of all columns shrink in training."""
+    rewards = np.nan_to_num(root(shares))
+    best = rewards.max(initial=0.0)
+    return rewards / best if best > 0.0 else rewards
+
+
+REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log, "relative": relative}
+"""The rewards of columns by their names: numbers between 0 and 1, from edges."""
