@@ -21,7 +21,6 @@ _VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
 
-
 _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
 

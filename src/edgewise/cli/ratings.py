@@ -44,7 +44,6 @@ Predictions for users and items without training ratings are means."""
 
 _column = heading("Columns of ratings")
 
-
 columns = options(
     _column("--columns", metavar="LIST", help="Comma-separated names, if there is no header."),
     _column("--separator", metavar="S", help='One of "," ";" "::" tab.  [default: detected]'),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import NARROW_CODE, WIDE_CODE, Codes, Columns, Reals
-from edgewise.data.bins import MAX_BINS, Bins
+from edgewise.data.bins import EXACT_INTEGERS, MAX_BINS, Bins
 
 # The weights of a filter's corners in the integral image, down the rows and along the columns; a
 # corner's weight is the product of the two. One field is (-1, 1); a light and a dark one are
@@ -37,9 +37,6 @@ LARGEST_SIDE = 1024
 # The weights of a filter's corners sum to 16 in magnitude at most, so no sum on the way to a
 # response exceeds this many times the sum of all pixels.
 _WEIGHT = 16
-
-# Below this every integer is a float64.
-_EXACT_INTEGERS = 2**53
 
 # Real pixels are kept between 2**-500 and 2**500 in magnitude, so that no response divided by the
 # width of a bin overflows, or underflows to a zero that has lost its sign.
@@ -378,7 +375,7 @@ def _sum_type(pixels: NDArray[Any]) -> type:
     most = _WEIGHT * pixels.shape[1] * max(-int(pixels.min()), int(pixels.max()))
     if most <= np.iinfo(np.int32).max:
         return np.int32
-    return np.int64 if most < _EXACT_INTEGERS else np.float64
+    return np.int64 if most < EXACT_INTEGERS else np.float64
 
 
 def _rounded(pixels: Reals) -> Reals:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,7 @@ from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
-from edgewise.io.trec import positions_by, sorted_codes
-
-if TYPE_CHECKING:
-    from edgewise.io import Run
+from edgewise.io.trec import Run, positions_by, sorted_codes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,7 +179,7 @@ class RankedLists:
         return cls(**_joined(found, "frames"))
 
     @classmethod
-    def from_runs(cls, runs: Mapping[str, "Run"], *, order: str = "score") -> "RankedLists":
+    def from_runs(cls, runs: Mapping[str, Run], *, order: str = "score") -> "RankedLists":
         """Read lists from TREC runs: objects with arrays queries, docs, ranks and scores.
 
         Documents are sorted as trec_eval does, by descending score and among equal scores by
@@ -266,7 +263,7 @@ class ListEntries(NamedTuple):
     scores: Reals | None
 
 
-def _run_entries(run: "Run", name: str, order: str) -> ListEntries:
+def _run_entries(run: Run, name: str, order: str) -> ListEntries:
     name = f"runs[{name!r}]"
     for attribute in ("queries", "docs", "ranks", "scores"):
         if not hasattr(run, attribute):

@@ -22,7 +22,6 @@ _ORDER_METRICS: dict[str, Callable[..., Any]] = {
     "ap": partial(mean_average_precision, relevant="top"),
 }
 
-
 BEST, LEVEL = "_best", "_level"
 
 
