@@ -4,9 +4,9 @@ import logging
 
 import numpy as np
 
+from edgewise.backend.arithmetic import splitmix64
 from edgewise.common.ids import different, is_missing
-from edgewise.common.log import muted
-from edgewise.common.random import splitmix64
+from edgewise.common.progress import muted
 from edgewise.common.text import counted, one_line, text_table
 from edgewise.common.threads import Threads, n_threads
 

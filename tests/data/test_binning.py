@@ -90,7 +90,7 @@ def test_exact_search_with_missing_values_uses_the_last_code_for_them():
 def test_unseen_missing_values_fit_beside_the_most_values():
     seen = as_table(np.arange(float(MAX_BINS))[:, None])
     bins = fit_encode(seen, None, MAX_BINS).bins
-    later = encode(as_table([[0.0], [np.nan], [1e9]]), bins, training=False)
+    later = encode(as_table([[0.0], [np.nan], [1e9]]), bins)
     assert later.codes(0).tolist() == [0, MAX_BINS, MAX_BINS - 1]
 
 
@@ -111,7 +111,7 @@ def test_codes_take_two_bytes_past_256_bins():
 
 def test_a_full_byte_of_values_meets_a_missing_one_later():
     bins = fit_encode(as_table(np.arange(256.0)[:, None]), None, 256).bins
-    later = encode(as_table([[np.nan], [255.0], [0.0]]), bins, training=False)
+    later = encode(as_table([[np.nan], [255.0], [0.0]]), bins)
     assert later.codes(0).tolist() == [256, 255, 0]
 
 

@@ -118,7 +118,7 @@ def test_a_column_of_one_value_or_of_none_tells_no_rows_apart():
 def test_rows_with_unseen_and_missing_values_are_coded_alike_everywhere():
     bins = fit_encode(as_table(pl.DataFrame({"c": ["u", "v", "u"]})), None, 256).bins
     later = as_table(pl.DataFrame({"c": ["w", "v", None, "u"]}))
-    coded = encode(later, bins, training=False)
+    coded = encode(later, bins)
     assert coded.codes(0).tolist() == [2, 1, 2, 0]
     aligned = Aligned(later, categories_of(bins))
     assert aligned.codes(0).tolist() == [2, 1, 2, 0]
@@ -133,7 +133,7 @@ def test_raw_rows_and_coded_rows_give_the_same_values(seen, later):
     frames = [pl.DataFrame({"c": pl.Series(v, dtype=pl.String)}) for v in (seen, later)]
     bins = fit_encode(as_table(frames[0]), None, 256).bins
     values = np.arange(bins[0].missing_code + 1)
-    coded = encode(as_table(frames[1]), bins, training=False)
+    coded = encode(as_table(frames[1]), bins)
     aligned = Aligned(as_table(frames[1]), categories_of(bins))
     assert np.array_equal(coded.subset_values(0, values), aligned.subset_values(0, values))
 
@@ -147,7 +147,7 @@ def test_any_number_of_values_has_codes(n_values):
     assert np.array_equal(table.codes(0), order)
     # The code of unseen values fits as well.
     later = as_table(pl.DataFrame({"c": ["unseen"]}))
-    assert encode(later, table.bins, training=False).codes(0).tolist() == [n_values]
+    assert encode(later, table.bins).codes(0).tolist() == [n_values]
 
 
 def test_codes_count_as_memory():
@@ -168,12 +168,12 @@ def test_kinds_that_change_after_training_are_errors_that_name_the_column():
     numbers, names = pl.DataFrame({"c": [1.0, 2.0]}), pl.DataFrame({"c": ["u", "v"]})
     bins = fit_encode(as_table(names), None, 256).bins
     with pytest.raises(ValueError, match="categories in column 'c' in training, numbers now"):
-        encode(as_table(numbers), bins, training=False)
+        encode(as_table(numbers), bins)
     with pytest.raises(ValueError, match="numbers in column 'c', where training had categories"):
         Aligned(as_table(numbers), categories_of(bins)).codes(0)
     bins = fit_encode(as_table(numbers), None, 256).bins
     with pytest.raises(ValueError, match="numbers in column 'c' in training, categories now"):
-        encode(as_table(names), bins, training=False)
+        encode(as_table(names), bins)
     with pytest.raises(ValueError, match="categories in column 'c', where training had numbers"):
         Aligned(as_table(names)).threshold_signs(0, 1.5, 0)
 
@@ -217,7 +217,7 @@ def test_declared_columns_are_coded_and_unseen_numbers_count_as_missing():
     assert bins[0] == Categories("x0", (-2.0, 0.0, 5.0), False)
     assert bins[1] == Categories("x1", (0.0, 12.0), True)
     later = as_table([[5.0, 12.0], [4.0, np.nan], [-2.0, 1.0]]).declare([0, 1])
-    coded = encode(later, bins, training=False)
+    coded = encode(later, bins)
     assert coded.codes(0).tolist() == [2, 3, 0]
     assert coded.codes(1).tolist() == [1, 2, 2]
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise.data import MAX_BINS, NumericColumn
-from edgewise.data.filters import KINDS, Filter, Filters
-from edgewise.data.images import _BLOCK, Images, even_bins
+from edgewise.data.filters import _BLOCK, KINDS, Filter, Filters, Images, even_bins
 
 # The fields of each kind as weights of the pixels in them: light, dark, and dark that counts twice.
 FIELDS = {

@@ -227,7 +227,7 @@ def test_recode_keeps_known_categories_and_makes_the_others_missing(values, cate
 def test_categories_where_training_had_numbers_are_an_error_that_names_the_column():
     bins = fit_encode(as_table(pl.DataFrame({"size": [1.0, 2.0]})), None, 256).bins
     with pytest.raises(ValueError, match="'size'"):
-        encode(as_table(pl.DataFrame({"size": ["big", "small"]})), bins, training=False)
+        encode(as_table(pl.DataFrame({"size": ["big", "small"]})), bins)
 
 
 # What is refused

@@ -37,7 +37,7 @@ def test_unseen_rows_are_cut_alike_raw_and_in_bins():
     rng = np.random.default_rng(0)
     seen, later = rng.normal(size=(500, 1)), as_table(rng.normal(size=(500, 1)) * 2)
     bins = fit_encode(as_table(seen), None, 32).bins
-    binned = encode(later, bins, training=False)
+    binned = encode(later, bins)
     for first, threshold in enumerate(bins[0].thresholds, start=1):
         terms = Terms.pack([Cut(0, float(threshold), 0)], [1.0], np.ones((1, 1)), n_cuts=1)
         (signs,) = terms.outputs(Aligned(later))

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from edgewise import Ratings
-from edgewise.ratings.stored import RATINGS
+from edgewise.ratings.ratings import RATINGS
 
 
 def made(numbers=False):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewise import UCB, Exhaustive, Exp3P, Lazy, ThompsonSampling
-from edgewise.search.rewards import REWARDS, log, relative, root
+from edgewise.search.base import REWARDS, log, relative, root
 
 
 def test_the_rewards_of_an_edge_of_0_6():

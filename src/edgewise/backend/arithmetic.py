@@ -1,4 +1,4 @@
-"""Arithmetic that gives the same bits everywhere: sums in fixed point, and an exponential function.
+"""Arithmetic with the same bits everywhere: fixed-point sums, exponentials and random numbers.
 
 Integer sums do not depend on their order. Libraries differ in the last digit of exp, so weights
 are computed from scores by plain additions and multiplications in a fixed order:
@@ -9,6 +9,7 @@ is in `backend.numba.step`.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Exacts, Reals
 
@@ -108,3 +109,11 @@ def exp(x: Reals) -> Reals:
     c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
     value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
     return value * ((n.astype(np.int64) + 1023) << 52).view(np.float64)
+
+
+def splitmix64(seed: NDArray[np.uint64], n: NDArray[np.uint64] | int = 1) -> NDArray[np.uint64]:
+    """Return the n-th output of the generator splitmix64 for each seed (Steele et al. 2014)."""
+    z = seed + np.asarray(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))

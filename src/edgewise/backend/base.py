@@ -26,26 +26,14 @@ LEARN = 2
 
 @dataclass(frozen=True)
 class Targets:
-    """What AdaBoost.MH learns: labels, and the initial weight of each entry.
+    """What AdaBoost.MH learns: labels, and the initial weight of each entry."""
 
-    Attributes
-    ----------
-    labels : int8 array of shape (K, n)
-        Y, -1 or +1.
-    target : int32 array of shape (n,)
-        The row's class, or -1 in binary and multi-label problems.
-    row_weights : float64 array of shape (n,)
-        Positive, summing to 1.
-    label_weights : float64 array of shape (2, K)
-        The factor of a row's weight in an entry, by label (-1, +1) and score column.
-    matrix : float64 array of shape (K, n) or None
-        Factors given entry by entry, in place of `label_weights`.
-    """
-
-    labels: Signs
-    target: NDArray[np.int32]
-    row_weights: Reals
+    labels: Signs  # Y, (K, n): -1 or +1
+    target: NDArray[np.int32]  # (n,), the row's class, or -1 in binary and multi-label problems
+    row_weights: Reals  # (n,), positive, summing to 1
+    # (2, K), the factor of a row's weight in an entry, by label (-1, +1) and score column
     label_weights: Reals
+    # (K, n), factors given entry by entry, in place of `label_weights`
     matrix: Reals | None = None
 
     def initial_weights(self, k: int) -> Reals:
@@ -67,18 +55,10 @@ class Targets:
 
 
 class State(ABC):
-    """Weights and scores of every (row, score column) entry; opaque to callers.
+    """Weights and scores of every (row, score column) entry; opaque to callers."""
 
-    Attributes
-    ----------
-    n_scores : int
-        K, the number of score columns.
-    scale : float
-        The factor by which the initial weights sum to 1.
-    """
-
-    n_scores: int
-    scale: float
+    n_scores: int  # K, the number of score columns
+    scale: float  # the factor by which the initial weights sum to 1
 
 
 @dataclass
@@ -86,28 +66,17 @@ class Problem:
     """The signed weights S of all rows or of some: what one search sums.
 
     A backend's own problems say where S is; callers see sums.
-
-    Attributes
-    ----------
-    n_rows : int
-        The number of rows of the table.
-    size : int
-        The number of rows that count.
-    signed_totals, signed_masses : int64 arrays of shape (K,)
-        The sums of S and of ``|S|`` over these rows.
-    mass_column : bool
-        Whether histograms have one more column, the sums of each row's ``|S|``: searches by gain
-        need it.
-    row_masses : Problem or None
-        The rows' sample weights as a problem with one score column, where leaves must hold a least
-        share of them.
     """
 
-    n_rows: int
-    size: int
+    n_rows: int  # of the table
+    size: int  # the number of rows that count
+    # (K,), the sums of S and of |S| over these rows
     signed_totals: Exacts
     signed_masses: Exacts
+    # Whether histograms have one more column, the sums of each row's |S|: searches by gain need it.
     mass_column: bool = False
+    # The rows' sample weights as a problem with one score column, where leaves must hold a least
+    # share of them.
     row_masses: "Problem | None" = None
 
     @property
@@ -140,21 +109,12 @@ class Problem:
 
 
 class Histogram(ABC):
-    """Sums of S over the rows of each bin: integers that add over parts of the rows.
+    """Sums of S over the rows of each bin: integers that add over parts of the rows."""
 
-    Attributes
-    ----------
-    columns : intp array
-        The columns, ascending; their bins follow each other, a column's missing bin last.
-    totals : int64 array of shape (K,)
-        The sums of S over all rows that count.
-    mass : int
-        The sum of ``|S|``.
-    """
-
+    # Ascending; their bins follow each other, a column's missing bin last.
     columns: Columns
-    totals: Exacts
-    mass: int
+    totals: Exacts  # (K,), the sums of S over all rows that count
+    mass: int  # the sum of |S|
 
     @property
     @abstractmethod
@@ -171,22 +131,14 @@ class Histogram(ABC):
 
 
 class Bounds(NamedTuple):
-    """Which signs the edges of cuts may have, in a search with one score column.
+    """Which signs the edges of cuts may have, in a search with one score column."""
 
-    Attributes
-    ----------
-    directions : int8 array of shape (columns,)
-        +1 or -1 is the sign that a column's edges must have, 0 allows both. Cuts that only tell
-        present from missing values are always allowed.
-    starts : intp array of shape (columns + 1,)
-        The exceptions of column q are from ``starts[q]`` to ``starts[q + 1]`` of the arrays below.
-    firsts, sides : intp and int8 arrays
-        A cut: its first bin on the positive side, ascending, and the side of missing values.
-    limits : int64 array
-        How large its edge of the other sign may be.
-    """
-
+    # By column: +1 or -1 is the sign that its edges must have, 0 allows both. Cuts that only tell
+    # present from missing values are always allowed.
     directions: Signs
+    # The exceptions of column q are from starts[q] to starts[q + 1] of the arrays below: a cut, by
+    # its first bin on the positive side, ascending, and the side of missing values; and how large
+    # its edge of the other sign may be.
     starts: Columns
     firsts: Columns
     sides: Signs
@@ -194,32 +146,17 @@ class Bounds(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What a scan looks for.
+    """What a scan looks for."""
 
-    Attributes
-    ----------
-    criterion : {"edge", "gain", "score"}
-        The largest sum over the score columns of ``|edge|``; the largest sum of gains on both
-        sides; or the largest ``|edge|`` of each score column by itself.
-    constant : bool
-        Whether the constant is among the cuts; it has no gain.
-    missing : int
-        The side of missing values, -1, 0 or +1, or LEARN.
-    score_edges : bool
-        Whether to return the score columns' edges at the best cut.
-    bounds : Bounds or None
-        Which signs the edges may have.
-    masses : Histogram or None
-        The rows' sample weights, for the same columns; both sides of a cut must hold `least`.
-    least : int
-        The least sample weight on either side, in the fixed point of `masses`.
-    """
-
+    # "edge" is the largest sum over the score columns of |edge|, "gain" the largest sum of gains on
+    # both sides, "score" the largest |edge| of each score column by itself.
     criterion: str = "edge"
-    constant: bool = True
-    missing: int = LEARN
-    score_edges: bool = False
+    constant: bool = True  # whether the constant is among the cuts; it has no gain
+    missing: int = LEARN  # the side of missing values: -1, 0, +1 or LEARN
+    score_edges: bool = False  # whether to return the score columns' edges at the best cut
     bounds: Bounds | None = None
+    # The rows' sample weights, for the same columns: both sides of a cut must hold `least` of them,
+    # in the same fixed point.
     masses: Histogram | None = None
     least: int = 0
 
@@ -230,44 +167,22 @@ class Candidates:
 
     With one cut for all score columns the arrays have shape (columns,); with a cut for each
     (criterion "score"), shape (columns, K).
-
-    Attributes
-    ----------
-    columns : intp array
-        The columns' numbers, ascending.
-    edges : int64 array
-        The edge, or the gain, in the search's fixed point; -1 where no cut is allowed.
-    first : intp array
-        The first bin on the positive side; 0 puts every value there.
-    missing : int8 array
-        The side of missing values; 0 where the cut abstains on them.
-    score_edges : int64 array of shape (columns, K) or None
-        The edges of the score columns at the best cut, where the question asks for them.
     """
 
-    columns: Columns
-    edges: Exacts
-    first: Columns
-    missing: Signs
+    columns: Columns  # their numbers, ascending
+    edges: Exacts  # or gains, in the search's fixed point; -1 where no cut is allowed
+    first: Columns  # the first bin on the positive side; 0 puts every value there
+    missing: Signs  # the side of missing values; 0 where the cut abstains on them
+    # (columns, K), the score columns' edges at the best cut, if the question asks for them
     score_edges: Exacts | None = None
 
 
 class Edges(NamedTuple):
-    """Sums over the rows for each score column, in 64-bit fixed point.
+    """Sums over the rows for each score column, in 64-bit fixed point."""
 
-    Attributes
-    ----------
-    edges : int64 array of shape (K,)
-        The edge of the rule: the sum of w * y * phi.
-    masses : int64 array of shape (K,)
-        The weight of the rows on which the rule does not abstain.
-    total : int
-        W, the weight of everything.
-    """
-
-    edges: Exacts
-    masses: Exacts
-    total: int
+    edges: Exacts  # (K,), the sums of w * y * phi
+    masses: Exacts  # (K,), the weight of the rows on which the rule does not abstain
+    total: int  # W, the weight of everything
 
 
 class Step(NamedTuple):
@@ -307,21 +222,13 @@ class RealStep(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """The counts of one update.
+    """The counts of one update."""
 
-    Attributes
-    ----------
-    pseudo : int
-        The sum over rows of ``| sum over l of w[i,l] y[i,l] v[l] |`` before the update, in 64-bit
-        fixed point: w'_Sigma of Kégl 2014b eq. 14. -1 where each score column has its own cut.
-    wrong_rows : int
-        The mass of the rows predicted wrongly after the update.
-    wrong_entries : int64 array of shape (2, K)
-        The mass of the entries with the wrong sign after the update, by label (-1, +1) and column.
-    """
-
+    # The sum over rows of | sum over l of w[i,l] y[i,l] v[l] | before the update, in 64-bit fixed
+    # point: w'_Sigma of Kégl 2014b eq. 14. -1 where each score column has its own cut.
     pseudo: int
-    wrong_rows: int
+    wrong_rows: int  # the mass of the rows predicted wrongly after the update
+    # (2, K), the mass of the entries with the wrong sign after it, by label (-1, +1) and column
     wrong_entries: Exacts
 
 

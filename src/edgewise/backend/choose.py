@@ -21,7 +21,6 @@ _VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
 
-
 _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
 
@@ -49,8 +48,14 @@ def kernels(name: str, visits: float) -> ModuleType:
     ``backend.reference.NAME`` and ``backend.numba.NAME`` hold the same functions with the same
     arguments; which one answers changes the time, not the result.
     """
-    kind = "numba" if use_compiled(visits) else "reference"
-    return import_module(f"edgewise.backend.{kind}.{name}")
+    if use_compiled(visits):
+        return compiled(name)
+    return import_module(f"edgewise.backend.reference.{name}")
+
+
+def compiled(name: str) -> ModuleType:
+    """Return a module of Numba's kernels, for work that has no reference of the same form."""
+    return import_module(f"edgewise.backend.numba.{name}")
 
 
 def backend_for(

@@ -9,15 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import SEARCH_SCALE, WIDE_SEARCH_LIMIT
 from edgewise.backend.base import Problem, State, Targets
-from edgewise.common.dtypes import (
-    SEARCH,
-    WIDE_SEARCH,
-    Columns,
-    Exacts,
-    Integers,
-    Reals,
-    Rows,
-)
+from edgewise.common.dtypes import SEARCH, WIDE_SEARCH, Columns, Exacts, Integers, Reals, Rows
 
 # The numbers of lanes that score columns may be padded to.
 _WIDTHS = (1, 2, 4, 8, 16, 32)
@@ -60,20 +52,10 @@ def search_type(n_weights: int) -> type[np.signedinteger]:
 
 @dataclass(frozen=True)
 class Entries:
-    """Some entries of S, chunk by chunk, in each by row.
+    """Some entries of S, chunk by chunk, in each by row."""
 
-    Attributes
-    ----------
-    shape : tuple (chunks, n, lanes)
-        The shape of S, restricted to the n rows that have any of the entries.
-    starts : intp array of shape (chunks + 1,)
-        The entries of chunk c are from ``starts[c]`` to ``starts[c + 1]``.
-    rows, lanes, values : int32, uint8 and integer arrays
-        The row, the lane and the signed weight of each entry.
-    """
-
-    shape: tuple[int, int, int]
-    starts: Columns
+    shape: tuple[int, int, int]  # (chunks, n, lanes), with the n rows that have any of the entries
+    starts: Columns  # the entries of chunk c are from starts[c] to starts[c + 1]
     rows: Rows
     lanes: NDArray[np.uint8]
     values: Integers
@@ -113,31 +95,18 @@ class Entries:
 
 @dataclass
 class SignedProblem(Problem):
-    """A problem whose signed weights are an array.
+    """A problem whose signed weights are an array."""
 
-    Attributes
-    ----------
-    signed : integer array of shape (chunks, n, lanes)
-        S, the signed weights quantised for the search, row by row as histograms add them.
-    rows : int32 array or None
-        The rows that count, ascending; None is all of them.
-    kept : dict or None
-        Where a tree's node keeps its histograms; None keeps nothing.
-    split_from : tuple of problems or None
-        The node that this one is a part of, and the other part: the histograms of both give this
-        one's by subtraction.
-    entries : Entries or None
-        The entries that count, where only some do; `signed` has their values then.
-    lease : object
-        What gives the memory of `signed` back when nobody refers to it any more.
-    """
-
+    # S, (chunks, n, lanes), quantised for the search, row by row as histograms add them; the values
+    # of `entries`, where there are any
     signed: Integers = field(default_factory=lambda: np.empty((1, 0, 1), dtype=SEARCH))
-    rows: Rows | None = None
-    kept: dict[bytes, Any] | None = None
+    rows: Rows | None = None  # the rows that count, ascending; None is all of them
+    kept: dict[bytes, Any] | None = None  # a tree node's histograms; None keeps nothing
+    # The node that this one is a part of, and the other part: the histograms of both give this
+    # one's by subtraction.
     split_from: "tuple[SignedProblem, SignedProblem] | None" = None
-    entries: Entries | None = None
-    lease: Any = None
+    entries: Entries | None = None  # the entries that count, where only some do
+    lease: Any = None  # gives the memory of `signed` back when nobody refers to it any more
 
     @staticmethod
     def of(

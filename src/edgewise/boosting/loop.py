@@ -43,26 +43,15 @@ class TermList:
 
 @dataclass(frozen=True)
 class Task:
-    """What one run trains on.
-
-    Attributes
-    ----------
-    binned : BinnedTable
-        The training rows.
-    objective, learner :
-        The parts that make the algorithm; the learner holds the search.
-    fallback : function
-        Returns the same learner with a search of all columns, for rounds in which the search looked
-        at none with an edge; None where that is what the learner does anyway.
-    monitor : Monitor or None
-        Validation rows.
-    """
+    """What one run trains on."""
 
     binned: BinnedTable
     objective: Objective
-    learner: Learner
+    learner: Learner  # holds the search
+    # Returns the same learner with a search of all columns, for rounds in which the search looked
+    # at none with an edge; None where that is what the learner does anyway.
     fallback: Callable[[], Learner] | None = None
-    monitor: Monitor | None = None
+    monitor: Monitor | None = None  # of the validation rows
 
 
 def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Callback]) -> None:

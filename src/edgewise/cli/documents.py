@@ -21,7 +21,6 @@ METRICS = ("map", "ndcg@5", "ndcg@10", "mrr", "precision@10")
 # Below this share of stored values, a sparse matrix is smaller.
 _SPARSE = 1 / 3
 
-
 Roles = dict[str, str | None]
 """The names of the columns of a table that are not features, by role."""
 

@@ -108,12 +108,8 @@ class Report:
             queries = counted(found.n_unjudged, "queries")
             logger.warning("%s: ignored %s without judgements", name, queries)
         if found.n_unanswered:
-            logger.warning(
-                "%s returns nothing for %d of %d judged queries: they count 0",
-                name,
-                found.n_unanswered,
-                len(found.queries),
-            )
+            message = "%s returns nothing for %d of %d judged queries: they count 0"
+            logger.warning(message, name, found.n_unanswered, len(found.queries))
         self.runs[name] = found
 
     def print(self) -> None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 _PATIENCE = 100
 _TOP_RULES, _TOP_TREES = 5, 2
 
-
 files, training = common.heading("Files"), common.heading("Training")
 
 

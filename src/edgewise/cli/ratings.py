@@ -44,7 +44,6 @@ Predictions for users and items without training ratings are means."""
 
 _column = heading("Columns of ratings")
 
-
 columns = options(
     _column("--columns", metavar="LIST", help="Comma-separated names, if there is no header."),
     _column("--separator", metavar="S", help='One of "," ";" "::" tab.  [default: detected]'),
@@ -60,9 +59,7 @@ columns = options(
         "--implicit", is_flag=True, help="Implicit feedback: pairs of user and item, no ratings."
     ),
     _column(
-        "--duplicates",
-        choices=choices.DUPLICATES,
-        help="What to do if a user rates an item twice.",
+        "--duplicates", choices=choices.DUPLICATES, help="What to do if a user rates an item twice."
     ),
 )
 """Adds the options that describe a file of ratings."""

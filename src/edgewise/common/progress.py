@@ -1,7 +1,9 @@
-"""A line on the screen that shows how far long work has come."""
+"""What long work shows on the screen: a progress line, and warnings unless they are muted."""
 
+import logging
 import shutil
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -110,3 +112,18 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes}:{rest:02d}"
     return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+
+
+@contextmanager
+def muted() -> Iterator[None]:
+    """Keep this thread from logging; other threads log as before."""
+    logger, own = logging.getLogger("edgewise"), threading.get_ident()
+
+    def from_others(record: logging.LogRecord) -> bool:
+        return record.thread != own
+
+    logger.addFilter(from_others)
+    try:
+        yield
+    finally:
+        logger.removeFilter(from_others)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Codes, Reals, Signs
 from edgewise.data.chunks import Chunks
 from edgewise.data.columns import Column, SparseColumn, as_categorical, owned
-from edgewise.data.filters import Filters
-from edgewise.data.images import Images
+from edgewise.data.filters import Filters, Images
 from edgewise.data.table import ArrayTable, Table
 
 CONSTANT = -1

@@ -16,7 +16,7 @@ MAX_BINS = 65_535
 _LOOKUP_SPAN = 65_536
 
 # Beyond this not every integer is a float64; thresholds and values are compared as floats.
-_EXACT_INTEGERS = 2**53
+EXACT_INTEGERS = 2**53
 
 # Where there are fewer values to a bin than this, Python's lists are faster to look up than arrays.
 _LISTED = 50
@@ -68,7 +68,7 @@ class Bins:
         values = column.values
         if values.dtype.kind in "iu" and len(values):
             low, high = int(values.min()), int(values.max())
-            exact = max(-low, high) < _EXACT_INTEGERS
+            exact = max(-low, high) < EXACT_INTEGERS
             if exact and high - low < min(_LOOKUP_SPAN, 4 * len(values)):
                 span = np.arange(low, high + 1, dtype=np.float64)
                 table = np.searchsorted(self.thresholds, span, side="right")

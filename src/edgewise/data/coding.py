@@ -27,23 +27,14 @@ _VISITS_A_VALUE = 50.0
 
 
 def encode(
-    table: Table,
-    bins: Sequence[Coding],
-    storage: str = "auto",
-    training: bool = True,
-    filters: Filters | None = None,
-    n_jobs: int = 1,
+    table: Table, bins: Sequence[Coding], storage: str = "auto", filters: Filters | None = None
 ) -> BinnedTable:
-    """Return the table's codes in given bins.
-
-    Unless the bins were found on this very table (`training`), it may have missing values where
-    training had none, and so one code more.
-    """
+    """Return a table's codes in the bins of another, which may have had no missing values."""
 
     def known(j: int, column: Column, quick: bool) -> Coding:
         return bins[j]
 
-    return _encoded(table, known, _widest(bins, training), storage, training, filters, n_jobs)
+    return _encoded(table, known, _widest(bins, False), storage, False, filters, 1)
 
 
 def fit_encode(

@@ -1,16 +1,20 @@
-"""Haar filters and their numbers: which differences of rectangles an image has."""
+"""Haar filters: their numbers, and their responses on demand from integral images."""
 
+import math
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from operator import index
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgewise.common.checks import integer
-from edgewise.common.dtypes import Columns
+from edgewise.common.dtypes import NARROW_CODE, WIDE_CODE, Codes, Columns, Reals
+from edgewise.data.bins import EXACT_INTEGERS, MAX_BINS, Bins
 
 # The weights of a filter's corners in the integral image, down the rows and along the columns; a
 # corner's weight is the product of the two. One field is (-1, 1); a light and a dark one are
@@ -29,6 +33,21 @@ KINDS = tuple(CORNERS)
 
 LARGEST_SIDE = 1024
 """The most rows and columns of an image: a larger one has more filters than could be numbered."""
+
+# The weights of a filter's corners sum to 16 in magnitude at most, so no sum on the way to a
+# response exceeds this many times the sum of all pixels.
+_WEIGHT = 16
+
+# Real pixels are kept between 2**-500 and 2**500 in magnitude, so that no response divided by the
+# width of a bin overflows, or underflows to a zero that has lost its sign.
+_LEAST_EXPONENT, _MOST_EXPONENT = -500, 500
+
+# Responses are computed for this many rows at a time, so that the sum stays in a core's cache; a
+# shorter block would spend its time on NumPy's calls.
+_BLOCK = 65_536
+
+# Images are turned pixel-major this many at a time, so that a block stays in the cache.
+_TURNED = 1_024
 
 
 class Filter(NamedTuple):
@@ -194,3 +213,201 @@ def _stretches(length: int, fields: int, smallest: int) -> Columns:
 
 def _span(word: str, first: int, count: int) -> str:
     return f"{word} {first}" if count == 1 else f"{word}s {first}-{first + count - 1}"
+
+
+class Images:
+    """Images as sums of pixels, from which the response of any filter takes a few additions.
+
+    Entry ``y * (columns + 1) + x`` of `integral` holds, for every image, the sum of the pixels
+    above row `y` and left of column `x` (the integral image): a corner of a field is one contiguous
+    vector of all images.
+
+    Sums of whole pixels are exact. Real pixels are first rounded, to 39 bits below the image's
+    largest pixel for 28 x 28 pixels, so that their sums are exact too: an area of one colour
+    responds with 0, and an image has the same responses whatever other images are in the table.
+    """
+
+    def __init__(self, X: Any, filters: Filters) -> None:
+        pixels = _pixels(X, filters.shape)
+        self.filters = filters
+        self.n_rows = len(pixels)
+        self.integral = _integral(pixels, filters.shape)
+
+    def responses(self, j: int) -> Reals:
+        """Return the response of filter `j` to every image."""
+        return self._sums(j, self._vector()).astype(np.float64, copy=False)
+
+    def coded(self, numbers: Sequence[int] | Columns, max_bins: int) -> tuple[list[Bins], Codes]:
+        """Return the bins of some filters' responses, named after them, and every image's codes.
+
+        The bins are those of `even_bins`, so no response is sorted. They are found on these very
+        images; others are coded by `Bins.encode` on their responses.
+        """
+        max_bins = integer("max_bins", max_bins, 2, MAX_BINS)
+        dtype = NARROW_CODE if max_bins <= np.iinfo(NARROW_CODE).max + 1 else WIDE_CODE
+        codes = np.empty((len(numbers), self.n_rows), dtype=dtype)
+        sums = self._vector()
+        bins = []
+        for row, j in zip(codes, numbers, strict=True):
+            self._sums(j, sums)
+            exponent, first, count = even_bins(sums, max_bins)
+            _code(sums, exponent, first, row)
+            thresholds = np.ldexp(np.arange(first + 1, first + count, dtype=np.float64), exponent)
+            bins.append(Bins(self.filters.name(j), thresholds, has_missing=False))
+        return bins, codes
+
+    def _vector(self) -> NDArray[Any]:
+        return np.empty(self.n_rows, dtype=self.integral.dtype)
+
+    def _sums(self, j: int, out: NDArray[Any]) -> NDArray[Any]:
+        """Write the responses of filter `j` into `out`, in the type of the integral images."""
+        kind, top, left, height, width = self.filters[j]
+        factor, inner, outer = _PLANS[kind]
+        step = self.filters.shape[1] + 1
+
+        def corners(steps: list[_Step]) -> list[tuple[np.ufunc, NDArray[Any]]]:
+            places = [(add, (top + y * height) * step + left + x * width) for add, y, x in steps]
+            return [(add, self.integral[place]) for add, place in places]
+
+        (_, one), (join, two), *more = corners(inner)
+        last = corners(outer)
+        for begin in range(0, self.n_rows, _BLOCK):
+            rows = slice(begin, begin + _BLOCK)
+            total = out[rows]
+            join(one[rows], two[rows], out=total)
+            for add, corner in more:
+                add(total, corner[rows], out=total)
+            np.multiply(total, factor, out=total)
+            for add, corner in last:
+                add(total, corner[rows], out=total)
+        return out
+
+
+def even_bins(values: NDArray[Any], max_bins: int) -> tuple[int, int, int]:
+    """Return the binary exponent of the bins' width, the first bin's number, and how many.
+
+    Bin `k` holds the values from ``k * width`` to below ``(k + 1) * width``. The width is the
+    smallest power of two of which at most `max_bins` bins cover the values. Dividing by a power of
+    two is exact, so that cuts of codes are cuts of values. Bins of integers are no narrower than 1,
+    and no bin is narrower than the largest value's last bit: narrower ones could not tell more
+    values apart, or would have no exact thresholds.
+    """
+    low, high = float(values.min()), float(values.max())
+    largest = math.frexp(max(-low, high))[1]
+    narrowest = 0 if values.dtype.kind in "iu" else largest - 53
+    # A width of at most (high - low) / max_bins would need more bins. The search begins at the
+    # power of two at or below that quotient, so that a rounding of it does no harm.
+    exponent = max(math.frexp(high / max_bins - low / max_bins)[1] - 1, narrowest)
+    while True:
+        first = math.floor(math.ldexp(low, -exponent))
+        count = math.floor(math.ldexp(high, -exponent)) - first + 1
+        if count <= max_bins:
+            return exponent, first, count
+        exponent += 1
+
+
+def _code(sums: NDArray[Any], exponent: int, first: int, out: Codes) -> None:
+    """Write ``floor(sums / 2**exponent) - first`` into `out`, overwriting `sums`."""
+    if sums.dtype.kind == "i":
+        np.right_shift(sums, exponent, out=sums)
+        # Codes are differences, so they are right even where both terms wrap around in `out`:
+        # subtracting in its narrow type takes a fraction of the time.
+        np.copyto(out, sums, casting="unsafe")
+        np.subtract(out, out.dtype.type(first % 2 ** (8 * out.itemsize)), out=out)
+    else:
+        np.multiply(sums, math.ldexp(1.0, -exponent), out=sums)
+        np.floor(sums, out=sums)
+        np.subtract(sums, first, out=sums)
+        np.copyto(out, sums, casting="unsafe")
+
+
+def _pixels(X: Any, shape: tuple[int, int]) -> NDArray[Any]:
+    """Return `X` as an array of complete images, or raise."""
+    pixels = np.asarray(X)
+    if pixels.ndim != 2 or pixels.dtype.kind not in "biuf":
+        raise ValueError(
+            "X must be a two-dimensional array of numbers, an image in each row, "
+            f"got {pixels.ndim} dimension(s) of {pixels.dtype}"
+        )
+    rows, columns = shape
+    if pixels.shape[1] != rows * columns:
+        raise ValueError(
+            f"shape={shape} is {rows} x {columns} = {rows * columns} pixels, "
+            f"but X has {pixels.shape[1]} columns"
+        )
+    if not len(pixels):
+        raise ValueError("X has 0 sample(s) while a minimum of 1 is required.")
+    if pixels.dtype.kind == "f":
+        largest = max(-float(pixels.min()), float(pixels.max()))
+        # The smallest and the largest of values that include a NaN are NaN, and no comparison of
+        # NaN is true.
+        if not largest < np.inf:
+            raise ValueError(
+                "Haar filters need complete images: X has missing (NaN) or infinite pixels"
+            )
+        if largest >= 2.0**_MOST_EXPONENT:
+            raise ValueError(f"X must have pixels below 2**{_MOST_EXPONENT}, got {largest:g}")
+    return pixels
+
+
+def _integral(pixels: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
+    """Return the integral images, of shape ((rows + 1) * (columns + 1), n)."""
+    rows, columns = shape
+    dtype = _sum_type(pixels)
+    integral: NDArray[Any] = np.zeros((rows + 1, columns + 1, len(pixels)), dtype=dtype)
+    for begin in range(0, len(pixels), _TURNED):
+        block = pixels[begin : begin + _TURNED]
+        if dtype is np.float64:
+            block = _rounded(block.astype(np.float64))
+        sums = integral[1:, 1:, begin : begin + _TURNED]
+        sums[...] = block.T.reshape(rows, columns, -1)
+        for y in range(1, rows):
+            sums[y] += sums[y - 1]
+        for x in range(1, columns):
+            sums[:, x] += sums[:, x - 1]
+    return integral.reshape(-1, len(pixels))
+
+
+def _sum_type(pixels: NDArray[Any]) -> type:
+    """Return the narrowest type in which every sum of a filter is exact, else float64."""
+    if pixels.dtype.kind == "f":
+        return np.float64
+    most = _WEIGHT * pixels.shape[1] * max(-int(pixels.min()), int(pixels.max()))
+    if most <= np.iinfo(np.int32).max:
+        return np.int32
+    return np.int64 if most < EXACT_INTEGERS else np.float64
+
+
+def _rounded(pixels: Reals) -> Reals:
+    """Return real pixels rounded to a last bit, each image's own, that makes all its sums exact."""
+    _, exponents = np.frexp(np.abs(pixels).max(axis=1, keepdims=True))
+    spare = 53 - (_WEIGHT * pixels.shape[1]).bit_length()
+    unit = np.ldexp(1.0, np.maximum(exponents - spare, _LEAST_EXPONENT))
+    return np.rint(pixels / unit) * unit
+
+
+_Step = tuple[np.ufunc, int, int]
+
+
+def _plan(kind: str) -> tuple[int, list[_Step], list[_Step]]:
+    """Return a factor, the corners whose sum it multiplies, and the corners added after that.
+
+    So there is one multiplication and no other vector than the sum: corners of weight 2 or 3 come
+    first, one of weight 4 twice among those of weight 2, and those of weight 1 last.
+    """
+    down, across = CORNERS[kind]
+    weights = {(y, x): a * b for y, a in enumerate(down) for x, b in enumerate(across)}
+    factor = next(f for f in (2, 3) if all(abs(w) == 1 or w % f == 0 for w in weights.values()))
+    inner: list[_Step] = []
+    outer: list[_Step] = []
+    # The sum begins with two corners, of which the first is not subtracted.
+    for (y, x), weight in sorted(weights.items(), key=lambda item: -item[1]):
+        step = (np.add if weight > 0 else np.subtract, y, x)
+        if abs(weight) == 1:
+            outer.append(step)
+        else:
+            inner.extend([step] * (abs(weight) // factor))
+    return factor, inner, outer
+
+
+_PLANS = {kind: _plan(kind) for kind in KINDS}

@@ -36,8 +36,7 @@ class BoostedModel(Storable, Generic[F]):
 
     terms_: Terms = recorded("terms", "The terms, in arrays; a ranker's rules say -1 or +1 here.")
     history_: History = recorded(
-        "history",
-        "The record of every round, also of those after the best, which are cut off.",
+        "history", "The record of every round, also of those after the best, which are cut off."
     )
     learner_: Learner | None = recorded("learner", "The learner that made the terms.")
     best_iteration_: int = recorded(

@@ -15,33 +15,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from edgewise import boosting
 from edgewise.backend.base import Backend
 from edgewise.backend.choose import backend_for
-from edgewise.boosting import (
-    Callback,
-    EarlyStopping,
-    History,
-    Monitor,
-    ProgressBar,
-    Task,
-    TermList,
-    TimeLimit,
-    TrainingRun,
-    boost,
-    check_callbacks,
-)
 from edgewise.common import checks
 from edgewise.common.dtypes import Exacts
 from edgewise.common.threads import n_threads
-from edgewise.data import (
-    BinnedTable,
-    Categories,
-    Table,
-    as_table,
-    categories_of,
-    encode,
-    fit_encode,
-)
+from edgewise.data import BinnedTable, Categories, Table, as_table, categories_of
+from edgewise.data.coding import encode, fit_encode
 from edgewise.data.filters import Filters
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner
@@ -110,7 +91,7 @@ class TrainingProblem(ABC, Generic[S, F]):
         """Return the objective of the training rows."""
 
     @abstractmethod
-    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> Monitor:
+    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> boosting.Monitor:
         """Return the monitor of the validation rows."""
 
     @abstractmethod
@@ -153,7 +134,7 @@ def fit(
         fallback = None
         if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
             fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), seed))
-        task = Task(binned, objective, learner, fallback, monitor)
+        task = boosting.Task(binned, objective, learner, fallback, monitor)
         return _train(model, task, start, started, owner or model)
 
 
@@ -269,12 +250,12 @@ def check_kinds(learner: Learner, table: BinnedTable) -> None:
 
 def _monitor(
     problem: TrainingProblem[S, F], held_out: HeldOut | None, trained: BinnedTable, plan: FitPlan[S]
-) -> Monitor | None:
+) -> boosting.Monitor | None:
     if held_out is None:
         return None
     assert trained.aligned is not None
     filters = trained.aligned.filters
-    binned = encode(held_out.table, trained.bins, training=False, filters=filters)
+    binned = encode(held_out.table, trained.bins, filters=filters)
     return problem.monitor(held_out, binned, plan)
 
 
@@ -284,7 +265,7 @@ def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, 
     return problem.fitted(
         plan,
         terms=Terms.empty(problem.n_scores, n_cuts),
-        history=History(problem.fields),
+        history=boosting.History(problem.fields),
         learner=plan.learner,
         best_iteration=0,
         stop_reason="n_rounds",
@@ -329,7 +310,7 @@ def _ready(learner: Learner, table: BinnedTable, search: Search, start: Fitted) 
     return ready
 
 
-class _SearchStates(Callback):
+class _SearchStates(boosting.Callback):
     """Keeps the states of searches after the best round so far, where training may resume."""
 
     def __init__(self, learner: Learner, n_rounds: int) -> None:
@@ -337,7 +318,7 @@ class _SearchStates(Callback):
         self._learns = any(part.search_.learns for part in self._parts)
         self._known = {n_rounds: self._now(n_rounds)}
 
-    def on_round(self, run: TrainingRun) -> None:
+    def on_round(self, run: boosting.TrainingRun) -> None:
         # A later callback may choose this round as the best, which shows in the next round.
         n_rounds = run.history.n_rounds
         if self._learns:
@@ -357,9 +338,11 @@ class _SearchStates(Callback):
         return tuple(part.search_.state(n_rounds) for part in self._parts)
 
 
-def _train(model: "Model", task: Task, start: F, started: float, owner: "BoostedModel") -> F:
+def _train(
+    model: "Model", task: boosting.Task, start: F, started: float, owner: "BoostedModel"
+) -> F:
     """Run the loop and return the record of the model, whatever ended it."""
-    terms, history = TermList(start.terms), start.history
+    terms, history = boosting.TermList(start.terms), start.history
     states = _SearchStates(task.learner, len(terms))
     larger = task.monitor is not None and task.monitor.larger_is_better
 
@@ -382,7 +365,7 @@ def _train(model: "Model", task: Task, start: F, started: float, owner: "Boosted
         ended = (run.stop_reason, run.best_round) if run.finished else ("checkpoint", None)
         owner._with(left(*ended)).save(path)
 
-    run = TrainingRun(
+    run = boosting.TrainingRun(
         model.n_rounds,
         history,
         save,
@@ -391,11 +374,11 @@ def _train(model: "Model", task: Task, start: F, started: float, owner: "Boosted
         larger_is_better=larger,
     )
     # The states of searches are noted before a callback can save the model.
-    boost(task, terms, run, [states, *_callbacks(model)])
+    boosting.boost(task, terms, run, [states, *_callbacks(model)])
     return left(run.stop_reason, run.best_round)
 
 
-def _best_iteration(history: History, larger_is_better: bool) -> int:
+def _best_iteration(history: boosting.History, larger_is_better: bool) -> int:
     validation = history["validation"]
     if np.isnan(validation).all():
         return history.n_rounds
@@ -403,11 +386,11 @@ def _best_iteration(history: History, larger_is_better: bool) -> int:
     return int(best(validation)) + 1
 
 
-def _callbacks(model: "Model") -> list[Callback]:
+def _callbacks(model: "Model") -> list[boosting.Callback]:
     """Return the callbacks of the parameters, and then the user's own."""
-    callbacks: list[Callback] = [ProgressBar()] if model.verbose else []
+    callbacks: list[boosting.Callback] = [boosting.ProgressBar()] if model.verbose else []
     if model.early_stopping_rounds is not None:
-        callbacks.append(EarlyStopping(model.early_stopping_rounds))
+        callbacks.append(boosting.EarlyStopping(model.early_stopping_rounds))
     if model.time_limit is not None:
-        callbacks.append(TimeLimit(model.time_limit))
-    return [*callbacks, *check_callbacks(model.callbacks)]
+        callbacks.append(boosting.TimeLimit(model.time_limit))
+    return [*callbacks, *boosting.check_callbacks(model.callbacks)]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Backend
+from edgewise.common.checks import finite_numbers
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import Table
@@ -217,15 +218,9 @@ def read_pairs(table: Table, pairs: Any, weights: Any) -> JudgedPairs:
         raise ValueError(f"pairs must name rows of X, from 0 to {table.n_rows - 1}")
     if (listed[:, 0] == listed[:, 1]).any():
         raise ValueError("pairs must be of two different rows")
-    try:
-        given = np.ones(len(listed)) if weights is None else np.asarray(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"weights must be numbers, one for each pair: {error}") from error
-    if given.shape != (len(listed),) or not np.isfinite(given).all():
-        raise ValueError(
-            f"weights must be {len(listed)} finite numbers, one for each pair; got an array of "
-            f"shape {given.shape}"
-        )
+    given = np.ones(len(listed))
+    if weights is not None:
+        given = finite_numbers("weights", weights, len(listed), "pairs")
     low, high = listed.min(axis=1).astype(np.int64), listed.max(axis=1).astype(np.int64)
     keys, place = np.unique(low * table.n_rows + high, return_inverse=True)
     given = _scaled(given)

@@ -9,14 +9,8 @@ from numpy.typing import NDArray
 
 from edgewise.backend.base import Backend
 from edgewise.boosting import RANKING, Monitor
+from edgewise.common import choices
 from edgewise.common.checks import one_of, up_to_one
-from edgewise.common.choices import (
-    MONOTONIC,
-    PAIR_WEIGHTS,
-    QUERY_WEIGHTS,
-    RANK_CRITERIA,
-    RANK_LEARNERS,
-)
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.fitted import FittedRanker
@@ -48,10 +42,10 @@ def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner
     if isinstance(learner, str):
-        one_of("learner", learner, RANK_LEARNERS)
+        one_of("learner", learner, choices.RANK_LEARNERS)
         takes_values = learner == "feature"
     else:
-        learner = learner_named(learner, names=RANK_LEARNERS)
+        learner = learner_named(learner, names=choices.RANK_LEARNERS)
         takes_values = any(part.takes_values for part in learner.simple_parts())
         if model.missing != "learn":
             raise ValueError(
@@ -63,14 +57,14 @@ def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
             "handle_infinite='value' does not go with learner='feature', which takes columns as "
             "they are"
         )
-    one_of("criterion", model.criterion, RANK_CRITERIA)
+    one_of("criterion", model.criterion, choices.RANK_CRITERIA)
     if model.step is not None:
         one_of("step", model.step, STEPS)
     up_to_one("learning_rate", model.learning_rate)
-    one_of("pair_weight", model.pair_weight, PAIR_WEIGHTS)
-    one_of("query_weight", model.query_weight, QUERY_WEIGHTS)
+    one_of("pair_weight", model.pair_weight, choices.PAIR_WEIGHTS)
+    one_of("query_weight", model.query_weight, choices.QUERY_WEIGHTS)
     if isinstance(model.monotonic_cst, str):
-        one_of("monotonic_cst", model.monotonic_cst, MONOTONIC)
+        one_of("monotonic_cst", model.monotonic_cst, choices.MONOTONIC)
     if not callable(model.eval_metric):
         try:
             ranking_metric(model.eval_metric)
@@ -229,7 +223,7 @@ def _directions(monotonic_cst: Any, table: BinnedTable) -> tuple[Signs, NDArray[
         given = np.asarray(monotonic_cst)
     if given.shape != directions.shape or not np.isin(given, (-1, 0, 1)).all():
         raise ValueError(
-            f"monotonic_cst must be one of {', '.join(map(repr, MONOTONIC))}, or -1, 0 or "
+            f"monotonic_cst must be one of {', '.join(map(repr, choices.MONOTONIC))}, or -1, 0 or "
             f"1 for each of the {len(names)} columns, got {monotonic_cst!r}"
         )
     categorical = [

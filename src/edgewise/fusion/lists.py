@@ -3,27 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import flag
+from edgewise.common.checks import finite_numbers, flag, one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
 from edgewise.common.ids import as_ids
 from edgewise.data.table import is_frame
 from edgewise.fusion.queries import Queries
-from edgewise.fusion.sources import (
-    as_reals,
-    first_repeat,
-    from_frames,
-    from_runs,
-    pair_numbers,
-    read_frame,
-)
-
-if TYPE_CHECKING:
-    from edgewise.io import Run
+from edgewise.io.trec import Run, positions_by, sorted_codes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +67,7 @@ class RankedLists:
             self._set("scores", _matching_scores(self.scores, positions))
         if self.docs is not None:
             self._set("docs", as_ids("docs", self.docs, len(positions), floats=True))
-            again = first_repeat(pair_numbers(self.qid, self.docs))
+            again = _first_repeat(_pair_numbers(self.qid, self.docs))
             if again is not None:
                 raise ValueError(
                     f"docs must be different within a query, got {self.docs[again]} twice for "
@@ -167,10 +157,29 @@ class RankedLists:
         array([[ 1., nan],
                [ 2.,  1.]])
         """
-        return cls(**from_frames(frames, query, doc, list, rank, score))
+        if not isinstance(frames, Mapping):
+            table = _read_frame(frames, "frames", list, query, doc)
+            lists = as_ids(f"frames[{list!r}]", table[list].to_list(), floats=True)
+            entries = _frame_entries(table, "frames", query, doc, rank, score, lists)
+            names, places = np.unique(lists, return_inverse=True)
+            return cls(**_gathered(entries, [str(name) for name in names], places, "frames"))
+        if not frames:
+            raise ValueError("frames must not be empty, got a mapping without lists")
+        found = {}
+        for key, frame in frames.items():
+            name = f"frames[{str(key)!r}]"
+            table = _read_frame(frame, name, query, doc)
+            found[str(key)] = _frame_entries(table, name, query, doc, rank, score)
+        without = [name for name, entries in found.items() if entries.scores is None]
+        if without and len(without) < len(found):
+            raise ValueError(
+                f"frames must all have a column {score!r} or none of them, "
+                f"but frames[{without[0]!r}] has none"
+            )
+        return cls(**_joined(found, "frames"))
 
     @classmethod
-    def from_runs(cls, runs: Mapping[str, "Run"], *, order: str = "score") -> "RankedLists":
+    def from_runs(cls, runs: Mapping[str, Run], *, order: str = "score") -> "RankedLists":
         """Read lists from TREC runs: objects with arrays queries, docs, ranks and scores.
 
         Documents are sorted as trec_eval does, by descending score and among equal scores by
@@ -196,7 +205,11 @@ class RankedLists:
         >>> RankedLists.from_runs({"bm25": run}, order="rank").positions.T
         array([[1., 2., 3.]])
         """
-        return cls(**from_runs(runs, order))
+        if not isinstance(runs, Mapping) or not runs:
+            raise ValueError(f"runs must be a mapping of names to runs, got {runs!r}")
+        one_of("order", order, ("score", "rank"))
+        parts = {str(name): _run_entries(run, name, order) for name, run in runs.items()}
+        return cls(**_joined(parts, "runs"))
 
     @classmethod
     def from_scores(
@@ -241,6 +254,151 @@ class RankedLists:
         object.__setattr__(self, name, view)
 
 
+class ListEntries(NamedTuple):
+    """Entries of lists; a position of NaN means that the list does not return the document."""
+
+    queries: NDArray[Any]
+    docs: NDArray[Any]
+    positions: Reals
+    scores: Reals | None
+
+
+def _run_entries(run: Run, name: str, order: str) -> ListEntries:
+    name = f"runs[{name!r}]"
+    for attribute in ("queries", "docs", "ranks", "scores"):
+        if not hasattr(run, attribute):
+            raise TypeError(f"{name} must have queries, docs, ranks and scores; no {attribute}")
+    queries = as_ids(f"{name}.queries", run.queries, floats=True)
+    if not len(queries):
+        raise ValueError(f"{name} must not be empty")
+    docs = as_ids(f"{name}.docs", run.docs, floats=True)
+    scores = finite_numbers(f"{name}.scores", run.scores)
+    keys = -scores if order == "score" else finite_numbers(f"{name}.ranks", run.ranks)
+    if not len(queries) == len(docs) == len(scores) == len(keys):
+        raise ValueError(f"{name} must have arrays of the same length")
+    positions = positions_by(queries, -sorted_codes(docs.astype(np.str_)), keys)
+    return ListEntries(queries, docs, positions.astype(REAL), scores)
+
+
+def _read_frame(frame: Any, name: str, *columns: str) -> Any:
+    """Return a data frame through narwhals, or raise if it is empty or lacks one of the columns."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        table = nw.from_native(frame, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"{name} must be a data frame in memory (pandas, polars or Arrow), "
+            f"got {type(frame).__name__}"
+        ) from None
+    if not len(table):
+        raise ValueError(f"{name} must not be empty")
+    for column in columns:
+        if column not in table.columns:
+            raise ValueError(f"{name} must have a column {column!r}, got {list(table.columns)}")
+    return table
+
+
+def _frame_entries(
+    table: Any, name: str, query: str, doc: str, rank: str, score: str, lists: Any = None
+) -> ListEntries:
+    """Return the entries of a frame; `lists` names the list of each, if there are several."""
+    queries = as_ids(f"{name}[{query!r}]", table[query].to_list(), floats=True)
+    docs = as_ids(f"{name}[{doc!r}]", table[doc].to_list(), floats=True)
+    scores = None
+    if score in table.columns:
+        scores = _as_reals(table[score], f"{name}[{score!r}]")
+        if np.isinf(scores).any():
+            raise ValueError(f"{name}[{score!r}] must be finite")
+    if rank in table.columns:
+        positions = _as_reals(table[rank], f"{name}[{rank!r}]")
+        low = positions[(positions < 1) | np.isinf(positions)]
+        if len(low):
+            raise ValueError(
+                f"{name}[{rank!r}] must be at least 1, the rank of the top document, got {low[0]:g}"
+            )
+        if scores is not None:
+            if (np.isnan(scores) & ~np.isnan(positions)).any():
+                raise ValueError(f"{name}[{score!r}] must not be missing where there is a rank")
+            scores = np.where(np.isnan(positions), np.nan, scores)
+    elif scores is not None:
+        groups = queries if lists is None else _pair_numbers(queries, lists)
+        positions = Queries.of(groups).positions(scores[:, None])[:, 0]
+    else:
+        raise ValueError(
+            f"{name} must have a column {rank!r} or {score!r}, got {list(table.columns)}"
+        )
+    return ListEntries(queries, docs, positions, scores)
+
+
+def _joined(parts: Mapping[str, ListEntries], argument: str) -> dict[str, Any]:
+    queries, docs, positions, scores = zip(*parts.values(), strict=True)
+    for what, ids in (("queries", queries), ("documents", docs)):
+        if len({part.dtype.kind for part in ids}) > 1:
+            raise ValueError(
+                f"{argument}: {what} must have ids of one kind, got numbers in one list, words in "
+                "another"
+            )
+    together = ListEntries(
+        np.concatenate(queries),
+        np.concatenate(docs),
+        np.concatenate(positions),
+        None if scores[0] is None else np.concatenate(scores),
+    )
+    places = np.repeat(np.arange(len(parts)), [len(part) for part in queries])
+    return _gathered(together, list(parts), places, argument)
+
+
+def _gathered(
+    entries: ListEntries, names: list[str], lists: NDArray[np.intp], argument: str
+) -> dict[str, Any]:
+    """Return one row for each query and document; `lists` has the index of each entry's list."""
+    queries, docs, positions, scores = entries
+    _, first, rows = np.unique(_pair_numbers(queries, docs), return_index=True, return_inverse=True)
+    again = _first_repeat(rows * len(names) + lists)
+    if again is not None:
+        raise ValueError(
+            f"{argument}: list {names[lists[again]]!r} must have a document once, got "
+            f"{docs[again]} twice for query {queries[again]}"
+        )
+
+    def table(values: Reals) -> Reals:
+        found = np.full((len(first), len(names)), np.nan, dtype=REAL)
+        found[rows, lists] = values
+        return found
+
+    return {
+        "positions": table(positions),
+        "qid": queries[first],
+        "scores": None if scores is None else table(scores),
+        "docs": docs[first],
+        "names": names,
+    }
+
+
+def _pair_numbers(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+    """Return one number for each different pair."""
+    right = sorted_codes(second)
+    return sorted_codes(first) * (int(right.max(initial=0)) + 1) + right
+
+
+def _first_repeat(keys: NDArray[Any]) -> int | None:
+    """Return the index of a key that occurs before it, None if all are different."""
+    order = np.argsort(keys, kind="stable")
+    twice = np.flatnonzero(keys[order][1:] == keys[order][:-1])
+    return int(order[twice[0] + 1]) if len(twice) else None
+
+
+def _as_reals(series: Any, name: str) -> Reals:
+    """Return a narwhals series of numbers as float64, missing values as NaN."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=REAL)
+    except Exception as error:  # each library of frames has its own
+        raise TypeError(f"{name} must hold numbers: {error}") from None
+
+
 def _matrix(values: Any, name: str) -> tuple[Reals, tuple[str, ...]]:
     """Return a matrix of finite numbers and NaN, and the names of its columns if it is a frame."""
     names: tuple[str, ...] = ()
@@ -249,7 +407,7 @@ def _matrix(values: Any, name: str) -> tuple[Reals, tuple[str, ...]]:
 
         frame = nw.from_native(values, eager_only=True)
         names = tuple(str(column) for column in frame.columns)
-        columns = [as_reals(frame[column], f"{name}[{column!r}]") for column in frame.columns]
+        columns = [_as_reals(frame[column], f"{name}[{column!r}]") for column in frame.columns]
         matrix = np.column_stack(columns) if columns else np.empty((len(frame), 0))
     else:
         try:
@@ -319,7 +477,7 @@ def grades_of(lists: RankedLists, judgements: Any) -> Reals:
     array([0., 2.])
     """
     if is_frame(judgements):
-        table = read_frame(judgements, "judgements", "query", "doc", "grade")
+        table = _read_frame(judgements, "judgements", "query", "doc", "grade")
         return _looked_up(lists, *(table[name].to_numpy() for name in ("query", "doc", "grade")))
     if all(hasattr(judgements, name) for name in ("queries", "docs", "grades")):
         # In qrels a grade below 0 means not judged.

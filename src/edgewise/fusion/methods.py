@@ -23,6 +23,7 @@ def minimum_rank(lists: RankedLists, unranked: Unranked = "after") -> Reals:
 
     Parameters
     ----------
+    lists : RankedLists
     unranked : {"after", "ignore"} or float, default "after"
         Rank of a document that a list does not return.
 
@@ -158,6 +159,7 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
 
     Parameters
     ----------
+    lists : RankedLists
     k : float, default 60
         Positive; the larger it is, the less the first position counts more than the second.
 
@@ -226,6 +228,7 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
 
     Parameters
     ----------
+    lists : RankedLists
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale of each list within each query; see :func:`normalised_scores`.
 
@@ -263,6 +266,7 @@ def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals
 
     Parameters
     ----------
+    lists : RankedLists
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale; s is a score, the others are over the documents that the list returns.
 
@@ -358,6 +362,7 @@ def single_list(lists: RankedLists, j: int | str) -> Reals:
 
     Parameters
     ----------
+    lists : RankedLists
     j : int or str
         Index or name of the list.
 
@@ -441,6 +446,7 @@ def fuse(lists: RankedLists, method: str = "rrf", **options: Any) -> Reals:
 
     Parameters
     ----------
+    lists : RankedLists
     method : str, default "rrf"
         One of the names in `FUSIONS`.
     **options

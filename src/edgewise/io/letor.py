@@ -120,11 +120,7 @@ def parse_letor(
 
 
 def write_letor(
-    path: PathLike,
-    X: Any,
-    y: Any,
-    qid: ArrayLike | None,
-    docs: ArrayLike | None = None,
+    path: PathLike, X: Any, y: Any, qid: ArrayLike | None, docs: ArrayLike | None = None
 ) -> None:
     r"""Write a LETOR file that :func:`read_letor` reads back to the same numbers.
 

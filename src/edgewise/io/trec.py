@@ -124,11 +124,7 @@ def read_run(path: PathLike) -> Run:
 
 
 def write_run(
-    path: PathLike,
-    qid: ArrayLike,
-    docs: ArrayLike,
-    scores: ArrayLike,
-    tag: str = "edgewise",
+    path: PathLike, qid: ArrayLike, docs: ArrayLike, scores: ArrayLike, tag: str = "edgewise"
 ) -> None:
     r"""Write a run: queries in the order of their first rows, best documents first.
 

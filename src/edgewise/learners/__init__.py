@@ -41,24 +41,12 @@ _RARE, _MANY_ROWS = 100, 10_000
 
 
 class Goal(NamedTuple):
-    """The problem that a named learner is for.
-
-    Attributes
-    ----------
-    n_scores : int
-        K, the number of score columns.
-    multilabel : bool
-        Whether each score column is a label of its own.
-    ranking : bool
-        Whether documents are ranked.
-    missing : {"learn", "low", "high"}
-        Where thresholds put missing values.
-    """
+    """The problem that a named learner is for."""
 
     n_scores: int = 1
-    multilabel: bool = False
-    ranking: bool = False
-    missing: str = "learn"
+    multilabel: bool = False  # whether each score column is a label of its own
+    ranking: bool = False  # whether documents are ranked
+    missing: str = "learn"  # where thresholds put missing values: "learn", "low" or "high"
 
     @property
     def apart(self) -> bool:

@@ -20,22 +20,13 @@ Energies = Callable[[Exacts, Exacts], Reals]
 
 
 class Comparison(NamedTuple):
-    """How rules are compared.
+    """How rules are compared."""
 
-    Attributes
-    ----------
-    criterion : {"edge", "gain"}
-        Compares the rules of a column: by edge, or by the gain of a split.
-    energies : Energies or None
-        Compares the best rules of the columns; None is the criterion itself, which for discrete
-        votes is equivalent to the energy.
-    score_edges : bool
-        Whether the winner needs the edges of the score columns.
-    """
-
-    criterion: str = "edge"
+    criterion: str = "edge"  # compares the rules of a column: by edge, or by the gain of a split
+    # Compares the best rules of the columns; None is the criterion itself, which for discrete votes
+    # is equivalent to the energy.
     energies: Energies | None = None
-    score_edges: bool = False
+    score_edges: bool = False  # whether the winner needs the edges of the score columns
 
     @property
     def by_gain(self) -> bool:
@@ -64,63 +55,28 @@ class PairSearch(Protocol):
 
 
 class Found(NamedTuple):
-    """A learner's best rule.
-
-    Attributes
-    ----------
-    rule : Rule
-        The base function.
-    edge : int
-        Its edge, or its gain, in the search's fixed point.
-    loss : float
-        Its rank among the rules of other learners, lower is better: see `Comparison`.
-    score_edges : int64 array of shape (K,) or None
-        The edges of the score columns, if the round wants them.
-    votes : float64 array of shape (K,) or None
-        The votes, if they belong to the rule and do not follow from its edges.
-    """
+    """A learner's best rule."""
 
     rule: Rule
-    edge: int
-    loss: float
-    score_edges: Exacts | None
-    votes: Reals | None = None
+    edge: int  # or gain, in the search's fixed point
+    loss: float  # its rank among the rules of other learners, lower is better: see `Comparison`
+    score_edges: Exacts | None  # (K,), if the round wants them
+    votes: Reals | None = None  # (K,), if they belong to the rule and do not follow from its edges
 
 
 class Round(NamedTuple):
-    """The input of a learner in one round.
-
-    Attributes
-    ----------
-    backend : Backend
-        The backend of the training table.
-    problem : Problem
-        The signed weights.
-    rng : function
-        Returns the round's random stream.
-    compare : Comparison
-        How rules are compared.
-    real_votes : bool
-        Whether votes may be of any size.
-    pairs : PairSearch or None
-        The ranking objective.
-    extra_columns : tuple of int
-        Columns to search besides the ones that the search pulls.
-    baseline : int
-        The edge of the terms, or of the leaf, without the new rule.
-    least_mass : int
-        The least sample weight on either side of a split, in the fixed point of
-        ``problem.row_masses``; 0 allows any.
-    """
+    """The input of a learner in one round."""
 
     backend: Backend
     problem: Problem
-    rng: Callable[[], np.random.Generator]
+    rng: Callable[[], np.random.Generator]  # returns the round's random stream
     compare: Comparison = Comparison()
-    real_votes: bool = False
-    pairs: PairSearch | None = None
-    extra_columns: tuple[int, ...] = ()
-    baseline: int = 0
+    real_votes: bool = False  # whether votes may be of any size
+    pairs: PairSearch | None = None  # the ranking objective
+    extra_columns: tuple[int, ...] = ()  # to search besides the ones that the search pulls
+    baseline: int = 0  # the edge of the terms, or of the leaf, without the new rule
+    # The least sample weight on either side of a split, in the fixed point of `problem.row_masses`;
+    # 0 allows any.
     least_mass: int = 0
 
     @property

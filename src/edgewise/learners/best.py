@@ -1,6 +1,7 @@
 """The best of several learners, chosen in every decision."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from edgewise.model import Test
 from edgewise.search import Search
 
 
+@dataclass(eq=False, repr=False)
 class Best(Learner):
     """The best rule of several learners: what a list of learners stands for.
 
@@ -27,8 +29,7 @@ class Best(Learner):
     True
     """
 
-    def __init__(self, learners: Sequence[Any]) -> None:
-        self.learners = learners
+    learners: Sequence[Any]
 
     def validate(self) -> None:
         if not isinstance(self.learners, (list, tuple)) or not self.learners:

@@ -1,5 +1,7 @@
 """A column itself as a weak ranker (Iyer 1999 sections 4.2.2, the first method, and 4.3)."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
@@ -12,6 +14,7 @@ from edgewise.model import Linear, Test
 MISSING_CHOICES = ("learn", "low", "high")
 
 
+@dataclass(eq=False, repr=False)
 class Feature(ColumnLearner):
     """A numeric column itself: h(x) is its value.
 
@@ -37,8 +40,7 @@ class Feature(ColumnLearner):
     kind = "numeric"
     takes_values = True
 
-    def __init__(self, missing: str = "learn") -> None:
-        self.missing = missing
+    missing: str = "learn"
 
     def validate(self) -> None:
         one_of("missing", self.missing, MISSING_CHOICES)

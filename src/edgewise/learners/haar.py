@@ -1,5 +1,6 @@
 """Haar filters: stumps on differences of rectangles of an image."""
 
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -22,6 +23,7 @@ _MAX_BINS = 256
 _BLOCK = 128
 
 
+@dataclass(eq=False, repr=False)
 class Haar(ColumnLearner):
     """A threshold on the response of a Haar filter (Kégl and Busa-Fekete 2009a, footnote 5).
 
@@ -53,10 +55,9 @@ class Haar(ColumnLearner):
 
     kind = "numeric"
 
-    def __init__(self, shape: tuple[int, int], smallest: int = 1, constant: bool = True) -> None:
-        self.shape = shape
-        self.smallest = smallest
-        self.constant = constant
+    shape: tuple[int, int]
+    smallest: int = 1
+    constant: bool = True
 
     def validate(self) -> None:
         flag("constant", self.constant)

@@ -1,6 +1,7 @@
 """The subset indicator: an output of -1 or +1 for every value of one categorical column."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -38,6 +39,7 @@ _LARGEST = 4.0
 _SMOOTHING = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class Indicator(ColumnLearner):
     """A subset of the values of one categorical column: +1 inside, -1 outside.
 
@@ -75,13 +77,10 @@ class Indicator(ColumnLearner):
     kind = "categorical"
     allows_monotonic_cst = True
 
-    def __init__(
-        self, start: str = "auto", restarts: int = 0, values: str = "signs", rare: int = 1
-    ) -> None:
-        self.start = start
-        self.restarts = restarts
-        self.values = values
-        self.rare = rare
+    start: str = "auto"
+    restarts: int = 0
+    values: str = "signs"
+    rare: int = 1
 
     def validate(self) -> None:
         one_of("start", self.start, STARTS)

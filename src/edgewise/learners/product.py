@@ -1,6 +1,7 @@
 """Products of base functions (Kégl and Busa-Fekete 2009a, section 2.3)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from edgewise.common.checks import integer
@@ -12,6 +13,7 @@ from edgewise.model import EVERYWHERE, ProductRule, Test
 _RESCUES = 16
 
 
+@dataclass(eq=False, repr=False)
 class Product(Wrapper):
     """The product of several base functions: +1 where an even number of them is -1.
 
@@ -39,10 +41,9 @@ class Product(Wrapper):
     +3.45 * (x0 >= 0.5) * (x1 >= 0.5) -> votes for same, against other
     """
 
-    def __init__(self, base: Any = "stump", n_terms: int = 2, restarts: int = 0) -> None:
-        self.base = base
-        self.n_terms = n_terms
-        self.restarts = restarts
+    base: Any = "stump"
+    n_terms: int = 2
+    restarts: int = 0
 
     def validate(self) -> None:
         integer("n_terms", self.n_terms, 1)

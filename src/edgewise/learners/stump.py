@@ -1,6 +1,6 @@
 """The decision stump: one threshold on one numeric column (Kégl 2014b, appendix C)."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ MISSING_SIDES = {"learn": LEARN, "abstain": 0, "low": -1, "high": 1}
 """Where missing values go: the side of a cut, or LEARN."""
 
 
+@dataclass(eq=False, repr=False)
 class Stump(ColumnLearner):
     """A decision stump: +1 where a column is at or above a threshold, -1 below.
 
@@ -42,9 +43,8 @@ class Stump(ColumnLearner):
     makes_cuts = True
     allows_monotonic_cst = True
 
-    def __init__(self, constant: bool = True, missing: str = "learn") -> None:
-        self.constant = constant
-        self.missing = missing
+    constant: bool = True
+    missing: str = "learn"
 
     def validate(self) -> None:
         flag("constant", self.constant)

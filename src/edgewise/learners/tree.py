@@ -23,6 +23,7 @@ _RESCUES = 16
 _SMOOTHING = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class Tree(Wrapper):
     """A tree with a base function at every inner node.
 
@@ -55,17 +56,10 @@ class Tree(Wrapper):
     array(['a', 'b', 'c'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        base: Any = "stump",
-        max_leaf_nodes: int = 8,
-        leaf_votes: str = "inherit",
-        criterion: str = "edge",
-    ) -> None:
-        self.base = base
-        self.max_leaf_nodes = max_leaf_nodes
-        self.leaf_votes = leaf_votes
-        self.criterion = criterion
+    base: Any = "stump"
+    max_leaf_nodes: int = 8
+    leaf_votes: str = "inherit"
+    criterion: str = "edge"
 
     def validate(self) -> None:
         integer("max_leaf_nodes", self.max_leaf_nodes, 2)

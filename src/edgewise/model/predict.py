@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.choose import compiled
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
@@ -99,8 +100,7 @@ def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
         for outputs, moves in zip(terms.outputs(rows), coefficients, strict=True):
             scores += outputs * moves[:, None]
         return np.ascontiguousarray(scores.T)
-    from edgewise.backend.numba import score as compiled
-
+    kernels = compiled("score")
     distinct, factors = terms.distinct_factors
     model = (terms.firsts, terms.starts, factors, *terms.children, terms.leaves)
 
@@ -108,7 +108,7 @@ def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
         start, cuts = block
         part = slice(start, start + cuts.shape[1])
         mine = np.zeros_like(scores[:, part])
-        compiled.score_rules(cuts, *model, coefficients, mine)
+        kernels.score_rules(cuts, *model, coefficients, mine)
         scores[:, part] = mine
 
     with Threads(n_jobs if rows.n_rows >= 2 * _LEAST_ROWS else 1) as threads:
@@ -164,12 +164,11 @@ class ScoreTables:
         out = np.tile(self.bias, (table.n_rows, 1))
         visits = 30.0 * table.n_rows * len(self.columns)
         if isinstance(table, ArrayTable) and use_compiled(visits) and self._uses_most(table):
-            from edgewise.backend.numba import score as compiled
-
+            kernels = compiled("score")
             model = (table.values, self.columns, self.starts, self.thresholds, self.tables)
             with Threads(n_jobs if table.n_rows >= 2 * ROWS_PER_THREAD else 1) as threads:
                 spans = threads.spans(table.n_rows)
-                threads.map(lambda span: compiled.score(*model, *span, out), spans)
+                threads.map(lambda span: kernels.score(*model, *span, out), spans)
             return out
         for f, (j, column) in enumerate(table.chosen(self.columns.tolist())):
             score(table.with_numbers(j, column).reals(), *self.of(f), out)

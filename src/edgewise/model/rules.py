@@ -27,7 +27,6 @@ Packed = tuple[int, float, int, NDArray[Any]]
 
 _NO_VALUES = np.empty(0, dtype=np.int8)
 
-
 Source = Aligned | BinnedTable
 """Rows that rules can be evaluated on: as they came, or their codes."""
 

@@ -18,18 +18,10 @@ class Cumulative:
     """Keeps the cumulative weight of every cut on the side that its column must have.
 
     Where all cumulative weights of a column are positive, its contribution to the score never
-    decreases as its value grows; where they are negative, it never increases.
-
-    Parameters
-    ----------
-    table : BinnedTable
-        The training table.
-    directions : int8 array of shape (columns,)
-        +1, -1, or 0 for a column without a constraint.
-    learn : bool array of shape (columns,)
-        Whether a column of direction 0 takes the direction of its first rule.
-    limit : function
-        The largest edge whose step takes back no more than a given weight.
+    decreases as its value grows; where they are negative, it never increases. By column,
+    `directions` has +1, -1, or 0 without a constraint, and `learn` whether a 0 becomes the
+    direction of the first rule. `limit` returns the largest edge whose step takes back no more than
+    a given weight.
     """
 
     def __init__(

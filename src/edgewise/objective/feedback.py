@@ -18,19 +18,13 @@ from edgewise.common.dtypes import Exacts, Reals, Rows
 
 
 class PairWeights(NamedTuple):
-    """The weights of all pairs at given scores.
+    """The weights of all pairs at given scores."""
 
-    Attributes
-    ----------
-    energy : float
-        The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)): the product of all Z so far, and so the
-        bound of theorem 1.
-    potentials : float64 array of shape (m,)
-        Half of pi(x) of Iyer 1999 eq. 4.10: the weight of the pairs in which x is better, minus
-        the weight of those in which it is worse, over two.
-    """
-
+    # The sum over pairs of D(x0, x1) exp(H(x0) - H(x1)): the product of all Z so far, and so the
+    # bound of theorem 1.
     energy: float
+    # (m,), half of pi(x) of Iyer 1999 eq. 4.10: the weight of the pairs in which x is better, minus
+    # the weight of those in which it is worse, over two.
     potentials: Reals
 
 
@@ -109,22 +103,17 @@ class Feedback(ABC):
     def span(self, scores: Reals) -> float:
         """Return the largest difference between scores that are compared."""
 
-    @abstractmethod
     def some(self, share: float, rng: np.random.Generator) -> Rows:
-        """Return the rows, ascending, of a random share of the queries, or of the rows."""
+        """Return a random share of the rows, or the rows of a share of the queries, ascending."""
+        size = max(2, round(share * self.n_rows))
+        return np.sort(rng.choice(self.rows, min(size, self.n_rows), replace=False))
 
 
 class PairList(Feedback):
     """Any list of weighted pairs: O(pairs) a round (Iyer 1999 section 4.2.1).
 
-    Parameters
-    ----------
-    rows : int32 array of shape (m,)
-        The table rows that occur in pairs.
-    worse, better : intp arrays of shape (p,)
-        The pairs (x0, x1) as indices into `rows`: x1 is to be ranked above x0.
-    weights : float64 array of shape (p,)
-        D(x0, x1), positive; they need not sum to 1.
+    The pairs (x0, x1) are indices into `rows`, the table rows that occur in them: `better` has x1,
+    to be ranked above x0 in `worse`. `weights` are D(x0, x1), positive; they need not sum to 1.
     """
 
     def __init__(
@@ -189,10 +178,6 @@ class PairList(Feedback):
 
     def span(self, scores: Reals) -> float:
         return float(np.abs(scores[self.worse] - scores[self.better]).max())
-
-    def some(self, share: float, rng: np.random.Generator) -> Rows:
-        size = max(2, round(share * self.n_rows))
-        return np.sort(rng.choice(self.rows, min(size, self.n_rows), replace=False))
 
 
 def best_step(moments: Callable[[float], Moments], largest: float) -> float:

@@ -38,27 +38,16 @@ LOSSES = ("exponential", "logistic", "softmax")
 
 
 class HammingProgress(NamedTuple):
-    """What a round adds to the history.
+    """What a round adds to the history."""
 
-    Attributes
-    ----------
-    train_error : float
-        The weighted share of training rows predicted wrongly.
-    hamming_loss : float
-        R_H(f, W1): the initial weight of the entries with a wrong sign; with the softmax loss, of
-        the entries in which the predicted and the true class differ.
-    pseudo_weight : float
-        w'_Sigma of Kégl 2014b eq. 14, before the step; NaN without a shared cut.
-    weight : float
-        The sum of the logistic or softmax weights before the step; NaN for the exponential loss.
-    bound : float
-        With the softmax loss, an upper bound on `train_error`; otherwise NaN: the history has it.
-    """
-
-    train_error: float
+    train_error: float  # the weighted share of training rows predicted wrongly
+    # R_H(f, W1): the initial weight of the entries with a wrong sign; with the softmax loss, of the
+    # entries in which the predicted and the true class differ
     hamming_loss: float
-    pseudo_weight: float
+    pseudo_weight: float  # w'_Sigma of Kégl 2014b eq. 14, before the step; NaN without a shared cut
+    # the sum of the logistic or softmax weights before the step; NaN for the exponential loss
     weight: float
+    # with the softmax loss, an upper bound on `train_error`; otherwise NaN: the history has it
     bound: float
 
 

@@ -28,30 +28,16 @@ _UNIT = 2.0**40
 
 @dataclass(frozen=True)
 class Layout:
-    """Documents in the order of their query and, within it, of their grade.
+    """Documents in the order of their query and, within it, of their grade."""
 
-    Attributes
-    ----------
-    rows : int32 array of shape (m,)
-        The table row of each document.
-    group_starts : intp array of shape (G + 1,)
-        A group holds the documents of one query and grade, from ``group_starts[g]`` on.
-    query_groups : intp array of shape (Q + 1,)
-        The groups of query q are from ``query_groups[q]`` to ``query_groups[q + 1]``.
-    grades : float64 array of shape (G,)
-        The grade of each group, ascending within a query.
-    weights : float64 array of shape (m,)
-        The weights of the documents, which multiply the weights of their pairs.
-    by_difference : bool
-        Whether the difference of its grades multiplies the weight of a pair.
-    """
-
-    rows: Rows
-    group_starts: Columns
-    query_groups: Columns
-    grades: Reals
-    weights: Reals
-    by_difference: bool
+    rows: Rows  # (m,), the table row of each document
+    group_starts: (
+        Columns  # a group, the documents of one query and grade, is from group_starts[g] on
+    )
+    query_groups: Columns  # the groups of query q are from query_groups[q] to query_groups[q + 1]
+    grades: Reals  # by group, ascending within a query
+    weights: Reals  # (m,), the weights of the documents, which multiply the weights of their pairs
+    by_difference: bool  # whether the difference of its grades multiplies the weight of a pair
 
     @property
     def n_queries(self) -> int:
@@ -224,8 +210,7 @@ class GradedLists(Feedback):
         """Return the rows of a random share of the queries, or of the only query's rows."""
         starts = self.layout.query_starts
         if len(starts) == 2:
-            size = max(2, round(share * len(self.rows)))
-            return np.sort(rng.choice(self.rows, min(size, len(self.rows)), replace=False))
+            return super().some(share, rng)
         alive = np.flatnonzero(self._totals > 0)
         size = max(1, round(share * len(alive)))
         chosen = np.sort(rng.choice(alive, size, replace=False))

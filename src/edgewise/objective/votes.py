@@ -17,24 +17,12 @@ from edgewise.common.dtypes import Exacts, Reals
 
 
 class Vote(NamedTuple):
-    """One round's votes.
+    """One round's votes."""
 
-    Attributes
-    ----------
-    alpha : float
-        The base coefficient.
-    votes : float64 array of shape (K,)
-        v: -1 or +1; 0 for a class that abstains; any number for real votes.
-    edge : float
-        The edge as a share of the total weight.
-    energy : float
-        Z, the sum of the weights after the step, before normalisation.
-    """
-
-    alpha: float
-    votes: Reals
-    edge: float
-    energy: float
+    alpha: float  # the base coefficient
+    votes: Reals  # v, (K,): -1 or +1; 0 for a class that abstains; any number for real votes
+    edge: float  # as a share of the total weight
+    energy: float  # Z, the sum of the weights after the step, before normalisation
 
     @property
     def coefficients(self) -> Reals:

@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import (
-    BESIDE,
-    COLOURS,
-    GREY,
-    PALE,
-    empty_figure,
-    escaped,
-    finished,
-    tidy,
-)
+from edgewise.plots import drawing
+from edgewise.plots.drawing import BESIDE, COLOURS, GREY, PALE, escaped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +44,7 @@ def curve_plot(
     'x0'
     """
     names = _score_names(curve, classes)
-    figure = empty_figure(6.6, 4.0)
+    figure = drawing.empty_figure(6.6, 4.0)
     axes = figure.subplots()
     edges, scores = _steps(curve)
     groups = _alike(np.vstack([scores, curve.missing]))
@@ -75,10 +67,10 @@ def curve_plot(
     if curve.missing.any():
         _draw_missing(axes, curve.missing, groups, edges)
     axes.set(xlabel=escaped(curve.name), ylabel="added to the score")
-    tidy(axes)
+    drawing.tidy(axes)
     if len(classes) > 1:
         axes.legend(title="class" if len(names) > 1 else None, **BESIDE)
-    return finished(figure, path)
+    return drawing.finished(figure, path)
 
 
 def contribution_plot(
@@ -101,7 +93,7 @@ def contribution_plot(
     'importance'
     """
     parts = explanation.contributions[: explanation.shown]
-    figure = empty_figure(6.6, 1.2 + 0.28 * len(parts))
+    figure = drawing.empty_figure(6.6, 1.2 + 0.28 * len(parts))
     axes = figure.subplots()
     places = range(len(parts))
     colours = [COLOURS[part.amount < 0] for part in parts]
@@ -111,8 +103,8 @@ def contribution_plot(
     axes.invert_yaxis()
     axes.set_xlabel(explanation.unit)
     axes.set_title(escaped(explanation.title), loc="left", fontsize=10)
-    tidy(axes)
-    return finished(figure, path)
+    drawing.tidy(axes)
+    return drawing.finished(figure, path)
 
 
 def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:

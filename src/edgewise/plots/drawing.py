@@ -12,14 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's colour-blind safe colours, without the pale yellow.
-BLUE, ORANGE, GREEN, RED, PINK, SKY = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-)
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+RED, PINK, SKY = "#D55E00", "#CC79A7", "#56B4E9"
 COLOURS = (BLUE, RED, GREEN, PINK, ORANGE, SKY)
 INK, GREY, PALE = "#222222", "#777777", "#C8C8C8"
 _DPI = 150

@@ -9,19 +9,8 @@ from numpy.typing import ArrayLike
 
 from edgewise.common.dtypes import Reals
 from edgewise.metrics.registry import larger_is_better
-from edgewise.plots.drawing import (
-    BESIDE,
-    BLUE,
-    GREEN,
-    GREY,
-    INK,
-    ORANGE,
-    PINK,
-    RED,
-    empty_figure,
-    finished,
-    tidy,
-)
+from edgewise.plots import drawing
+from edgewise.plots.drawing import BESIDE, BLUE, GREEN, GREY, INK, ORANGE, PINK, RED
 from edgewise.theory import margin_distribution
 
 if TYPE_CHECKING:
@@ -84,13 +73,13 @@ def learning_curve(
     figure.axes[-1].set_xlabel("boosting round")
     _scale_rounds(figure.axes[-1], n_rounds)
     for axes in figure.axes:
-        tidy(axes)
+        drawing.tidy(axes)
         _mark_kept(axes, model.n_rounds_, n_rounds)
         if axes.get_legend_handles_labels()[1]:
             axes.legend(**BESIDE)
     if title is not None:
         figure.axes[0].set_title(title, loc="left", color=INK)
-    return finished(figure, path)
+    return drawing.finished(figure, path)
 
 
 def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) -> "Figure":
@@ -110,7 +99,7 @@ def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) 
     'normalised margin'
     """
     values, shares = margin_distribution(margins)
-    figure = empty_figure(6.0, 4.0)
+    figure = drawing.empty_figure(6.0, 4.0)
     axes = figure.subplots()
     low, high = min(float(values[0]), 0.0), max(float(values[-1]), 0.0)
     room = 0.05 * (high - low) or 0.05
@@ -128,8 +117,8 @@ def margin_plot(margins: ArrayLike, path: str | os.PathLike[str] | None = None) 
     axes.set_title(f"{wrong:.1%} of margins at or below 0", loc="left", fontsize=10, color=INK)
     axes.set(xlim=(low, high), xlabel="normalised margin")
     axes.set(ylim=(0.0, 1.02), ylabel="share of margins at or below")
-    tidy(axes)
-    return finished(figure, path)
+    drawing.tidy(axes)
+    return drawing.finished(figure, path)
 
 
 def _draw_panels(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
@@ -137,7 +126,7 @@ def _draw_panels(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
     history = model.history_
     ranks, validated = "ranking_loss" in history, "validation" in history
     rising = validated and (ranks or larger_is_better(model.eval_metric))
-    figure = empty_figure(7.0, 6.8 if rising else 5.4)
+    figure = drawing.empty_figure(7.0, 6.8 if rising else 5.4)
     ratios = (3, 1.6, 1.25) if rising else (3, 1.25)
     above, *middle, below = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios)
 

@@ -20,10 +20,7 @@ from edgewise.recommend.factorization.nonnegative import (
     NonNegativeFactorization as NonNegativeFactorization,
 )
 from edgewise.recommend.factorization.svd import SVDRecommender as SVDRecommender
-from edgewise.recommend.knn import (
-    ItemKNN as ItemKNN,
-    UserKNN as UserKNN,
-)
+from edgewise.recommend.knn import ItemKNN as ItemKNN, UserKNN as UserKNN
 from edgewise.recommend.lists import (
     RecommendedList as RecommendedList,
     RecommendedLists as RecommendedLists,

@@ -20,7 +20,7 @@ from edgewise.common.progress import Step, progress
 from edgewise.common.threads import n_threads
 from edgewise.model.file import Storable
 from edgewise.ratings import Ids, Ratings
-from edgewise.ratings.stored import RATINGS
+from edgewise.ratings.ratings import RATINGS
 from edgewise.recommend.lists import RecommendedList, RecommendedLists, best_of
 
 UNKNOWN = ("raise", "mean", "nan")

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import splitmix64
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.common.random import splitmix64
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import _BaseComposition
 from edgewise.common.checks import integer, one_of, positive, verbosity
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Arrays, Field, Json, ListOf, Sizes
-from edgewise.common.log import muted
+from edgewise.common.progress import muted
 from edgewise.metrics import nearest_level
 from edgewise.model.file import packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta

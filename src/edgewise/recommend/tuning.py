@@ -14,11 +14,7 @@ from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalogue import defined_mean
 from edgewise.recommend.evaluation.comparison import evaluate_on_splits, splits_of
-from edgewise.recommend.evaluation.evaluator import (
-    RecommenderMetric,
-    check_relevant,
-    metrics_named,
-)
+from edgewise.recommend.evaluation.evaluator import RecommenderMetric, check_relevant, metrics_named
 
 
 @dataclass(eq=False, repr=False)

@@ -1,6 +1,7 @@
 """Search all columns where there are few, and learn which to search where there are many."""
 
-from edgewise.common.checks import integer
+from dataclasses import dataclass
+
 from edgewise.common.dtypes import Columns
 from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
@@ -10,6 +11,7 @@ MANY_COLUMNS = 500
 """The least number of columns from which `Auto` learns which to search."""
 
 
+@dataclass(eq=False, repr=False)
 class Auto(Search):
     """Search every column of up to 499, and k of more by ``UCB(k, random=0.5)``: ``search="auto"``.
 
@@ -29,11 +31,7 @@ class Auto(Search):
 
     learns = True
 
-    def __init__(self, k: int = 50) -> None:
-        self.k = k
-
-    def validate(self) -> None:
-        integer("k", self.k, 1)
+    k: int = 50
 
     def start(self, columns: Columns, seed: int) -> Search:
         chosen = UCB(self.k, random=0.5) if len(columns) >= MANY_COLUMNS else Exhaustive()

@@ -6,10 +6,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, one_of
+from edgewise.common.checks import one_of
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.search.base import Search
-from edgewise.search.rewards import REWARDS
+from edgewise.search.base import REWARDS, Search
 
 Memory = dict[str, NDArray[Any]]
 """The memory of a search: arrays by name."""
@@ -25,16 +24,11 @@ class Bandit(Search):
 
     learns = True
 
-    k: int
     reward: str
 
     @abstractmethod
     def _nothing(self, n_arms: int) -> Memory:
         """Return the memory of `n_arms` arms before the first pull."""
-
-    @abstractmethod
-    def _choose(self, n: int) -> Columns:
-        """Return the positions of `n` arms, fewer than there are, ascending."""
 
     @abstractmethod
     def _learn(self, places: Columns, rewards: Reals) -> None:
@@ -52,15 +46,6 @@ class Bandit(Search):
         else:
             self.kept_ = _copy(self.memory_)
         return super().begin(t)
-
-    def takes_all(self, n_columns: int) -> bool:
-        return self.k >= n_columns
-
-    def pull(self, n: int | None = None) -> Columns:
-        size = self.k if n is None else integer("n", n, 1)
-        if size >= len(self.columns_):
-            return self.columns_
-        return self.columns_[self._choose(size)]
 
     def rewards(self, shares: Reals) -> Reals:
         return REWARDS[self.reward](shares)
@@ -95,7 +80,7 @@ class Bandit(Search):
         self.kept_ = _copy(self.memory_)
 
     def validate(self) -> None:
-        integer("k", self.k, 1)
+        super().validate()
         one_of("reward", self.reward, REWARDS)
 
 

@@ -1,6 +1,7 @@
-"""The base of all searches: which columns a round looks for rules in, and nothing else."""
+"""The base of all searches, and the rewards of columns that some of them learn from."""
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
@@ -8,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from edgewise.common.checks import integer
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.search.rewards import root
 
 # Shares of whole numbers that come out a little too large are not one more.
 _ROUNDING = 1e-9
@@ -20,8 +21,12 @@ class Search(BaseEstimator):
 
     A search object holds settings; `start` prepares it for one training run, `begin` for one
     round. Each decision is one `pull` and, where the search learns, one `update` with the rewards
-    of the columns. To write a search, define `pull`; to write one that learns, see `Bandit`.
+    of the columns. To write a search, give it a `k` and define `_choose`; to write one that learns,
+    see `Bandit`.
     """
+
+    k: int = 0
+    """The number of columns of a pull, where it is a setting."""
 
     learns = False
     """Whether the search learns from rewards."""
@@ -45,18 +50,28 @@ class Search(BaseEstimator):
 
     def shared(self, share: float) -> "Search":
         """Return the search for a share of the columns, with the same share of its k."""
-        if "k" not in self.get_params(deep=False):
+        if not self._has_k:
             return self
-        wanted = self.get_params(deep=False)["k"] * share
-        return clone(self).set_params(k=max(1, math.ceil(wanted - _ROUNDING)))
+        return clone(self).set_params(k=max(1, math.ceil(self.k * share - _ROUNDING)))
+
+    @property
+    def _has_k(self) -> bool:
+        return "k" in self.get_params(deep=False)
 
     def pull(self, n: int | None = None) -> Columns:
         """Return the numbers of `n` columns to search, ascending; None is the search's own k."""
+        size = self.k if n is None else integer("n", n, 1)
+        if size >= len(self.columns_):
+            return self.columns_
+        return self.columns_[self._choose(size)]
+
+    def _choose(self, n: int) -> Columns:
+        """Return the positions of `n` columns, fewer than there are, ascending."""
         raise NotImplementedError
 
     def takes_all(self, n_columns: int) -> bool:
         """Return whether a pull takes all of `n_columns` columns."""
-        return False
+        return self.k >= n_columns
 
     def rewards(self, shares: Reals) -> Reals:
         """Return the rewards of columns, from their edges as shares of the weight."""
@@ -76,3 +91,27 @@ class Search(BaseEstimator):
 
     def validate(self) -> None:
         """Raise if a setting is wrong."""
+        if self._has_k:
+            integer("k", self.k, 1)
+
+
+def root(shares: Reals) -> Reals:
+    """Return 1 - sqrt(1 - edge^2): decrease of the error bound (Kégl and Busa-Fekete 2009b)."""
+    return 1.0 - np.sqrt(1.0 - np.clip(shares, 0.0, 1.0) ** 2)
+
+
+def log(shares: Reals) -> Reals:
+    """Return ``-1/2 ln(1 - edge^2)``, at most 1: the decrease of the logarithm of the bound."""
+    with np.errstate(divide="ignore"):
+        return np.minimum(-0.5 * np.log1p(-(np.clip(shares, 0.0, 1.0) ** 2)), 1.0) + 0.0
+
+
+def relative(shares: Reals) -> Reals:
+    """Return `root` as a share of the best of the pull: edges of all columns shrink in training."""
+    rewards = np.nan_to_num(root(shares))
+    best = rewards.max(initial=0.0)
+    return rewards / best if best > 0.0 else rewards
+
+
+REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log, "relative": relative}
+"""The rewards of columns by their names: numbers between 0 and 1, from edges."""

@@ -1,6 +1,7 @@
 """Exp3.P: draw columns with probabilities that a bad run of rewards cannot fool."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from edgewise.search.base import Search
 _FIRST_HORIZON = 1024
 
 
+@dataclass(eq=False, repr=False)
 class Exp3P(Bandit):
     """Draw `k` columns with probabilities that grow with their rewards.
 
@@ -54,19 +56,11 @@ class Exp3P(Bandit):
     array([0.075, 0.075, 0.775, 0.075])
     """
 
-    def __init__(
-        self,
-        k: int = 50,
-        reward: str = "log",
-        gamma: float = 0.1,
-        alpha: float = 0.4,
-        horizon: int | None = None,
-    ) -> None:
-        self.k = k
-        self.reward = reward
-        self.gamma = gamma
-        self.alpha = alpha
-        self.horizon = horizon
+    k: int = 50
+    reward: str = "log"
+    gamma: float = 0.1
+    alpha: float = 0.4
+    horizon: int | None = None
 
     def validate(self) -> None:
         super().validate()

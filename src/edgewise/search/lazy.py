@@ -1,12 +1,14 @@
 """Search a few random columns in every round."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from edgewise.common.checks import integer
 from edgewise.common.dtypes import Columns
 from edgewise.search.base import Search
 
 
+@dataclass(eq=False, repr=False)
 class Lazy(Search):
     """Search `k` random columns in every round.
 
@@ -25,17 +27,7 @@ class Lazy(Search):
     (2,)
     """
 
-    def __init__(self, k: int = 100) -> None:
-        self.k = k
+    k: int = 100
 
-    def validate(self) -> None:
-        integer("k", self.k, 1)
-
-    def takes_all(self, n_columns: int) -> bool:
-        return self.k >= n_columns
-
-    def pull(self, n: int | None = None) -> Columns:
-        size = self.k if n is None else integer("n", n, 1)
-        if size >= len(self.columns_):
-            return self.columns_
-        return np.sort(self.rng_.choice(self.columns_, size=size, replace=False))
+    def _choose(self, n: int) -> Columns:
+        return np.sort(self.rng_.choice(len(self.columns_), size=n, replace=False))

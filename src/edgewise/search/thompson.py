@@ -1,5 +1,7 @@
 """Thompson sampling: search the columns with the largest rewards in a draw from posteriors."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from edgewise.common.checks import not_negative, up_to_one
@@ -13,6 +15,7 @@ _LEAST_VARIANCE = 1e-18
 _UNTRIED = 1e6
 
 
+@dataclass(eq=False, repr=False)
 class ThompsonSampling(Bandit):
     """Search the `k` columns with the largest rewards in a random draw from their posteriors.
 
@@ -47,17 +50,10 @@ class ThompsonSampling(Bandit):
     array([97, 98, 99])
     """
 
-    def __init__(
-        self,
-        k: int = 50,
-        reward: str = "root",
-        discount: float = 0.999,
-        exploration: float = 1.0,
-    ) -> None:
-        self.k = k
-        self.reward = reward
-        self.discount = discount
-        self.exploration = exploration
+    k: int = 50
+    reward: str = "root"
+    discount: float = 0.999
+    exploration: float = 1.0
 
     def validate(self) -> None:
         super().validate()

@@ -1,6 +1,7 @@
 """Upper confidence bounds: search the columns with the largest possible rewards."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from edgewise.search.bandit import Bandit, Memory, largest
 _LEAST = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class UCB(Bandit):
     """Search the `k` columns with the largest upper confidence bounds.
 
@@ -53,19 +55,11 @@ class UCB(Bandit):
     array([1, 3])
     """
 
-    def __init__(
-        self,
-        k: int = 50,
-        reward: str = "relative",
-        exploration: float = 0.2,
-        memory: float | None = 10.0,
-        random: float = 0.0,
-    ) -> None:
-        self.k = k
-        self.reward = reward
-        self.exploration = exploration
-        self.memory = memory
-        self.random = random
+    k: int = 50
+    reward: str = "relative"
+    exploration: float = 0.2
+    memory: float | None = 10.0
+    random: float = 0.0
 
     def validate(self) -> None:
         super().validate()

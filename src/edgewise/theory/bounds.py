@@ -89,11 +89,16 @@ def exponential_loss_bound(energies: ArrayLike) -> NDArray[np.float64]:
     >>> exponential_loss_bound([0.8, 0.5, 0.5])
     array([0.8, 0.4, 0.2])
     """
+    return np.exp(np.cumsum(log_energies(energies)))
+
+
+def log_energies(energies: ArrayLike) -> NDArray[np.float64]:
+    """Return ln Z of each round."""
     values = reals("energies", energies, ndim=(1,))
     if (values < 0).any():
         raise ValueError(f"energies must not be negative, got {values.min():g}")
     with np.errstate(divide="ignore"):
-        return np.exp(np.cumsum(np.log(values)))
+        return np.log(values)
 
 
 def hamming_bound(energies: ArrayLike) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import Values, between, positive, reals, signs
+from edgewise.theory.bounds import log_energies
 
 # A sum of up to 1e5 rounded terms may exceed the total by a few rounding errors.
 _ROUNDING = 1e-9
@@ -141,16 +142,11 @@ def margin_cdf_bound(energies: ArrayLike, alphas: ArrayLike, theta: float) -> ND
     >>> margin_cdf_bound([0.8, 0.8], [0.69, 0.69], theta=0.1).round(3)
     array([0.857, 0.735])
     """
-    factors = reals("energies", energies, ndim=(1,))
-    steps = reals("alphas", alphas, ndim=(1,))
+    logs, steps = log_energies(energies), reals("alphas", alphas, ndim=(1,))
     level = between("theta", theta, -1.0, 1.0)
-    if (factors < 0).any():
-        raise ValueError("energies must not be negative")
-    if steps.shape != factors.shape:
-        raise ValueError(f"alphas must have one value per energy, {len(factors)}, got {len(steps)}")
-    with np.errstate(divide="ignore"):
-        logs = np.log(factors) + level * steps
-    return np.exp(np.cumsum(logs))
+    if steps.shape != logs.shape:
+        raise ValueError(f"alphas must have one value per energy, {len(logs)}, got {len(steps)}")
+    return np.exp(np.cumsum(logs + level * steps))
 
 
 def sorted_margins(margins: ArrayLike) -> NDArray[np.float64]:

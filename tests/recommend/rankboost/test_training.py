@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edgewise import RankBoost, Ratings, Stump
 from edgewise.recommend.rankboost.matrix import item_matrix
-from edgewise.recommend.rankboost.rules import item_scores, merged_terms
+from edgewise.recommend.rankboost.recommender import item_scores, merged_terms
 from edgewise.recommend.rankboost.training import (
     RankerSettings,
     UserRatings,

@@ -300,30 +300,23 @@ class NumbaBackend(ReferenceBackend):
     # Ranking.
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
-        layout = lists.layout
-        energies, potentials = np.zeros(layout.n_queries), np.empty(len(scores))
-
-        def run(span: tuple[int, int]) -> None:
-            ranking.weigh(
-                *span, layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
-                layout.weights, lists.query_weights, scores, potentials, energies,
-            )  # fmt: skip
-
-        self.spread(run, self._query_spans(layout))
+        energies, potentials = np.zeros(lists.layout.n_queries), np.empty(len(scores))
+        self._sum_pairs(ranking.weigh, lists, scores, potentials, energies)
         return energies, potentials
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
-        layout = lists.layout
-        products = np.zeros((3, 3, layout.n_queries))
-
-        def run(span: tuple[int, int]) -> None:
-            ranking.sum_moments(
-                *span, layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
-                layout.weights, lists.query_weights, scores, outputs, products,
-            )  # fmt: skip
-
-        self.spread(run, self._query_spans(layout))
+        products = np.zeros((3, 3, lists.layout.n_queries))
+        self._sum_pairs(ranking.sum_moments, lists, scores, outputs, products)
         return products
+
+    def _sum_pairs(self, kernel: Any, lists: Any, *arrays: Reals) -> None:
+        """Call a kernel on each thread's queries."""
+        layout = lists.layout
+        pairs = (
+            layout.query_groups, layout.group_starts, layout.steps, layout.by_difference,
+            layout.weights, lists.query_weights,
+        )  # fmt: skip
+        self.spread(lambda span: kernel(*span, *pairs, *arrays), self._query_spans(layout))
 
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
         layout = lists.layout

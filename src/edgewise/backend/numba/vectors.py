@@ -168,14 +168,7 @@ def _emit_flip(context: Any, builder: Any, signature: Any, arguments: Any) -> An
 
 
 def _emit_wide_add(
-    context: Any,
-    builder: Any,
-    kind: Any,
-    totals: Any,
-    t: Any,
-    vector: Any,
-    bits: int,
-    lanes: int,
+    context: Any, builder: Any, kind: Any, totals: Any, t: Any, vector: Any, bits: int, lanes: int
 ) -> None:
     wide = ir.VectorType(ir.IntType(64), lanes)
     held, at, _ = _load(context, builder, kind, totals, t, lanes)
@@ -189,10 +182,7 @@ def flip_vector(
 ) -> Any:
     """Write the vector at ``signed[s]`` times `sign` to ``out[o]`` and add it to ``totals[t]``."""
     index = types.intp
-    return (
-        types.void(out, index, signed, index, types.int64, totals, index, width),
-        _emit_flip,
-    )
+    return types.void(out, index, signed, index, types.int64, totals, index, width), _emit_flip
 
 
 def _emit_sums(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -22,20 +22,12 @@ class ArrayHistogram(Histogram):
         return self._values
 
     def __add__(self, other: "ArrayHistogram") -> "ArrayHistogram":
-        return ArrayHistogram(
-            self.columns,
-            self._values + other._values,
-            self.totals + other.totals,
-            self.mass + other.mass,
-        )
+        sums = self._values + other._values, self.totals + other.totals
+        return ArrayHistogram(self.columns, *sums, self.mass + other.mass)
 
     def __sub__(self, other: "ArrayHistogram") -> "ArrayHistogram":
-        return ArrayHistogram(
-            self.columns,
-            self._values - other._values,
-            self.totals - other.totals,
-            self.mass - other.mass,
-        )
+        rest = self._values - other._values, self.totals - other.totals
+        return ArrayHistogram(self.columns, *rest, self.mass - other.mass)
 
 
 def scan(plan: "ScanPlan", histogram: Histogram, question: Question) -> Candidates:

@@ -16,24 +16,10 @@ from edgewise.model import Contribution, PairExplanation, Terms
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
+from edgewise.recommend.boosted import signs, training
 from edgewise.recommend.boosted.indicators import indicator_names
 from edgewise.recommend.boosted.levels import TARGETS, Levels, levels_of
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, USERS, FactorRound, RoundFactors, fold
-from edgewise.recommend.boosted.signs import (
-    sign_columns,
-    signs_of_new_users,
-    train_signs,
-    user_categories,
-)
-from edgewise.recommend.boosted.training import (
-    MANY,
-    FactorSettings,
-    HeldOutRatings,
-    train,
-    tune,
-    user_indicators,
-    values_of_new_users,
-)
 from edgewise.recommend.content import has_features
 
 FACTORS = ("real", "signs")
@@ -299,7 +285,7 @@ class BoostedFactorization(Recommender):
             return
         held_out = None
         if rest is not None:
-            held_out = HeldOutRatings(rest, levels, self.early_stopping_rounds)
+            held_out = training.HeldOutRatings(rest, levels, self.early_stopping_rounds)
         fit = self._fit_signs if self.factors == "signs" else self._fit_real
         rounds = fit(ratings, levels, seed, held_out)
         if held_out is not None:
@@ -311,19 +297,21 @@ class BoostedFactorization(Recommender):
         self._keep_rounds(rounds, ratings, levels)
 
     def _fit_real(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
+        self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
     ) -> list[FactorRound]:
         tuned = self.tuned
         if tuned == "auto":
             given = self.regularization is not None or self.validation_fraction is not None
-            tuned = not given and len(ratings) < MANY
+            tuned = not given and len(ratings) < training.MANY
         settings = self._settings(seed)
         if tuned:
-            scale, n_rounds = tune(ratings, levels, lambda scale: self._settings(seed, scale))
+            scale, n_rounds = training.tune(
+                ratings, levels, lambda scale: self._settings(seed, scale)
+            )
             self.regularization_scale_ = scale
             settings = replace(self._settings(seed), n_rounds=n_rounds)
         with self._progress(settings.n_rounds, "rounds") as step:
-            rounds = train(ratings, levels, settings, held_out, step)
+            rounds = training.train(ratings, levels, settings, held_out, step)
         self.history_ = {
             "train_rmse": np.array([one.error for one in rounds[1:]]),
             "gain": np.array([one.gain for one in rounds[1:]]),
@@ -331,9 +319,9 @@ class BoostedFactorization(Recommender):
         return rounds
 
     def _fit_signs(
-        self, ratings: Ratings, levels: Levels, seed: int, held_out: HeldOutRatings | None
+        self, ratings: Ratings, levels: Levels, seed: int, held_out: training.HeldOutRatings | None
     ) -> list[FactorRound]:
-        columns = sign_columns(ratings, self.side_features, self.features)
+        columns = signs.sign_columns(ratings, self.side_features, self.features)
         settings = {
             "n_rounds": self.n_rounds,
             "votes": self.votes,
@@ -343,7 +331,7 @@ class BoostedFactorization(Recommender):
             "n_jobs": self.n_jobs,
             "verbose": self.verbose,
         }
-        trained = train_signs(ratings, levels, columns, self.n_terms, settings)
+        trained = signs.train_signs(ratings, levels, columns, self.n_terms, settings)
         rounds, self.rules_, self.history_ = trained
         if held_out is not None:
             any(held_out.add(one) for one in rounds)
@@ -365,7 +353,7 @@ class BoostedFactorization(Recommender):
         kept = self.user_values_, self.item_values_, self.round_votes_, self.indicator_weights_
         return list(map(FactorRound, self.kinds_.tolist(), *kept))
 
-    def _settings(self, seed: int = 0, scale: float | None = None) -> FactorSettings:
+    def _settings(self, seed: int = 0, scale: float | None = None) -> training.FactorSettings:
         """Return how real values are learned, by a scale of regularisation or the tuned one."""
         by = self.regularization_scale_ if scale is None else scale
         own, alone, shared = (
@@ -376,7 +364,7 @@ class BoostedFactorization(Recommender):
                 (self.share_regularization, _SHARE_REGULARIZATION),
             )
         )
-        return FactorSettings(
+        return training.FactorSettings(
             n_rounds=self.n_rounds,
             learning_rate=_RATE if self.learning_rate is None else float(self.learning_rate),
             regularization=own,
@@ -436,10 +424,12 @@ class BoostedFactorization(Recommender):
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         levels, rounds = self._levels, self._rounds()
         if self.factors == "signs":
-            more = signs_of_new_users(ratings, users, levels, rounds, self.rules_)
+            more = signs.signs_of_new_users(ratings, users, levels, rounds, self.rules_)
         else:
             settings = self._settings()
-            more = values_of_new_users(ratings, users, levels, settings, rounds, self.n_trained_)
+            more = training.values_of_new_users(
+                ratings, users, levels, settings, rounds, self.n_trained_
+            )
         self.user_values_ = np.concatenate([self.user_values_, more], axis=1)
         self._folded = None
 
@@ -461,7 +451,7 @@ class BoostedFactorization(Recommender):
             raise ValueError("the number of users in training does not match the ratings")
         n_indicators = 0
         if self.factors == "real" and len(self.kinds_):
-            indicators = user_indicators(self.ratings_, self._settings(), self.n_trained_)
+            indicators = training.user_indicators(self.ratings_, self._settings(), self.n_trained_)
             n_indicators = 0 if indicators is None else indicators.shape[1]
         if self.indicator_weights_.shape[1] != n_indicators:
             raise ValueError("the indicator features do not match the ratings")
@@ -469,7 +459,9 @@ class BoostedFactorization(Recommender):
         rules, features = self.rules_, self.ratings_.user_features
         if not len(rules) == rules.n_nodes == n_rules or rules.leaves.shape != SIDES.shape:
             raise ValueError("the rules do not match the rounds")
-        rules.check(0 if features is None else features.n_columns, 0, user_categories(features))
+        rules.check(
+            0 if features is None else features.n_columns, 0, signs.user_categories(features)
+        )
 
 
 def _explanation(
@@ -522,7 +514,7 @@ def _by_indicator(
     if model.indicator_weights_.shape[1] == 0:
         return np.zeros((0, model._levels.n_columns)), []
     ratings, settings = model.ratings_, model._settings()
-    row = user_indicators(ratings, settings, model.n_trained_)[[user]]
+    row = training.user_indicators(ratings, settings, model.n_trained_)[[user]]
     along = model.item_values_[:, item, None] * model.round_votes_
     weights = model.indicator_weights_[:, row.indices]
     added = np.einsum("tm,tl->ml", weights, along) * row.data[:, None]

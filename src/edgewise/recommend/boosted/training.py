@@ -12,16 +12,9 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.progress import Step
 from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
+from edgewise.recommend.boosted import products
 from edgewise.recommend.boosted.indicators import indicators_of
 from edgewise.recommend.boosted.levels import Levels
-from edgewise.recommend.boosted.products import (
-    ScoredRatings,
-    ValueStep,
-    along,
-    best_product,
-    best_single,
-    newton_step,
-)
 from edgewise.recommend.boosted.rounds import BOTH, ITEMS, FactorRound
 
 # Values of users alone and of items alone are tried in the first rounds, and from then on in every
@@ -115,7 +108,7 @@ def train(
     weights = np.ones(len(ratings)) if ratings.weights is None else ratings.weights
     rounds: list[FactorRound] = []
     with Threads(settings.n_threads) as threads:
-        scored = ScoredRatings(
+        scored = products.ScoredRatings(
             ratings.users, ratings.items, ratings.values, weights / weights.mean(), levels,
             (ratings.n_users, ratings.n_items), settings.n_rounds, threads,
         )  # fmt: skip
@@ -139,7 +132,9 @@ def train(
 class _RoundSearch:
     """Finds the product, or the values of one side, with the largest gain in each round."""
 
-    def __init__(self, ratings: Ratings, scored: ScoredRatings, settings: FactorSettings) -> None:
+    def __init__(
+        self, ratings: Ratings, scored: products.ScoredRatings, settings: FactorSettings
+    ) -> None:
         self.scored, self.settings = scored, settings
         self.total = float(scored.weights.sum())
         self.least = _LEAST_GAIN * self.total
@@ -152,10 +147,10 @@ class _RoundSearch:
         )
         self.n_indicators = 0 if of_users is None else of_users.shape[1]
         alone, shared = settings.bias_regularization, settings.share_regularization
-        self.single_users = ValueStep(users, None, alone, shared)
-        self.single_items = ValueStep(items, None, alone, shared)
-        self.users = ValueStep(users, of_users, settings.regularization, shared)
-        self.items = ValueStep(items, of_items, settings.regularization, shared)
+        self.single_users = products.ValueStep(users, None, alone, shared)
+        self.single_items = products.ValueStep(items, None, alone, shared)
+        self.users = products.ValueStep(users, of_users, settings.regularization, shared)
+        self.items = products.ValueStep(items, of_items, settings.regularization, shared)
 
     def constant(self) -> FactorRound:
         """Return the scores that fit best without users and items: the log odds of each column."""
@@ -188,14 +183,14 @@ class _RoundSearch:
     def _singles(self, t: int) -> list[FactorRound]:
         real = self.settings.real_votes
         return [
-            best_single(self.scored, "users", self.single_users, real),
-            best_single(self.scored, "items", self.single_items, real),
+            products.best_single(self.scored, "users", self.single_users, real),
+            products.best_single(self.scored, "items", self.single_items, real),
         ]
 
     def _products(self, t: int) -> list[FactorRound]:
         rng = np.random.default_rng([self.settings.seed, t])
         start, real = rng.standard_normal(self.scored.sizes[0]), self.settings.real_votes
-        return [best_product(self.scored, self.users, self.items, start, _SWEEPS, real)]
+        return [products.best_product(self.scored, self.users, self.items, start, _SWEEPS, real)]
 
 
 def tune(
@@ -236,7 +231,7 @@ def values_of_new_users(
     weights = np.ones(len(new))
     if ratings.weights is not None:
         weights = ratings.weights[new] / ratings.weights[ratings.users < n_trained].mean()
-    scored = ScoredRatings(
+    scored = products.ScoredRatings(
         (ratings.users[new] - n_old).astype(np.int32), ratings.items[new], ratings.values[new],
         weights, levels, (len(users), ratings.n_items), len(rounds), Threads(1),
     )  # fmt: skip
@@ -247,8 +242,8 @@ def values_of_new_users(
         if kind != ITEMS:
             product = kind == BOTH
             strength = settings.regularization if product else settings.bias_regularization
-            sums = along(*scored.sums("users", item_values), votes / settings.rate(kind))
+            sums = products.along(*scored.sums("users", item_values), votes / settings.rate(kind))
             prior = own @ weights if product and own is not None else None
-            values[t] = newton_step(*sums, strength, prior)
+            values[t] = products.newton_step(*sums, strength, prior)
         scored.advance(values[t], item_values, votes)
     return values

@@ -106,28 +106,32 @@ class _TestUsers:
         return _RelevantItems(
             scores,
             (row, np.where(listed, item, -1)),
-            find_hits(scores, row[listed], item[listed]),
-            (scores > -np.inf).sum(axis=1).astype(np.float64),
             relevant,
             others.astype(np.float64),
+            *_tie_groups(scores, row[listed], item[listed]),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _RelevantItems:
-    """The relevant items of a block of users.
+    """The relevant items of a block of users, and the tie groups that hold any of them.
 
     `scores` are minus infinity for items on no list; `pairs` are the rows and relevant items, -1 on
-    no list; `listed`, `relevant` and `others` count each user's items on the list, relevant items
-    and all others.
+    no list; `relevant` and `others` count each user's relevant items and all others.
+
+    A tie group, of items with equal scores, belongs to a row (user). There are `above` items above
+    it and `tied` in it, in any order alike; `inside` relevant ones are in it, `before` above it.
     """
 
     scores: Reals
     pairs: tuple[NDArray, NDArray]
-    hits: "Hits"
-    listed: Reals
     relevant: Reals
     others: Reals
+    row: NDArray[np.intp]
+    above: Exacts
+    tied: Exacts
+    inside: Exacts
+    before: Exacts
 
     def by_position(self, metric: "RecommenderMetric") -> Reals:
         """Return the value of each user with a relevant item; NaN where undefined."""
@@ -135,17 +139,16 @@ class _RelevantItems:
             return self._values(metric.base, metric.k or 0)[self.relevant > 0]
 
     def _values(self, base: str, k: int) -> Reals:
-        hits, relevant = self.hits, self.relevant
         if base == "auc":
-            return 1.0 - self._wrong() / (relevant * self.others)
+            return 1.0 - self._wrong() / (self.relevant * self.others)
         if base == "map":
-            return hits.sums(hits.precisions()) / relevant
+            return self._sums(self._precisions()) / self.relevant
         discounts = 1.0 / np.log2(np.arange(2, k + 2))
-        gained = hits.sums(hits.gains(discounts if base == "ndcg" else np.ones(k)))
+        gained = self._sums(self._gains(discounts if base == "ndcg" else np.ones(k)))
         if base == "ndcg":
             best = np.concatenate([[np.nan], np.cumsum(discounts)])
-            return gained / best[np.minimum(relevant, k).astype(np.intp)]
-        return gained / (k if base == "precision" else relevant)
+            return gained / best[np.minimum(self.relevant, k).astype(np.intp)]
+        return gained / (k if base == "precision" else self.relevant)
 
     def ranked(self, metric: "RecommenderMetric") -> Reals:
         """Return the value of each user with a relevant item, by ranking whole lists."""
@@ -167,58 +170,42 @@ class _RelevantItems:
         values = np.asarray(function(lists, scores, empty="skip", per_query=True))
         return values[~np.isnan(values)]
 
-    def _wrong(self) -> Reals:
-        """Return the pairs of a relevant and another item in the wrong order; ties count half."""
-        hits = self.hits
-        on_list = hits.sums(hits.relevant.astype(np.float64))
-        tied = (hits.tied - hits.relevant) / 2.0
-        wrong = hits.sums(hits.relevant * (hits.above - hits.before + tied))
-        # Items on no list stand below all others, and are tied.
-        others_listed = self.listed - on_list
-        missed = self.relevant - on_list
-        return wrong + missed * (others_listed + (self.others - others_listed) / 2.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Hits:
-    """Tie groups, items with equal scores, that hold a relevant item; by row (user), ascending.
-
-    There are `above` items above the group and `tied` in it, in any order alike; `relevant` items
-    are in the group, and `before` of them above it.
-    """
-
-    row: NDArray[np.intp]
-    above: Exacts
-    tied: Exacts
-    relevant: Exacts
-    before: Exacts
-    n_rows: int
-
-    def sums(self, values: Reals) -> Reals:
+    def _sums(self, values: Reals) -> Reals:
         """Return the sum of values by group over each row."""
-        sums: Reals = np.bincount(self.row, values, minlength=self.n_rows).astype(np.float64)
-        return sums
+        return np.bincount(self.row, values, minlength=len(self.scores)).astype(np.float64)
 
-    def gains(self, weights: Reals) -> Reals:
+    def _gains(self, weights: Reals) -> Reals:
         """Return the expected sum of the weights at each group's relevant items, from the top."""
         ends = np.concatenate([[0.0], np.cumsum(weights)])
         last = len(weights)
         high = ends[np.minimum(self.above + self.tied, last)]
-        return self.relevant / self.tied * (high - ends[np.minimum(self.above, last)])
+        return self.inside / self.tied * (high - ends[np.minimum(self.above, last)])
 
-    def precisions(self) -> Reals:
+    def _precisions(self) -> Reals:
         """Return the expected sum of precisions at relevant items (``mean_average_precision``)."""
         starts = np.cumsum(self.tied) - self.tied
         group = np.repeat(np.arange(len(self.tied)), self.tied)
         step = np.arange(len(group)) - starts[group]
-        slope = (self.relevant - 1) / np.maximum(self.tied - 1, 1)
-        inside = (self.before + 1)[group] + step * slope[group]
-        sums = np.add.reduceat(inside / (self.above[group] + step + 1), starts)
-        return self.relevant / self.tied * sums
+        slope = (self.inside - 1) / np.maximum(self.tied - 1, 1)
+        expected = (self.before + 1)[group] + step * slope[group]
+        sums = np.add.reduceat(expected / (self.above[group] + step + 1), starts)
+        return self.inside / self.tied * sums
+
+    def _wrong(self) -> Reals:
+        """Return the pairs of a relevant and another item in the wrong order; ties count half."""
+        on_list = self._sums(self.inside.astype(np.float64))
+        tied = (self.tied - self.inside) / 2.0
+        wrong = self._sums(self.inside * (self.above - self.before + tied))
+        # Items on no list stand below all others, and are tied.
+        others_listed = (self.scores > -np.inf).sum(axis=1) - on_list
+        missed = self.relevant - on_list
+        return wrong + missed * (others_listed + (self.others - others_listed) / 2.0)
 
 
-def find_hits(scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]) -> Hits:
-    """Return where relevant items stand, given their rows (ascending) and items in `scores`."""
+def _tie_groups(
+    scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], Exacts, Exacts, Exacts, Exacts]:
+    """Return the tie groups of relevant items, given their rows (ascending) and items."""
     above, tied = np.empty((2, len(rows)), dtype=np.int64)
     different, starts = np.unique(rows, return_index=True)
     for row, span in zip(different, pairwise([*starts, len(rows)]), strict=True):
@@ -227,10 +214,10 @@ def find_hits(scores: Reals, rows: NDArray[np.intp], items: NDArray[np.intp]) ->
         right = np.searchsorted(ranked, values, side="right")
         above[own], tied[own] = len(ranked) - right, right - np.searchsorted(ranked, values)
     groups = rows * scores.shape[1] + above
-    _, first, relevant = np.unique(groups, return_index=True, return_counts=True)
-    row, before = rows[first], np.cumsum(relevant) - relevant
+    _, first, inside = np.unique(groups, return_index=True, return_counts=True)
+    row, before = rows[first], np.cumsum(inside) - inside
     before -= before[np.searchsorted(row, row)]
-    return Hits(row, above[first], tied[first], relevant, before, len(scores))
+    return row, above[first], tied[first], inside, before
 
 
 def defined_mean(values: Reals) -> float:

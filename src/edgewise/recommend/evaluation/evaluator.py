@@ -11,30 +11,16 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Reals
-from edgewise.metrics import (
-    RANKING_METRICS,
-    Lists,
-    coverage,
-    disagreement,
-    mae,
-    mean_average_precision,
-    nearest_level,
-    nmae,
-    one_zero_error,
-    prot,
-    rmse,
-)
+from edgewise.metrics import RANKING_METRICS, Lists, mean_average_precision
+from edgewise.metrics import ratings as errors
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalogue import defined_mean, list_values
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
-    "disagreement": disagreement,
+    **{name: RANKING_METRICS[name].function for name in ("disagreement", "prot", "coverage")},
     "ap": partial(mean_average_precision, relevant="top"),
-    "prot": prot,
-    "coverage": coverage,
 }
-
 
 BEST, LEVEL = "_best", "_level"
 
@@ -251,7 +237,7 @@ class Evaluator:
             predict: Any = self.model.predict
             guess = np.asarray(predict(*self._ids, unknown=self.unknown, output="level"))
         rounded = np.full(len(guess), np.nan)
-        rounded[self.included] = nearest_level(guess[self.included], self.levels)
+        rounded[self.included] = errors.nearest_level(guess[self.included], self.levels)
         return rounded
 
     @cached_property
@@ -277,8 +263,9 @@ class Evaluator:
         truth, weights = self.test.values[self.included], self.test.weights
         weights = None if weights is None else weights[self.included]
         if stem in ("rmse", "mae"):
-            return (rmse if stem == "rmse" else mae)(truth, guess, sample_weight=weights)
-        error = nmae if stem == "nmae" else one_zero_error
+            simple = errors.rmse if stem == "rmse" else errors.mae
+            return simple(truth, guess, sample_weight=weights)
+        error = errors.nmae if stem == "nmae" else errors.one_zero_error
         return error(truth, guess, levels=self.levels, sample_weight=weights)
 
     @cached_property

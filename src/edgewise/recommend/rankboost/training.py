@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import splitmix64
 from edgewise.backend.base import LEARN
+from edgewise.backend.choose import compiled
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.boosting import RANKING, History, Task, TermList, TrainingRun
 from edgewise.boosting import boost as run_rounds
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import NARROW_CODE, Columns, Exacts, Reals, Signs
-from edgewise.common.log import muted
-from edgewise.common.random import splitmix64
+from edgewise.common.progress import muted
 from edgewise.data import BinnedTable
 from edgewise.data.binned import dense_table
 from edgewise.data.bins import Bins
@@ -166,12 +167,10 @@ def trainer_for(users: list[int], ratings: Ratings, matrix: ItemMatrix, n_rounds
 
 def by_kernel(problem: UserProblem, settings: RankerSettings) -> Cuts:
     """Return the rules of a user's ranker, found in one call of compiled code."""
-    from edgewise.backend.numba import small_rankers
-
     matrix, layout, rounds = problem.matrix, problem.layout, settings.n_rounds
     columns, firsts = np.empty(rounds, dtype=np.intp), np.empty(rounds, dtype=np.intp)
     sides, steps = np.empty(rounds, dtype=np.int8), np.empty(rounds)
-    n = small_rankers.boost(
+    n = compiled("small_rankers").boost(
         matrix.starts, matrix.bins, matrix.first_bins, matrix.gaps, layout.group_starts,
         layout.query_groups, layout.steps, layout.by_difference, layout.weights,
         GradedLists(layout).query_weights, problem.start,
