@@ -1,5 +1,6 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from edgewise.estimators.classification import (
     probabilities,
     read_parameters,
 )
-from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier
+from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier, ModelSettings
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.parameters import TableParameters, documented
 from edgewise.estimators.targets import encode_labels, read_rows
@@ -91,6 +92,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     votes_: ClassVar[str] = recorded("votes", "The kind of votes.")
     loss_: ClassVar[str] = recorded("loss", "The loss.")
     learning_rate_: ClassVar[float] = recorded("learning_rate", "The factor on every step.")
+    settings_: ClassVar[ModelSettings] = recorded(
+        "settings", "All settings that were given or decided; `print` it to read them."
+    )
 
     learner: Any = field(default="auto", kw_only=False)
     votes: str | None = None
@@ -101,9 +105,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     init_weights: Any = "auto"
     class_weight: Any = None
     factorized: bool = True
-    eval_metric: Any = "error"
+    eval_metric: Any = None
     min_weight_fraction_leaf: float = 0.0
     max_bins: int = 256
+    n_rounds: int | str | None = None  # type: ignore[assignment]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Train on rows `X` with targets `y` and return the model.
@@ -130,6 +135,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
             return ClassificationProblem(self, learner, rows)
 
         self.fitted_ = fit(self, X, read, eval_set)
+        if self.verbose:
+            sys.stderr.write(f"{self.settings_}\n")
         return self
 
     def decision_function(self, X: Any) -> Reals:
@@ -148,7 +155,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         multi-label problem do not.
         """
         scores, fitted = self._scores(X), self.fitted_
-        return probabilities(scores, fitted.offsets, fitted.multilabel, fitted.loss)
+        given = fitted.offsets, fitted.multilabel, fitted.loss, fitted.temperature
+        return probabilities(scores, *given)
 
     def staged_decision_function(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""

@@ -81,10 +81,9 @@ class TableParameters(TrainingParameters):
     handle_infinite: str = "raise"
     categorical_features: Any = None
 
-    def _check_training(self, eval_set: Any) -> None:
-        """Raise if one of these parameters is wrong."""
+    def _check_training(self, eval_set: Any, chooses_rounds: bool = False) -> None:
+        """Raise if one of these parameters is wrong; `fit` may hold rows out to choose rounds."""
         search_named(self.search)
-        integer("n_rounds", self.n_rounds, 1)
         up_to_one("subsample", self.subsample)
         flag("warm_start", self.warm_start)
         if self.max_bins is not None:
@@ -101,7 +100,7 @@ class TableParameters(TrainingParameters):
             positive("time_limit", self.time_limit)
         if self.early_stopping_rounds is not None:
             integer("early_stopping_rounds", self.early_stopping_rounds, 1)
-            if self.validation_fraction is None and eval_set is None:
+            if self.validation_fraction is None and eval_set is None and not chooses_rounds:
                 raise ValueError(
                     "early_stopping_rounds needs rows to validate on: validation_fraction or "
                     "eval_set"
