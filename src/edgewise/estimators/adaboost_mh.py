@@ -70,8 +70,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     factorized : bool, default True
         Whether all classes share the base function of a round, or each has a stump of its own.
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
-        The validation metric, "error" by default. A callable takes the true targets and the
-        scores; it is minimised unless its attribute ``larger_is_better`` is true.
+        The validation metric, by default None: "log_loss" where held-out rows choose the number of
+        rounds, else "error". A callable takes the true targets and the scores; it is minimised
+        unless its attribute ``larger_is_better`` is true.
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
 
@@ -113,7 +114,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Train on rows `X` with targets `y` and return the model.
 
-        Ctrl-C ends the training early and keeps the rounds so far.
+        Ctrl-C ends the training early and keeps the rounds so far; while rounds are chosen, it ends
+        the choice, and the best number so far is trained.
 
         Parameters
         ----------
@@ -152,7 +154,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
 
         They are the logistic link of the scores, with the odds of the initial weights taken out;
         with the softmax loss, the softmax of the scores. Classes sum to 1; the labels of a
-        multi-label problem do not.
+        multi-label problem do not. Where `fit` held rows out, a temperature divides the log-odds:
+        ``settings_.temperature``, the best for the log loss of those rows.
         """
         scores, fitted = self._scores(X), self.fitted_
         given = fitted.offsets, fitted.multilabel, fitted.loss, fitted.temperature

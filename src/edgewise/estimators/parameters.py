@@ -22,14 +22,15 @@ class TrainingParameters:
     Parameters
     ----------
     n_rounds : int, default 500
-        The number of rounds.
+        The number of rounds. A classifier also takes "auto", the number that is best on held-out
+        rows, and has None by default: "auto" for ``learner="auto"``, else 500.
     validation_fraction : float or None, default None
         The share of the rows (a ranker: of the queries) to set aside for validation.
     early_stopping_rounds : int or None, default None
         Stop after this many rounds without improvement of the validation metric, and keep the
         rounds up to the best. Validation rows count equally, whatever their `sample_weight`.
     time_limit : float or None, default None
-        Stop training after this many seconds, reading and binning included.
+        Stop training after this many seconds, reading, binning and the choice of rounds included.
     n_jobs : int or None, default None
         The number of threads: None means 1, -1 all cores.
     random_state : int, RandomState or None, default None
