@@ -18,6 +18,7 @@ class Clock:
         self.n_rounds = n_rounds
         self.seconds = seconds
         self.finished = False
+        self.stage = ""
         self.history = History() if fields is None else History(fields)
         self.recorded = {"energy": 0.9, **recorded}
 

@@ -157,7 +157,7 @@ def test_bad_sample_weight(weights):
 WRONG_TYPE = {
     "learner": [3, None, Stump, Lazy(), [Stump(), 3]],
     "search": [3, None, Lazy, Stump()],
-    "n_rounds": [2.0, "3", None, True, [5]],
+    "n_rounds": [2.0, "3", True, [5]],
     "loss": [3],
     "learning_rate": ["fast", True, [0.1]],
     "subsample": ["half", None, True, [0.5]],
@@ -190,7 +190,7 @@ WRONG_VALUE = {
     "class_weight": ["even", {7: 1.0}, {0: -1.0}, {0: np.nan}, {0: 0, 1: 0, 2: 0}, {0: "heavy"}],
     "validation_fraction": [0.0, 1.0, -0.5, np.nan, 1e-6],
     "early_stopping_rounds": [0, -3],
-    "eval_metric": ["auc", None, 3],
+    "eval_metric": ["auc", 3],
     "time_limit": [0.0, -1.0, np.nan],
     "max_bins": [1, 0, 65_536],
     "handle_infinite": ["drop", None, 3],

@@ -20,7 +20,7 @@ from edgewise.model import (
     Terms,
     TreeRule,
 )
-from edgewise.model.predict import term_scores
+from edgewise.model.forest import Forest
 
 seeds = st.integers(0, 10**6)
 # Cuts, subsets, products, trees, numbers for values (x) and the constant (e), together or alone.
@@ -34,6 +34,11 @@ def same_terms(a, b):
         kinds = np.asarray(ours).dtype, np.asarray(theirs).dtype
         assert kinds[0] == kinds[1], field.name
         assert np.array_equal(ours, theirs, equal_nan=kinds[0].kind == "f"), field.name
+
+
+def term_scores(terms, rows, n_jobs=1):
+    """Return the scores of the forest of terms."""
+    return Forest.of(terms).scores(rows, n_jobs)
 
 
 def by_hand(rules, coefficients, rows):

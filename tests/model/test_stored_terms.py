@@ -15,7 +15,7 @@ from edgewise.model import (
     Terms,
     TreeRule,
 )
-from edgewise.model.predict import term_scores
+from edgewise.model.forest import Forest
 from edgewise.model.terms import TERMS
 
 CATEGORIES = {3: ("blue", "green", "red"), 4: tuple("abcde")}
@@ -250,5 +250,5 @@ def test_whatever_is_read_can_be_evaluated(rule_rows, data):
     except ValueError:
         return
     rows = rule_rows(0, n=10)
-    assert term_scores(terms, rows).shape == (10, 2)
+    assert Forest.of(terms).scores(rows).shape == (10, 2)
     assert len([terms.rule(t) for t in range(len(terms))]) == 5

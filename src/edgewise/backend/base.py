@@ -177,6 +177,56 @@ class Candidates:
     score_edges: Exacts | None = None
 
 
+class Growth(NamedTuple):
+    """How a tree of cuts is to grow: split by gain, the leaf that gains most first.
+
+    Attributes
+    ----------
+    columns : intp array
+        The numeric columns to search at every node, ascending.
+    max_leaf_nodes : int
+        The most leaves.
+    missing : int
+        The side of missing values, -1 or +1, or LEARN.
+    least_mass : int
+        The least sample weight of a leaf, in the fixed point of ``problem.row_masses``.
+    """
+
+    columns: Columns
+    max_leaf_nodes: int
+    missing: int = LEARN
+    least_mass: int = 0
+
+
+class GrownTree(NamedTuple):
+    """A tree of cuts with N nodes, none where no cut has a gain, and N + 1 leaves.
+
+    Attributes
+    ----------
+    columns, first, missing : intp arrays of shape (N,)
+        The cut of each node: a place in ``Growth.columns``, the first bin on the positive side, and
+        the side of missing values.
+    low, high : intp arrays of shape (N,)
+        The next node on either side, or -1 - the number of a leaf.
+    totals, masses : int64 arrays of shape (2 N + 1, K)
+        The sums of S and of ``|S|`` over the rows of each leaf, and then of each node.
+    n_searches : int
+        The number of nodes and leaves that were searched.
+    leaf_of : intp array of shape (n,)
+        The leaf of each row of the table, those that do not count too; valid until the next tree.
+    """
+
+    columns: Columns
+    first: Columns
+    missing: Columns
+    low: Columns
+    high: Columns
+    totals: Exacts
+    masses: Exacts
+    n_searches: int
+    leaf_of: Columns
+
+
 class Edges(NamedTuple):
     """Sums over the rows for each score column, in 64-bit fixed point."""
 
@@ -304,6 +354,10 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def scan(self, histogram: Histogram, question: Question) -> Candidates:
         """Return the best cut of each numeric column; looks at no rows."""
 
+    def grow(self, problem: ProblemT, growth: Growth) -> GrownTree | None:
+        """Return a whole tree; None where the caller is to grow it node by node."""
+        return None
+
     @abstractmethod
     def over(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":
         """Return a backend for other columns of the same rows."""
@@ -362,7 +416,7 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def outputs(self, rule: "Rule") -> Signs | Reals:
         """Return the rule's outputs on all rows, shape (1, n) or (K, n)."""
 
-    def learned(self, tree: "TreeRule", leaves: Sequence[ProblemT]) -> None:
+    def learned(self, tree: "TreeRule", leaves: "Sequence[ProblemT] | GrownTree") -> None:
         """Take note that the rows of ``leaves[l]`` are those of the tree's leaf `l`.
 
         A backend may remember this, to evaluate the tree faster.

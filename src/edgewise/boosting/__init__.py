@@ -11,7 +11,7 @@ from edgewise.boosting.callbacks import (
     check_callbacks,
 )
 from edgewise.boosting.history import CLASSIFYING, RANKING, History
-from edgewise.boosting.loop import Task, TermList, boost
+from edgewise.boosting.loop import Task, TermList, boost, boost_together
 from edgewise.boosting.monitor import Metric, Monitor, binary_measures
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "TrainingRun",
     "binary_measures",
     "boost",
+    "boost_together",
     "check_callbacks",
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from edgewise.boosting.history import History
-from edgewise.common.checks import integer, positive
+from edgewise.common.checks import integer, not_negative, positive
 from edgewise.common.progress import ProgressLine
 
 # The quantities of a round that a progress bar shows, where they were recorded.
@@ -47,6 +47,8 @@ class TrainingRun:
         Whether training has ended.
     started : float
         The beginning of `fit`, on the clock of ``time.perf_counter``.
+    stage : str
+        What the run is for, where it does not train the model itself.
     """
 
     n_rounds: int
@@ -58,6 +60,7 @@ class TrainingRun:
     finished: bool = False
     started: float = field(default_factory=time.perf_counter)
     larger_is_better: bool = False
+    stage: str = ""
 
     @property
     def seconds(self) -> float:
@@ -90,10 +93,15 @@ class Callback:
 
 
 class BestRound:
-    """The best of a series of values (`best`, from 1), and when to stop waiting for more."""
+    """The best of a series of values (`best`, from 1), and when to stop waiting for more.
 
-    def __init__(self, patience: int | None, larger_is_better: bool = False) -> None:
-        self.patience, self.larger_is_better = patience, larger_is_better
+    `patience` is the number of values to wait, at least this `share` of those up to the best.
+    """
+
+    def __init__(
+        self, patience: int | None, larger_is_better: bool = False, share: float = 0.0
+    ) -> None:
+        self.patience, self.larger_is_better, self.share = patience, larger_is_better, share
         self.n_rounds = self.best = 0
         self._least = math.inf
 
@@ -103,7 +111,9 @@ class BestRound:
         loss = -value if self.larger_is_better else value
         if loss < self._least:
             self._least, self.best = loss, self.n_rounds
-        return self.patience is not None and self.n_rounds - self.best >= self.patience
+        if self.patience is None:
+            return False
+        return self.n_rounds - self.best >= max(self.patience, self.share * self.best)
 
 
 class EarlyStopping(Callback):
@@ -115,6 +125,8 @@ class EarlyStopping(Callback):
     ----------
     rounds : int
         The number of rounds to wait for an improvement.
+    share : float, default 0.0
+        Wait for at least this share of the rounds up to the best.
 
     Examples
     --------
@@ -125,13 +137,14 @@ class EarlyStopping(Callback):
     'early stopping'
     """
 
-    def __init__(self, rounds: int) -> None:
+    def __init__(self, rounds: int, share: float = 0.0) -> None:
         self.rounds = integer("rounds", rounds, 1)
+        self.share = not_negative("share", share)
 
     def on_start(self, run: TrainingRun) -> None:
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
-        self._watch = BestRound(self.rounds, run.larger_is_better)
+        self._watch = BestRound(self.rounds, run.larger_is_better, self.share)
         for value in run.history["validation"].tolist():
             self._note(run, value)
 
@@ -230,17 +243,19 @@ class ProgressBar(Callback):
         self._line = ProgressLine(run.n_rounds, "rounds", done, run.seconds, self.stream)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        self._line.update(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
+        self._line.update(run.history.n_rounds, run.seconds, lambda: _notes(run))
         return None
 
     def on_end(self, run: TrainingRun) -> None:
-        self._line.close(run.history.n_rounds, run.seconds, lambda: _notes(run.history))
+        self._line.close(run.history.n_rounds, run.seconds, lambda: _notes(run))
 
 
-def _notes(history: History) -> list[str]:
-    """Return the losses and metrics of the last round, in words."""
-    last = {name: history.last(name) for name in _SHOWN if name in history.fields}
-    return [_SHOWN[name].format(value) for name, value in last.items() if not math.isnan(value)]
+def _notes(run: TrainingRun) -> list[str]:
+    """Return the stage, and the losses and metrics of the last round, in words."""
+    last = {name: run.history.last(name) for name in _SHOWN if name in run.history.fields}
+    known = {name: value for name, value in last.items() if not math.isnan(value)}
+    stage = [run.stage] if run.stage else []
+    return stage + [_SHOWN[name].format(value) for name, value in known.items()]
 
 
 def check_callbacks(callbacks: Any) -> Sequence[Callback]:

@@ -71,7 +71,7 @@ class History(Mapping[str, Reals]):
     def append(self, **values: float) -> None:
         """Add a round; unless it is known, `bound` follows from `energy` and, if any, `weight`."""
         weight = values.get("weight", math.nan)
-        self._lower(values["energy"], weight)
+        self._lower(values.get("energy", 1.0), weight)
         if math.isnan(values.get("bound", math.nan)):
             values["bound"] = math.exp(self._log_bound) if math.isnan(weight) else self._left
         self._rows.append(tuple([values.get(name, math.nan) for name in self.fields]))

@@ -1,18 +1,19 @@
 """The boosting loop, the only one."""
 
 import logging
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.boosting.callbacks import Callback, TrainingRun
 from edgewise.boosting.monitor import Monitor, binary_measures
-from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.learners import Learner
 from edgewise.model import Rule, Terms
-from edgewise.objective import REFRESH_EVERY, Objective, Vote
+from edgewise.objective import REFRESH_EVERY, Objective, Progress, Vote
 
 logger = logging.getLogger("edgewise")
 
@@ -61,13 +62,25 @@ def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Cal
     and training goes on as if it had never stopped. Ctrl-C ends the training like any other reason
     to stop, with all finished rounds kept.
     """
+    _watch(_rounds(task, terms, run), run, callbacks)
+
+
+def boost_together(tasks: Sequence[Task], run: TrainingRun, callbacks: Sequence[Callback]) -> None:
+    """Train several tasks round by round side by side, as :func:`boost` trains one.
+
+    The history of the run has the mean of their validation metrics alone; no terms are kept.
+    """
+    _watch(_rounds_together(tasks, run), run, callbacks)
+
+
+def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callback]) -> None:
+    """Run the rounds, and the callbacks after each."""
     started: list[Callback] = []
     try:
-        _replay(task, terms.pack())
         for callback in callbacks:
             callback.on_start(run)
             started.append(callback)
-        for _ in _rounds(task, terms, run):
+        for _ in rounds:
             reasons = [callback.on_round(run) for callback in callbacks]
             stopped = next((reason for reason in reasons if reason), None)
             if stopped:
@@ -83,28 +96,70 @@ def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Cal
 
 def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
     """Train round by round, yielding after each."""
+    _replay(task, terms.pack())
     measure = binary_measures(task.objective, task.monitor)
     while len(terms) < run.n_rounds:
-        if task.objective.is_fitted:
-            run.stop_reason = "fitted"
-            return
-        _refresh(task.objective, len(terms))
-        task.objective.follow(len(terms))
-        chosen = _choose(task, len(terms))
-        if chosen is None:
-            run.stop_reason = "no edge"
-            if len(terms) == 0:
+        step = _step(task, len(terms))
+        if isinstance(step, str):
+            run.stop_reason = step
+            if step == "no edge" and len(terms) == 0:
                 logger.warning("no rule has an edge on the training rows: the model has no rounds")
             return
-        rule, vote, fell_back = chosen
-        progress = task.objective.advance(rule, vote)
-        validation = _validate(task.monitor, rule, vote.coefficients)
-        terms.append(rule, vote)
-        noted = {**progress._asdict(), **measure(), **_looked(task, fell_back)}
+        vote = step.vote
+        terms.append(step.rule, vote)
+        noted = {**step.progress._asdict(), **measure(), **_looked(task, step.fell_back)}
         run.history.append(
-            edge=vote.edge, alpha=vote.alpha, energy=vote.energy, validation=validation, **noted
+            edge=vote.edge,
+            alpha=vote.alpha,
+            energy=vote.energy,
+            validation=_value(task.monitor),
+            **noted,
         )
         yield
+
+
+def _rounds_together(tasks: Sequence[Task], run: TrainingRun) -> Iterator[None]:
+    """Train all tasks by one round, yielding after each; one that has ended stays as it is."""
+    growing = set(range(len(tasks)))
+    values = [_value(task.monitor) for task in tasks]
+    for t in range(run.n_rounds):
+        for place in sorted(growing):
+            step = _step(tasks[place], t)
+            if isinstance(step, str):
+                growing.remove(place)
+                run.stop_reason = step
+            else:
+                values[place] = _value(tasks[place].monitor)
+        if not growing:
+            return
+        run.stop_reason = "n_rounds"
+        run.history.append(validation=sum(values) / len(values))
+        yield
+
+
+class _Step(NamedTuple):
+    """The rule and the votes of a round, and what they did."""
+
+    rule: Rule
+    vote: Vote
+    progress: Progress
+    fell_back: bool  # whether all columns and rows were searched after some of them
+
+
+def _step(task: Task, t: int) -> _Step | str:
+    """Train one round; return why there is none where training has ended."""
+    if task.objective.is_fitted:
+        return "fitted"
+    _refresh(task.objective, t)
+    task.objective.follow(t)
+    chosen = _choose(task, t)
+    if chosen is None:
+        return "no edge"
+    rule, vote, fell_back = chosen
+    progress = task.objective.advance(rule, vote)
+    if task.monitor is not None:
+        task.monitor.advance(rule.outputs(task.monitor.binned), vote.coefficients)
+    return _Step(rule, vote, progress, fell_back)
 
 
 def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
@@ -168,8 +223,5 @@ def _refresh(objective: Objective, n_rounds: int) -> None:
         objective.refresh()
 
 
-def _validate(monitor: Monitor | None, rule: Rule, moves: Reals) -> float:
-    if monitor is None:
-        return float("nan")
-    monitor.advance(rule.outputs(monitor.binned), moves)
-    return monitor.value()
+def _value(monitor: Monitor | None) -> float:
+    return math.nan if monitor is None else monitor.value()

@@ -22,13 +22,14 @@ COMPILE_FROM = 1_000_000_000
 _ROOT = Path(__file__).parents[1]
 
 
-def use_compiled(visits: float) -> bool:
+def use_compiled(visits: float, are_ready: bool = False) -> bool:
     """Return whether work that visits this many entries is worth compiled loops.
 
+    Loops that this process has compiled or loaded already are always worth it.
     The environment variable ``EDGEWISE_BACKEND`` ("auto", "numpy" or "numba") overrides the choice.
     """
     choice = one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
-    return choice == "numba" or (choice == "auto" and visits >= COMPILE_FROM)
+    return choice == "numba" or (choice == "auto" and (are_ready or visits >= COMPILE_FROM))
 
 
 def version_of(folder: Path) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Codes, Reals, Signs
+from edgewise.common.dtypes import Codes, Columns, Reals, Signs
 from edgewise.data.chunks import Chunks
 from edgewise.data.columns import Column, SparseColumn, as_categorical, owned
 from edgewise.data.filters import Filters, Images
-from edgewise.data.table import ArrayTable, Table
+from edgewise.data.table import ArrayTable, Table, mapped_file
 
 CONSTANT = -1
 """The column number of the constant."""
@@ -78,6 +78,29 @@ class Aligned:
         if j not in self._stored:
             self.read([j])
         return self._stored[j]
+
+    def block(self, columns: Columns, part: slice) -> Reals:
+        """Return some rows of some columns in float64, a column in each row; categories as codes.
+
+        Rows of an array of numbers are taken out of it, other columns are read as a whole first.
+        """
+        if self.is_array:
+            return self.table.block(columns, part)  # type: ignore[attr-defined]
+        n_columns = self.table.n_columns
+        block = np.empty((len(columns), len(range(self.n_rows)[part])))
+        for place, j in enumerate(columns.tolist()):
+            if j < n_columns:
+                block[place] = self.stored(j)[part]
+            else:
+                block[place] = self.images.responses(j - n_columns, part)
+        return block
+
+    @cached_property
+    def is_array(self) -> bool:
+        """Whether the rows are an array of numbers in memory, and all columns are read from it."""
+        if not isinstance(self.table, ArrayTable) or self.categories or self.filters is not None:
+            return False
+        return mapped_file(self.table.values) is None
 
     def read(self, columns: Iterable[int]) -> None:
         """Read the given columns in one pass over the table."""

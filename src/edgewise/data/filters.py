@@ -233,9 +233,10 @@ class Images:
         self.n_rows = len(pixels)
         self.integral = _integral(pixels, filters.shape)
 
-    def responses(self, j: int) -> Reals:
-        """Return the response of filter `j` to every image."""
-        return self._sums(j, self._vector()).astype(np.float64, copy=False)
+    def responses(self, j: int, part: slice = slice(None)) -> Reals:
+        """Return the response of filter `j` to every image, or to a part of them."""
+        sums = self._vector()[part]
+        return self._sums(j, sums, part).astype(np.float64, copy=False)
 
     def coded(self, numbers: Sequence[int] | Columns, max_bins: int) -> tuple[list[Bins], Codes]:
         """Return the bins of some filters' responses, named after them, and every image's codes.
@@ -259,7 +260,7 @@ class Images:
     def _vector(self) -> NDArray[Any]:
         return np.empty(self.n_rows, dtype=self.integral.dtype)
 
-    def _sums(self, j: int, out: NDArray[Any]) -> NDArray[Any]:
+    def _sums(self, j: int, out: NDArray[Any], part: slice = slice(None)) -> NDArray[Any]:
         """Write the responses of filter `j` into `out`, in the type of the integral images."""
         kind, top, left, height, width = self.filters[j]
         factor, inner, outer = _PLANS[kind]
@@ -267,11 +268,11 @@ class Images:
 
         def corners(steps: list[_Step]) -> list[tuple[np.ufunc, NDArray[Any]]]:
             places = [(add, (top + y * height) * step + left + x * width) for add, y, x in steps]
-            return [(add, self.integral[place]) for add, place in places]
+            return [(add, self.integral[place][part]) for add, place in places]
 
         (_, one), (join, two), *more = corners(inner)
         last = corners(outer)
-        for begin in range(0, self.n_rows, _BLOCK):
+        for begin in range(0, len(out), _BLOCK):
             rows = slice(begin, begin + _BLOCK)
             total = out[rows]
             join(one[rows], two[rows], out=total)

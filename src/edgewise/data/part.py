@@ -1,6 +1,7 @@
 """Some rows of a binned table, copied column by column when they are asked for."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +24,13 @@ def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes:
     kept = np.flatnonzero(numbers >= 0)
     out_rows[: len(kept)], out_codes[: len(kept)] = numbers[kept], codes[kept]
     return len(kept)
+
+
+def part_of(whole: BinnedTable, rows: Rows) -> BinnedTable:
+    """Return some rows of a table, ascending, in the same bins."""
+    part = PartStore(whole).take(rows)
+    part.ready(np.arange(whole.n_columns))
+    return replace(part, fill=None)
 
 
 class PartStore:

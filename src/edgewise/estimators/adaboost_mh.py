@@ -1,5 +1,6 @@
 """AdaBoost.MH as a scikit-learn classifier."""
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -17,7 +18,7 @@ from edgewise.estimators.classification import (
     probabilities,
     read_parameters,
 )
-from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier
+from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier, ModelSettings
 from edgewise.estimators.fitting import fit
 from edgewise.estimators.parameters import TableParameters, documented
 from edgewise.estimators.targets import encode_labels, read_rows
@@ -69,8 +70,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     factorized : bool, default True
         Whether all classes share the base function of a round, or each has a stump of its own.
     eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
-        The validation metric, "error" by default. A callable takes the true targets and the
-        scores; it is minimised unless its attribute ``larger_is_better`` is true.
+        The validation metric, by default None: "log_loss" where held-out rows choose the number of
+        rounds, else "error". A callable takes the true targets and the scores; it is minimised
+        unless its attribute ``larger_is_better`` is true.
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
 
@@ -91,6 +93,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     votes_: ClassVar[str] = recorded("votes", "The kind of votes.")
     loss_: ClassVar[str] = recorded("loss", "The loss.")
     learning_rate_: ClassVar[float] = recorded("learning_rate", "The factor on every step.")
+    settings_: ClassVar[ModelSettings] = recorded(
+        "settings", "All settings that were given or decided; `print` it to read them."
+    )
 
     learner: Any = field(default="auto", kw_only=False)
     votes: str | None = None
@@ -101,14 +106,16 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     init_weights: Any = "auto"
     class_weight: Any = None
     factorized: bool = True
-    eval_metric: Any = "error"
+    eval_metric: Any = None
     min_weight_fraction_leaf: float = 0.0
     max_bins: int = 256
+    n_rounds: int | str | None = None  # type: ignore[assignment]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Train on rows `X` with targets `y` and return the model.
 
-        Ctrl-C ends the training early and keeps the rounds so far.
+        Ctrl-C ends the training early and keeps the rounds so far; while rounds are chosen, it ends
+        the choice, and the best number so far is trained.
 
         Parameters
         ----------
@@ -130,6 +137,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
             return ClassificationProblem(self, learner, rows)
 
         self.fitted_ = fit(self, X, read, eval_set)
+        if self.verbose:
+            sys.stderr.write(f"{self.settings_}\n")
         return self
 
     def decision_function(self, X: Any) -> Reals:
@@ -145,10 +154,12 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
 
         They are the logistic link of the scores, with the odds of the initial weights taken out;
         with the softmax loss, the softmax of the scores. Classes sum to 1; the labels of a
-        multi-label problem do not.
+        multi-label problem do not. Where `fit` held rows out, a temperature divides the log-odds:
+        ``settings_.temperature``, the best for the log loss of those rows.
         """
         scores, fitted = self._scores(X), self.fitted_
-        return probabilities(scores, fitted.offsets, fitted.multilabel, fitted.loss)
+        given = fitted.offsets, fitted.multilabel, fitted.loss, fitted.temperature
+        return probabilities(scores, *given)
 
     def staged_decision_function(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""

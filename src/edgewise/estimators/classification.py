@@ -1,5 +1,7 @@
 """Classification problems: parameters, objective, validation metric and probabilities."""
 
+import math
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +12,12 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFYING, Metric, Monitor
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
-from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import MAX_BINS, BinnedTable
-from edgewise.estimators.fitted import FittedClassifier
+from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.fitting import (
     FitPlan,
+    Fold,
     HeldOut,
     TrainingProblem,
     check_kinds,
@@ -25,6 +28,7 @@ from edgewise.estimators.targets import (
     Labels,
     bin_mass,
     encode_labels,
+    fold_rows,
     make_targets,
     score_offsets,
     split_rows,
@@ -38,12 +42,21 @@ from edgewise.learners import (
     learner_named,
     preset_for,
 )
-from edgewise.metrics.classification import error
+from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES, Hamming, Settings, Targets
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
+
+# The folds that choose the number of rounds, and how many of them are used, below numbers of rows.
+_FOLDS = {1_000: (5, 5), 5_000: (3, 3), math.inf: (5, 1)}
+
+# From this many rows on, a part of them chooses, and the model of the others stays.
+_NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
+
+# The logarithms of temperatures to choose from, and their precision.
+_TEMPERATURES, _PRECISION = math.log(5.0), 1e-3
 
 # The values of columns can only rank.
 LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
@@ -59,7 +72,11 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         if any(part.takes_values for part in learner.simple_parts()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
     integer("max_bins", model.max_bins, 2, MAX_BINS)
-    model._check_training(eval_set)
+    if isinstance(model.n_rounds, str):
+        one_of("n_rounds", model.n_rounds, ("auto",))
+    elif model.n_rounds is not None:
+        integer("n_rounds", model.n_rounds, 1)
+    model._check_training(eval_set, _n_rounds(model, learner) is None)
     if model.votes is not None:
         one_of("votes", model.votes, VOTE_RULES)
     if model.loss is not None:
@@ -75,18 +92,21 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         learner = _per_class(learner)
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
-    if not callable(model.eval_metric):
+    if model.eval_metric is not None and not callable(model.eval_metric):
         one_of("eval_metric", model.eval_metric, CLASSIFICATION_METRICS)
     return learner
 
 
-def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
-    """Return the loss to minimise: the user's, or the one that goes with a named learner."""
-    if model.loss is not None:
-        return model.loss
+def _settings_of(learner: Learner | str) -> Preset:
+    """Return the settings that go with a learner, before there is a table."""
     if isinstance(learner, str):
-        return NAMED_LEARNERS[learner](Stump(), Goal()).loss
-    return Preset(learner).loss
+        return NAMED_LEARNERS[learner](Stump(), Goal())
+    return Preset(learner)
+
+
+def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
+    """Return the loss to minimise: the user's, or the one that goes with the learner."""
+    return _settings_of(learner).loss if model.loss is None else model.loss
 
 
 def _per_class(learner: Learner | str) -> Learner | str:
@@ -101,10 +121,18 @@ def _per_class(learner: Learner | str) -> Learner | str:
     return learner
 
 
+def _n_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:
+    """Return the number of rounds, None if held-out rows are to choose it."""
+    if isinstance(model.n_rounds, str):
+        return None
+    return _settings_of(learner).n_rounds if model.n_rounds is None else int(model.n_rounds)
+
+
 class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     """Rows with classes or labels, and how a model is to learn them."""
 
     fields = CLASSIFYING
+    estimates_probabilities = True
 
     def __init__(self, model: "AdaBoostMH", learner: Learner | str, rows: LabelledRows) -> None:
         self.model, self.learner, self.rows = model, learner, rows
@@ -116,11 +144,33 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             model.subsample == 1 and model.sampling == "uniform" and model.trim is None
         )
         self.factorized = bool(model.factorized)
+        self.n_rounds = _n_rounds(model, learner)
+        self.eval_metric = model.eval_metric
+        if self.eval_metric is None:
+            self.eval_metric = "log_loss" if self.n_rounds is None else "error"
+        if self.n_rounds is None and rows.table.n_rows >= _NO_REFIT_FROM:
+            self.share_aside = _SHARE_ASIDE
 
     def split(self, fraction: float, seed: int) -> tuple["ClassificationProblem", HeldOut]:
         rows, aside = split_rows(self.rows, fraction, seed)
         problem = ClassificationProblem(self.model, self.learner, rows)
         return problem, HeldOut(aside.table, aside.labels.codes)
+
+    def folds(self, seed: int) -> list[Fold]:
+        n, rows = self.table.n_rows, self.rows
+        n_folds, n_used = next(chosen for most, chosen in _FOLDS.items() if n < most)
+        folds = []
+        for aside in fold_rows(rows.labels, n_folds, seed)[:n_used]:
+            kept = np.setdiff1d(np.arange(n), aside, assume_unique=True)
+            problem = ClassificationProblem(self.model, self.learner, rows.take(kept))
+            held_out = HeldOut(self.table, rows.labels.codes[aside], self._weights(aside))
+            folds.append(Fold(problem, kept.astype(ROW), held_out, aside.astype(ROW)))
+        return folds
+
+    def _weights(self, rows: NDArray[np.intp]) -> Reals | None:
+        """Return the weights of some rows, None where they are all the same."""
+        weights = self.targets.row_weights
+        return None if (weights == weights[0]).all() else weights[rows]
 
     def read_held_out(self, eval_set: Any) -> HeldOut:
         if not isinstance(eval_set, tuple) or len(eval_set) != 2:
@@ -180,8 +230,34 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             votes=plan.settings.votes,
             loss=plan.settings.loss,
             learning_rate=plan.settings.learning_rate,
+            subsample=plan.settings.subsample,
             **common,
         )
+
+    def held_out_record(
+        self, parts: Sequence[tuple[HeldOut, Reals]], plan: FitPlan[Settings], **known: Any
+    ) -> HeldOutRecord:
+        if not parts:
+            return HeldOutRecord(**known)
+        codes = np.concatenate([held_out.targets for held_out, _ in parts])
+        scores = np.concatenate([scores for _, scores in parts], axis=1).T
+        weights = None
+        if parts[0][0].weights is not None:
+            weights = np.concatenate([held_out.weights for held_out, _ in parts])
+
+        def loss(temperature: float) -> float:
+            return log_loss(codes, self._probabilities(scores, plan, temperature), weights)
+
+        if "temperature" not in known:
+            known["temperature"] = best_temperature(loss, len(codes))
+        known["log_loss"] = loss(known["temperature"])
+        return HeldOutRecord(**known, error=error(codes, scores, weights))
+
+    def _probabilities(
+        self, scores: Reals, plan: FitPlan[Settings], temperature: float = 1.0
+    ) -> Reals:
+        loss, multilabel = plan.settings.loss, self.labels.multilabel
+        return probabilities(scores, self.offsets, multilabel, loss, temperature)
 
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[Settings]) -> Monitor:
         """Return the monitor of the validation rows.
@@ -189,7 +265,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         A callable metric gets targets as the user gave them, and scores as ``decision_function``
         returns them.
         """
-        labels, eval_metric = self.labels, self.model.eval_metric
+        labels, eval_metric = self.labels, self.eval_metric
         codes: NDArray[np.int64] = held_out.targets
         if isinstance(eval_metric, str) and eval_metric == "roc_auc":
             _check_roc_auc(codes, labels)
@@ -197,12 +273,12 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         if callable(eval_metric) and not labels.multilabel:
             targets = labels.classes[codes]
         positive = codes == 1 if labels.n_scores == 1 and not labels.multilabel else None
-        metric, larger = self._metric(plan.settings.loss), larger_is_better(eval_metric)
+        metric, larger = self._metric(plan, held_out.weights), larger_is_better(eval_metric)
         return Monitor(binned, targets, metric, labels.n_scores, larger, positive)
 
-    def _metric(self, loss: str) -> Metric:
+    def _metric(self, plan: FitPlan[Settings], weights: Reals | None) -> Metric:
         """Return the metric as a function of targets and scores of shape (n, K)."""
-        eval_metric, labels = self.model.eval_metric, self.labels
+        eval_metric, labels = self.eval_metric, self.labels
         if callable(eval_metric):
             return lambda y, scores: eval_metric(
                 y, scores[:, 0] if scores.shape[1] == 1 else scores
@@ -212,14 +288,13 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         named = CLASSIFICATION_METRICS[eval_metric]
         several = labels.n_scores > 1 and not labels.multilabel
         compared = several and named.takes == "either"
-        if eval_metric == "hamming_loss" and loss == "softmax" and several:
+        if eval_metric == "hamming_loss" and plan.settings.loss == "softmax" and several:
             # Only differences of scores mean anything: entries are right or wrong by class.
             return lambda y, scores: 2.0 * error(y, scores) / scores.shape[1]
         if named.takes != "probabilities" and not compared:
             return named.function
-        return lambda y, scores: named.function(
-            y, probabilities(scores, self.offsets, labels.multilabel, loss)
-        )
+        given = {} if weights is None or eval_metric != "log_loss" else {"sample_weight": weights}
+        return lambda y, scores: named.function(y, self._probabilities(scores, plan), **given)
 
 
 def _check_roc_auc(codes: NDArray[np.int64], labels: Labels) -> None:
@@ -238,13 +313,48 @@ def _check_roc_auc(codes: NDArray[np.int64], labels: Labels) -> None:
         )
 
 
+def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
+    """Return the temperature of the lowest mean log loss of some rows, near 1 for few rows.
+
+    The logarithm of the temperature has a normal prior of mean 0 and deviation 1/2.
+
+    Examples
+    --------
+    >>> from math import log
+    >>> round(best_temperature(lambda t: log(t / 2) ** 2, 1_000_000), 2)
+    2.0
+    """
+
+    def penalised(logarithm: float) -> float:
+        return n_rows * loss(math.exp(logarithm)) + 2.0 * logarithm**2
+
+    low, high, ratio = -_TEMPERATURES, _TEMPERATURES, (math.sqrt(5) - 1) / 2
+    points = [high - ratio * (high - low), low + ratio * (high - low)]
+    values = [penalised(point) for point in points]
+    while high - low > _PRECISION:
+        if values[0] <= values[1]:
+            high, points[1], values[1] = points[1], points[0], values[0]
+            points[0] = high - ratio * (high - low)
+            values[0] = penalised(points[0])
+        else:
+            low, points[0], values[0] = points[0], points[1], values[1]
+            points[1] = low + ratio * (high - low)
+            values[1] = penalised(points[1])
+    return math.exp((low + high) / 2)
+
+
 def probabilities(
-    scores: Reals, offsets: Reals, multilabel: bool, loss: str = "exponential"
+    scores: Reals,
+    offsets: Reals,
+    multilabel: bool,
+    loss: str = "exponential",
+    temperature: float = 1.0,
 ) -> Reals:
     """Return probabilities for scores of shape (n, K) (Iyer 1999, eq. 3.6).
 
-    `offsets` are the log-odds that the initial weights add to each column. Classes sum to 1; labels
-    of a multi-label problem do not. The softmax loss of several classes has the softmax of scores.
+    `offsets` are the log-odds that the initial weights add to each column; the log-odds without
+    them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
+    The softmax loss of several classes has the softmax of scores.
 
     Examples
     --------
@@ -254,8 +364,10 @@ def probabilities(
            [0.119, 0.881]])
     """
     if loss == "softmax" and scores.shape[1] > 1 and not multilabel:
-        return np.asarray(softmax(scores, axis=1))
+        return np.asarray(softmax(scores / temperature, axis=1))
     log_odds = (2.0 if loss == "exponential" else 1.0) * scores - offsets
+    if temperature != 1.0:
+        log_odds /= temperature
     if multilabel:
         return expit(log_odds)
     if scores.shape[1] == 1:

@@ -1,6 +1,7 @@
 """The record of a trained model, which prediction, files, warm starts and checkpoints read."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +26,7 @@ from edgewise.common.fields import (
     Sizes,
     Value,
 )
+from edgewise.common.text import text_table
 from edgewise.data.filters import Filters
 from edgewise.estimators.targets import n_scores
 from edgewise.learners import Learner, learner_named
@@ -34,6 +36,35 @@ from edgewise.model.terms import TERMS
 from edgewise.objective import LOSSES, VOTE_RULES
 
 _MOST_FEATURES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutRecord:
+    """What rows that a model was not trained on said about it.
+
+    Attributes
+    ----------
+    source : str
+        Which rows: "5 folds", "1 of 5 folds", "validation_fraction", "eval_set", "too few rows".
+    n_rounds : int
+        The number of rounds that they chose, or were measured at.
+    chosen : bool
+        Whether they chose the rounds.
+    values : float array
+        The validation metric after each round, the mean over folds.
+    log_loss, error : float
+        Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
+    temperature : float
+        The number to divide log-odds by for the lowest log loss.
+    """
+
+    source: str
+    n_rounds: int
+    chosen: bool = True
+    values: Reals = field(default_factory=lambda: np.empty(0))
+    log_loss: float = float("nan")
+    error: float = float("nan")
+    temperature: float = 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,6 +83,7 @@ class Fitted:
     stop_reason: str
     seed: int
     search_states: tuple[dict[str, NDArray], ...] = ()  # of each simple learner
+    held_out: HeldOutRecord | None = None  # a classifier's, if it held any rows out
     unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
 
     @cached_property
@@ -83,6 +115,58 @@ class Fitted:
         return f"x{j}" if self.feature_names is None else self.feature_names[j]
 
 
+@dataclass(frozen=True)
+class ModelSettings:
+    """The settings of a trained classifier, whether given or decided; `print` it to read them.
+
+    Attributes
+    ----------
+    learner : str
+        The learner.
+    max_leaf_nodes : int or None
+        The most leaves of a tree; None for other learners.
+    votes, loss, learning_rate, subsample :
+        As the parameters of the estimator.
+    n_rounds : int
+        The number of rounds in the model.
+    rounds_from : str
+        What chose them: the held-out rows ("5 folds", "1 of 5 folds", "validation_fraction",
+        "eval_set"), or "n_rounds", the parameter.
+    held_out_log_loss, held_out_error : float
+        Of the held-out rows, with the temperature; NaN without any.
+    temperature : float
+        The number that ``predict_proba`` divides log-odds by, for the lowest log loss of the
+        held-out rows; 1 where `fit` held none out.
+    """
+
+    learner: str
+    max_leaf_nodes: int | None
+    votes: str
+    loss: str
+    learning_rate: float
+    subsample: float
+    n_rounds: int
+    rounds_from: str
+    held_out_log_loss: float
+    held_out_error: float
+    temperature: float
+
+    def __str__(self) -> str:
+        values = asdict(self)
+        del values["max_leaf_nodes"]
+        chosen = values.pop("rounds_from")
+        if chosen == "too few rows":
+            values["n_rounds"] = f"{self.n_rounds}, since no row can be held out"
+        elif chosen != "n_rounds":
+            values["n_rounds"] = f"{self.n_rounds}, chosen on {chosen}"
+        rows = [
+            (name, f"{value:.4g}" if isinstance(value, float) else str(value))
+            for name, value in values.items()
+            if not (isinstance(value, float) and math.isnan(value))
+        ]
+        return text_table(rows, left=(0, 1))
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedClassifier(Fitted):
     """A trained classifier."""
@@ -93,6 +177,30 @@ class FittedClassifier(Fitted):
     votes: str
     loss: str
     learning_rate: float
+    subsample: float
+
+    @property
+    def temperature(self) -> float:
+        """The number that the log-odds of probabilities are divided by."""
+        return 1.0 if self.held_out is None else self.held_out.temperature
+
+    @property
+    def settings(self) -> "ModelSettings":
+        """All settings that training decided on."""
+        held_out, learner = self.held_out, self.learner
+        return ModelSettings(
+            learner="not in the file" if learner is None else repr(learner),
+            max_leaf_nodes=getattr(learner, "max_leaf_nodes", None),
+            votes=self.votes,
+            loss=self.loss,
+            learning_rate=self.learning_rate,
+            subsample=self.subsample,
+            n_rounds=len(self.terms),
+            rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
+            held_out_log_loss=math.nan if held_out is None else held_out.log_loss,
+            held_out_error=math.nan if held_out is None else held_out.error,
+            temperature=self.temperature,
+        )
 
     def check_follows(self, before: Fitted) -> None:
         """Raise unless rounds of this model can follow the rounds of an earlier one."""
@@ -235,6 +343,25 @@ def _ranker(**parts: Any) -> FittedRanker:
     return fitted
 
 
+def _held_out_record(**parts: Any) -> HeldOutRecord:
+    record = HeldOutRecord(**parts)
+    positive("temperature", record.temperature)
+    return record
+
+
+_HELD_OUT = Record(
+    {
+        "source": Value(str),
+        "n_rounds": Count(),
+        "chosen": Value(bool),
+        "values": Array("*", np.float64),
+        "log_loss": Value(float),
+        "error": Value(float),
+        "temperature": Value(float),
+    },
+    _held_out_record,
+)
+
 CLASSIFIER = Record(
     {
         **_FIELDS,
@@ -245,6 +372,8 @@ CLASSIFIER = Record(
         "votes": Value(str, lambda votes: one_of("votes", votes, VOTE_RULES)),
         "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
         "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
+        "subsample": Value(float, lambda share: positive("subsample", share)),
+        "held_out": OrNone(_HELD_OUT),
     },
     _classifier,
 )

@@ -2,8 +2,8 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import cache, partial
@@ -15,16 +15,37 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from edgewise import boosting
 from edgewise.backend.base import Backend
 from edgewise.backend.choose import backend_for
+from edgewise.boosting import (
+    Callback,
+    EarlyStopping,
+    History,
+    Monitor,
+    ProgressBar,
+    Task,
+    TermList,
+    TimeLimit,
+    TrainingRun,
+    boost,
+    boost_together,
+    check_callbacks,
+)
 from edgewise.common import checks
-from edgewise.common.dtypes import Exacts
+from edgewise.common.dtypes import Exacts, Reals, Rows
 from edgewise.common.threads import n_threads
-from edgewise.data import BinnedTable, Categories, Table, as_table, categories_of
-from edgewise.data.coding import encode, fit_encode
+from edgewise.data import (
+    BinnedTable,
+    Categories,
+    Table,
+    as_table,
+    categories_of,
+    encode,
+    fit_encode,
+)
 from edgewise.data.filters import Filters
-from edgewise.estimators.fitted import Fitted
+from edgewise.data.part import part_of
+from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.learners import Learner
 from edgewise.model import Terms
 from edgewise.objective import Objective
@@ -42,11 +63,37 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Fitted)
 
 
+MOST_ROUNDS = 1000
+"""The most rounds that held-out rows choose from."""
+
+# Rounds without improvement until the search for the best number ends, and as a share of the best.
+PATIENCE, PATIENCE_SHARE = 20, 0.1
+
+EVAL_SET = "eval_set"
+"""The source of validation rows that the user gave."""
+
+# Rounds where no row can be held out; and the usual number, by which kernels are chosen.
+ROUNDS_UNCHOSEN, USUAL_ROUNDS = 50, 100
+
+
 class HeldOut(NamedTuple):
-    """Validation rows: features, and targets as the problem's metric takes them."""
+    """Validation rows: features, and targets as the problem's metric takes them.
+
+    Rows that the user set aside count equally, whatever their weights.
+    """
 
     table: Table
     targets: Any
+    weights: Reals | None = None
+
+
+class Fold(NamedTuple):
+    """The rows outside a fold, as a problem and by number, and the rows in it."""
+
+    problem: "TrainingProblem[Any, Any]"
+    rows: Rows
+    held_out: HeldOut
+    aside: Rows
 
 
 class FitPlan(NamedTuple, Generic[S]):
@@ -69,6 +116,9 @@ class TrainingProblem(ABC, Generic[S, F]):
     layout: Layout | None = None  # of graded documents
     by_energy: bool = False  # whether rankings are compared by their exact energy
     factorized: bool = True  # whether all score columns share a rule
+    estimates_probabilities: bool = False
+    n_rounds: int | None  # None: as many as are best on held-out rows
+    share_aside: float | None = None  # of the rows, where one part chooses the rounds without refit
 
     @abstractmethod
     def split(self, fraction: float, seed: int) -> tuple[Self, HeldOut]:
@@ -91,8 +141,21 @@ class TrainingProblem(ABC, Generic[S, F]):
         """Return the objective of the training rows."""
 
     @abstractmethod
-    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> boosting.Monitor:
+    def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> Monitor:
         """Return the monitor of the validation rows."""
+
+    def folds(self, seed: int) -> list[Fold]:
+        """Return the folds that choose the number of rounds; none where rows are too few."""
+        raise NotImplementedError
+
+    def held_out_record(
+        self, parts: Sequence[tuple[HeldOut, Reals]], plan: FitPlan[S], **known: Any
+    ) -> HeldOutRecord:
+        """Return what held-out rows say, given their scores of shape (K, n).
+
+        The temperature is fitted unless it is `known`.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def fitted(self, plan: FitPlan[S], **common: Any) -> F:
@@ -116,26 +179,160 @@ def fit(
     problem = read(table)
     # A warm start sets the same rows aside and draws the same columns as the first fit.
     seed = checks.seed(model.random_state) if before is None else before.seed
-    problem, held_out = _hold_out(model, problem, eval_set, seed)
+    problem, held_out, source = _hold_out(model, problem, eval_set, seed)
     filters, n_jobs = _filters(problem.learner), n_threads(model.n_jobs)
     binned = _binned(X, table, problem, filters, n_jobs)
     plan = problem.plan(binned, seed)
     columns |= {"categories": categories_of(binned.bins), "filters": filters, "seed": seed}
-    start = _first(problem, plan, columns)
+    run = Prepared(model, problem, binned, plan, _first(problem, plan, columns), started)
+    start = run.first
     if before is not None:
-        start = _go_on(model, start, before)
-    monitor = _monitor(problem, held_out, binned, plan)
-    work = model.n_rounds * plan.learner.cost
-    backend = backend_for(binned, problem.n_scores, work, n_jobs, problem.layout, problem.by_energy)
-    with closing(backend):
-        objective = problem.objective(backend, plan)
-        search = search_named(model.search)
-        learner = _ready(plan.learner, binned, search, start)
-        fallback = None
-        if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
-            fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), seed))
-        task = boosting.Task(binned, objective, learner, fallback, monitor)
-        return _train(model, task, start, started, owner or model)
+        start = _go_on(model, start, before, problem.n_rounds)
+    if held_out is not None:
+        return _train_watched(run, start, held_out, source, owner or model)
+    if problem.n_rounds is not None:
+        return _train(run, replace(start, held_out=None), problem.n_rounds, owner or model)
+    choice, stop_reason = start.held_out, "n_rounds"
+    if choice is None or not choice.chosen:
+        choice, stop_reason = _choose_rounds(run)
+    start, n_rounds = replace(start, held_out=choice), max(choice.n_rounds, len(start.terms))
+
+    def finish(fitted: F, ended: TrainingRun) -> F:
+        if stop_reason in ("interrupted", "time limit") and fitted.stop_reason == "n_rounds":
+            return replace(fitted, stop_reason=stop_reason)
+        return fitted
+
+    return _train(run, start, n_rounds, owner or model, finish=finish)
+
+
+class Prepared(NamedTuple, Generic[S, F]):
+    """All that is settled before the first round."""
+
+    model: "Model"
+    problem: TrainingProblem[S, F]
+    binned: BinnedTable
+    plan: FitPlan[S]
+    first: F  # the model of no rounds
+    started: float
+
+    @contextmanager
+    def task(self, monitor: Monitor | None, start: F, n_rounds: int) -> Iterator[Task]:
+        """Give the task of a run, and close its backend afterwards."""
+        model, problem, binned, plan = self[:4]
+        work, n_jobs = n_rounds * plan.learner.cost, n_threads(model.n_jobs)
+        backend = backend_for(
+            binned, problem.n_scores, work, n_jobs, problem.layout, problem.by_energy
+        )
+        with closing(backend):
+            objective = problem.objective(backend, plan)
+            search = search_named(model.search)
+            learner = _ready(plan.learner, binned, search, start)
+            fallback = None
+            if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
+                fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), start.seed))
+            yield Task(binned, objective, learner, fallback, monitor)
+
+    def of(self, fold: Fold) -> "Prepared[S, F]":
+        """Return the same for the rows outside a fold, in the same bins."""
+        return self._replace(problem=fold.problem, binned=self.rows(fold.rows))
+
+    def rows(self, rows: Rows) -> BinnedTable:
+        """Return some of the binned rows; responses of image filters are computed again."""
+        aligned = self.binned.aligned
+        if aligned is None or aligned.filters is None:
+            return part_of(self.binned, rows)
+        return encode(
+            aligned.table.take(rows.astype(np.intp)), self.binned.bins, filters=aligned.filters
+        )
+
+
+def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
+    """Return the rounds after which folds have the best metric on average, and what ended that.
+
+    The folds are trained side by side.
+    """
+    folds = run.problem.folds(run.first.seed)
+    if not folds:
+        return HeldOutRecord("too few rows", ROUNDS_UNCHOSEN), "n_rounds"
+    n_rows, n_trained = run.binned.n_rows, sum(len(fold.rows) for fold in folds)
+    source = f"{len(folds)} folds" if len(folds) > 1 else _share(len(folds[0].aside) / n_rows)
+    with ExitStack() as stack:
+        monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
+        tasks = [
+            stack.enter_context(run.of(fold).task(monitor, run.first, len(folds) * USUAL_ROUNDS))
+            for fold, monitor in zip(folds, monitors, strict=True)
+        ]
+        kept = _KeptScores(monitors)
+        chooses = TrainingRun(
+            MOST_ROUNDS,
+            History(("validation",)),
+            lambda path: None,
+            validates=True,
+            started=run.started,
+            larger_is_better=monitors[0].larger_is_better,
+            stage=f"choosing rounds on {source}",
+        )
+        # The refit takes time in proportion to its rows.
+        share = n_trained / (n_trained + n_rows)
+        boost_together(tasks, chooses, [*_callbacks(run, True, share), kept])
+    record = run.problem.held_out_record(
+        [(fold.held_out, scores) for fold, scores in zip(folds, kept.after(chooses), strict=False)],
+        run.plan,
+        source=source,
+        n_rounds=chooses.best_round or 1,
+        values=chooses.history["validation"],
+    )
+    return record, chooses.stop_reason
+
+
+def _train_watched(
+    run: Prepared[S, F], start: F, held_out: HeldOut, source: str, owner: "BoostedModel"
+) -> F:
+    """Train while watching validation rows, and record what they say.
+
+    An `eval_set` may hold training rows, and fits no temperature.
+    """
+    aligned = run.binned.aligned
+    assert aligned is not None
+    binned = encode(held_out.table, run.binned.bins, filters=aligned.filters)
+    kept = _KeptScores([run.problem.monitor(held_out, binned, run.plan)])
+
+    def finish(fitted: F, ended: TrainingRun) -> F:
+        scores = kept.after(ended)
+        if not scores or not run.problem.estimates_probabilities:
+            return fitted
+        known = {"temperature": 1.0} if source == EVAL_SET else {}
+        record = run.problem.held_out_record(
+            [(held_out, scores[0])],
+            run.plan,
+            source=source,
+            n_rounds=len(fitted.terms),
+            chosen=ended.best_round is not None,
+            values=fitted.history["validation"],
+            **known,
+        )
+        return replace(fitted, held_out=record)
+
+    return _train(run, start, run.problem.n_rounds or MOST_ROUNDS, owner, kept, finish)
+
+
+class _KeptScores(Callback):
+    """Keeps the scores of validation rows after the best round."""
+
+    def __init__(self, monitors: Sequence[Monitor]) -> None:
+        self.monitors = monitors
+        self._scores: list[Reals] = []
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        if run.best_round == run.history.n_rounds:
+            self._scores = [monitor.scores.copy() for monitor in self.monitors]
+        return None
+
+    def after(self, run: TrainingRun) -> list[Reals]:
+        """Return the scores after the best round, or after the last where none is the best."""
+        if run.best_round is None:
+            return [monitor.scores for monitor in self.monitors]
+        return self._scores
 
 
 def _read_columns(model: "Model", X: Any, before: Fitted | None) -> tuple[Table, dict[str, Any]]:
@@ -188,14 +385,21 @@ def _categorical_columns(chosen: Any, table: Table) -> list[int]:
 
 def _hold_out(
     model: "Model", problem: TrainingProblem[S, F], eval_set: Any, seed: int
-) -> tuple[TrainingProblem[S, F], HeldOut | None]:
-    """Return the problem of the training rows, and the validation rows."""
+) -> tuple[TrainingProblem[S, F], HeldOut | None, str]:
+    """Return the problem of the training rows, and the validation rows and where they are from."""
     if eval_set is not None:
         alone = isinstance(eval_set, list) and len(eval_set) == 1
-        return problem, problem.read_held_out(eval_set[0] if alone else eval_set)
+        held_out = problem.read_held_out(eval_set[0] if alone else eval_set)
+        return problem, held_out, EVAL_SET
     if model.validation_fraction is not None:
-        return problem.split(model.validation_fraction, seed)
-    return problem, None
+        return *problem.split(model.validation_fraction, seed), "validation_fraction"
+    if problem.share_aside is not None:
+        return *problem.split(problem.share_aside, seed), _share(problem.share_aside)
+    return problem, None, ""
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%} of the rows"
 
 
 def read_validation(X: Any, like: Table) -> Table:
@@ -248,24 +452,13 @@ def check_kinds(learner: Learner, table: BinnedTable) -> None:
         )
 
 
-def _monitor(
-    problem: TrainingProblem[S, F], held_out: HeldOut | None, trained: BinnedTable, plan: FitPlan[S]
-) -> boosting.Monitor | None:
-    if held_out is None:
-        return None
-    assert trained.aligned is not None
-    filters = trained.aligned.filters
-    binned = encode(held_out.table, trained.bins, filters=filters)
-    return problem.monitor(held_out, binned, plan)
-
-
 def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, Any]) -> F:
     """Return the model of no rounds; the cuts of stumps will collapse to tables."""
     n_cuts = int(plan.learner.makes_cuts) if problem.factorized else problem.n_scores
     return problem.fitted(
         plan,
         terms=Terms.empty(problem.n_scores, n_cuts),
-        history=boosting.History(problem.fields),
+        history=History(problem.fields),
         learner=plan.learner,
         best_iteration=0,
         stop_reason="n_rounds",
@@ -273,7 +466,7 @@ def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, 
     )
 
 
-def _go_on(model: "Model", start: F, before: Fitted) -> F:
+def _go_on(model: "Model", start: F, before: Fitted, n_rounds: int | None) -> F:
     """Return the model of the last fit, if more rounds can follow."""
     parameters = signature(type(model)).parameters
     for name in before.unsaved:
@@ -283,15 +476,21 @@ def _go_on(model: "Model", start: F, before: Fitted) -> F:
                 f"hold; give it again with set_params({name}=...)"
             )
     start.check_follows(before)
-    n_rounds = len(before.terms)
-    if model.n_rounds < n_rounds:
+    n_before = len(before.terms)
+    if n_rounds is not None and n_rounds < n_before:
         raise ValueError(
-            f"n_rounds={model.n_rounds} must be at least {n_rounds}, the number of rounds there "
-            "are already, when warm_start=True"
+            f"n_rounds={n_rounds} must be at least {n_before}, the number of rounds there are "
+            "already, when warm_start=True"
         )
     history = copy(before.history)
-    history.truncate(n_rounds)
-    return replace(start, terms=before.terms, history=history, search_states=before.search_states)
+    history.truncate(n_before)
+    return replace(
+        start,
+        terms=before.terms,
+        history=history,
+        search_states=before.search_states,
+        held_out=before.held_out,
+    )
 
 
 def _ready(learner: Learner, table: BinnedTable, search: Search, start: Fitted) -> Learner:
@@ -310,7 +509,7 @@ def _ready(learner: Learner, table: BinnedTable, search: Search, start: Fitted) 
     return ready
 
 
-class _SearchStates(boosting.Callback):
+class _SearchStates(Callback):
     """Keeps the states of searches after the best round so far, where training may resume."""
 
     def __init__(self, learner: Learner, n_rounds: int) -> None:
@@ -318,7 +517,7 @@ class _SearchStates(boosting.Callback):
         self._learns = any(part.search_.learns for part in self._parts)
         self._known = {n_rounds: self._now(n_rounds)}
 
-    def on_round(self, run: boosting.TrainingRun) -> None:
+    def on_round(self, run: TrainingRun) -> None:
         # A later callback may choose this round as the best, which shows in the next round.
         n_rounds = run.history.n_rounds
         if self._learns:
@@ -339,46 +538,55 @@ class _SearchStates(boosting.Callback):
 
 
 def _train(
-    model: "Model", task: boosting.Task, start: F, started: float, owner: "BoostedModel"
+    prepared: Prepared[S, F],
+    start: F,
+    n_rounds: int,
+    owner: "BoostedModel",
+    kept: _KeptScores | None = None,
+    finish: Callable[[F, TrainingRun], F] = lambda fitted, ended: fitted,
 ) -> F:
-    """Run the loop and return the record of the model, whatever ended it."""
-    terms, history = boosting.TermList(start.terms), start.history
-    states = _SearchStates(task.learner, len(terms))
-    larger = task.monitor is not None and task.monitor.larger_is_better
+    """Run the loop and return the record of the model, whatever ended it.
 
-    def left(stop_reason: str, n_kept: int | None) -> F:
+    `finish` adds what is known once training has ended.
+    """
+    terms, history = TermList(start.terms), start.history
+    monitor = None if kept is None else kept.monitors[0]
+    larger = monitor is not None and monitor.larger_is_better
+
+    def left() -> F:
         # An interrupt may have come between a term and its record.
         packed, rounds = terms.pack(), copy(history)
         whole = min(len(packed), rounds.n_rounds)
         rounds.truncate(whole)
-        kept = packed[: whole if n_kept is None else min(n_kept, whole)]
-        return replace(
+        best = run.best_round if run.finished else None
+        kept_terms = packed[: whole if best is None else min(best, whole)]
+        fitted = replace(
             start,
-            terms=kept,
+            terms=kept_terms,
             history=rounds,
             best_iteration=_best_iteration(rounds, larger),
-            stop_reason=stop_reason,
-            search_states=states.after(len(kept)),
+            stop_reason=run.stop_reason if run.finished else "checkpoint",
+            search_states=states.after(len(kept_terms)),
         )
+        return finish(fitted, run) if run.finished else fitted
 
-    def save(path: Any) -> None:
-        ended = (run.stop_reason, run.best_round) if run.finished else ("checkpoint", None)
-        owner._with(left(*ended)).save(path)
-
-    run = boosting.TrainingRun(
-        model.n_rounds,
+    run = TrainingRun(
+        n_rounds,
         history,
-        save,
-        validates=task.monitor is not None,
-        started=started,
+        lambda path: owner._with(left()).save(path),
+        validates=monitor is not None,
+        started=prepared.started,
         larger_is_better=larger,
     )
-    # The states of searches are noted before a callback can save the model.
-    boosting.boost(task, terms, run, [states, *_callbacks(model)])
-    return left(run.stop_reason, run.best_round)
+    callbacks = _callbacks(prepared, monitor is not None)
+    with prepared.task(monitor, start, n_rounds) as task:
+        # The states of searches are noted before a callback can save the model.
+        states = _SearchStates(task.learner, len(terms))
+        boost(task, terms, run, [states, *callbacks, *([] if kept is None else [kept])])
+    return left()
 
 
-def _best_iteration(history: boosting.History, larger_is_better: bool) -> int:
+def _best_iteration(history: History, larger_is_better: bool) -> int:
     validation = history["validation"]
     if np.isnan(validation).all():
         return history.n_rounds
@@ -386,11 +594,23 @@ def _best_iteration(history: boosting.History, larger_is_better: bool) -> int:
     return int(best(validation)) + 1
 
 
-def _callbacks(model: "Model") -> list[boosting.Callback]:
-    """Return the callbacks of the parameters, and then the user's own."""
-    callbacks: list[boosting.Callback] = [boosting.ProgressBar()] if model.verbose else []
-    if model.early_stopping_rounds is not None:
-        callbacks.append(boosting.EarlyStopping(model.early_stopping_rounds))
-    if model.time_limit is not None:
-        callbacks.append(boosting.TimeLimit(model.time_limit))
-    return [*callbacks, *boosting.check_callbacks(model.callbacks)]
+def _callbacks(
+    run: Prepared[Any, Any], validates: bool, choosing: float | None = None
+) -> list[Callback]:
+    """Return the callbacks of the parameters, and then the user's own.
+
+    While rounds are chosen, which may take the share `choosing` of the time, the user's own have
+    no model to watch.
+    """
+    model = run.model
+    own = check_callbacks(model.callbacks)
+    callbacks: list[Callback] = [ProgressBar()] if model.verbose else []
+    if validates and model.early_stopping_rounds is not None:
+        callbacks.append(EarlyStopping(model.early_stopping_rounds))
+    elif validates and run.problem.n_rounds is None:
+        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE))
+    limits = [] if model.time_limit is None else [float(model.time_limit)]
+    if choosing is None:
+        return [*callbacks, *map(TimeLimit, limits), *own]
+    limits += [limit.seconds for limit in own if isinstance(limit, TimeLimit)]
+    return [*callbacks, *(TimeLimit(choosing * limit) for limit in limits)]

@@ -22,14 +22,15 @@ class TrainingParameters:
     Parameters
     ----------
     n_rounds : int, default 500
-        The number of rounds.
+        The number of rounds. A classifier also takes "auto", the number that is best on held-out
+        rows, and has None by default: "auto" for ``learner="auto"``, else 500.
     validation_fraction : float or None, default None
         The share of the rows (a ranker: of the queries) to set aside for validation.
     early_stopping_rounds : int or None, default None
         Stop after this many rounds without improvement of the validation metric, and keep the
         rounds up to the best. Validation rows count equally, whatever their `sample_weight`.
     time_limit : float or None, default None
-        Stop training after this many seconds, reading and binning included.
+        Stop training after this many seconds, reading, binning and the choice of rounds included.
     n_jobs : int or None, default None
         The number of threads: None means 1, -1 all cores.
     random_state : int, RandomState or None, default None
@@ -81,10 +82,9 @@ class TableParameters(TrainingParameters):
     handle_infinite: str = "raise"
     categorical_features: Any = None
 
-    def _check_training(self, eval_set: Any) -> None:
-        """Raise if one of these parameters is wrong."""
+    def _check_training(self, eval_set: Any, chooses_rounds: bool = False) -> None:
+        """Raise if one of these parameters is wrong; `fit` may hold rows out to choose rounds."""
         search_named(self.search)
-        integer("n_rounds", self.n_rounds, 1)
         up_to_one("subsample", self.subsample)
         flag("warm_start", self.warm_start)
         if self.max_bins is not None:
@@ -101,7 +101,7 @@ class TableParameters(TrainingParameters):
             positive("time_limit", self.time_limit)
         if self.early_stopping_rounds is not None:
             integer("early_stopping_rounds", self.early_stopping_rounds, 1)
-            if self.validation_fraction is None and eval_set is None:
+            if self.validation_fraction is None and eval_set is None and not chooses_rounds:
                 raise ValueError(
                     "early_stopping_rounds needs rows to validate on: validation_fraction or "
                     "eval_set"

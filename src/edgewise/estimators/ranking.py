@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from edgewise.backend.base import Backend
 from edgewise.boosting import RANKING, Monitor
 from edgewise.common import choices
-from edgewise.common.checks import one_of, up_to_one
+from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.fitted import FittedRanker
@@ -38,6 +38,7 @@ _BINS_OF_MANY_ROWS = 1024
 
 def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
+    integer("n_rounds", model.n_rounds, 1)
     model._check_training(eval_set)
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner
@@ -94,6 +95,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         self.looks_at_all_rows = model.subsample == 1
         self.layout = judged.layout(model.pair_weight)
         self.by_energy = model.criterion == "energy"
+        self.n_rounds = model.n_rounds
 
     def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
         judged, held_out = self.judged.split(fraction, seed)

@@ -154,6 +154,21 @@ def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[Labelled
     return rows.take(kept), rows.take(aside)
 
 
+def fold_rows(labels: Labels, n_folds: int, seed: int) -> list[NDArray[np.intp]]:
+    """Deal the rows out to folds, class by class, and return the rows of each.
+
+    The only row of a class is in none of them, so that every class has rows outside each fold.
+    There are fewer folds where there are fewer rows, and none for a single row.
+    """
+    n, rng = len(labels.codes), np.random.default_rng([seed, 3])
+    order = rng.permutation(n)
+    if not labels.multilabel:
+        order = order[np.argsort(labels.codes[order], kind="stable")]
+        order = order[np.bincount(labels.codes)[labels.codes[order]] > 1]
+    n_folds = min(n_folds, len(order))
+    return [np.sort(order[f::n_folds]) for f in range(n_folds)] if n_folds > 1 else []
+
+
 def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDArray[np.int64]:
     """Return the targets of other rows in the codes of training."""
     given = _as_array(y)

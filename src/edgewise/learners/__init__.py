@@ -64,6 +64,7 @@ class Preset(NamedTuple):
     votes: str = "discrete"
     loss: str = "exponential"
     learning_rate: float = 1.0
+    n_rounds: int | None = 500  # None: as many as are best on held-out rows
 
 
 def auto_leaves(n_scores: int) -> int:
@@ -81,7 +82,7 @@ def _auto(base: Learner, goal: Goal) -> Preset:
     """Return the settings that measured best over many data sets (docs/learners.md)."""
     criterion = "gain" if goal.apart else "edge"
     tree = Tree(base, auto_leaves(goal.n_scores), "free", criterion)
-    return Preset(tree, "real", "logistic", 0.1 if goal.multilabel else 0.2)
+    return Preset(tree, "real", "logistic", 0.1 if goal.multilabel else 0.2, None)
 
 
 NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {

@@ -234,9 +234,18 @@ class ColumnLearner(Learner):
         columns = self.search_.pull()
         if round.extra_columns and len(columns) < len(self.columns_):
             columns = np.union1d(columns, np.intersect1d(round.extra_columns, self.columns_))
-        self.looked_at_ += len(columns)
-        self.offered_ += len(self.columns_)
+        self.count(len(columns))
         return columns
+
+    def count(self, n_columns: int, n_searches: int = 1) -> None:
+        """Take note of searches of some columns."""
+        self.looked_at_ += n_columns * n_searches
+        self.offered_ += len(self.columns_) * n_searches
+
+    @property
+    def searches_all(self) -> bool:
+        """Whether every search is of all columns."""
+        return self.search_.takes_all(len(self.columns_))
 
     def _learn(self, round: Round, columns: Columns, edges: Exacts) -> None:
         """Reward the search for the best rule of each column."""

@@ -68,7 +68,7 @@ class Stump(ColumnLearner):
             return None
         place = (int(columns[best]), int(found.first[best]), int(found.missing[best]))
         return Found(
-            self._cut(round.table, *place),
+            self.cut(round.table, *place),
             int(found.edges[best]),
             float(losses[best]),
             None if found.score_edges is None else found.score_edges[best],
@@ -100,7 +100,7 @@ class Stump(ColumnLearner):
             found.missing[best, scores].tolist(),
             strict=True,
         )
-        cuts = [self._cut(round.table, *place) for place in places]
+        cuts = [self.cut(round.table, *place) for place in places]
         return PerScore(
             tuple(EVERYWHERE if never else cut for cut, never in zip(cuts, always, strict=True))
         )
@@ -111,9 +111,9 @@ class Stump(ColumnLearner):
             return None
         j = columns[int(rng.integers(len(columns)))]
         first = 1 + int(rng.integers(len(table.thresholds(j))))
-        return self._cut(table, j, first, 1 if self.missing == "learn" else 0)
+        return self.cut(table, j, first, 1 if self.missing == "learn" else 0)
 
-    def _cut(self, table: BinnedTable, j: int, first: int, missing: int) -> Cut:
+    def cut(self, table: BinnedTable, j: int, first: int, missing: int) -> Cut:
         """Return the cut before a bin; where the side of missing values is given, with that one."""
         cut = cut_at(table, j, first, missing)
         if self.missing == "learn" or cut is EVERYWHERE:

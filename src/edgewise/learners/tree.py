@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
-from edgewise.backend.base import Problem
+from edgewise.backend.base import GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners.base import Comparison, Found, Round, Wrapper
+from edgewise.learners.stump import MISSING_SIDES, Stump
 from edgewise.model import Node, Test, TreeRule
 
 LEAF_VOTES = ("inherit", "free")
@@ -153,11 +154,15 @@ class _Grower:
         # The leaves that became nodes: a node's abstentions get the votes it had as a leaf.
         self.rests: list[_Leaf] = []
         # Histograms can be subtracted only if the whole and its part search the same columns.
-        parts = settings.base_.column_learners()
-        self.keeps = all(part.search_.takes_all(len(part.columns_)) for part in parts)
+        self.keeps = all(part.searches_all for part in settings.base_.column_learners())
+        # Where rows end, once the tree is finished: outputs and sums of S and |S|, leaves first.
+        self.ends: tuple[Reals, Exacts, Exacts]
 
     def grow(self, first: Test | None) -> Found | None:
         """Split leaf after leaf, the one that gains most first; `first` fixes the root's test."""
+        grown = self._grow_at_once() if first is None else None
+        if grown is not None:
+            return self._taken(grown) if len(grown.columns) else None
         n_scores = self.round.problem.n_scores
         problem = self.round.problem.keeping() if self.keeps else self.round.problem
         root = _Leaf(problem, np.zeros(n_scores), None)
@@ -244,17 +249,60 @@ class _Grower:
         nodes = []
         for node, (test, ends) in enumerate(zip(self.tests, self.children, strict=True)):
             nodes.append(Node(test, ends["low"], ends["high"], -1 - len(self.leaves) - node))
-        table, totals, _ = self._ends()
-        leaves: Signs | Reals = table if self.round.real_votes else table.astype(np.int8)
+        self.ends = self._ends()
+        return self._found(nodes, [leaf.problem for leaf in self.leaves])
+
+    def _found(self, nodes: list[Node], leaves: list[Problem] | GrownTree) -> Found:
+        table, totals, _ = self.ends
+        rule = TreeRule(tuple(nodes), table if self.round.real_votes else table.astype(np.int8))
+        self.round.backend.learned(rule, leaves)
         score_edges = (totals * np.sign(table).astype(np.int64)).sum(axis=0)
         edge = int(score_edges.sum())
-        rule = TreeRule(tuple(nodes), leaves)
-        self.round.backend.learned(rule, [leaf.problem for leaf in self.leaves])
         return Found(rule, edge, -float(edge), score_edges)
+
+    def _grow_at_once(self) -> GrownTree | None:
+        """Return the tree that the backend grows in one call, or None if it does not."""
+        round, settings, base = self.round, self.settings, self.settings.base_
+        if settings.criterion == "edge" or settings.leaf_votes == "inherit":
+            return None
+        if type(base) is not Stump or round.pairs is not None or base.search_.learns:
+            return None
+        if not self.keeps or len(base.columns_) == 0:
+            return None
+        growth = Growth(
+            base.columns_, settings.max_leaf_nodes, MISSING_SIDES[base.missing], round.least_mass
+        )
+        grown = round.backend.grow(round.problem, growth)
+        if grown is not None:
+            base.count(len(base.columns_), grown.n_searches)
+        return grown
+
+    def _taken(self, grown: GrownTree) -> Found:
+        """Return a tree that was grown in one call; its cuts abstain on none of the rows."""
+        base = self.settings.base_
+        n_leaves, table = len(grown.columns) + 1, self.round.table
+        cuts = zip(
+            base.columns_[grown.columns].tolist(),
+            grown.first.tolist(),
+            grown.missing.tolist(),
+            grown.low.tolist(),
+            grown.high.tolist(),
+            strict=True,
+        )
+        nodes = [
+            Node(base.cut(table, *cut), low, high, -1 - n_leaves - node)
+            for node, (*cut, low, high) in enumerate(cuts)
+        ]
+        outputs = sized(grown.totals, grown.masses, self.round.real_votes)
+        outputs[n_leaves] = 0.0
+        totals, masses = grown.totals.copy(), grown.masses.copy()
+        totals[n_leaves:], masses[n_leaves:] = 0, 0
+        self.ends = outputs, totals, masses
+        return self._found(nodes, grown)
 
     def energy(self) -> float:
         """Return the energy of the finished tree with real votes."""
-        outputs, totals, masses = self._ends()
+        outputs, totals, masses = self.ends
         plus, minus = (masses + totals) / 2, (masses - totals) / 2
         return float((plus * np.exp(-outputs) + minus * np.exp(outputs)).sum())
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals
 
+_LEAST_PROBABILITY = 1e-15
+
 # True targets are coded as in the estimators: class indices of shape (n,) with K score columns,
 # 0/1 of shape (n,) with one column, or a 0/1 matrix of shape (n, K).
 
@@ -19,8 +21,10 @@ def predicted(scores: Reals, multilabel: bool = False) -> np.ndarray:
     return scores.argmax(axis=1)
 
 
-def error(y: Any, scores: Reals) -> float:
+def error(y: Any, scores: Reals, sample_weight: Any = None) -> float:
     """Return the share of misclassified rows; a multi-label row must have every label right.
+
+    `sample_weight` has the weights of the rows.
 
     Examples
     --------
@@ -30,7 +34,7 @@ def error(y: Any, scores: Reals) -> float:
     """
     y = np.asarray(y)
     wrong = predicted(scores, y.ndim == 2) != y
-    return float((wrong.any(axis=1) if y.ndim == 2 else wrong).mean())
+    return _mean(wrong.any(axis=1) if y.ndim == 2 else wrong, sample_weight)
 
 
 def hamming_loss(y: Any, scores: Reals) -> float:
@@ -49,8 +53,10 @@ def hamming_loss(y: Any, scores: Reals) -> float:
     return float(((scores > 0) != (y > 0)).mean())
 
 
-def log_loss(y: Any, probabilities: Reals) -> float:
+def log_loss(y: Any, probabilities: Reals, sample_weight: Any = None) -> float:
     """Return the mean negative log-likelihood of probabilities of shape (n, K).
+
+    `sample_weight` has the weights of the rows.
 
     Examples
     --------
@@ -59,11 +65,11 @@ def log_loss(y: Any, probabilities: Reals) -> float:
     0.4581
     """
     y = np.asarray(y)
-    p = np.clip(probabilities, 1e-15, 1.0)
     if y.ndim == 1:
-        return float(-np.log(p[np.arange(len(y)), y]).mean())
-    rest = np.clip(1.0 - probabilities, 1e-15, 1.0)
-    return float(-np.where(y > 0, np.log(p), np.log(rest)).sum(axis=1).mean())
+        p = np.maximum(probabilities[np.arange(len(y)), y], _LEAST_PROBABILITY)
+        return -_mean(np.log(p), sample_weight)
+    p = np.where(y > 0, probabilities, 1.0 - probabilities)
+    return -_mean(np.log(np.maximum(p, _LEAST_PROBABILITY)).sum(axis=1), sample_weight)
 
 
 def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float:
@@ -92,6 +98,10 @@ def balanced_accuracy(y: Any, scores: Reals, sample_weight: Any = None) -> float
         labels = range(y.shape[1])
         return float(np.mean([_mean_recall(y[:, k], guessed[:, k], sample_weight) for k in labels]))
     return _mean_recall(y, guessed, sample_weight)
+
+
+def _mean(values: np.ndarray, weights: Any) -> float:
+    return float(values.mean() if weights is None else np.average(values, weights=weights))
 
 
 def _mean_recall(y: np.ndarray, guessed: np.ndarray, weights: Any) -> float:

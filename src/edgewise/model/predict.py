@@ -1,9 +1,10 @@
-"""Prediction: a model of stumps by one table for each column, other models term by term.
+"""Prediction: a model of stumps by one table for each column, other models by their forest.
 
 The sum of all stumps on a column is a step function of it, so prediction looks up one row of one
 table for each column, however many rounds there were.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,19 +17,14 @@ from edgewise.backend.choose import compiled
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
-from edgewise.data import Aligned, ArrayTable, Table, cut_numbers
+from edgewise.data import Aligned, ArrayTable, Table
 from edgewise.data.filters import Filters
-from edgewise.model.rules import KINDS, Categories, Cut, Rule
+from edgewise.model.forest import Forest, in_order
+from edgewise.model.rules import Categories, Cut, Rule
 from edgewise.model.terms import StumpTerms, Terms
 
-# Rows are scored in blocks whose cuts and scores stay in cache.
-_BLOCK_ROWS = 512
-_LEAST_ROWS = 2048
-
-# The most memory for the outputs of all different factors on the rows of several blocks.
-_CUT_BYTES = 1 << 26
-
-_SCORED_COMPILED = np.array([kind.scored_compiled for kind in KINDS])
+# Up to this many numbers to add up, a model of stumps looks all columns up at once.
+_FEW = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,29 +46,33 @@ class Predictor:
         alphas, votes = self.terms.alphas[single].tolist(), self.terms.votes[single]
         return collapse(Terms.pack([rules[t] for t in single], alphas, votes).stumps)
 
+    @cached_property
+    def forest(self) -> Forest | None:
+        """The terms as trees to walk through, if they can be."""
+        return Forest.of(self.terms)
+
     def is_curve(self, rule: Rule) -> bool:
         """Return whether a rule cuts one numeric column, or none."""
         return isinstance(rule, Cut) and rule.column < self.n_columns
 
     def scores(self, table: Table, n_jobs: int = 1) -> Reals:
         """Return the scores of every row, shape (n, K)."""
-        parts = [
-            self.tables.scores(part, n_jobs)
-            if self.terms.is_additive
-            else term_scores(self.terms, self.rows(part), n_jobs)
-            for part in table.parts()
-        ]
+        parts = [self._part_scores(part, n_jobs) for part in table.parts()]
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _part_scores(self, table: Table, n_jobs: int) -> Reals:
+        if self.terms.is_additive:
+            return self.tables.scores(table, n_jobs)
+        if self.forest is not None:
+            return self.forest.scores(Aligned(table, self.categories, self.filters), n_jobs)
+        scores = deque(self.staged_scores(table), maxlen=1).pop()
+        return np.ascontiguousarray(scores.T)
 
     def staged_scores(self, table: Table) -> Iterator[Reals]:
         """Yield the scores of every row, shape (K, n), after each term."""
-        return self.terms.staged_scores(self.rows(table))
-
-    def rows(self, table: Table) -> Aligned:
-        """Return rows as training read its own."""
         rows = Aligned(table, self.categories, self.filters)
         rows.read(np.unique(self.terms.columns).tolist())
-        return rows
+        return self.terms.staged_scores(rows)
 
     def importances(self, decreases: Reals) -> Reals:
         """Return each column's share in the decrease of the loss, given that of each term.
@@ -89,57 +89,6 @@ class Predictor:
             shares[pixels] += share / len(pixels)
         total = shares.sum()
         return shares / total if total > 0 else shares
-
-
-def term_scores(terms: Terms, rows: Aligned, n_jobs: int = 1) -> Reals:
-    """Return the scores of every row, shape (n, K), term by term."""
-    visits = 3.0 * rows.n_rows * len(terms) * (terms.n_scores + 4)
-    coefficients = terms.coefficients
-    scores = np.zeros((terms.n_scores, rows.n_rows))
-    if not use_compiled(visits) or not _SCORED_COMPILED[terms.kinds].all():
-        for outputs, moves in zip(terms.outputs(rows), coefficients, strict=True):
-            scores += outputs * moves[:, None]
-        return np.ascontiguousarray(scores.T)
-    kernels = compiled("score")
-    distinct, factors = terms.distinct_factors
-    model = (terms.firsts, terms.starts, factors, *terms.children, terms.leaves)
-
-    def run(block: tuple[int, NDArray[Any]]) -> None:
-        start, cuts = block
-        part = slice(start, start + cuts.shape[1])
-        mine = np.zeros_like(scores[:, part])
-        kernels.score_rules(cuts, *model, coefficients, mine)
-        scores[:, part] = mine
-
-    with Threads(n_jobs if rows.n_rows >= 2 * _LEAST_ROWS else 1) as threads:
-        for blocks in _blocks(terms, rows, distinct):
-            threads.map(run, blocks)
-    return np.ascontiguousarray(scores.T)
-
-
-def _blocks(
-    terms: Terms, rows: Aligned, distinct: NDArray[np.intp]
-) -> Iterator[list[tuple[int, NDArray[Any]]]]:
-    """Yield lists of blocks of rows: the first row, and the outputs of all different factors.
-
-    A factor is evaluated on many blocks at once, on as many as memory allows.
-    """
-    dtype = terms.values.dtype
-    each = max(1, _CUT_BYTES // max(1, len(distinct) * dtype.itemsize * _BLOCK_ROWS))
-    for first in range(0, rows.n_rows, each * _BLOCK_ROWS):
-        last = min(first + each * _BLOCK_ROWS, rows.n_rows)
-        cuts = np.empty((len(distinct), last - first), dtype=dtype)
-        for place, f in enumerate(distinct.tolist()):
-            column, values = int(terms.columns[f]), terms.values_of(f)
-            if len(values):
-                cuts[place] = values[rows.codes(column)[first:last]]
-            else:
-                cut = (float(terms.thresholds[f]), int(terms.missing[f]))
-                cuts[place] = cut_numbers(rows.stored(column)[first:last], *cut)
-        yield [
-            (first + start, np.ascontiguousarray(cuts[:, start : start + _BLOCK_ROWS]))
-            for start in range(0, last - first, _BLOCK_ROWS)
-        ]
 
 
 @dataclass(frozen=True)
@@ -170,9 +119,27 @@ class ScoreTables:
                 spans = threads.spans(table.n_rows)
                 threads.map(lambda span: kernels.score(*model, *span, out), spans)
             return out
+        if out.size * len(self.columns) <= _FEW:
+            return self._few_scores(Aligned(table).block(self.columns, slice(None)))
         for f, (j, column) in enumerate(table.chosen(self.columns.tolist())):
             score(table.with_numbers(j, column).reals(), *self.of(f), out)
         return out
+
+    def _few_scores(self, values: Reals) -> Reals:
+        """Return the scores of a few rows, all columns at once, given their values (F, n)."""
+        lows, sizes = self.starts[:-1, None], np.diff(self.starts)[:, None]
+        place = np.zeros(values.shape, dtype=np.intp)
+        step = 1 << int(sizes.max(initial=0)).bit_length()
+        padded = np.append(self.thresholds, np.inf)
+        while step := step // 2:
+            further = place + step
+            threshold = padded.take(lows + further - 1, mode="clip")
+            place += step * ((further <= sizes) & (threshold <= values))
+        place = np.where(np.isnan(values), sizes + 1, place)
+        rows = self.tables.take(lows + 2 * np.arange(len(lows))[:, None] + place, axis=0)
+        n_rows, width = values.shape[1], len(self.bias)
+        moves = np.concatenate([np.tile(self.bias, (1, n_rows, 1)), rows])
+        return in_order(moves.reshape(len(moves), -1)).reshape(n_rows, width)
 
     def _uses_most(self, table: ArrayTable) -> bool:
         """Return whether the compiled kernel can read an array as it is, mostly columns in use."""

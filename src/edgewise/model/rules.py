@@ -7,7 +7,7 @@ one class here and one line in `KINDS`.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +33,6 @@ Source = Aligned | BinnedTable
 
 class Rule(ABC):
     """A base function phi."""
-
-    scored_compiled: ClassVar[bool] = True
-    """Whether the compiled kernel can score its packed form."""
 
     @abstractmethod
     def outputs(self, source: Source) -> Signs | Reals:
@@ -298,8 +295,6 @@ class PerScore(Rule):
 
     cuts: tuple[Cut, ...]
 
-    scored_compiled = False
-
     def outputs(self, source: Source) -> Signs:
         return np.stack([cut.signs(source) for cut in self.cuts])
 
@@ -379,7 +374,6 @@ class Linear(Rule):
     column: int
     fill: float
 
-    scored_compiled = False
     is_real = True
 
     def outputs(self, source: Source) -> Reals:

@@ -261,18 +261,6 @@ class Terms:
         missing[cuts] = self.missing
         return StumpTerms(columns, thresholds, missing, self.alphas, self.votes)
 
-    @cached_property
-    def distinct_factors(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Factors of which no two are the same, and which of them each factor is."""
-        place: dict[tuple[Any, ...], int] = {}
-        cuts = zip(self.thresholds.tolist(), self.missing.tolist(), strict=True)
-        which = [
-            place.setdefault((column, self.values_of(f).tobytes() or cut), len(place))
-            for f, (column, cut) in enumerate(zip(self.columns.tolist(), cuts, strict=True))
-        ]
-        found = np.array(which, dtype=np.intp)
-        return np.unique(found, return_index=True)[1], found
-
     def outputs(self, source: Source) -> Iterator[Signs | Reals]:
         """Yield phi_t of every row, shape (1, n) or (K, n), term by term."""
         for t in range(len(self)):

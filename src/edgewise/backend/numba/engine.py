@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from edgewise.backend.base import (
     Candidates,
     Edges,
+    GrownTree,
+    Growth,
     Histogram,
     Part,
     Question,
@@ -25,8 +27,9 @@ from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
 from edgewise.backend.numba.plans import Batch, HistogramPlan, LaneHistogram, Lease, Shapes
 from edgewise.backend.numba.scan import EDGE, GAIN, SCORE, scan_columns
+from edgewise.backend.numba.trees import TreeGrower
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
-from edgewise.common.dtypes import ROW, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 
 # Histograms larger than this are summed again rather than kept for a subtraction.
 _KEPT_BYTES = 1 << 25
+
+# The most memory for the histograms of a whole tree's leaves, and for its codes.
+_TREE_BYTES = 1 << 28
 
 _BY = {"edge": EDGE, "gain": GAIN, "score": SCORE}
 
@@ -64,6 +70,7 @@ class NumbaBackend(ReferenceBackend):
         self._scratch_plan: HistogramPlan | None = None
         self._stores: dict[bool, PartStore] = {}
         self._keeps = True
+        self._trees: tuple[Any, TreeGrower | None] | None = None
 
     # The round's problem.
 
@@ -207,6 +214,40 @@ class NumbaBackend(ReferenceBackend):
             )  # fmt: skip
         else:
             on_rows.sum_dense(*stored, problem.flat_signed, n, problem.rows, chunks, width, bins)
+
+    def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree | None:
+        if problem.entries is not None or not problem.mass_column:
+            return None
+        grower = self._grower(problem, growth)
+        self._leaf_of = None
+        return None if grower is None else grower.grow(problem, growth)
+
+    def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:
+        """Return the memory for trees on some columns, kept for the next round."""
+        columns = growth.columns
+        form = (problem.n_scores, problem.signed.dtype, growth.least_mass > 0)
+        key = (columns.tobytes(), growth.max_leaf_nodes, *form)
+        self.table.ready(columns)
+        if self._trees is None or self._trees[0] != key:
+            codes = self._dense_codes(columns)
+            n_codes, lanes = self._shapes.n_codes[columns], problem.shape[0] * problem.shape[2]
+            size = int(n_codes.sum()) * lanes * problem.signed.itemsize
+            grower = None
+            if codes is not None and size * growth.max_leaf_nodes <= _TREE_BYTES:
+                shapes = (n_codes, self._shapes.has_missing[columns])
+                grower = TreeGrower(*codes, shapes, growth, problem, self.threads)
+            self._trees = (key, grower)
+        return self._trees[1]
+
+    def _dense_codes(self, columns: Columns) -> tuple[Codes, Columns] | None:
+        """Return the codes of all rows of some columns, and where each is; None if too large."""
+        table = self.table
+        place = table.place[columns]
+        if (place >= 0).all():
+            return table.dense.codes, place
+        if table.fill is not None or len(columns) * table.n_rows > _TREE_BYTES:
+            return None
+        return np.stack([table.codes(j) for j in columns.tolist()]), np.arange(len(columns))
 
     def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "NumbaBackend":
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)

@@ -59,42 +59,67 @@ def _scan(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _scan_gain(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, totals, mass, width, heavy, low
+def scan_gain(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, absent, totals, n_scores, least, heavy, width, scratch
 ):
-    """Find a column's best cut by gain; `low` is scratch memory for the sums below the cut."""
+    """Find a column's best cut by gain; return (gain, first bin, missing side).
+
+    `totals` are the sums of the score columns, of the mass, and of the amounts of which both sides
+    must hold at least `least`. `scratch` has four rows for sums of the histogram's type.
+    """
     lanes = 1 << (width.ndim - 1)
-    n_scores = len(totals)
     n_values = n_codes - 1 if has_missing else n_codes
+    n_sums, size = n_scores + 1 + len(least), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
-    low[:] = 0
+    present, gone, low, high = scratch[0], scratch[1], scratch[2], scratch[3]
+    for at in range(0, size, lanes):
+        # The bins of a chunk of score columns follow those of the chunk before.
+        last = (base + (at // lanes) * n_codes + n_codes - 1) * lanes
+        for k in range(lanes):
+            present[at + k] = 0
+            gone[at + k] = histogram[last + k] if has_missing else 0
     for t in range(n_values):
         if t > 0:
-            for score in range(n_scores + 1):
-                column = base + (score // lanes) * n_codes
-                low[score] += histogram[(column + t - 1) * lanes + score % lanes]
+            empty = len(heavy) == 0
+            for k in range(n_scores, n_sums):
+                column = base + (k // lanes) * n_codes
+                empty = empty and histogram[(column + t - 1) * lanes + k % lanes] == 0
+            # Where nothing moves, the cut is the one before.
+            if empty:
+                continue
+            for at in range(0, size, lanes):
+                moved = (base + (at // lanes) * n_codes + t - 1) * lanes
+                for k in range(lanes):
+                    present[at + k] += histogram[moved + k]
         for side in range(2 if has_missing else 1):
-            if side == 1:
-                for score in range(n_scores + 1):
-                    column = base + (score // lanes) * n_codes + n_codes - 1
-                    low[score] += histogram[column * lanes + score % lanes]
-            below, above = np.int64(0), np.int64(0)
-            for score in range(n_scores):
-                below += low[score] * low[score]
-                above += (totals[score] - low[score]) * (totals[score] - low[score])
-            under, over = low[n_scores], mass - low[n_scores]
-            allowed = not has_missing or absent == LEARN or absent == 1 - 2 * side
+            if has_missing and absent != LEARN and absent != 1 - 2 * side:
+                continue
+            for at in range(0, size, lanes):
+                for k in range(lanes):
+                    low[at + k] = present[at + k] + (gone[at + k] if side == 1 else 0)
+                    high[at + k] = totals[at + k] - low[at + k]
             # Where the side is given, its own cuts are in the first column.
-            allowed = allowed and _holds(heavy, t, side if absent == LEARN else 0)
-            if allowed and under > 0 and over > 0:
-                gain = np.int64(np.rint(np.float64(below) / np.float64(under) * GAIN_SCALE))
-                gain += np.int64(np.rint(np.float64(above) / np.float64(over) * GAIN_SCALE))
-                if gain > best:
-                    best, first, missing = gain, t, 1 - 2 * side
-            if side == 1:
-                for score in range(n_scores + 1):
-                    column = base + (score // lanes) * n_codes + n_codes - 1
-                    low[score] -= histogram[column * lanes + score % lanes]
+            allowed = _holds(heavy, t, side if absent == LEARN else 0)
+            allowed = allowed and low[n_scores] > 0 and high[n_scores] > 0
+            for k in range(len(least)):
+                held = min(low[n_scores + 1 + k], high[n_scores + 1 + k])
+                allowed = allowed and held >= least[k]
+            if not allowed:
+                continue
+            below, above = np.int64(0), np.int64(0)
+            for at in range(0, size, lanes):
+                for k in range(lanes):
+                    below += np.int64(low[at + k]) * np.int64(low[at + k])
+                    above += np.int64(high[at + k]) * np.int64(high[at + k])
+            # Vectors are summed whole; what does not belong to a score column leaves again.
+            for k in range(n_scores, n_sums):
+                below -= np.int64(low[k]) * np.int64(low[k])
+                above -= np.int64(high[k]) * np.int64(high[k])
+            gain = np.int64(
+                np.rint(np.float64(below) / np.float64(low[n_scores]) * GAIN_SCALE)
+            ) + np.int64(np.rint(np.float64(above) / np.float64(high[n_scores]) * GAIN_SCALE))
+            if gain > best:
+                best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
 
 
@@ -182,6 +207,11 @@ def scan_columns(  # type: ignore[no-untyped-def]
     """
     lanes = 1 << (width.ndim - 1)
     scratch = np.empty(chunks * lanes, dtype=np.int64)
+    sums, parts = np.zeros_like(scratch), np.empty((4, len(scratch)), dtype=histogram.dtype)
+    sums[: len(totals)] = totals
+    if by == GAIN:
+        sums[len(totals)] = mass
+    no_least = np.empty(0, dtype=np.int64)
     none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
@@ -201,9 +231,9 @@ def scan_columns(  # type: ignore[no-untyped-def]
                     absent, totals[score], direction, exceptions, allowed,
                 )  # fmt: skip
         elif by == GAIN:
-            best[row, 0], first[row, 0], missing[row, 0] = _scan_gain(
-                histogram, bases[q], n_codes[q], has_missing[q], absent, totals, mass, width,
-                allowed, scratch,
+            best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
+                histogram, bases[q], n_codes[q], has_missing[q], absent, sums, len(totals),
+                no_least, allowed, width, parts,
             )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = _scan(

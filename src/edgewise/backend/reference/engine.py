@@ -26,6 +26,7 @@ from edgewise.backend.base import (
     Backend,
     Candidates,
     Edges,
+    GrownTree,
     Histogram,
     Part,
     Problem,
@@ -319,8 +320,11 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             return self._product(factors)[None]
         return rule.outputs(self.table)
 
-    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem]) -> None:
+    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem] | GrownTree) -> None:
         n_rows = self.table.n_rows
+        if isinstance(leaves, GrownTree):
+            self._leaf_of = (tree.nodes, leaves.leaf_of)
+            return
         if sum(leaf.size for leaf in leaves) == n_rows:
             leaf_of = np.empty(n_rows, dtype=np.intp)
             for number, leaf in enumerate(leaves):

@@ -1,0 +1,284 @@
+"""All terms of a model as one forest, which every row walks through.
+
+A node tests one value: a number against a threshold, or a category. A product is a chain of nodes,
+two for each factor after the first: one where the factors so far multiply to +1, one for -1. Where
+a walk ends stands a row of the term's outputs times its coefficients, one for each score column.
+The score of a row is the sum of these rows, from the first term to the last.
+"""
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.compiled import use_compiled
+from edgewise.common.dtypes import Columns, Reals
+from edgewise.common.threads import Threads
+from edgewise.data import Aligned
+from edgewise.model.rules import KINDS, Scores, Test, TreeRule
+from edgewise.model.terms import Terms
+
+_TEST, _TREE, _SCORES = map(KINDS.index, (Test, TreeRule, Scores))
+
+# The most memory for the ends of all terms: numbers for many categories and classes can take more.
+_MOST_BYTES = 1 << 28
+
+# The compiled walk numbers thresholds, categories and the ends of a term in 16 bits.
+_MOST_CODES = 65_535
+
+# How many walks NumPy makes at once, how many numbers it sums, and how many values of rows the
+# compiled walk reads at a time: what stays in the caches.
+_WALKS, _SUMMED, _READ = 1 << 16, 1 << 20, 1 << 19
+
+# What NumPy's walk through one term costs, in visits and beside the sum.
+_VISITS_A_WALK = 12
+
+# With fewer rows, another thread costs more than it saves.
+_ROWS_PER_THREAD = 1024
+
+_KERNELS = "edgewise.backend.numba.score"
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """T terms, N nodes and E ends; the nodes of a term are together, children after parents.
+
+    What follows on a test is a node, or -1 - an end.
+    """
+
+    columns: Columns  # (U,), the columns in use, ascending
+    roots: Columns  # (T,), where the walk through each term starts
+    firsts: Columns  # (T + 1,), the nodes of term t are from firsts[t] to firsts[t + 1]
+    places: Columns  # (N,), the column of each node, as its place in `columns`
+    thresholds: Reals  # (N,), NaN where a node tests a category
+    # (3, N), what follows on a smaller value, on an equal or larger one, and on a missing one
+    children: Columns
+    target_starts: Columns  # (N + 1,), the bounds of what follows on each category of a node
+    targets: Columns
+    bases: Columns  # (T + 1,), the ends of term t are from bases[t] to bases[t + 1]
+    ends: Reals  # (E, K)
+
+    @staticmethod
+    def of(terms: Terms) -> "Forest | None":
+        """Return terms as a forest, or None where some are neither tests nor trees."""
+        if not np.isin(terms.kinds, (_TEST, _TREE, _SCORES)).all():
+            return None
+        # A term's leaves are the three sides of a test, or those between its first and last.
+        leaves = np.where(terms.children < 0, -1 - terms.children, len(terms.leaves))
+        first_leaf = _by_term(np.minimum, leaves.min(axis=0), terms)
+        last_leaf = _by_term(np.maximum, (-1 - terms.children).max(axis=0), terms)
+        n_ends = last_leaf + 1 - first_leaf
+        scores = np.flatnonzero(terms.kinds == _SCORES)
+        factors = terms.starts[terms.firsts[scores]]
+        n_ends[scores] = np.diff(terms.value_starts)[factors]
+        if n_ends.sum() * terms.n_scores * 8 > _MOST_BYTES:
+            return None
+        bases = _bounds(n_ends)
+        term = np.repeat(np.arange(len(terms)), n_ends)
+        leaf = (first_leaf - bases[:-1])[term] + np.arange(len(term))
+        outputs = terms.leaves[np.minimum(leaf, len(terms.leaves) - 1)]
+        for t, f in zip(scores.tolist(), factors.tolist(), strict=True):
+            outputs[bases[t] : bases[t + 1]] = terms.values_of(f)[:, None]
+        return _planted(terms, bases, first_leaf, outputs * terms.coefficients[term])
+
+    def scores(self, rows: Aligned, n_jobs: int = 1) -> Reals:
+        """Return the scores of every row, shape (n, K)."""
+        n_rows, n_terms, width = rows.n_rows, len(self.roots), self.ends.shape[1]
+        scores = np.zeros((n_rows, width))
+        visits = float(n_rows) * n_terms * (_VISITS_A_WALK + width)
+        compiled = self._fits and use_compiled(visits, _is_ready())
+        walk = self._walk_compiled if compiled else self.walk
+        size = min(_WALKS, _SUMMED // width) // (n_terms + 1)
+        if compiled:
+            size = _READ // (1 + len(self.columns))
+        if not rows.is_array:
+            rows.read(self.columns.tolist())
+        with Threads(n_jobs if compiled and n_rows >= 2 * _ROWS_PER_THREAD else 1) as threads:
+            size = max(1, min(size, -(-n_rows // threads.n)))
+
+            def run(start: int) -> None:
+                part = slice(start, start + size)
+                scores[part] = walk(rows.block(self.columns, part))
+
+            threads.map(run, range(0, n_rows, size))
+        return scores
+
+    def walk(self, values: Reals) -> Reals:
+        """Return the scores of some rows, shape (n, K), given the columns in use, shape (U, n).
+
+        Categories are given as their codes.
+        """
+        n_rows, n_terms, width = values.shape[1], len(self.roots), self.ends.shape[1]
+        moves = self.ends.take(self.ends_of(values), axis=0).reshape(n_terms, n_rows * width)
+        # A sum that starts at 0 is never -0.
+        return in_order(moves).reshape(n_rows, width) + 0.0
+
+    def ends_of(self, values: Reals) -> Columns:
+        """Return where the walk of each row through each term ends, shape (T, n)."""
+        n_rows, n_nodes = values.shape[1], len(self.places)
+        found = np.repeat(self.roots, n_rows)
+        place = np.flatnonzero(found >= 0)
+        at, row = found[place], place % n_rows
+        flat, offsets, children = values.ravel(), self.places * n_rows, self.children.ravel()
+        some_missing, some_categories = bool(np.isnan(flat).any()), len(self.targets) > 0
+        while len(at):
+            value = flat.take(offsets.take(at) + row)
+            side = (value >= self.thresholds.take(at)).astype(np.intp)
+            if some_missing:
+                side[np.isnan(value)] = 2
+            following = children.take(side * n_nodes + at)
+            if some_categories:
+                tested = np.flatnonzero(np.isnan(self.thresholds[at]))
+                codes = value[tested].astype(np.intp)
+                following[tested] = self.targets[self.target_starts[at[tested]] + codes]
+            found[place] = following
+            inside = np.flatnonzero(following >= 0)
+            at, row, place = following[inside], row[inside], place[inside]
+        return (-1 - found).reshape(-1, n_rows)
+
+    # The compiled walk
+
+    @cached_property
+    def _fits(self) -> bool:
+        """Whether the compiled walk has numbers enough."""
+        cuts = np.bincount(self.places, minlength=1)
+        most = max(
+            cuts.max(), *(np.diff(b).max(initial=0) for b in (self.target_starts, self.bases))
+        )
+        return bool(most < _MOST_CODES)
+
+    @cached_property
+    def _coded(self) -> tuple[NDArray[Any], ...]:
+        """The forest as the compiled walk reads it: thresholds by number, ends term by term."""
+        numeric = ~np.isnan(self.thresholds)
+        cuts = np.zeros(len(self.places), dtype=np.uint16)
+        padded, sizes = [], []
+        for place in range(len(self.columns)):
+            mine = numeric & (self.places == place)
+            distinct = np.unique(self.thresholds[mine])
+            cuts[mine] = 1 + np.searchsorted(distinct, self.thresholds[mine])
+            full = np.full((1 << len(distinct).bit_length()) - 1, np.inf)
+            full[: len(distinct)] = distinct
+            padded.append(full)
+            sizes.append(len(distinct))
+        term = np.repeat(np.arange(len(self.roots)), np.diff(self.firsts))
+        children = _local(self.children, self.firsts[term], self.bases[term])
+        of_target = np.repeat(term, np.diff(self.target_starts))
+        targets = _local(self.targets, self.firsts[of_target], self.bases[of_target])
+        roots = _local(self.roots, self.firsts[:-1], self.bases[:-1])
+        return (
+            np.concatenate([np.empty(0), *padded]),
+            _bounds(np.array([len(full) for full in padded], dtype=np.intp)),
+            np.array(sizes, dtype=np.intp),
+            roots,
+            self.firsts,
+            self.places,
+            cuts,
+            *children,
+            self.target_starts,
+            targets,
+            self.bases,
+            self.ends,
+        )
+
+    def _walk_compiled(self, values: Reals) -> Reals:
+        """Return what `walk` does."""
+        from edgewise.backend.numba.score import walk
+
+        scores = np.zeros((values.shape[1], self.ends.shape[1]))
+        walk(values, *self._coded, scores)
+        return scores
+
+
+def in_order(moves: Reals) -> Reals:
+    """Return the sum of rows of numbers from the first to the last."""
+    # Along the first axis of several columns NumPy adds row to row, of a single one in pairs.
+    return np.add.reduce(moves) if moves.shape[1] > 1 else np.cumsum(moves)[-1:]
+
+
+def _is_ready() -> bool:
+    """Return whether the compiled walk is there already, so that few rows can take it too."""
+    module = sys.modules.get(_KERNELS)
+    return module is not None and bool(module.walk.signatures)
+
+
+def _planted(terms: Terms, bases: Columns, first_leaf: Columns, ends: Reals) -> Forest:
+    """Return the forest of terms, given the first end and the first leaf of each."""
+    node, term = terms.node_of_factor, terms.term_of_factor
+    n_factors = len(node)
+    leads = terms.starts[:-1][node] == np.arange(n_factors)
+    # The number of a factor's node where the factors before it multiply to +1; to -1, the next.
+    number = _bounds(np.where(leads, 1, 2))
+    n_nodes = int(number[-1])
+    owner = terms.term_of_node
+    children = _passed(terms, terms.children.astype(np.intp))
+    children = _renumbered(terms, children, number, first_leaf[owner] - bases[owner])
+    roots = _passed(terms, terms.firsts[:-1].astype(np.intp))
+    roots = _renumbered(terms, roots, number, first_leaf - bases[:-1])
+
+    factor = np.repeat(np.arange(n_factors), np.diff(number))
+    is_minus = np.arange(n_nodes) > number[factor]
+    ends_node = np.append(leads[1:], True)[factor] if n_factors else leads
+    following = np.append(number[1:], 0)[factor] if n_factors else number[:0]
+    low, high, rest = children[:, node[factor]]
+    plus = np.where(ends_node, high, following)
+    minus = np.where(ends_node, low, following + 1)
+    sides = np.stack([np.where(is_minus, plus, minus), rest, np.where(is_minus, minus, plus)])
+    everywhere = np.arange(n_nodes)
+    missing = sides[1 + np.sign(terms.missing[factor]).astype(np.intp), everywhere]
+
+    sizes = np.diff(terms.value_starts)[factor]
+    target_starts = _bounds(sizes)
+    of_target = np.repeat(everywhere, sizes)
+    code = np.arange(len(of_target)) - target_starts[of_target]
+    value = terms.values[terms.value_starts[factor[of_target]] + code]
+    targets = sides[1 + np.sign(value).astype(np.intp), of_target]
+    own = terms.kinds[term[factor[of_target]]] == _SCORES
+    targets[own] = -1 - (bases[term[factor[of_target[own]]]] + code[own])
+
+    columns, places = np.unique(terms.columns[factor], return_inverse=True)
+    thresholds = np.where(sizes > 0, np.nan, terms.thresholds[factor])
+    firsts = _bounds(np.bincount(term[factor], minlength=len(terms)))
+    return Forest(
+        columns.astype(np.intp),
+        roots,
+        firsts,
+        places,
+        thresholds,
+        np.stack([sides[0], sides[2], missing]),
+        target_starts,
+        targets,
+        bases,
+        ends,
+    )
+
+
+def _passed(terms: Terms, places: Columns) -> Columns:
+    """Return nodes and leaves with the nodes that test nothing passed: they lead to +1."""
+    tests_nothing = np.append(np.diff(terms.starts) == 0, False)
+    while (idle := tests_nothing[np.maximum(places, -1)]).any():
+        places = np.where(idle, terms.children[1][np.maximum(places, 0)], places)
+    return places
+
+
+def _renumbered(terms: Terms, places: Columns, number: Columns, lead: Columns) -> Columns:
+    """Return nodes and leaves of terms as nodes and ends of a forest."""
+    first_factor = terms.starts[np.maximum(places, 0)]
+    return np.where(places >= 0, number[first_factor], places + lead)
+
+
+def _by_term(reduce: np.ufunc, values: Columns, terms: Terms) -> Columns:
+    return reduce.reduceat(values, terms.firsts[:-1]) if len(terms) else values.astype(np.intp)
+
+
+def _bounds(sizes: Columns) -> Columns:
+    """Return the bounds of parts of these sizes."""
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
+
+
+def _local(places: Columns, first: Columns, base: Columns) -> NDArray[np.int32]:
+    """Return nodes and ends counted from the first of their term."""
+    return np.where(places >= 0, places - first, places + base).astype(np.int32)

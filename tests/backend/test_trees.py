@@ -1,0 +1,146 @@
+"""Trees that are grown in one compiled call are those that are grown node by node, bit for bit."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgewise import AdaBoostMH, Lazy, Stump, Tree
+from edgewise.backend.choose import using
+from edgewise.backend.numba import trees
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
+
+
+class AtOnce(NumbaBackend):
+    """Counts the trees that it grows in one call."""
+
+    count = 0
+
+    def grow(self, problem, growth):
+        grown = super().grow(problem, growth)
+        AtOnce.count += grown is not None
+        return grown
+
+
+def trained(backend, X, y, weights, n_jobs=1, **settings):
+    model = AdaBoostMH(
+        votes="real", loss="logistic", learning_rate=0.5, random_state=0, n_jobs=n_jobs, **settings
+    )
+    with using(backend):
+        return model.fit(X, y, sample_weight=weights)
+
+
+def node_by_node(table, n_jobs):
+    return ReferenceBackend(table)
+
+
+def assert_same(model, other):
+    assert model.n_rounds_ == other.n_rounds_
+    for field in fields(model.fitted_.terms):
+        a, b = (getattr(one.fitted_.terms, field.name) for one in (model, other))
+        assert np.array_equal(a, b, equal_nan=field.name == "thresholds"), field.name
+    for name, values in model.history_.items():
+        assert np.array_equal(values, other.history_[name], equal_nan=True), name
+
+
+def table_of(rng, n, d, levels, missing):
+    X = rng.integers(levels, size=(n, d)).astype(float)
+    X[rng.random(X.shape) < missing] = np.nan
+    # Some columns are stored sparsely.
+    X[:, rng.random(d) < 0.3] *= rng.random((n, 1)) < 0.3
+    return X
+
+
+shapes = st.fixed_dictionaries(
+    {
+        "seed": st.integers(0, 10**6),
+        "n": st.integers(4, 80),
+        "d": st.integers(1, 9),
+        "levels": st.sampled_from([2, 5, 40]),
+        "missing": st.sampled_from([0.0, 0.3]),
+        "n_classes": st.sampled_from([2, 3, 6, 7, 13, 31, 32, 40]),
+        "equal": st.booleans(),
+    }
+)
+
+
+@given(
+    shapes,
+    st.integers(2, 12),
+    st.sampled_from([1.0, 0.6]),
+    st.sampled_from([0.0, 0.05]),
+    st.sampled_from(["learn", "low", "high"]),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_tree_is_the_same(shape, leaves, subsample, least, missing):
+    rng = np.random.default_rng(shape["seed"])
+    n = max(shape["n"], 2 * shape["n_classes"])
+    X = table_of(rng, n, shape["d"], shape["levels"], shape["missing"])
+    y = np.concatenate([np.arange(shape["n_classes"]), rng.integers(shape["n_classes"], size=n)])[
+        :n
+    ]
+    weights = None if shape["equal"] else rng.integers(1, 5, size=n).astype(float)
+    learner = Tree(Stump(missing=missing), leaves, "free", "gain")
+    given_settings = {"subsample": subsample, "min_weight_fraction_leaf": least}
+    rows = (X, y, weights)
+    at_once, one_by_one = (
+        trained(backend, *rows, learner=learner, n_rounds=3, **given_settings)
+        for backend in (lambda table, n_jobs: AtOnce(table), node_by_node)
+    )
+    assert_same(at_once, one_by_one)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_on_threads_the_tree_is_the_same(monkeypatch, n_classes):
+    monkeypatch.setattr(trees, "_THREADS_FROM", 0)
+    rng = np.random.default_rng(0)
+    X = table_of(rng, 600, 11, 60, 0.1)
+    y = rng.integers(n_classes, size=600)
+    learner = Tree(Stump(), 9, "free", "gain")
+    AtOnce.count = 0
+    settings = {"learner": learner, "n_rounds": 4, "subsample": 0.7}
+    models = [trained(AtOnce, X, y, None, n_jobs, **settings) for n_jobs in (1, 2)]
+    assert AtOnce.count == 8
+    assert_same(*models)
+    assert_same(
+        models[0], trained(node_by_node, X, y, None, learner=learner, n_rounds=4, subsample=0.7)
+    )
+
+
+def test_codes_of_two_bytes():
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(700, 3)), rng.integers(2, size=700)
+    learner = Tree(Stump(), 6, "free", "gain")
+    at_once, one_by_one = (
+        trained(backend, X, y, None, learner=learner, n_rounds=3, max_bins=1000)
+        for backend in (AtOnce, node_by_node)
+    )
+    assert_same(at_once, one_by_one)
+
+
+def test_searches_of_some_columns_go_node_by_node():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 8)), rng.integers(2, size=60)
+    learner = Tree(Stump(), 6, "free", "gain")
+    AtOnce.count = 0
+    models = [
+        trained(backend, X, y, None, learner=learner, n_rounds=3, search=Lazy(3))
+        for backend in (AtOnce, node_by_node)
+    ]
+    assert AtOnce.count == 0
+    assert_same(*models)
+
+
+def test_without_a_cut_that_gains_random_first_tests_are_tried():
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+    y = np.array([0, 1, 1, 0])
+    learner = Tree(Stump(), 4, "free", "gain")
+    at_once, one_by_one = (
+        trained(backend, X, y, None, learner=learner, n_rounds=2)
+        for backend in (AtOnce, node_by_node)
+    )
+    assert (at_once.predict(X) == y).all()
+    assert_same(at_once, one_by_one)

@@ -1,0 +1,306 @@
+"""Rounds chosen on held-out rows, the temperature fitted on them, and the settings shown."""
+
+import io
+import sys
+
+import numpy as np
+import pytest
+
+from edgewise import AdaBoostMH, Callback, Checkpoint, Stump, TimeLimit, load
+from edgewise.estimators import classification
+from edgewise.estimators.classification import best_temperature, probabilities
+from edgewise.estimators.targets import Labels, fold_rows
+from edgewise.metrics.classification import log_loss
+
+
+@pytest.fixture
+def noisy(blobs):
+    X, y = blobs(150, 3, 3, seed=4)
+    flipped = np.random.default_rng(0).random(len(y)) < 0.2
+    return X, np.where(flipped, (y + 1) % 3, y)
+
+
+def auto(**settings):
+    return AdaBoostMH(**{"n_rounds": "auto", "random_state": 0, **settings})
+
+
+@pytest.mark.parametrize("learner", ["auto", "stump", "product"])
+def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
+    model = auto(learner=learner).fit(*noisy)
+    assert model.settings_.rounds_from == "5 folds"
+    given = auto(learner=learner, n_rounds=model.n_rounds_).fit(*noisy)
+    same_terms(model, given)
+    assert model.history_.n_rounds == model.n_rounds_
+    assert model.stop_reason_ == "n_rounds"
+    assert given.settings_.rounds_from == "n_rounds"
+    assert given.settings_.temperature == 1.0
+    assert np.isnan(given.settings_.held_out_log_loss)
+
+
+def test_the_chosen_rounds_have_the_lowest_mean_loss(noisy):
+    model = auto().fit(*noisy)
+    record = model.fitted_.held_out
+    assert model.n_rounds_ == record.n_rounds == record.values.argmin() + 1
+    assert len(record.values) >= record.n_rounds + 20
+    assert record.log_loss <= record.values.min() * (1 + 1e-9)
+
+
+def test_the_default_chooses_and_named_learners_do_not():
+    X, y = np.arange(40.0)[:, None], np.arange(40) % 3
+    assert AdaBoostMH().fit(X, y).settings_.rounds_from == "5 folds"
+    assert AdaBoostMH("stump").fit(X, y).history_.n_rounds == 500
+
+
+@pytest.mark.parametrize("settings", [{}, {"subsample": 0.6}, {"search": "lazy"}])
+def test_threads_choose_the_same(noisy, same_terms, settings):
+    one, two = (auto(n_jobs=n_jobs, **settings).fit(*noisy) for n_jobs in (1, 2))
+    same_terms(one, two)
+    assert str(one.settings_) == str(two.settings_)
+
+
+def test_the_folds_follow_random_state(noisy):
+    first, again, other = (auto(random_state=seed).fit(*noisy) for seed in (1, 1, 2))
+    assert np.array_equal(first.fitted_.held_out.values, again.fitted_.held_out.values)
+    assert not np.array_equal(first.fitted_.held_out.values[:5], other.fitted_.held_out.values[:5])
+
+
+def test_folds_leave_a_row_of_every_class():
+    codes = np.array([0] * 7 + [1] * 2 + [2])
+    folds = fold_rows(Labels(np.arange(3), codes), 5, seed=0)
+    assert sorted(np.concatenate(folds).tolist()) == list(range(9))  # not the only row of class 2
+    for fold in folds:
+        assert set(np.delete(codes, fold)) == {0, 1, 2}
+        assert len(fold) in (1, 2)
+
+
+@pytest.mark.parametrize("targets", [[0, 1], [0, 0, 1], [0, 0, 1, 1, 2], [0, 1, 2, 3, 4]])
+def test_tiny_tables(targets):
+    X = np.arange(float(len(targets)))[:, None]
+    model = AdaBoostMH(random_state=0).fit(X, targets)
+    assert np.isfinite(model.predict_proba(X)).all()
+    few = len(set(targets)) == len(targets)
+    assert (model.settings_.rounds_from == "too few rows") == few
+    assert ("no row can be held out" in str(model.settings_)) == few
+
+
+def test_one_class_is_refused():
+    with pytest.raises(ValueError, match="only one class"):
+        AdaBoostMH().fit([[0.0], [1.0]], [1, 1])
+
+
+def test_multilabel_targets(noisy):
+    X, y = noisy
+    model = auto().fit(X, np.stack([y == 0, y > 0, X[:, 0] > 0], axis=1).astype(int))
+    assert model.settings_.rounds_from == "5 folds"
+    assert 0 < model.settings_.held_out_log_loss < 3 * np.log(2)
+
+
+def test_weights_count_in_the_choice(noisy, same_terms):
+    X, y = noisy
+    weights = np.where(y == 0, 3.0, 1.0)
+    by_rows = auto(n_rounds="auto").fit(X, y, sample_weight=weights)
+    by_class = auto(class_weight={0: 3.0}).fit(X, y)
+    same_terms(by_rows, by_class)
+    assert by_rows.settings_ == by_class.settings_
+    held = np.arange(len(y)) % 2 == 0
+    absent = auto().fit(X, y, sample_weight=held.astype(float))
+    same_terms(absent, auto().fit(X[held], y[held]))
+
+
+def test_a_metric_of_ones_own_chooses(noisy):
+    def worse_from_the_fourth_round(y, scores):
+        calls.append(len(y))
+        return abs((len(calls) - 1) // 5 - 4)
+
+    calls = []
+    model = auto(eval_metric=worse_from_the_fourth_round, early_stopping_rounds=3).fit(*noisy)
+    assert model.n_rounds_ == 4
+    assert len(model.fitted_.held_out.values) == 7
+
+
+def test_validation_rows_choose_where_there_are_any(noisy, blobs, same_terms):
+    X, y = noisy
+    new = blobs(60, 3, 3, seed=5)
+    given = auto().fit(X, y, eval_set=new)
+    assert given.settings_.rounds_from == "eval_set"
+    assert given.settings_.temperature == 1.0
+    assert given.n_rounds_ == given.history_["validation"].argmin() + 1
+    same_terms(given, auto(n_rounds=given.n_rounds_).fit(X, y))
+    drawn = auto(validation_fraction=0.3).fit(X, y)
+    assert drawn.settings_.rounds_from == "validation_fraction"
+    assert drawn.settings_.temperature != 1.0
+
+
+def test_many_rows_choose_without_a_refit(noisy, monkeypatch, same_terms):
+    monkeypatch.setattr(classification, "_NO_REFIT_FROM", 100)
+    model = auto().fit(*noisy)
+    assert model.settings_.rounds_from == "10% of the rows"
+    assert model.stop_reason_ == "early stopping"
+    same = auto(validation_fraction=0.1, n_rounds=model.n_rounds_).fit(*noisy)
+    same_terms(model, same)
+
+
+def test_one_part_and_a_refit(noisy, monkeypatch, same_terms):
+    monkeypatch.setattr(classification, "_FOLDS", {np.inf: (5, 1)})
+    model = auto().fit(*noisy)
+    assert model.settings_.rounds_from == "20% of the rows"
+    same_terms(model, auto(n_rounds=model.n_rounds_).fit(*noisy))
+
+
+# The temperature
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_temperature_improves_new_probabilities(blobs, loss, n_classes):
+    def draw(seed):
+        X, y = blobs(400, 3, n_classes, seed=seed)
+        flipped = np.random.default_rng(seed).random(len(y)) < 0.3
+        return X, np.where(flipped, (y + 1) % n_classes, y)
+
+    X, y = draw(1)
+    model = AdaBoostMH(
+        "tree", votes="real", loss=loss, n_rounds=150, validation_fraction=0.3, random_state=0
+    ).fit(X, y)
+    fitted, (new, truth) = model.fitted_, draw(2)
+    assert fitted.temperature > 1.0
+    scores = model.decision_function(new).reshape(len(new), -1)
+    plain = probabilities(scores, fitted.offsets, False, loss)
+    assert log_loss(truth, model.predict_proba(new)) < log_loss(truth, plain)
+    assert np.array_equal(model.predict_proba(new).argmax(axis=1), plain.argmax(axis=1))
+
+
+def test_few_rows_hardly_move_the_temperature():
+    def loss(temperature):
+        return temperature
+
+    assert 0.9 < best_temperature(loss, 0) < 1.1
+    assert 0.5 < best_temperature(loss, 1) < 1.0
+    assert best_temperature(loss, 10_000) < 0.21
+
+
+def test_files_keep_the_settings_and_the_temperature(noisy, tmp_path):
+    X, y = noisy
+    model = auto().fit(X, y)
+    model.save(tmp_path / "model.edgewise")
+    loaded = load(tmp_path / "model.edgewise")
+    assert loaded.settings_ == model.settings_
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.settings_.temperature != 1.0
+
+
+# What ends the choosing, and what watches it
+
+
+@pytest.mark.parametrize("call", [1, 3, 60])
+def test_an_interrupt_trains_the_best_rounds_so_far(noisy, call, same_terms):
+    def metric(y, scores):
+        calls.append(y)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return 1.0 / len(calls)
+
+    calls = []
+    model = auto(eval_metric=metric).fit(*noisy)
+    assert model.stop_reason_ == "interrupted"
+    assert model.n_rounds_ == max(1, (call - 6) // 5)
+    same_terms(model, auto(n_rounds=model.n_rounds_).fit(*noisy))
+
+
+@pytest.mark.parametrize(
+    "limited", [{"time_limit": 1e-9}, {"callbacks": [TimeLimit(1e-9)]}], ids=str
+)
+def test_the_time_limit_holds_for_choosing_and_refit(noisy, limited):
+    model = auto(**limited).fit(*noisy)
+    assert model.stop_reason_ == "time limit"
+    assert model.n_rounds_ == 1
+
+
+def test_callbacks_watch_the_model_not_the_choosing(noisy):
+    class Counts(Callback):
+        rounds = 0
+
+        def on_round(self, run):
+            self.rounds += 1
+
+    counts = Counts()
+    model = auto(callbacks=[counts]).fit(*noisy)
+    assert counts.rounds == model.n_rounds_
+
+
+def test_a_checkpoint_is_taken_up_without_choosing_again(noisy, tmp_path, same_terms):
+    class Stop(Callback):
+        def on_round(self, run):
+            return "stopped" if run.history.n_rounds == 3 else None
+
+    path = tmp_path / "run.edgewise"
+    whole = auto().fit(*noisy)
+    auto(callbacks=[Checkpoint(path, every=2), Stop()]).fit(*noisy)
+    taken_up = load(path).set_params(warm_start=True)
+    assert taken_up.n_rounds_ == 3 < whole.n_rounds_
+    taken_up.fit(*noisy)
+    same_terms(whole, taken_up)
+    assert taken_up.settings_ == whole.settings_
+    # Once more: all chosen rounds are there.
+    same_terms(whole, taken_up.fit(*noisy))
+
+
+def test_a_checkpoint_has_the_temperature_of_the_model(noisy, tmp_path):
+    path = tmp_path / "run.edgewise"
+    model = auto(n_rounds=30, validation_fraction=0.3, callbacks=[Checkpoint(path)]).fit(*noisy)
+    assert load(path).settings_ == model.settings_
+
+
+def test_given_rounds_after_chosen_ones_go_on_as_if_always_given(noisy, same_terms):
+    model = auto(warm_start=True).fit(*noisy)
+    n_rounds = model.n_rounds_ + 4
+    model.set_params(n_rounds=n_rounds).fit(*noisy)
+    same_terms(model, auto(n_rounds=n_rounds).fit(*noisy))
+    assert model.settings_.temperature == 1.0
+
+
+def test_verbose_shows_the_stage_and_the_settings(noisy, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    model = auto(verbose=1).fit(*noisy)
+    shown = sys.stderr.getvalue()
+    assert "choosing rounds on 5 folds" in shown
+    assert shown.endswith(f"{model.settings_}\n")
+
+
+# The settings
+
+
+def test_settings_can_be_read(noisy):
+    model = auto(learner=Stump(), n_rounds=7, votes="real", loss="logistic", learning_rate=0.5)
+    assert str(model.fit(*noisy).settings_).splitlines() == [
+        "learner        Stump()",
+        "votes          real",
+        "loss           logistic",
+        "learning_rate  0.5",
+        "subsample      1",
+        "n_rounds       7",
+        "temperature    1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [({"votes": "discrete"}, "discrete"), ({"loss": "exponential"}, "exponential")],
+)
+def test_given_settings_win_over_the_learners(noisy, given, shown):
+    plain, changed = auto(n_rounds=3).fit(*noisy), auto(n_rounds=3, **given).fit(*noisy)
+    ((name, value),) = given.items()
+    assert getattr(changed.settings_, name) == value == shown
+    for other in ("learner", "votes", "loss", "learning_rate", "subsample"):
+        if other != name:
+            assert getattr(changed.settings_, other) == getattr(plain.settings_, other)
+
+
+@pytest.mark.parametrize("n_rounds", ["none", "Auto", 0, 2.5])
+def test_rounds_are_a_number_or_auto(noisy, n_rounds):
+    with pytest.raises((TypeError, ValueError), match="n_rounds"):
+        AdaBoostMH(n_rounds=n_rounds).fit(*noisy)

@@ -1,0 +1,194 @@
+"""A row has the same scores however it comes: alone, in any batch, type, backend and thread."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from edgewise import AdaBoostMH, RankBoost
+from edgewise.learners import Haar, Product, Tree
+
+NAMES = [f"c{j}" for j in range(6)]
+MODELS = {
+    "auto": AdaBoostMH(n_rounds=12),
+    "stumps": AdaBoostMH("stump", n_rounds=30),
+    "stumps of each class": AdaBoostMH("stump", n_rounds=30, factorized=False),
+    "products": AdaBoostMH(Product("stump", 3), n_rounds=12),
+    "trees of products": AdaBoostMH(Tree(Product("stump", 2), 4), n_rounds=6),
+    "ranker": RankBoost(n_rounds=20),
+    "ranking trees": RankBoost(Tree("stump", 4), n_rounds=8),
+    "values of columns": RankBoost("feature", n_rounds=4),
+}
+
+
+def numbers(n=300, seed=0):
+    """Return rows that float32 and the zeros of a sparse matrix hold exactly, some missing."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-8, 9, size=(n, len(NAMES))) / 4.0
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X
+
+
+def scores(model, X):
+    return model.predict(X) if isinstance(model, RankBoost) else model.decision_function(X)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def model(request):
+    X = numbers()
+    filled = np.nan_to_num(X)
+    y = (filled[:, 0] + filled[:, 1] * filled[:, 2] > 0).astype(int) + (filled[:, 3] > 1)
+    return MODELS[request.param].fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def expected(model):
+    """The scores after the last round, which are summed term by term."""
+    rows = numbers(seed=1)
+    staged = model.staged_predict if isinstance(model, RankBoost) else None
+    *_, last = (staged or model.staged_decision_function)(rows)
+    return last
+
+
+@pytest.fixture(params=["numpy", "numba"])
+def backend(request, monkeypatch):
+    monkeypatch.setenv("EDGEWISE_BACKEND", request.param)
+    return request.param
+
+
+def test_a_row_alone_scores_as_in_a_batch(model, expected, backend):
+    X = numbers(seed=1)
+    whole = scores(model, X)
+    # The tables of stumps are summed by column, not by round.
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-12)
+    if not model.terms_.is_additive:
+        assert np.array_equal(whole, expected)
+    for part in (slice(0, 1), slice(7, 8), slice(0, 2), slice(100, 163), slice(3, None)):
+        assert np.array_equal(scores(model, X[part]), whole[part])
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_every_kind_of_table_scores_alike(model, expected, backend):
+    X = numbers(seed=1)
+    whole = scores(model, X)
+    frame = pd.DataFrame(X)
+    tables = {
+        "float32": X.astype(np.float32),
+        "column-major": np.asfortranarray(X),
+        "every other": np.repeat(X, 2, axis=0)[::2],
+        "list": X.tolist(),
+        "CSR": sparse.csr_matrix(X),
+        "CSC": sparse.csc_array(X),
+        "pandas": frame,
+        "pandas with its own missing values": frame.convert_dtypes(),
+        "polars": pl.DataFrame(X, schema=NAMES, nan_to_null=True),
+    }
+    for name, table in tables.items():
+        assert np.array_equal(scores(model, table), whole), name
+
+
+def test_whole_numbers_score_as_their_reals(model, backend):
+    X = np.random.default_rng(2).integers(-3, 4, size=(50, len(NAMES)))
+    whole = scores(model, X.astype(np.float64))
+    for dtype in (np.int8, np.int64, np.float16, ">f8"):
+        assert np.array_equal(scores(model, X.astype(dtype)), whole)
+    unsigned = np.abs(X)
+    assert np.array_equal(
+        scores(model, unsigned.astype(np.uint8)), scores(model, unsigned.astype(np.float64))
+    )
+
+
+def test_threads_and_backends_agree(model, monkeypatch):
+    X = np.tile(numbers(seed=1), (30, 1))
+    found = []
+    for backend in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+        found += [scores(model.set_params(n_jobs=n_jobs), X) for n_jobs in (1, 2)]
+    model.set_params(n_jobs=None)
+    for other in found[1:]:
+        assert np.array_equal(found[0], other)
+
+
+@pytest.mark.parametrize("learner", ["auto", "stump", "product"])
+def test_infinite_values(learner, backend):
+    X = numbers()
+    X[:, 5] = 0.0
+    y = np.where(np.isnan(X[:, 0]), 1, X[:, 0] > X[:, 1])
+    X[0, 1], X[1, 0] = np.inf, -np.inf
+    model = AdaBoostMH(learner, n_rounds=10, handle_infinite="missing").fit(X, y)
+    as_missing = np.where(np.isinf(X), np.nan, X)
+    whole = model.decision_function(X)
+    assert np.array_equal(whole, model.decision_function(as_missing))
+    assert np.array_equal(whole, model.decision_function(sparse.csr_matrix(X)))
+    for i in range(2):
+        assert np.array_equal(model.decision_function(X[i : i + 1]), whole[i : i + 1])
+    valued = model.set_params(handle_infinite="value")
+    huge = np.where(np.isinf(X), np.copysign(1e300, X), X)
+    assert np.array_equal(valued.decision_function(X), valued.decision_function(huge))
+    strict = model.set_params(handle_infinite="raise")
+    for rows in (X, X[:1], X[:1].astype(np.float32)):
+        with pytest.raises(ValueError, match=r"infinite value in column 'x[01]'"):
+            strict.decision_function(rows)
+    # No rule looks at the last column.
+    unused = np.nan_to_num(as_missing[:3])
+    unused[:, 5] = np.inf
+    assert np.isfinite(strict.decision_function(unused)).all()
+
+
+@pytest.mark.parametrize("learner", ["auto", "stump", "product"])
+def test_categories_row_by_row(learner, backend):
+    rng = np.random.default_rng(3)
+    colours = rng.choice(["red", "green", "blue"], 200)
+    frame = pd.DataFrame({"size": rng.normal(size=200), "colour": colours})
+    y = np.where((colours == "red") ^ (frame["size"] > 0), "yes", "no")
+    model = AdaBoostMH(learner, n_rounds=12).fit(frame, y)
+    new = pd.DataFrame(
+        {
+            "size": [0.3, np.nan, -2.0, np.nan, 1.0],
+            "colour": ["red", "green", "violet", None, "blue"],
+        }
+    )
+    whole = model.decision_function(new)
+    *_, last = model.staged_decision_function(new)
+    assert np.array_equal(whole, last)
+    # A value that training did not see counts as missing.
+    assert np.array_equal(whole, model.decision_function(new.replace("violet", None)))
+    for i in range(len(new)):
+        assert np.array_equal(model.decision_function(new[i : i + 1]), whole[i : i + 1])
+    assert np.array_equal(model.decision_function(pl.from_pandas(new)), whole)
+    with pytest.raises(ValueError, match="feature names"):
+        model.decision_function(new[["colour", "size"]])
+
+
+def test_filters_in_blocks(backend, monkeypatch):
+    rng = np.random.default_rng(4)
+    images = rng.integers(0, 256, size=(120, 36)).astype(np.uint8)
+    y = images[:, :18].mean(axis=1) > images[:, 18:].mean(axis=1)
+    model = AdaBoostMH(Tree(Haar((6, 6)), 4), n_rounds=6).fit(images, y)
+    whole = model.decision_function(images)
+    *_, last = model.staged_decision_function(images)
+    assert np.array_equal(whole, last)
+    for name in ("_WALKS", "_READ"):
+        monkeypatch.setattr(f"edgewise.model.forest.{name}", 100)
+    assert np.array_equal(model.decision_function(images), whole)
+
+
+def test_codes_that_do_not_fit_16_bits_are_walked_by_numpy(monkeypatch):
+    X = numbers()
+    model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
+    *_, expected = model.staged_decision_function(X)
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+    monkeypatch.setattr("edgewise.model.forest._MOST_CODES", 1)
+    monkeypatch.setattr("edgewise.model.forest.Forest._walk_compiled", None)
+    assert np.array_equal(model.decision_function(X), expected)
+
+
+def test_few_rows_take_the_compiled_walk_once_it_is_there(monkeypatch):
+    X = numbers()
+    model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+    expected = model.decision_function(X)
+    monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
+    monkeypatch.setattr("edgewise.model.forest.Forest.walk", None)
+    assert np.array_equal(model.decision_function(X), expected)
