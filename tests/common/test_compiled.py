@@ -3,9 +3,13 @@
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 from numba.core.caching import FunctionCache as Cache
 
+from edgewise import AdaBoostMH
+from edgewise.backend import choose
+from edgewise.common import compiled
 from edgewise.common.compiled import cached, version_of
 
 SOURCE = """
@@ -63,3 +67,40 @@ def test_every_kernel_has_the_version_of_its_package():
             assert kernels, module
             stamps = {f._cache._cache_file._source_stamp[1] for f in kernels}
             assert stamps == {version_of(package)}, module
+
+
+def test_less_work_is_worth_kernels_that_are_compiled(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("EDGEWISE_BACKEND", raising=False)
+    monkeypatch.setattr(compiled, "_loaded", set())
+    compiled._forms_file.cache_clear()
+    try:
+        assert not compiled.use_compiled(compiled.LOAD_FROM, form="trees")
+        compiled.remember("trees")
+        assert compiled.use_compiled(1, form="trees")
+        assert not compiled.use_compiled(1, form="products")
+        # The next process has to load them.
+        compiled._loaded.clear()
+        assert compiled.use_compiled(compiled.LOAD_FROM, form="trees")
+        assert not compiled.use_compiled(compiled.LOAD_FROM - 1, form="trees")
+        assert not compiled.use_compiled(compiled.LOAD_FROM)
+        monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
+        assert not compiled.use_compiled(compiled.COMPILE_FROM, form="trees")
+    finally:
+        compiled._forms_file.cache_clear()
+
+
+def test_forms_of_work_ignore_numbers_that_take_the_same_kernels(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X[:, 0] > 0
+    seen = []
+    monkeypatch.setattr(choose, "use_compiled", lambda visits, *, form: seen.append(form))
+    for settings in (
+        {"n_rounds": 2, "random_state": 0},
+        {"n_rounds": 3, "random_state": 7, "learning_rate": 0.3},
+        {"n_rounds": 2, "subsample": 0.5},
+        {"n_rounds": 2, "learner": "product"},
+    ):
+        AdaBoostMH(**settings).fit(X, y)
+    assert seen[0] == seen[1]
+    assert len(set(seen)) == 3

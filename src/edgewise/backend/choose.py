@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import is_dataclass
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
-from edgewise.common.compiled import COMPILE_FROM, use_compiled
+from edgewise.backend.host import lanes_for, search_type
+from edgewise.common.compiled import COMPILE_FROM, remember, use_compiled
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
 
 # NumPy takes as long for a bin after the histogram as for this many entries of it.
 _VISITS_A_BIN = 40
+
+# NumPy's calls take this much longer than the entries they visit.
+_VISITS_A_SEARCH = 100_000
 
 # The same for a document, a pair of documents, and each grade of the query with most grades.
 _VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
@@ -65,16 +71,19 @@ def backend_for(
     n_jobs: int,
     layout: Any = None,
     by_energy: bool = False,
+    settings: Any = None,
 ) -> "Backend":
     """Return the backend for a training table, compiled where the work is worth it.
 
     `n_rounds` counts searches of all columns; a round may make several. `layout` is the layout of
-    the graded lists in a ranking problem, whose cuts may be compared `by_energy`.
+    the graded lists in a ranking problem, whose cuts may be compared `by_energy`. `settings` are
+    the objects that shape the training: work that is known to be compiled need not wait for it.
     """
     if _factories:
         return _factories[-1](table, n_jobs)
     n_bins = sum(b.n_codes for b in table.bins)
     visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
+    visits += _VISITS_A_SEARCH * n_rounds
     if layout is not None:
         n_documents, n_grades = len(layout.rows), len(layout.levels)
         work = _VISITS_A_DOCUMENT * n_documents + _VISITS_A_PAIR * layout.n_pairs
@@ -84,10 +93,51 @@ def backend_for(
         visits += work * float(n_rounds)
     if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
         visits = max(visits, COMPILE_FROM)
-    if use_compiled(visits):
+    form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
+    if use_compiled(visits, form=form):
         from edgewise.backend.numba.engine import NumbaBackend
 
-        return NumbaBackend(table, n_jobs)
+        backend = NumbaBackend(table, n_jobs)
+        _forms[backend] = form
+        return backend
     from edgewise.backend.reference.engine import ReferenceBackend
 
     return ReferenceBackend(table)
+
+
+# The forms of the work that compiled backends do.
+_forms: "WeakKeyDictionary[Backend, str]" = WeakKeyDictionary()
+
+
+def finished(backend: "Backend") -> None:
+    """Take note that a backend has trained a model: the next of its form need compile nothing."""
+    if _forms.get(backend):
+        remember(_forms[backend])
+
+
+def _form(table: "BinnedTable", n_scores: int, n_jobs: int, settings: Any) -> str:
+    """Return the same string for work that takes the same kernels."""
+    # One more column for the mass of a row, and one for its amounts, change the lanes with K.
+    lanes = [lanes_for(n_scores + more)[1] for more in range(3)]
+    wide = search_type(table.n_rows * n_scores).__name__
+    kinds = [table.dense.codes.dtype, table.dense.codes.size > 0, len(table.sparse.columns) > 0]
+    kinds += sorted({str(codes.dtype) for codes in table.categorical.codes})
+    return f"{lanes} {wide} {[str(kind) for kind in kinds]} {n_jobs > 1} {_shape(settings)}"
+
+
+def _shape(value: Any) -> str:
+    """Return settings in words, all numbers but 0 and 1 alike, since these turn things off."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{value:g}" if value in (0, 1) else "#"
+    if isinstance(value, (list, tuple)):
+        return f"[{' '.join(map(_shape, value))}]"
+    if hasattr(value, "get_params"):
+        held = value.get_params(deep=False)
+    elif is_dataclass(value):
+        held = vars(value)
+    else:
+        return (
+            str(value) if value is None or isinstance(value, (str, bool)) else type(value).__name__
+        )
+    parts = [f"{name}={_shape(one)}" for name, one in held.items() if name != "seed"]
+    return f"{type(value).__name__}({' '.join(parts)})"

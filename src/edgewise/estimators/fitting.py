@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from edgewise.backend.base import Backend
-from edgewise.backend.choose import backend_for
+from edgewise.backend.choose import backend_for, finished
 from edgewise.boosting import (
     Callback,
     EarlyStopping,
@@ -220,17 +220,24 @@ class Prepared(NamedTuple, Generic[S, F]):
         """Give the task of a run, and close its backend afterwards."""
         model, problem, binned, plan = self[:4]
         work, n_jobs = n_rounds * plan.learner.cost, n_threads(model.n_jobs)
+        search = search_named(model.search)
         backend = backend_for(
-            binned, problem.n_scores, work, n_jobs, problem.layout, problem.by_energy
+            binned,
+            problem.n_scores,
+            work,
+            n_jobs,
+            problem.layout,
+            problem.by_energy,
+            (plan.learner, plan.settings, search),
         )
         with closing(backend):
             objective = problem.objective(backend, plan)
-            search = search_named(model.search)
             learner = _ready(plan.learner, binned, search, start)
             fallback = None
             if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
                 fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), start.seed))
             yield Task(binned, objective, learner, fallback, monitor)
+            finished(backend)
 
     def of(self, fold: Fold) -> "Prepared[S, F]":
         """Return the same for the rows outside a fold, in the same bins."""
