@@ -128,7 +128,7 @@ class PartitionedBackend(Backend):
         self.refresh(state)
         return state
 
-    def problem(self, state, row_masses=False):
+    def problem(self, state, row_masses=()):
         return joined(self._each("problem", state, row_masses))
 
     def potentials(self, rows, quanta, mass_column=False):
@@ -318,8 +318,16 @@ CASES = {
     "binary": (X, Y % 2, Stump(), {}),
     "labels": (X, np.stack([Y % 2, Y % 3 == 0], axis=1).astype(int), Stump(), {}),
     "least leaf": (MIXED, Y % 2, FREE, {"min_weight_fraction_leaf": 0.1}),
+    "least rows": (MIXED, Y % 3, FREE, {"min_samples_leaf": 12, "damping": 0.5}),
+    "least of both": (
+        MIXED,
+        Y % 3,
+        FREE,
+        {"min_samples_leaf": 9, "min_weight_fraction_leaf": 0.05, "subsample": 0.7},
+    ),
     "lazy": (X, Y % 3, Tree(Stump(), 4), {"search": Lazy(6)}),
 }
+REAL = ("gain", "gain of classes", "least leaf", "least rows", "least of both")
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
@@ -327,7 +335,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_same_model_bit_for_bit(case, votes, loss):
     rows, y, learner, settings = CASES[case]
-    if case in ("gain", "gain of classes", "least leaf") and votes != "real":
+    if case in REAL and votes != "real":
         pytest.skip("gains are for real votes")
     model = AdaBoostMH(learner, n_rounds=6, votes=votes, loss=loss, random_state=1, **settings)
     model.fit(rows, y)

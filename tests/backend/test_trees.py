@@ -26,9 +26,8 @@ class AtOnce(NumbaBackend):
 
 
 def trained(backend, X, y, weights, n_jobs=1, **settings):
-    model = AdaBoostMH(
-        votes="real", loss="logistic", learning_rate=0.5, random_state=0, n_jobs=n_jobs, **settings
-    )
+    given = {"votes": "real", "loss": "logistic", "learning_rate": 0.5, "random_state": 0}
+    model = AdaBoostMH(n_jobs=n_jobs, **{**given, **settings})
     with using(backend):
         return model.fit(X, y, sample_weight=weights)
 
@@ -72,10 +71,13 @@ shapes = st.fixed_dictionaries(
     st.integers(2, 12),
     st.sampled_from([1.0, 0.6]),
     st.sampled_from([0.0, 0.05]),
+    st.sampled_from([None, 4]),
+    st.sampled_from([None, 0.5]),
+    st.sampled_from(["logistic", "softmax"]),
     st.sampled_from(["learn", "low", "high"]),
 )
 @settings(max_examples=60, deadline=None)
-def test_the_tree_is_the_same(shape, leaves, subsample, least, missing):
+def test_the_tree_is_the_same(shape, leaves, subsample, least, least_rows, damping, loss, missing):
     rng = np.random.default_rng(shape["seed"])
     n = max(shape["n"], 2 * shape["n_classes"])
     X = table_of(rng, n, shape["d"], shape["levels"], shape["missing"])
@@ -84,7 +86,13 @@ def test_the_tree_is_the_same(shape, leaves, subsample, least, missing):
     ]
     weights = None if shape["equal"] else rng.integers(1, 5, size=n).astype(float)
     learner = Tree(Stump(missing=missing), leaves, "free", "gain")
-    given_settings = {"subsample": subsample, "min_weight_fraction_leaf": least}
+    given_settings = {
+        "subsample": subsample,
+        "min_weight_fraction_leaf": least,
+        "min_samples_leaf": least_rows,
+        "damping": damping,
+        "loss": loss,
+    }
     rows = (X, y, weights)
     at_once, one_by_one = (
         trained(backend, *rows, learner=learner, n_rounds=3, **given_settings)

@@ -12,7 +12,7 @@ from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.data import as_table, fit_encode
-from edgewise.learners import Comparison, Round
+from edgewise.learners import SMOOTHING, Comparison, Round
 
 from ..helpers import state_of
 
@@ -61,7 +61,8 @@ class Small:
         if problem is None:
             problem = self.state(mass_column=gain).problem()
         compare = Comparison("gain" if gain else "edge", energies, score_edges)
-        return Round(backend, problem, lambda: rng, compare, **settings)
+        floor = SMOOTHING * SEARCH_SCALE / problem.n_scores
+        return Round(backend, problem, lambda: rng, compare, **{"floor": floor, **settings})
 
     def find(self, learner, search=None, seed=0, t=0, **settings):
         """Return what a learner finds in a round."""

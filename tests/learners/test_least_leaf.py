@@ -1,4 +1,4 @@
-"""`min_weight_fraction_leaf` binds in every leaf: numeric cuts, subsets, products, filters."""
+"""Least weights and least rows bind in every leaf: numeric cuts, subsets, products, filters."""
 
 from contextlib import closing
 
@@ -36,52 +36,101 @@ BASES = {
 }
 
 
+LIMITS = {
+    "weight": {"min_weight_fraction_leaf": 0.12},
+    "rows": {"min_samples_leaf": 35},
+    "both": {"min_weight_fraction_leaf": 0.1, "min_samples_leaf": 32},
+}
+
+
+@pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("backend", ["numpy", "numba"])
 @pytest.mark.parametrize("criterion", ["edge", "gain"])
 @pytest.mark.parametrize("name", BASES)
-def test_every_leaf_holds_its_share(monkeypatch, name, criterion, backend):
+def test_every_leaf_holds_enough(monkeypatch, name, criterion, backend, limit):
     if criterion == "gain" and name in ("abstain", "product"):
         pytest.skip("gains are for single columns that do not abstain")
     monkeypatch.setenv("EDGEWISE_BACKEND", backend)
     rows, base = BASES[name]
-    masses = []
-    watch_leaves(monkeypatch, masses)
-    learner = Tree(base, 8, "free", criterion)
+    held = LIMITS[limit]
+    leaves = watch_leaves(monkeypatch)
     model = AdaBoostMH(
-        learner, n_rounds=5, votes="real", min_weight_fraction_leaf=0.12, random_state=0
+        Tree(base, 8, "free", criterion), n_rounds=5, votes="real", random_state=0, **held
     ).fit(rows, Y, sample_weight=WEIGHTS)
     assert model.n_rounds_ == 5
-    assert max(len(leaves) for leaves in masses) > 2
-    assert min(share for leaves in masses for share in leaves) >= 0.12 - 1e-6
-    free = AdaBoostMH(learner, n_rounds=5, votes="real", random_state=0)
-    masses.clear()
-    free.set_params(min_weight_fraction_leaf=1e-9).fit(rows, Y, sample_weight=WEIGHTS)
-    assert min(share for leaves in masses for share in leaves) < 0.12
+    assert max(len(each) for each in leaves) > 2
+    share, count = least_of(leaves, WEIGHTS)
+    assert share >= held.get("min_weight_fraction_leaf", 0.0) - 1e-6
+    assert count >= held.get("min_samples_leaf", 1)
+    leaves.clear()
+    model.set_params(**dict.fromkeys(held)).set_params(min_weight_fraction_leaf=0.0)
+    model.fit(rows, Y, sample_weight=WEIGHTS)
+    share, count = least_of(leaves, WEIGHTS)
+    assert share < 0.1
+    assert count < 32
 
 
-def watch_leaves(monkeypatch, masses):
-    """Note the share of the rows' weight in the leaves of every tree that is grown."""
-    learned = ReferenceBackend.learned
+def watch_leaves(monkeypatch):
+    """Return a list that collects the rows in the leaves of every tree that is grown."""
+    learned, leaves_of = ReferenceBackend.learned, []
 
     def noted(self, tree, leaves):
         if isinstance(leaves, GrownTree):
-            masses.append((np.bincount(leaves.leaf_of, WEIGHTS) / WEIGHTS.sum()).tolist())
+            known = range(leaves.leaf_of.max() + 1)
+            leaves_of.append([np.flatnonzero(leaves.leaf_of == leaf) for leaf in known])
         else:
-            masses.append([leaf.row_masses.mass / 2**30 for leaf in leaves])
+            leaves_of.append([leaf.rows for leaf in leaves])
         learned(self, tree, leaves)
 
     monkeypatch.setattr(ReferenceBackend, "learned", noted)
+    return leaves_of
 
 
-def test_filters_too(monkeypatch):
-    masses = []
-    watch_leaves(monkeypatch, masses)
+def least_of(leaves, weights):
+    """Return the least share of the weight and the least number of rows of any leaf."""
+    rows = [leaf for each in leaves for leaf in each]
+    return min(weights[leaf].sum() for leaf in rows) / weights.sum(), min(map(len, rows))
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_filters_too(monkeypatch, limit):
+    held = LIMITS[limit]
+    leaves = watch_leaves(monkeypatch)
     images = RNG.integers(9, size=(200, 16)).astype(float)
-    learner = Tree(Haar((4, 4)), 6, "free")
     AdaBoostMH(
-        learner, n_rounds=4, search=Lazy(30), min_weight_fraction_leaf=0.15, random_state=0
+        Tree(Haar((4, 4)), 6, "free"), n_rounds=4, search=Lazy(30), random_state=0, **held
     ).fit(images, RNG.integers(2, size=200))
-    assert min(share for leaves in masses for share in leaves) >= 0.15 - 1e-6
+    share, count = least_of(leaves, np.ones(200))
+    assert share >= held.get("min_weight_fraction_leaf", 0.0) - 1e-6
+    assert count >= held.get("min_samples_leaf", 1)
+
+
+def test_a_sample_of_the_rows_counts_its_own(monkeypatch):
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
+    leaves = watch_leaves(monkeypatch)
+    tree = Tree(Stump(), 8, "free", "gain")
+    AdaBoostMH(
+        tree, n_rounds=5, votes="real", subsample=0.5, min_samples_leaf=20, random_state=0
+    ).fit(NUMBERS, Y)
+    # A round whose sample shows nothing that helps takes all rows.
+    assert {N // 2} <= {sum(map(len, each)) for each in leaves} <= {N // 2, N}
+    assert least_of(leaves, np.ones(N))[1] >= 20
+
+
+def test_a_random_first_test_splits_off_no_fewer_rows():
+    """On the corners of a square no test has an edge, so that trees begin with a random one."""
+    X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 4)
+    y = (X.sum(axis=1) % 2).astype(int)
+    tree = Tree(Stump(constant=False), 4, "free")
+    fitted = AdaBoostMH(tree, n_rounds=1, min_samples_leaf=4, random_state=0).fit(X, y)
+    assert fitted.score(X, y) == 1.0
+    assert AdaBoostMH(tree, n_rounds=1, min_samples_leaf=9).fit(X, y).n_rounds_ == 0
+
+
+@pytest.mark.parametrize("value", [0, 2.5, "3"])
+def test_min_samples_leaf_is_a_positive_integer(value):
+    with pytest.raises((TypeError, ValueError), match="min_samples_leaf must be"):
+        AdaBoostMH(min_samples_leaf=value).fit(NUMBERS, Y)
 
 
 @settings(max_examples=60)
@@ -90,15 +139,19 @@ def test_filters_too(monkeypatch):
     st.sampled_from(["edge", "gain", "score"]),
     st.sampled_from([LEARN, -1, 0, 1]),
     st.sampled_from([0.05, 0.2, 0.4]),
+    st.sampled_from([("weight",), ("count",), ("weight", "count")]),
 )
-def test_a_scan_finds_the_best_cut_that_holds_enough(make_problem, seed, criterion, missing, share):
+def test_a_scan_finds_the_best_cut_that_holds_enough(
+    make_problem, seed, criterion, missing, share, names
+):
     """Both backends agree, and no better cut of the column holds enough on both sides."""
     if criterion == "gain" and missing == 0:
         missing = 1
     given = make_problem(seed, n=40, d=4, n_scores=2, kind="multilabel", equal_mass=False)
     columns = given.binned.splittable
-    problem = given.state(mass_column=criterion == "gain").problem(row_masses=True)
-    least = int(share * problem.row_masses.mass)
+    problem = given.state(mass_column=criterion == "gain").problem(names)
+    totals = dict(zip(names, problem.row_masses.signed_totals.tolist(), strict=True))
+    least = tuple(int(share * totals[name]) for name in names)
     found = []
     with closing(NumbaBackend(given.binned)) as compiled:
         for backend in (ReferenceBackend(given.binned), compiled):
@@ -110,19 +163,20 @@ def test_a_scan_finds_the_best_cut_that_holds_enough(make_problem, seed, criteri
     for name in ("first", "missing"):
         ours, theirs = (getattr(one, name)[held] for one in found)
         np.testing.assert_array_equal(ours, theirs)
-    quanta = np.rint(given.row_weights * 2.0**30).astype(np.int64)
+    known = {"weight": given.row_weights * 2.0**30, "count": np.ones(40)}
+    quanta = np.rint([known[name] for name in names]).astype(np.int64)
     signed = (problem.signed.transpose(1, 0, 2).reshape(40, -1)[:, :2]).astype(np.int64)
     if criterion != "edge":
         return
     for q, j in enumerate(columns.tolist()):
         best, bins = -1, given.binned.bins[j]
-        sides = ((1, -1) if missing == LEARN else (missing,)) if bins.has_missing else (1,)
+        places = ((1, -1) if missing == LEARN else (missing,)) if bins.has_missing else (1,)
         for first in range(bins.missing_code):
-            for side in sides:
+            for side in places:
                 if first == 0 and side == 1:
                     continue
                 phi = given.binned.cut(j, first, side)
-                low, high = quanta[phi < 0].sum(), quanta[phi > 0].sum()
-                if min(low, high) >= least:
+                sides = quanta[:, phi < 0].sum(axis=1), quanta[:, phi > 0].sum(axis=1)
+                if all((side >= least).all() for side in sides):
                     best = max(best, int(np.abs(phi @ signed).sum()))
         assert found[0].edges[q] == best

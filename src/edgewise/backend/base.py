@@ -75,8 +75,8 @@ class Problem:
     signed_masses: Exacts
     # Whether histograms have one more column, the sums of each row's |S|: searches by gain need it.
     mass_column: bool = False
-    # The rows' sample weights as a problem with one score column, where leaves must hold a least
-    # share of them.
+    # Where leaves must hold a least amount: the rows' sample weights, a 1 for each row, or both, as
+    # a problem with a score column for each.
     row_masses: "Problem | None" = None
 
     @property
@@ -155,10 +155,9 @@ class Question(NamedTuple):
     missing: int = LEARN  # the side of missing values: -1, 0, +1 or LEARN
     score_edges: bool = False  # whether to return the score columns' edges at the best cut
     bounds: Bounds | None = None
-    # The rows' sample weights, for the same columns: both sides of a cut must hold `least` of them,
-    # in the same fixed point.
+    # The problem's row masses, for the same columns: both sides of a cut must hold `least` of each.
     masses: Histogram | None = None
-    least: int = 0
+    least: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,14 +187,14 @@ class Growth(NamedTuple):
         The most leaves.
     missing : int
         The side of missing values, -1 or +1, or LEARN.
-    least_mass : int
-        The least sample weight of a leaf, in the fixed point of ``problem.row_masses``.
+    least : tuple of int
+        The least amount of each of ``problem.row_masses`` in a leaf; empty allows any.
     """
 
     columns: Columns
     max_leaf_nodes: int
     missing: int = LEARN
-    least_mass: int = 0
+    least: tuple[int, ...] = ()
 
 
 class GrownTree(NamedTuple):
@@ -322,10 +321,10 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """Return the state before the first round: all scores 0, the weights normalised."""
 
     @abstractmethod
-    def problem(self, state: StateT, row_masses: bool = False) -> ProblemT:
+    def problem(self, state: StateT, row_masses: tuple[str, ...] = ()) -> ProblemT:
         """Return the round's problem, valid until the weights change.
 
-        With `row_masses` the problem has the rows' sample weights with it.
+        The problem has the `row_masses` named with it: "weight", "count" or both, in this order.
         """
 
     @abstractmethod

@@ -199,10 +199,15 @@ class HostState(State):
         signed = aligned_zeros((chunks, n, lanes), search_type(n * k))
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
+        self._row_masses: dict[tuple[str, ...], SignedProblem] = {}
 
-    def problem(self, row_masses: bool = False) -> SignedProblem:
+    def problem(self, row_masses: tuple[str, ...] = ()) -> SignedProblem:
         """Return the round's problem: S of all rows, valid until the weights change."""
-        return replace(self.whole, row_masses=self.row_masses) if row_masses else self.whole
+        if not row_masses:
+            return self.whole
+        if row_masses not in self._row_masses:
+            self._row_masses[row_masses] = self._masses(row_masses)
+        return replace(self.whole, row_masses=self._row_masses[row_masses])
 
     @cached_property
     def initial(self) -> tuple[Reals, Reals, Reals]:
@@ -218,11 +223,11 @@ class HostState(State):
         """Whether all rows weigh the same."""
         return bool((self.row_mass == self.row_mass[0]).all())
 
-    @cached_property
-    def row_masses(self) -> SignedProblem:
-        """The rows' sample weights as a problem with one score column."""
-        quanta = np.rint(self.targets.row_weights * SEARCH_SCALE).astype(np.int64)
-        signed = aligned_zeros((1, self.n_rows, 1), self.whole.signed.dtype.type)
-        signed[0, :, 0] = quanta
-        total = quanta.sum(keepdims=True)
-        return SignedProblem.of(signed, total, total)
+    def _masses(self, names: tuple[str, ...]) -> SignedProblem:
+        """Return sample weights, numbers of rows or both as a problem, one after the other."""
+        known = {"weight": self.targets.row_weights * SEARCH_SCALE, "count": np.ones(self.n_rows)}
+        quanta = np.rint([known[name] for name in names]).astype(np.int64)
+        signed = aligned_zeros((*quanta.shape, 1), self.whole.signed.dtype.type)
+        signed[:, :, 0] = quanta
+        totals = quanta.sum(axis=1)
+        return SignedProblem.of(signed, totals, totals)

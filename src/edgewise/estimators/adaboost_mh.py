@@ -75,6 +75,12 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         unless its attribute ``larger_is_better`` is true.
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
+    min_samples_leaf : int or None, default None
+        The least number of a round's rows on each side of a split. None is 1.
+    damping : float or None, default None
+        Real votes are half the logarithm of the odds of right against wrong weight; `damping` adds
+        to both the weight of this many rows that are wrong for certain, so that leaves of few rows
+        vote less. None only smooths the odds by a thousandth of the weight.
 
     Examples
     --------
@@ -108,6 +114,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     factorized: bool = True
     eval_metric: Any = None
     min_weight_fraction_leaf: float = 0.0
+    min_samples_leaf: int | None = None
+    damping: float | None = None
     max_bins: int = 256
     n_rounds: int | str | None = None  # type: ignore[assignment]
 

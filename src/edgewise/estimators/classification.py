@@ -92,6 +92,10 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         learner = _per_class(learner)
     if model.min_weight_fraction_leaf != 0:
         positive("min_weight_fraction_leaf", model.min_weight_fraction_leaf, below=0.5)
+    if model.min_samples_leaf is not None:
+        integer("min_samples_leaf", model.min_samples_leaf, 1)
+    if model.damping is not None:
+        positive("damping", model.damping)
     if model.eval_metric is not None and not callable(model.eval_metric):
         one_of("eval_metric", model.eval_metric, CLASSIFICATION_METRICS)
     return learner
@@ -206,8 +210,13 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         if real and model.votes != "real":
             raise ValueError(f"learner {real[0]!r} needs votes='real', got votes={model.votes!r}")
         rate = preset.learning_rate if model.learning_rate is None else model.learning_rate
+        votes = preset.votes if model.votes is None else model.votes
+        if model.damping is not None and votes != "real":
+            raise ValueError(f"damping is for votes='real', got votes={votes!r}")
+        damping = preset.damping if model.damping is None else float(model.damping)
+        least_rows = model.min_samples_leaf
         settings = Settings(
-            preset.votes if model.votes is None else model.votes,
+            votes,
             self.factorized,
             chosen_loss(model, self.learner),
             float(rate),
@@ -216,6 +225,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             None if model.trim is None else float(model.trim),
             seed,
             self.least_share,
+            preset.min_samples_leaf if least_rows is None else int(least_rows),
+            damping if votes == "real" else None,
         )
         return FitPlan(preset.learner, settings)
 

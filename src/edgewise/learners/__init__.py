@@ -4,7 +4,15 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from edgewise.data import BinnedTable
-from edgewise.learners.base import ColumnLearner, Comparison, Energies, Found, Learner, Round
+from edgewise.learners.base import (
+    SMOOTHING,
+    ColumnLearner,
+    Comparison,
+    Energies,
+    Found,
+    Learner,
+    Round,
+)
 from edgewise.learners.best import Best
 from edgewise.learners.feature import Feature
 from edgewise.learners.haar import Haar
@@ -16,6 +24,7 @@ from edgewise.learners.tree import Tree
 
 __all__ = [
     "NAMED_LEARNERS",
+    "SMOOTHING",
     "Best",
     "ColumnLearner",
     "Comparison",
@@ -65,6 +74,8 @@ class Preset(NamedTuple):
     loss: str = "exponential"
     learning_rate: float = 1.0
     n_rounds: int | None = 500  # None: as many as are best on held-out rows
+    damping: float | None = None
+    min_samples_leaf: int = 1
 
 
 def auto_leaves(n_scores: int) -> int:

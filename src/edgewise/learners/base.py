@@ -7,13 +7,19 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 
-from edgewise.backend.arithmetic import GAIN_SCALE
+from edgewise.backend.arithmetic import GAIN_SCALE, SEARCH_SCALE
 from edgewise.backend.base import Backend, Bounds, Candidates, Histogram, Problem, Question
 from edgewise.common.dtypes import Columns, Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.filters import Filters
 from edgewise.model import Rule, Test
 from edgewise.search import Search
+
+SMOOTHING = 1e-3
+"""The least weight on either side of a vote, as a share of an average score column's.
+
+It does not depend on the number of rows, so that a row of weight 2 is the same as two rows.
+"""
 
 Energies = Callable[[Exacts, Exacts], Reals]
 """The energies Z of candidates, given their edges, shape (candidates, K), and the masses (K,)."""
@@ -75,9 +81,10 @@ class Round(NamedTuple):
     pairs: PairSearch | None = None  # the ranking objective
     extra_columns: tuple[int, ...] = ()  # to search besides the ones that the search pulls
     baseline: int = 0  # the edge of the terms, or of the leaf, without the new rule
-    # The least sample weight on either side of a split, in the fixed point of `problem.row_masses`;
-    # 0 allows any.
-    least_mass: int = 0
+    # The least amount of each of `problem.row_masses` on either side of a split; empty allows any.
+    least: tuple[int, ...] = ()
+    # What real votes add to the weight on either side, in the search's fixed point.
+    floor: float = SMOOTHING * SEARCH_SCALE
 
     @property
     def table(self) -> BinnedTable:
@@ -107,12 +114,12 @@ class Round(NamedTuple):
     ) -> Question:
         """Return the round's question to a scan, of another backend's columns too."""
         wanted = self.compare.score_edges or self.compare.energies is not None
-        masses, least = self.masses(columns, backend), self.least_mass
-        return Question(self.compare.criterion, constant, missing, wanted, None, masses, least)
+        masses = self.masses(columns, backend)
+        return Question(self.compare.criterion, constant, missing, wanted, None, masses, self.least)
 
     def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
-        """Return the sample weight of each bin, if splits need a least one."""
-        if self.least_mass == 0 or self.problem.row_masses is None:
+        """Return the row masses of each bin, if splits need a least amount."""
+        if not self.least or self.problem.row_masses is None:
             return None
         return (backend or self.backend).histogram(columns, self.problem.row_masses)
 

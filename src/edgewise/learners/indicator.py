@@ -109,12 +109,12 @@ class Indicator(ColumnLearner):
         if round.compare.by_gain:
             return self._find_by_gain(round, columns, matrix)
         if self._is_exact(round.problem.n_scores):
-            outputs, score_edges = matrix.best(round.least_mass)
+            outputs, score_edges = matrix.best(round.least)
         else:
             outputs, score_edges = matrix.climb(np.stack(list(self._starts(matrix, round))))
         edges = np.abs(score_edges).sum(axis=1)
         if matrix.weights is not None:
-            edges = np.where(matrix.holds(outputs[None], round.least_mass)[0], edges, -1)
+            edges = np.where(matrix.holds(outputs[None], round.least)[0], edges, -1)
         self._learn(round, columns, edges)
         losses = round.losses(edges, score_edges)
         chosen = int(losses.argmin())
@@ -135,7 +135,7 @@ class Indicator(ColumnLearner):
 
         With one score column that is the best of all subsets (Breiman et al. 1984).
         """
-        gains, chosen, inside = matrix.best_prefix(round.problem, round.least_mass)
+        gains, chosen, inside = matrix.best_prefix(round.problem, round.least)
         self._learn(round, columns, gains)
         gain = int(gains[chosen])
         if gain <= 0:
@@ -189,7 +189,7 @@ class _ValueMatrix:
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
         sums = round.backend.histogram(columns, round.problem).values
         weights = round.masses(columns)
-        self.weights = None if weights is None else weights.values[:, 0].astype(np.float64)
+        self.weights = None if weights is None else weights.values.astype(np.float64)
         self.group = np.arange(len(sums))
         if groups is not None:
             parts = zip(self.starts, columns.tolist(), strict=True)
@@ -231,16 +231,17 @@ class _ValueMatrix:
         places = np.where(sizes == largest[self.owner], np.arange(len(sizes)), len(sizes))
         return np.minimum.reduceat(places, self.starts)
 
-    def holds(self, outputs: Reals, least: int) -> NDArray[np.bool_]:
-        """Return which subsets hold a least weight on both sides, or have one side only."""
+    def holds(self, outputs: Reals, least: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which subsets hold `least` on both sides, or have one side only."""
         assert self.weights is not None
-        inside = np.add.reduceat(self.weights * (outputs > 0), self.starts, axis=1)
-        total = np.add.reduceat(self.weights, self.starts)
-        one_sided = (inside == 0) | (inside == total)
-        return holds(inside, total, least) | one_sided
+        inside = np.add.reduceat(self.weights * (outputs > 0)[..., None], self.starts, axis=1)
+        totals = np.add.reduceat(self.weights, self.starts)
+        one_sided = ((inside == 0) | (inside == totals)).all(axis=-1)
+        found: NDArray[np.bool_] = holds(inside, totals, least) | one_sided
+        return found
 
     def best_prefix(
-        self, problem: Problem, least: int = 0
+        self, problem: Problem, least: tuple[int, ...] = ()
     ) -> tuple[Exacts, int, NDArray[np.bool_]]:
         """Return each column's largest gain, the best column, and which values are inside."""
         assert self.masses is not None
@@ -254,17 +255,17 @@ class _ValueMatrix:
         inside -= (inside - sums)[self.starts][self.owner]
         gains = split_gains(inside, problem)
         if self.weights is not None:
-            mass = np.cumsum(self.weights[order])
+            mass = np.cumsum(self.weights[order], axis=0)
             mass -= (mass - self.weights[order])[self.starts][self.owner]
-            total = np.add.reduceat(self.weights, self.starts)[self.owner]
-            gains = np.where(holds(mass, total, least), gains, -1)
+            totals = np.add.reduceat(self.weights, self.starts)[self.owner]
+            gains = np.where(holds(mass, totals, least), gains, -1)
         best = int(gains.argmax())
         chosen = int(self.owner[best])
         members = np.zeros(len(order), dtype=bool)
         members[order[self.starts[chosen] : best + 1]] = True
         return np.maximum.reduceat(gains, self.starts), chosen, members
 
-    def best(self, least: int = 0) -> tuple[Reals, NDArray[np.int64]]:
+    def best(self, least: tuple[int, ...] = ()) -> tuple[Reals, NDArray[np.int64]]:
         """Return the outputs of all values and the edges of each column's best subset.
 
         For votes v the edge is the sum of the sizes of the values along v; opposite votes give the

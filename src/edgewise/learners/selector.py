@@ -43,8 +43,7 @@ class Selector(ColumnLearner):
             edges = np.abs(score_edges).sum(axis=1)
         masses = round.masses(columns)
         if masses is not None:
-            inside, total = masses.values[:, 0], int(masses.totals[0])
-            edges = np.where(holds(inside, total, round.least_mass), edges, -1)
+            edges = np.where(holds(masses.values, masses.totals, round.least), edges, -1)
         starts = np.cumsum([0, *(round.table.bins[j].n_codes for j in columns[:-1])])
         self._learn(round, columns, np.maximum.reduceat(edges, starts))
         losses = round.losses(edges, score_edges)
@@ -62,9 +61,9 @@ class Selector(ColumnLearner):
         return subset_of(table, column, int(rng.integers(table.bins[column].n_codes, size=1)[0]))
 
 
-def holds(inside: Any, total: Any, least: int) -> Any:
-    """Return whether subsets and their complements both weigh at least `least`."""
-    return (inside >= least) & (total - inside >= least)
+def holds(inside: Any, totals: Any, least: tuple[int, ...]) -> Any:
+    """Return whether subsets and their complements both hold at least `least`, on the last axis."""
+    return ((inside >= least) & (totals - inside >= least)).all(axis=-1)
 
 
 def split_gains(inside: Exacts, problem: Problem) -> Exacts:

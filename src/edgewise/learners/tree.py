@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.backend.base import GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Exacts, Reals
@@ -19,9 +18,6 @@ CRITERIA = ("edge", "gain")
 # Random first tests before giving up: where no test has an edge by itself, as on the corners of a
 # cube, a tree may still have one.
 _RESCUES = 16
-
-# In real votes, both sides of a leaf gain this share of an average score column's weight.
-_SMOOTHING = 1e-3
 
 
 @dataclass(eq=False, repr=False)
@@ -118,7 +114,7 @@ class Tree(Wrapper):
         for number, part in parts.items():
             totals[-1 - number] = part.signed_totals
             if self.leaf_votes == "free":
-                votes = sized(part.signed_totals, part.signed_masses, round.real_votes)
+                votes = sized(part.signed_totals, part.signed_masses, round)
                 leaves[-1 - number] = votes
         edge = int((totals * np.sign(leaves).astype(np.int64)).sum())
         round.backend.learned(rule, [parts[-1 - leaf] for leaf in range(len(parts))])
@@ -168,7 +164,7 @@ class _Grower:
         root = _Leaf(problem, np.zeros(n_scores), None)
         if first is None:
             root.found = self._heavy(root, self.settings.base_.find(self.round.on(problem)))
-        else:
+        elif self._holds(root, first):
             root.found = Found(first, 0, 0.0, np.zeros(n_scores, dtype=np.int64))
         if root.found is None:
             return None
@@ -197,18 +193,23 @@ class _Grower:
                     leaf.improvement = leaf.found.edge - alone
 
     def _heavy(self, leaf: "_Leaf", found: Found | None) -> Found | None:
-        """Return a split if both its sides hold the least sample weight, or None.
+        """Return a split if both its sides hold the least amounts, or None.
 
         Scans ensure it for one column; the sides of a product are known only now.
         """
-        least = self.round.least_mass
-        if found is None or least == 0 or leaf.problem.row_masses is None:
-            return found
+        if found is None:
+            return None
         assert isinstance(found.rule, Test)
         if len(found.rule.factors) < 2:
             return found
-        sides = self.round.backend.split(leaf.problem.row_masses, found.rule)
-        return found if min(side.mass for side in sides) >= least else None
+        return found if self._holds(leaf, found.rule) else None
+
+    def _holds(self, leaf: "_Leaf", test: Test) -> bool:
+        """Return whether both sides of a split hold the least amounts."""
+        if not self.round.least or leaf.problem.row_masses is None:
+            return True
+        sides = self.round.backend.split(leaf.problem.row_masses, test)
+        return all((side.signed_totals >= self.round.least).all() for side in sides)
 
     def _split(self, leaf: _Leaf) -> None:
         found, node = leaf.found, len(self.tests)
@@ -224,7 +225,7 @@ class _Grower:
         votes = None
         if self.settings.leaf_votes == "inherit":
             assert found.score_edges is not None
-            votes = sized(found.score_edges, leaf.problem.signed_masses, self.round.real_votes)
+            votes = sized(found.score_edges, leaf.problem.signed_masses, self.round)
         whole, larger = low.size + high.size == leaf.problem.size, high.size < low.size
         against = None if votes is None else -votes
         self.leaves.append(_Leaf(low, against, (node, "low"), is_rest=whole and larger))
@@ -236,7 +237,7 @@ class _Grower:
         if free:
             totals = np.stack([leaf.problem.signed_totals for leaf in free])
             masses = np.stack([leaf.problem.signed_masses for leaf in free])
-            votes = sized(totals, masses, self.round.real_votes)
+            votes = sized(totals, masses, self.round)
             for leaf, outputs in zip(free, votes, strict=True):
                 leaf.outputs = outputs
 
@@ -270,7 +271,7 @@ class _Grower:
         if not self.keeps or len(base.columns_) == 0:
             return None
         growth = Growth(
-            base.columns_, settings.max_leaf_nodes, MISSING_SIDES[base.missing], round.least_mass
+            base.columns_, settings.max_leaf_nodes, MISSING_SIDES[base.missing], round.least
         )
         grown = round.backend.grow(round.problem, growth)
         if grown is not None:
@@ -293,7 +294,7 @@ class _Grower:
             Node(base.cut(table, *cut), low, high, -1 - n_leaves - node)
             for node, (*cut, low, high) in enumerate(cuts)
         ]
-        outputs = sized(grown.totals, grown.masses, self.round.real_votes)
+        outputs = sized(grown.totals, grown.masses, self.round)
         outputs[n_leaves] = 0.0
         totals, masses = grown.totals.copy(), grown.masses.copy()
         totals[n_leaves:], masses[n_leaves:] = 0, 0
@@ -323,10 +324,9 @@ class _Grower:
         return outputs, sums[0], sums[1]
 
 
-def sized(edges: Exacts, masses: Exacts, real_votes: bool) -> Reals:
+def sized(edges: Exacts, masses: Exacts, round: Round) -> Reals:
     """Return votes: signs of the edges, or half the logarithm of the odds."""
-    if not real_votes:
+    if not round.real_votes:
         return np.where(edges > 0, 1.0, -1.0)
-    floor = _SMOOTHING * SEARCH_SCALE / edges.shape[-1]
-    plus, minus = (masses + edges) / 2 + floor, (masses - edges) / 2 + floor
+    plus, minus = (masses + edges) / 2 + round.floor, (masses - edges) / 2 + round.floor
     return 0.5 * np.log(plus / minus)

@@ -9,7 +9,7 @@ import numpy as np
 from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE, fixed
 from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targets
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.learners import Comparison, Found, Learner, Round
+from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round
 from edgewise.model import EVERYWHERE, Rule, TreeRule
 from edgewise.objective.base import Objective, stream
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
@@ -19,10 +19,8 @@ from edgewise.objective.votes import VOTE_RULES, Vote, sides
 # that underflowed can return.
 REFRESH_EVERY = 1024
 
-# Either side of a cut counts as having at least this share of an average score column's weight in
-# the logarithms of the steps. It does not depend on the number of rows, so that a row of weight 2
-# is the same as two rows.
-SMOOTHING = 1e-3
+# The largest logarithm of a row's unit of damping under the exponential loss.
+_LARGEST_SHIFT = 600.0
 
 # By how much a sum of new weights may exceed the last one in fixed point.
 _HEAD_ROOM = 2.0**6
@@ -61,7 +59,8 @@ class Settings:
     """Settings of `AdaBoostMH` that shape its loss.
 
     `trim` is the least share of the weight to search (None: all), `least_leaf` the least share of
-    the sample weight on either side of a split.
+    the sample weight and `least_rows` the least number of rows on either side of a split. Real
+    votes add `damping` rows to the weight on either side of a leaf; None smooths them a little.
     """
 
     votes: str = "discrete"
@@ -73,6 +72,8 @@ class Settings:
     trim: float | None = None
     seed: int = 0
     least_leaf: float = 0.0
+    least_rows: int = 1
+    damping: float | None = None
 
 
 class Hamming(Objective):
@@ -126,7 +127,8 @@ class Hamming(Objective):
             stream(self.settings.seed, t),
             Comparison(energies=self._energies if self.rule.compares_energies else None),
             self.settings.votes == "real",
-            least_mass=self._least_mass(problem),
+            least=self._least(problem),
+            floor=self._damping * SEARCH_SCALE,
         )
         if not self.settings.factorized:
             rule = learner.find_per_score(round)
@@ -157,14 +159,34 @@ class Hamming(Objective):
         return Found(EVERYWHERE, 0, 0.0, None, votes)
 
     def _problem(self) -> Problem:
-        return self.backend.problem(self.state, self.settings.least_leaf > 0)
+        limits = {"weight": self.settings.least_leaf > 0, "count": self.settings.least_rows > 1}
+        return self.backend.problem(self.state, tuple(name for name in limits if limits[name]))
 
-    def _least_mass(self, problem: Problem) -> int:
-        """Return the least mass of a leaf: a share of the rows searched."""
-        if problem.row_masses is None:
-            return 0
-        # A little less, so that the share of equal rows is not lost to rounding.
-        return math.ceil(self.settings.least_leaf * (1.0 - 1e-9) * problem.row_masses.mass)
+    def _least(self, problem: Problem) -> tuple[int, ...]:
+        """Return the least amounts of a leaf: a share of the rows searched, and their number."""
+        settings, least = self.settings, []
+        if settings.least_leaf > 0:
+            assert problem.row_masses is not None
+            mass = int(problem.row_masses.signed_totals[0])
+            # A little less, so that the share of equal rows is not lost to rounding.
+            least.append(math.ceil(settings.least_leaf * (1.0 - 1e-9) * mass))
+        if settings.least_rows > 1:
+            least.append(settings.least_rows)
+        return tuple(least)
+
+    @property
+    def _damping(self) -> float:
+        """What real votes add to the weight on either side, as a share of the current weight.
+
+        A row counts as the weight that an average entry has at first: where weights have a limit,
+        that is what it has when it is wrong for certain.
+        """
+        if self.settings.damping is None:
+            return self.floor
+        row = 1.0 / (self.backend.table.n_rows * self.state.n_scores)
+        if self.loss == "exponential":
+            return self.settings.damping * row * math.exp(min(self._shift, _LARGEST_SHIFT))
+        return self.settings.damping * row / self._weight
 
     def follow(self, t: int) -> None:
         if isinstance(self._selection, HeaviestWeights):
@@ -194,7 +216,10 @@ class Hamming(Objective):
         edges = self.backend.edges(self.state, found.rule)
         if found.votes is not None:
             return self.rule.retake(edges, 1.0, found.votes)
-        vote = self.rule.vote(edges, self.floor)
+        if self.settings.damping is None:
+            vote = self.rule.vote(edges, self.floor)
+        else:
+            vote = self.rule.vote(edges, 0.0, self._damping)
         if isinstance(found.rule, TreeRule):
             # The leaves have voted already: a class without an edge keeps what they say.
             votes = np.where(edges.edges == 0, np.abs(vote.votes), vote.votes)

@@ -44,13 +44,14 @@ class VoteRule(ABC):
     def energies(self, plus: Reals, minus: Reals) -> Reals:
         """Return the least energy for each row of `plus` and `minus`, shape (candidates, K)."""
 
-    def vote(self, edges: Edges, floor: float) -> Vote:
+    def vote(self, edges: Edges, floor: float, damping: float = 0.0) -> Vote:
         """Return the votes that minimise the energy, given a cut's edges in fixed point.
 
-        In the logarithms a side weighs at least `floor`, so that a perfect cut gets a finite step.
+        In the logarithms a side weighs at least `floor`, so that a perfect cut gets a finite step;
+        `damping` adds to both.
         """
         plus, minus, signs = _sides(edges)
-        alpha, votes = self.votes(plus, minus, signs, floor)
+        alpha, votes = self.votes(plus + damping, minus + damping, signs, floor)
         return self.retake(edges, alpha, votes)
 
     def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
@@ -68,7 +69,7 @@ class Discrete(VoteRule):
 
     compares_energies = False
 
-    def vote(self, edges: Edges, floor: float) -> Vote:
+    def vote(self, edges: Edges, floor: float, damping: float = 0.0) -> Vote:
         """Return the votes from two sums: most models do this in every round."""
         edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE

@@ -225,7 +225,7 @@ class NumbaBackend(ReferenceBackend):
     def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:
         """Return the memory for trees on some columns, kept for the next round."""
         columns = growth.columns
-        form = (problem.n_scores, problem.signed.dtype, growth.least_mass > 0)
+        form = (problem.n_scores, problem.signed.dtype, len(growth.least))
         key = (columns.tobytes(), growth.max_leaf_nodes, *form)
         self.table.ready(columns)
         if self._trees is None or self._trees[0] != key:

@@ -324,7 +324,7 @@ class TreeGrower:
         if len(amounts):
             take_weights(signed, self._given, amounts, n_scores, n, self._width, tree, self._signed)
             signed = self._signed
-        least = np.array([growth.least_mass][: len(amounts)], dtype=np.int64)
+        least = np.array(growth.least, dtype=np.int64)
         question = (n_scores, growth.missing, least, _ANY_SIDE)
         layout, most = self._layout, growth.max_leaf_nodes
         asked = (layout, question, signed, n, self._width, tree)
@@ -384,10 +384,10 @@ class TreeGrower:
 def _amounts(problem: SignedProblem, growth: Growth) -> Integers:
     """Return what leaves must hold a least amount of, for each row."""
     masses = problem.row_masses
-    if growth.least_mass == 0 or masses is None:
+    if not growth.least:
         return np.empty((0, 0), dtype=problem.signed.dtype)
     assert isinstance(masses, SignedProblem)
-    return masses.flat_signed[None]
+    return masses.signed[:, :, 0]
 
 
 def _laid_out(

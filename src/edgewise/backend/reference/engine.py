@@ -77,7 +77,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         self.refresh(state)
         return state
 
-    def problem(self, state: HostState, row_masses: bool = False) -> SignedProblem:
+    def problem(self, state: HostState, row_masses: tuple[str, ...] = ()) -> SignedProblem:
         return state.problem(row_masses)
 
     def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SignedProblem:

@@ -122,18 +122,18 @@ class ScanPlan:
         allowed[at] |= np.abs(edges[at]) <= bounds.limits[known]
         return allowed
 
-    def heavy(self, masses: Histogram, absent: int, least: int) -> NDArray[np.bool_]:
-        """Return which cuts, shape (bins, 2), hold a least mass on both sides, or are constant."""
-        values, total = masses.values[:, 0], int(masses.totals[0])
-        below = np.cumsum(values) - values
+    def heavy(self, masses: Histogram, absent: int, least: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return which cuts, shape (bins, 2), hold `least` on both sides, or are constant."""
+        values, totals = masses.values, masses.totals
+        below = np.cumsum(values, axis=0) - values
         below -= below[self.offsets][self.column_of]
-        gone = np.zeros(len(self.offsets), dtype=np.int64)
+        gone = np.zeros((len(self.offsets), len(totals)), dtype=np.int64)
         gone[self.missing_columns] = values[self.missing_rows]
         gone = gone[self.column_of]
         usual = 1 if absent == LEARN else absent
         low = np.stack([below + (gone if usual < 0 else 0), below + gone], axis=1)
-        high = total - np.stack([below + (gone if usual < 1 else 0), below + gone], axis=1)
-        allowed = (low >= least) & (high >= least)
+        high = totals - np.stack([below + (gone if usual < 1 else 0), below + gone], axis=1)
+        allowed: NDArray[np.bool_] = np.all((low >= least) & (high >= least), axis=2)
         allowed[(self.first_of == 0) & ((usual == 1) | ~self.cuts_missing), 0] = True
         return allowed
 

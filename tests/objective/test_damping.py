@@ -1,0 +1,127 @@
+"""`damping`: real votes add the weight of some rows to either side."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from edgewise import AdaBoostMH, Stump, Tree
+from edgewise.backend.numba.engine import NumbaBackend
+from edgewise.backend.reference.engine import ReferenceBackend
+from edgewise.objective import Hamming, Settings
+
+TREE = Tree(Stump(constant=False), 2, "free", "gain")
+
+# Twenty rows on either side of one cut, of which 15 and 8 are of class 1.
+X = np.repeat([[0.0], [1.0]], 20, axis=0)
+Y = np.array([1] * 15 + [0] * 5 + [1] * 8 + [0] * 12)
+
+
+def expected(counts, slope, damping):
+    right, wrong = counts * slope
+    return 0.5 * np.log((right + damping) / (wrong + damping))
+
+
+@pytest.mark.parametrize("learner", [TREE, Stump(constant=False)], ids=["tree", "stump"])
+@pytest.mark.parametrize(("loss", "slope"), [("exponential", 1.0), ("logistic", 0.5)])
+@pytest.mark.parametrize("damping", [0.01, 0.5, 3.0])
+def test_a_hand_worked_round(learner, loss, slope, damping):
+    y = Y if learner is TREE else np.array([0] * 18 + [1] * 2 + [1] * 15 + [0] * 5)
+    model = AdaBoostMH(learner, n_rounds=1, votes="real", loss=loss, damping=damping).fit(X, y)
+    low, high = model.decision_function([[0.0], [1.0]])
+    if learner is TREE:
+        assert low == pytest.approx(expected(np.array([15, 5]), slope, damping), rel=1e-6)
+        assert high == pytest.approx(expected(np.array([8, 12]), slope, damping), rel=1e-6)
+    else:
+        assert -low == high == pytest.approx(expected(np.array([33, 7]), slope, damping), rel=1e-6)
+
+
+def test_weights_count_in_units_of_the_average_row():
+    weights = np.where(Y == 1, 2.0, 1.0)
+    model = AdaBoostMH(TREE, n_rounds=1, votes="real", loss="logistic", damping=0.5)
+    one = model.fit(X, Y, sample_weight=weights).decision_function([[0.0]])
+    votes = expected(np.array([30, 5]) / weights.mean(), 0.5, 0.5)
+    assert one == pytest.approx(votes, rel=1e-6)
+    again = model.fit(X, Y, sample_weight=weights * 7).decision_function([[0.0]])
+    assert again == pytest.approx(one, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
+@pytest.mark.parametrize("learner", [Stump(), Tree(Stump(), 4, "free"), TREE], ids=str)
+def test_votes_of_every_round(make_problem, make_targets, boost, loss, learner):
+    """Whatever the loss has come to, a row is worth the same."""
+    damping, n, k = 0.7, 80, 3
+    problem = make_problem(2, n=n, n_scores=k, kind="multiclass")
+    targets = make_targets(0, problem, "uniform")
+    settings = Settings("real", loss=loss, damping=damping, learning_rate=0.5)
+    backend = ReferenceBackend(problem.binned)
+    objective = Hamming(backend, targets, settings, learner.needs_mass)
+    labels, n_rounds = objective.state.labels, 0
+    scores = np.zeros((k, n))
+    for step in boost(objective, 8, learner):
+        p = softmax(scores, axis=0)
+        plain = {
+            "exponential": np.exp(-labels * scores),
+            "logistic": 1 / (1 + np.exp(labels * scores)),
+            "softmax": np.abs((labels > 0) - p),
+        }[loss]
+        moved = step.vote.coefficients[:, None] * step.signs
+        scores = scores + moved
+        if (step.signs == 1).all():
+            continue
+        for w, y, row in zip(plain, labels, np.round(moved, 12), strict=True):
+            if learner.makes_tests:
+                # A vote for both sides: where it is right, and where it is wrong.
+                agree = y * row > 0
+                votes = [(np.abs(row[0]), w[agree].sum(), w[~agree].sum())]
+            else:
+                leaves = [row == value for value in np.unique(row)]
+                votes = [
+                    (row[at][0], w[at & (y > 0)].sum(), w[at & (y < 0)].sum()) for at in leaves
+                ]
+            for value, right, wrong in votes:
+                odds = (right + damping) / (wrong + damping)
+                assert value == pytest.approx(0.5 * 0.5 * np.log(odds), abs=1e-6)
+        n_rounds += 1
+    assert n_rounds >= 5
+
+
+def test_more_damping_takes_smaller_steps():
+    given = {"n_rounds": 1, "votes": "real", "loss": "logistic"}
+    sizes = [
+        np.abs(AdaBoostMH(TREE, damping=d, **given).fit(X, Y).decision_function(X)).max()
+        for d in (None, 0.1, 1.0, 10.0)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_a_row_alone_gets_a_vote_of_bounded_size():
+    """Without damping a pure leaf of one row votes as one of a hundred."""
+    X, y = np.arange(101.0)[:, None], np.array([1] + [0] * 50 + [1] * 50)
+    given = {"n_rounds": 1, "votes": "real", "loss": "logistic", "min_samples_leaf": 1}
+    tree = Tree(Stump(), 3, "free", "gain")
+    alone, _, many = (
+        AdaBoostMH(tree, damping=0.5, **given).fit(X, y).decision_function([[0], [30], [90]])
+    )
+    assert alone == pytest.approx(0.5 * np.log((0.5 + 0.5) / 0.5), rel=1e-6)
+    assert many == pytest.approx(0.5 * np.log((25 + 0.5) / 0.5), rel=1e-6)
+
+
+def test_backends_agree(make_problem, make_targets, make_objective, boost):
+    problem = make_problem(4, n=90, n_scores=3, kind="multiclass")
+    targets = make_targets(0, problem, "uniform")
+    settings = {"loss": "softmax", "damping": 0.5, "least_rows": 4, "subsample": 0.7}
+    runs = [
+        make_objective(problem, targets, "real", **settings),
+        make_objective(problem, targets, "real", backend=NumbaBackend, **settings),
+    ]
+    learner = Tree(Stump(), 6, "free")
+    for a, b in zip(*(boost(one, 12, learner) for one in runs), strict=True):
+        assert np.array_equal(a.signs, b.signs)
+        assert np.array_equal(a.weights, b.weights)
+
+
+def test_damping_is_positive_and_for_real_votes():
+    with pytest.raises(ValueError, match="damping must be"):
+        AdaBoostMH(damping=0.0).fit(X, Y)
+    with pytest.raises(ValueError, match="damping is for votes='real'"):
+        AdaBoostMH("stump", damping=0.5).fit(X, Y)
