@@ -302,11 +302,12 @@ def test_rewards_lie_between_0_and_1(monkeypatch, policy, learner):
     given = []
     update = Bandit.update
 
-    def watched(self, columns, rewards):
+    def watched(self, columns, rewards, weight):
+        assert 0.0 < weight <= 1.0
         given.extend(np.asarray(rewards).tolist())
         assert len(columns) == len(rewards)
         assert (np.diff(columns) > 0).all()
-        update(self, columns, rewards)
+        update(self, columns, rewards, weight)
 
     monkeypatch.setattr(Bandit, "update", watched)
     fit(learner, policy(3), 10)

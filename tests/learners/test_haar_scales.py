@@ -72,13 +72,13 @@ def test_every_place_is_drawn_about_as_often_as_any_other():
 # Searches
 
 
-def expected_rewards(learner, problem, numbers):
-    """Return the rewards of filters looked at one at a time."""
+def expected_shares(learner, problem, numbers):
+    """Return the edges, as shares of the weight, of filters looked at one at a time."""
     ready = learner.ready(problem.binned, Exhaustive(), 0)
     round = problem.round()
     mass = int(round.problem.signed_masses.sum())
     edges = [int(ready._find_in(round, np.array([j]))[1][0]) for j in numbers]
-    return UCB().rewards(np.maximum(edges, 0) / mass)
+    return np.maximum(edges, 0) / mass
 
 
 def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
@@ -92,7 +92,7 @@ def test_rewards_go_to_the_scales_whose_filters_were_looked_at(problem):
         pulled = plain.pull()
         numbers = scales.draw(pulled, plain.rng_)
         found = ready.find(problem.round())
-        rewards = expected_rewards(learner, problem, numbers)
+        rewards = plain.rewards(expected_shares(learner, problem, numbers))
         plain.update(pulled, rewards)
         assert found.rule is not None
         if found.rule.columns:

@@ -25,10 +25,63 @@ def test_the_logarithmic_reward_is_cut_to_1():
     assert log(np.array([edge * 0.999]))[0] < 1.0
 
 
-def test_relative_rewards_are_shares_of_the_best_of_the_pull():
-    assert relative(np.array([0.6, 0.0, 0.28])) == pytest.approx([1.0, 0.0, 0.2])
-    assert relative(np.zeros(3)).tolist() == [0.0] * 3
-    assert relative(np.empty(0)).tolist() == []
+def test_relative_rewards_are_shares_of_the_best_of_recent_pulls():
+    """Edges of 0.6 and 0.28 lower the bound by 0.2 and 0.04."""
+    scale = np.zeros(1)
+    assert relative(np.array([0.6, 0.0, 0.28]), scale, 0.5) == pytest.approx([1.0, 0.0, 0.2])
+    # The best so far counts half in the next pull, and a quarter in the one after it.
+    assert relative(np.array([0.28, 0.0]), scale, 0.5) == pytest.approx([0.4, 0.0])
+    assert relative(np.array([0.28]), scale, 0.5) == pytest.approx([0.8])
+    assert relative(np.array([0.28]), scale, 0.5) == pytest.approx([1.0])
+    assert scale == pytest.approx([0.04])
+
+
+def test_without_an_edge_relative_rewards_are_0():
+    scale = np.zeros(1)
+    assert relative(np.zeros(3), scale, 0.5).tolist() == [0.0] * 3
+    assert relative(np.empty(0), scale, 0.5).tolist() == []
+    assert scale.tolist() == [0.0]
+
+
+def test_the_scale_fades_to_1_over_e_while_all_columns_are_searched_twice():
+    search = UCB(10).start(np.arange(1000), 0)
+    search.rewards(np.array([0.6] + [0.0] * 9))
+    for _ in range(200):
+        search.rewards(np.zeros(10))
+    assert search.memory_["scale"][0] == pytest.approx(0.2 / math.e, rel=0.01)
+
+
+@pytest.mark.parametrize("policy", [UCB, Exp3P, ThompsonSampling])
+def test_the_scale_is_part_of_the_state(policy):
+    shares = np.array([0.6, 0.28, 0.0])
+    search = policy(3, "relative").start(np.arange(9), 0)
+    search.update(search.pull(), search.rewards(shares))
+    again = policy(3, "relative").start(np.arange(9), 0)
+    again.restore(search.state(1))
+    expected = search.begin(1).rewards(shares / 2)
+    assert expected.max() < 1.0
+    assert again.begin(1).rewards(shares / 2).tolist() == expected.tolist()
+    # A round that begins again has the scale that it began with.
+    assert search.begin(1).rewards(shares / 2).tolist() == expected.tolist()
+
+
+def test_pulls_of_noise_alone_do_not_hide_the_columns_that_matter():
+    """As shares of each pull's own best, noise would look as good as what matters."""
+    n_columns, n_rows = 1000, 3000
+    matter = np.arange(7, n_columns, 50)
+    search = UCB(20).start(np.arange(n_columns), 0)
+    rng = np.random.default_rng(0)
+    for t in range(150):
+        columns = search.begin(t).pull()
+        edges = np.abs(rng.standard_normal(20)) / math.sqrt(n_rows)
+        edges[np.isin(columns, matter)] += 0.1
+        search.update(columns, search.rewards(edges))
+        if t == 49:
+            # The first pass: the best of noise has a small share of what columns that matter bring.
+            averages = search.memory_["sums"] / search.memory_["counts"]
+            others = np.setdiff1d(np.arange(n_columns), matter)
+            assert averages[matter].min() > 1.5 * np.quantile(averages[others], 0.99)
+    assert np.isin(search.begin(150).pull(), matter).mean() > 0.9
 
 
 def test_small_edges_have_nearly_the_same_reward_of_both_kinds():
@@ -36,10 +89,11 @@ def test_small_edges_have_nearly_the_same_reward_of_both_kinds():
     assert root(shares) == pytest.approx(log(shares), abs=3e-5)
 
 
-@pytest.mark.parametrize("name", sorted(REWARDS))
+@pytest.mark.parametrize("name", [*REWARDS, "relative"])
 @given(shares=st.lists(st.floats(-2, 2), min_size=1))
 def test_rewards_lie_between_0_and_1_and_grow_with_the_edge(name, shares):
-    rewards = REWARDS[name](np.sort(np.array(shares)))
+    search = UCB(1, name).start(np.arange(5), 0)
+    rewards = search.rewards(np.sort(np.array(shares)))
     assert ((rewards >= 0) & (rewards <= 1)).all()
     assert (np.diff(rewards) >= 0).all()
 
@@ -51,9 +105,10 @@ def test_the_reward_is_the_root_where_nothing_else_is_said(search):
 
 def test_searches_give_the_reward_that_is_asked_for():
     share = np.array([0.28, 0.6])
-    assert UCB().rewards(share) == pytest.approx([0.2, 1.0])
+    assert UCB().start(np.arange(5), 0).rewards(share) == pytest.approx([0.2, 1.0])
     assert UCB(reward="root").rewards(share) == pytest.approx(root(share))
     assert UCB(reward="log").rewards(share) == pytest.approx(log(share))
     assert Exp3P().rewards(share) == pytest.approx(log(share))
     assert ThompsonSampling().rewards(share) == pytest.approx(root(share))
-    assert ThompsonSampling(reward="relative").rewards(share) == pytest.approx([0.2, 1.0])
+    relative_too = ThompsonSampling(reward="relative").start(np.arange(5), 0)
+    assert relative_too.rewards(share) == pytest.approx([0.2, 1.0])

@@ -18,6 +18,12 @@ def run(search, table):
     return found
 
 
+def beliefs(search):
+    """Return the means and the standard deviations of the posteriors of all columns."""
+    search._prior = search._common()
+    return search._beliefs(search.memory_["counts"], search.memory_["sums"])
+
+
 @settings(max_examples=40)
 @given(st.integers(3, 10), st.integers(1, 3), st.integers(0, 10**6), st.sampled_from([1.0, 0.9]))
 def test_beliefs_are_the_posteriors_of_the_rewards_seen(n_arms, k, seed, discount):
@@ -43,7 +49,7 @@ def test_beliefs_are_the_posteriors_of_the_rewards_seen(n_arms, k, seed, discoun
     averages = sums[counts > 0] / counts[counts > 0]
     between, within = averages.var(), off / many
     precision = 1 / between + counts / within
-    means, deviations = search._beliefs()
+    means, deviations = beliefs(search)
     assert means == pytest.approx((averages.mean() / between + sums / within) / precision)
     assert deviations == pytest.approx(precision**-0.5)
 
@@ -60,7 +66,7 @@ def test_every_column_is_tried_once_before_any_twice(n_arms, k, seed):
 def test_a_column_never_tried_is_believed_to_be_at_the_centre():
     search = ThompsonSampling(2).start(np.arange(6), 0)
     search.update(np.array([0, 1]), np.array([0.2, 0.6]))
-    means, deviations = search._beliefs()
+    means, deviations = beliefs(search)
     assert means[2:] == pytest.approx([0.4] * 4)
     assert deviations[2:] == pytest.approx([0.2] * 4)
     assert (deviations[:2] < 0.2).all()
@@ -116,3 +122,47 @@ def test_without_exploration_the_best_means_are_pulled():
     search = ThompsonSampling(2, exploration=0.0).start(np.arange(4), 0)
     search.update(np.arange(4), np.array([0.1, 0.4, 0.2, 0.3]))
     assert search.pull().tolist() == [1, 3]
+
+
+def test_a_reward_counts_by_the_weight_it_was_seen_on():
+    """A reward of half the weight twice is one of the whole weight."""
+    once, twice = (ThompsonSampling(1, discount=1.0).start(np.arange(3), 0) for _ in range(2))
+    for t, reward in enumerate([0.3, 0.2, 0.6]):
+        arm, rewards = np.array([t]), np.array([reward])
+        once.update(arm, rewards)
+        twice.update(arm, rewards, 0.5)
+        twice.update(arm, rewards, 0.5)
+    for key in ("counts", "sums"):
+        assert twice.memory_[key] == pytest.approx(once.memory_[key])
+    # Off by 0.3, of weight 1/4 after weight 1: the variance of one reward times 4 + 1.
+    once.update(np.array([0]), np.array([0.6]), 0.25)
+    assert once.memory_["noise"] == pytest.approx([0.3**2 / 5, 1.0])
+
+
+def test_a_small_node_tells_less_than_all_rows():
+    search = ThompsonSampling(2).start(np.arange(4), 0)
+    search.update(np.arange(4), np.array([0.1, 0.2, 0.3, 0.4]))
+    search.update(np.arange(4), np.array([0.2, 0.1, 0.4, 0.3]))
+    before, _ = beliefs(search)
+    moved = []
+    for weight in (1.0, 0.01):
+        other = ThompsonSampling(2).start(np.arange(4), 0)
+        other.restore(search.state(1))
+        other.begin(1).update(np.array([0]), np.array([0.9]), weight)
+        moved.append(beliefs(other)[0][0] - before[0])
+    assert moved[0] > 5 * abs(moved[1])
+
+
+def test_pulls_of_one_round_draw_other_columns_from_a_shared_selection():
+    search = ThompsonSampling(5, exploration=3.0).start(np.arange(1000), 0)
+    rng = np.random.default_rng(0)
+    for t in range(250):
+        columns = search.begin(t).pull()
+        search.update(columns, 0.1 + 0.01 * rng.random(5))
+    pulls = [search.begin(300).pull()] + [search.pull() for _ in range(15)]
+    first, second = (np.unique(np.concatenate(part)) for part in (pulls[:8], pulls[8:]))
+    assert len({tuple(pulled.tolist()) for pulled in pulls}) == 16
+    assert 5 < len(first) <= 40
+    assert not np.array_equal(first, second)
+    # A larger pull than the selection has columns selects again.
+    assert len(search.pull(60)) == 60

@@ -257,7 +257,8 @@ class ColumnLearner(Learner):
     def _learn(self, round: Round, columns: Columns, edges: Exacts) -> None:
         """Reward the search for the best rule of each column."""
         if self.search_.learns:
-            self.search_.update(columns, self.search_.rewards(round.shares(edges)))
+            rewards = self.search_.rewards(round.shares(edges))
+            self.search_.update(columns, rewards, min(round.problem.mass / SEARCH_SCALE, 1.0))
 
     def column_learners(self) -> Iterator["ColumnLearner"]:
         yield self

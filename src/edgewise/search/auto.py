@@ -5,17 +5,20 @@ from dataclasses import dataclass
 from edgewise.common.dtypes import Columns
 from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
-from edgewise.search.ucb import UCB
+from edgewise.search.thompson import ThompsonSampling
 
 MANY_COLUMNS = 500
 """The least number of columns from which `Auto` learns which to search."""
 
+# Far above 1, columns are still chosen by their rewards, and trees of a run stay different.
+_EXPLORATION = 3.0
+
 
 @dataclass(eq=False, repr=False)
 class Auto(Search):
-    """Search every column of up to 499, and k of more by ``UCB(k, random=0.5)``: ``search="auto"``.
+    """Search every column of up to 499, and learn which to search of more: ``search="auto"``.
 
-    `start` returns one of these two.
+    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=3)``.
 
     Parameters
     ----------
@@ -34,8 +37,9 @@ class Auto(Search):
     k: int = 50
 
     def start(self, columns: Columns, seed: int) -> Search:
-        chosen = UCB(self.k, random=0.5) if len(columns) >= MANY_COLUMNS else Exhaustive()
-        return chosen.start(columns, seed)
+        if len(columns) < MANY_COLUMNS:
+            return Exhaustive().start(columns, seed)
+        return ThompsonSampling(self.k, exploration=_EXPLORATION).start(columns, seed)
 
     def takes_all(self, n_columns: int) -> bool:
         return n_columns < MANY_COLUMNS

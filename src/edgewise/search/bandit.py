@@ -8,7 +8,10 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import one_of
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.search.base import REWARDS, Search
+from edgewise.search.base import REWARDS, Search, relative
+
+# How often all columns are searched while the scale of relative rewards fades to 1/e.
+_SCALE_LASTS = 2.0
 
 Memory = dict[str, NDArray[Any]]
 """The memory of a search: arrays by name."""
@@ -31,11 +34,16 @@ class Bandit(Search):
         """Return the memory of `n_arms` arms before the first pull."""
 
     @abstractmethod
-    def _learn(self, places: Columns, rewards: Reals) -> None:
-        """Learn from rewards between 0 and 1, one for each position."""
+    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
+        """Learn from rewards between 0 and 1, one for each position.
+
+        They were seen on a share `weight` of the round's weight: less than 1 in nodes of trees.
+        """
 
     def start(self, columns: Columns, seed: int) -> Search:
         self.memory_ = self._nothing(len(columns))
+        if self.reward == "relative":
+            self.memory_["scale"] = np.zeros(1)
         self.kept_ = _copy(self.memory_)
         return super().start(columns, seed)
 
@@ -48,13 +56,18 @@ class Bandit(Search):
         return super().begin(t)
 
     def rewards(self, shares: Reals) -> Reals:
-        return REWARDS[self.reward](shares)
+        """Return the rewards of a pull; relative ones remember the best of recent pulls."""
+        if self.reward != "relative":
+            return REWARDS[self.reward](shares)
+        fade = max(0.0, 1.0 - len(shares) / (_SCALE_LASTS * len(self.columns_)))
+        return relative(shares, self.memory_["scale"], fade)
 
-    def update(self, columns: Columns, rewards: Reals) -> None:
+    def update(self, columns: Columns, rewards: Reals, weight: float = 1.0) -> None:
         """Learn from the rewards of a pull, clipped to [0, 1]; NaN counts as 0."""
         if len(columns):
-            values = np.nan_to_num(np.asarray(rewards, dtype=np.float64), nan=0.0)
-            self._learn(np.searchsorted(self.columns_, columns), np.clip(values, 0.0, 1.0))
+            # Of a number and NaN, `fmax` returns the number.
+            values = np.minimum(np.fmax(rewards, 0.0), 1.0)
+            self._learn(np.searchsorted(self.columns_, columns), values, weight)
 
     def state(self, n_rounds: int) -> Memory:
         # Only the last round is kept; for earlier ones this is the memory at its beginning.
@@ -81,7 +94,7 @@ class Bandit(Search):
 
     def validate(self) -> None:
         super().validate()
-        one_of("reward", self.reward, REWARDS)
+        one_of("reward", self.reward, [*REWARDS, "relative"])
 
 
 def largest(values: Reals, n: int) -> Columns:

@@ -77,8 +77,8 @@ class Search(BaseEstimator):
         """Return the rewards of columns, from their edges as shares of the weight."""
         return root(shares)
 
-    def update(self, columns: Columns, rewards: Reals) -> None:
-        """Learn from the rewards of columns that were pulled."""
+    def update(self, columns: Columns, rewards: Reals, weight: float = 1.0) -> None:
+        """Learn from the rewards of a pull, seen on a share `weight` of the round's weight."""
 
     def state(self, n_rounds: int) -> dict[str, NDArray[Any]]:
         """Return what the search has learned after `n_rounds` rounds, as arrays."""
@@ -106,12 +106,16 @@ def log(shares: Reals) -> Reals:
         return np.minimum(-0.5 * np.log1p(-(np.clip(shares, 0.0, 1.0) ** 2)), 1.0) + 0.0
 
 
-def relative(shares: Reals) -> Reals:
-    """Return `root` as a share of the best of the pull: edges of all columns shrink in training."""
+def relative(shares: Reals, scale: Reals, fade: float) -> Reals:
+    """Return `root` as a share of the best of recent pulls: all edges shrink in training.
+
+    `scale`, the best so far, first fades by a factor; it is updated in place. The best of this pull
+    alone would not do: it would get a reward of 1 even where no column of the pull is any good.
+    """
     rewards = np.nan_to_num(root(shares))
-    best = rewards.max(initial=0.0)
-    return rewards / best if best > 0.0 else rewards
+    scale[0] = max(float(rewards.max(initial=0.0)), fade * scale[0])
+    return rewards / scale if scale[0] > 0.0 else rewards
 
 
-REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log, "relative": relative}
-"""The rewards of columns by their names: numbers between 0 and 1, from edges."""
+REWARDS: dict[str, Callable[[Reals], Reals]] = {"root": root, "log": log}
+"""The rewards that depend on edges alone, by their names: numbers between 0 and 1."""

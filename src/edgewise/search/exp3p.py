@@ -96,15 +96,15 @@ class Exp3P(Bandit):
         self._chances = self.probabilities(n)
         return draw(self._chances, n, self.rng_)
 
-    def update(self, columns: Columns, rewards: Reals) -> None:
+    def update(self, columns: Columns, rewards: Reals, weight: float = 1.0) -> None:
         # Others that a learner searched too were not chosen by chance.
         drawn = np.isin(columns, self._drawn)
-        super().update(columns[drawn], np.asarray(rewards)[drawn])
+        super().update(columns[drawn], np.asarray(rewards)[drawn], weight)
 
     def _nothing(self, n_arms: int) -> Memory:
         return {"log_weights": np.zeros(n_arms), "pulls": np.zeros(1, dtype=np.int64)}
 
-    def _learn(self, places: Columns, rewards: Reals) -> None:
+    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
         chances, logs = self._chances, self.memory_["log_weights"]
         ratio = len(logs) / len(self._drawn)
         gains = self.alpha / (chances * math.sqrt(ratio * self._horizon()))

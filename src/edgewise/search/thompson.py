@@ -1,6 +1,7 @@
 """Thompson sampling: search the columns with the largest rewards in a draw from posteriors."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -14,6 +15,11 @@ _LEAST_VARIANCE = 1e-18
 # Beliefs about rewards between 0 and 1 stay far below this.
 _UNTRIED = 1e6
 
+# A draw from all posteriors selects the columns for this many pulls of a round; these draw again
+# from the selected ones only. With thousands of columns, a draw from all takes longer than the
+# search of a node.
+_PULLS = 8
+
 
 @dataclass(eq=False, repr=False)
 class ThompsonSampling(Bandit):
@@ -24,8 +30,9 @@ class ThompsonSampling(Bandit):
     (between) are estimated from the average rewards of all columns tried, the variance of the
     rewards (within) from their distances to their column's average. With n_j rewards that sum to
     s_j, the mean of column j has precision 1/between + n_j/within and expectation
-    (centre/between + s_j/within) over that. Rewards are discounted as in Raj and Kalyani 2017.
-    Every column is searched once, in random order, before any is searched twice.
+    (centre/between + s_j/within) over that. A reward seen in a node of a tree counts by the node's
+    share of the weight, and so tells less. Rewards are discounted as in Raj and Kalyani 2017. Every
+    column is searched once, in random order, before any is searched twice.
 
     Parameters
     ----------
@@ -34,9 +41,10 @@ class ThompsonSampling(Bandit):
     reward : {"root", "log", "relative"}, default "root"
         The reward of a column, as for :class:`UCB`; its scale does not matter.
     discount : float, default 0.999
-        The factor on earlier rewards after each pull, above 0 and at most 1.
+        The factor on earlier rewards in each round, above 0 and at most 1.
     exploration : float, default 1
-        The factor on the spread of the draws; 0 is greedy.
+        The factor on the spread of the draws; 0 is greedy. More makes columns change more often,
+        as trees want them to.
 
     Examples
     --------
@@ -64,36 +72,58 @@ class ThompsonSampling(Bandit):
         # noise: summed squares of the rewards' distances from their column's average, and a count.
         return {"counts": np.zeros(n_arms), "sums": np.zeros(n_arms), "noise": np.zeros(2)}
 
-    def _choose(self, n: int) -> Columns:
-        means, deviations = self._beliefs()
-        draws = self.rng_.standard_normal(len(means))
-        values = means + self.exploration * deviations * draws
-        values[self.memory_["counts"] == 0.0] += _UNTRIED
-        return largest(values, n)
+    def begin(self, t: int) -> Self:
+        self._near, self._left = self.columns_, 0
+        self._faded = False
+        return super().begin(t)
 
-    def _beliefs(self) -> tuple[Reals, Reals]:
-        """Return the means and the standard deviations of all columns' posteriors."""
+    def _choose(self, n: int) -> Columns:
+        counts, sums = self.memory_["counts"], self.memory_["sums"]
+        if self._left == 0 or len(self._near) < n:
+            self._prior = self._common()
+            values = self._drawn(counts, sums)
+            self._near, self._left = largest(values, min(_PULLS * n, len(values))), _PULLS
+            values = values[self._near]
+        else:
+            values = self._drawn(counts[self._near], sums[self._near])
+        self._left -= 1
+        return self._near[largest(values, n)]
+
+    def _drawn(self, counts: Reals, sums: Reals) -> Reals:
+        """Return a draw from the posteriors; columns never tried come before all others."""
+        means, deviations = self._beliefs(counts, sums)
+        draws = self.rng_.standard_normal(len(counts), dtype=np.float32)
+        return means + self.exploration * deviations * draws + _UNTRIED * (counts == 0.0)
+
+    def _common(self) -> tuple[float, float, float]:
+        """Return the centre and the variance of the means, and the variance of the rewards."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
         tried = counts > 0.0
         if not tried.any():
-            return np.zeros(len(counts)), np.ones(len(counts))
+            return 0.0, 1.0, 1.0
         averages = sums[tried] / counts[tried]
-        centre = averages.mean()
         between = max(float(averages.var()), _LEAST_VARIANCE)
-        squares, repeats = self.memory_["noise"]
+        squares, repeats = self.memory_["noise"].tolist()
         within = max(squares / repeats, _LEAST_VARIANCE) if repeats > 0.0 else between
+        return float(averages.mean()), between, within
+
+    def _beliefs(self, counts: Reals, sums: Reals) -> tuple[Reals, Reals]:
+        """Return the means and the standard deviations of posteriors."""
+        centre, between, within = self._prior
         precision = 1.0 / between + counts / within
         return (centre / between + sums / within) / precision, 1.0 / np.sqrt(precision)
 
-    def _learn(self, places: Columns, rewards: Reals) -> None:
-        for old in self.memory_.values():
-            old *= self.discount
+    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
+        if not self._faded:
+            for key in ("counts", "sums", "noise"):
+                self.memory_[key] *= self.discount
+            self._faded = True
         counts, sums = self.memory_["counts"][places], self.memory_["sums"][places]
         again = counts > 0.0
         if again.any():
-            # A reward is off an average of c rewards by the variance times (c + 1) / c.
+            # A reward of weight w is off an average of weight c by the variance times 1/w + 1/c.
             off = rewards[again] - sums[again] / counts[again]
-            squares = (off**2 * (counts[again] / (counts[again] + 1.0))).sum()
+            squares = (off**2 * (weight * counts[again] / (counts[again] + weight))).sum()
             self.memory_["noise"] += (squares, again.sum())
-        self.memory_["counts"][places] = counts + 1.0
-        self.memory_["sums"][places] = sums + rewards
+        self.memory_["counts"][places] = counts + weight
+        self.memory_["sums"][places] = sums + weight * rewards

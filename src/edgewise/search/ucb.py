@@ -33,8 +33,9 @@ class UCB(Bandit):
         The number of columns to search; all of them where there are fewer.
     reward : {"relative", "root", "log"}, default "relative"
         The reward of a column: "root" is the paper's 1 - sqrt(1 - edge^2), "log" its
-        -1/2 ln(1 - edge^2), at most 1, and "relative" is "root" as a share of the best of the pull.
-    exploration : float, default 0.2
+        -1/2 ln(1 - edge^2), at most 1, and "relative" is "root" as a share of the best of recent
+        pulls, which fades as columns are searched: to 1/e while all are searched twice.
+    exploration : float, default 0.05
         The weight of the confidence term; the paper has 1.
     memory : float or None, default 10.0
         How long rewards count: they fade by 1 - k / (memory * columns) at every pull, and so last
@@ -57,7 +58,7 @@ class UCB(Bandit):
 
     k: int = 50
     reward: str = "relative"
-    exploration: float = 0.2
+    exploration: float = 0.05
     memory: float | None = 10.0
     random: float = 0.0
 
@@ -93,7 +94,7 @@ class UCB(Bandit):
         bounds[counts == 0.0] = np.inf
         return largest(bounds, n)
 
-    def _learn(self, places: Columns, rewards: Reals) -> None:
+    def _learn(self, places: Columns, rewards: Reals, weight: float) -> None:
         if self.memory is not None:
             counts = self.memory_["counts"]
             kept = max(0.0, 1.0 - self.k / (self.memory * len(counts)))
