@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,16 @@ from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.estimators.fitted import Fitted
 from edgewise.learners import Learner
-from edgewise.model import ModelExplanation, ReadableRule, Rule, Terms, Wording, explain
+from edgewise.model import (
+    ModelExplanation,
+    ReadableRule,
+    RowExplanation,
+    Rule,
+    Terms,
+    Wording,
+    explain,
+    explain_row,
+)
 from edgewise.model.file import Storable
 
 F = TypeVar("F", bound=Fitted)
@@ -64,11 +73,40 @@ class BoostedModel(Storable, Generic[F]):
         check_is_fitted(self)
         return self.fitted_.predictor.importances(self.fitted_.decreases)
 
-    def explain(self) -> ModelExplanation:
-        """Return the model as curves of single columns and groups of interacting columns."""
+    @overload
+    def explain(self) -> ModelExplanation: ...
+    @overload
+    def explain(self, X: Any, background: Any = None) -> RowExplanation: ...
+    def explain(self, X: Any = None, background: Any = None) -> ModelExplanation | RowExplanation:
+        """Explain the model, or the scores of one row.
+
+        The model is explained as curves of single columns and groups of interacting columns; a row
+        by what its columns, and pairs of them, add to each score. These contributions are Shapley
+        values, with pairs apart, and sum to the score.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (1, n_features), default None
+            The row; None explains the model.
+        background : array or data frame of shape (n_samples, n_features), default None
+            The rows to compare with: the bias is their mean score. None compares with a row of
+            which every value is missing.
+        """
         check_is_fitted(self)
         fitted = self.fitted_
-        return explain(fitted.predictor, fitted.decreases, fitted.feature_name, self._score_names())
+        name, classes = fitted.feature_name, self._score_names()
+        if X is None:
+            return explain(fitted.predictor, fitted.decreases, name, classes)
+        row = self._table(X)
+        if row.n_rows != 1:
+            raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")
+        others = None if background is None else self._table(background)
+        return explain_row(fitted.predictor, row, others, self._score_offset, name, classes)
+
+    @property
+    def _score_offset(self) -> float:
+        """What predictions add to the scores of the terms."""
+        return 0.0
 
     def rules(self, n: int | None = 10) -> list[ReadableRule]:
         """Return the `n` strongest rules in words (None: all), largest coefficients first.

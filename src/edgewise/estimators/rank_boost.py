@@ -54,6 +54,10 @@ class Ranker(BoostedModel[FittedRanker]):
     def _score_names(self) -> list[object]:
         return ["score"]
 
+    @property
+    def _score_offset(self) -> float:
+        return float(self.fitted_.score_offsets[-1])
+
 
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -163,7 +167,7 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     def predict(self, X: Any) -> Reals:
         """Return the scores of documents: larger is ranked higher within a query."""
         scores = self._scores(X)[:, 0]
-        return scores + float(self.fitted_.score_offsets[-1])
+        return scores + self._score_offset
 
     def staged_predict(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""

@@ -6,7 +6,9 @@ from edgewise.model.explain import (
     Explanation,
     ModelExplanation,
     PairExplanation,
+    RowExplanation,
     explain,
+    explain_row,
 )
 from edgewise.model.file import FORMAT_VERSION, ModelFileError, load, read, write
 from edgewise.model.predict import Predictor, collapse
@@ -44,6 +46,7 @@ __all__ = [
     "ProductRule",
     "RankWording",
     "ReadableRule",
+    "RowExplanation",
     "Rule",
     "Scores",
     "StumpTerms",
@@ -54,6 +57,7 @@ __all__ = [
     "Wording",
     "collapse",
     "explain",
+    "explain_row",
     "load",
     "read",
     "write",

@@ -1,4 +1,4 @@
-"""Explanations: of a model column by column, and of the score of one user and item.
+"""Explanations: of a model column by column, of one row, and of the score of one user and item.
 
 Every ``explain`` of the library returns an `Explanation`: a list of contributions with one way to
 print, to plot and to turn into a frame.
@@ -8,7 +8,7 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -16,7 +16,9 @@ import numpy as np
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
+from edgewise.data import Aligned, Table
 from edgewise.model.predict import Predictor
+from edgewise.model.shapley import additive_shares, forest_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +92,76 @@ class PairExplanation(Explanation):
     def title(self) -> str:
         """The item, the user and the score."""
         return f"{self.item} for {self.user}: {self.score:.2f}"
+
+
+@dataclass(frozen=True, eq=False)
+class RowExplanation(Explanation):
+    """Why a row has its scores: contributions of columns, and of pairs, that add up to each score.
+
+    Prints, plots and lists the contributions to one class, at first the predicted one.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> model = AdaBoostMH("stump", n_rounds=1).fit([[1.0], [2.0], [5.0]], ["a", "a", "b"])
+    >>> print(model.explain([[1.5]]))
+    'a': score +3.45
+      +3.45  x0: 1.5
+      +0.00  bias
+    """
+
+    names: tuple[str, ...]
+    """The bias, then columns, then pairs of columns."""
+    details: tuple[str, ...]
+    """The values of the row in them."""
+    amounts: Reals
+    """What each adds to each score, shape (parts, K)."""
+    scores: Reals
+    """The scores, shape (K,): the sums of the amounts."""
+    shapley_values: Reals
+    """The Shapley values of all columns, shape (n_features, K): the two of a pair share it."""
+    classes: list[object]
+    explained: object
+    """The class whose score is explained."""
+    shown: int = 10
+
+    def of(self, name: object) -> "RowExplanation":
+        """Return the explanation of the score of another class."""
+        if name not in self.classes:
+            raise ValueError(f"name must be one of the classes {self.classes}, got {name!r}")
+        return replace(self, explained=name)
+
+    @property
+    def title(self) -> str:
+        """The class and its score."""
+        place, sign = self._place
+        score = sign * float(self.scores[place])
+        label = "score" if len(self.classes) == 1 else f"{self.explained!r}: score"
+        return f"{label} {score:+.2f}"
+
+    @property
+    def contributions(self) -> list[Contribution]:  # type: ignore[override]
+        """What adds to the score or takes from it, and the bias; the largest first."""
+        place, sign = self._place
+        amounts = (sign * self.amounts[:, place] + 0.0).tolist()
+        parts = list(map(Contribution, self.names, amounts, self.details))
+        kept = [part for part in parts[1:] if part.amount]
+        return sorted([*kept, parts[0]], key=lambda part: -abs(part.amount))
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return all contributions as a pandas DataFrame: a row for each, a column for each score.
+
+        Of two classes the second has the score.
+        """
+        frame = import_module("pandas").DataFrame({"name": self.names, "value": self.details})
+        scored = self.classes[-self.amounts.shape[1] :]
+        return frame.assign(**{str(c): self.amounts[:, k] for k, c in enumerate(scored)})
+
+    @property
+    def _place(self) -> tuple[int, int]:
+        """The score column of the class, and the sign of it: two classes share one."""
+        place = self.classes.index(self.explained)
+        return (place, 1) if len(self.scores) == len(self.classes) else (0, 2 * place - 1)
 
 
 @dataclass(frozen=True)
@@ -255,3 +327,67 @@ def _shares(
         Group(tuple(name(j) for j in columns), math.fsum(shares), len(shares))
         for columns, shares in groups.items()
     ]
+
+
+def explain_row(
+    predictor: Predictor,
+    row: Table,
+    background: Table | None,
+    offset: float,
+    name: Callable[[int], str],
+    classes: list,
+) -> RowExplanation:
+    """Return why a row has its scores, in comparison with background rows.
+
+    None stands for a row of missing values. Predictions add an offset to the scores of the model.
+    """
+    scores = predictor.scores(row)[0] + offset
+    forest = None if predictor.terms.is_additive else predictor.forest
+    if forest is None and not predictor.terms.is_additive:
+        raise ValueError("explain: the scores of rows can be explained if all rules are tests")
+    columns = predictor.tables.columns if forest is None else forest.columns
+    categories = predictor.categories
+
+    def values_of(table: Table) -> Reals:
+        return Aligned(table, categories, predictor.filters).block(columns, slice(None))
+
+    values = values_of(row)
+    others = np.array([[len(categories[j]) if j in categories else np.nan] for j in columns])
+    if background is not None:
+        others = values_of(background)
+    if forest is None:
+        shares = additive_shares(predictor.tables, values, others)
+    else:
+        shares = forest_shares(forest, values, others.reshape(len(columns), -1))
+    names = [name(j) for j in columns.tolist()]
+    details = [_value(v, categories.get(j)) for j, v in zip(columns, values[:, 0], strict=True)]
+    for i, j in shares.pairs.tolist():
+        names.append(f"{names[i]} * {names[j]}")
+        details.append(f"{details[i]}, {details[j]}")
+    amounts = np.vstack([shares.base + offset, shares.alone, shares.interactions])
+    for amount, score in zip(amounts.T, scores.tolist(), strict=True):
+        _settle(amount, score)
+    # Image filters are numbered after the columns.
+    shapley_values = np.zeros((max(predictor.n_columns, columns.max(initial=0) + 1), len(scores)))
+    shapley_values[columns] = shares.values
+    best = scores.argmax() if len(scores) == len(classes) else scores[0] > 0
+    named = (("bias", *names), ("", *details))
+    return RowExplanation(*named, amounts, scores, shapley_values, classes, classes[int(best)])
+
+
+def _settle(amounts: Reals, total: float) -> None:
+    """Give what rounding left to the amounts, the largest first, so that they sum to the total.
+
+    They do to the last bit, unless all amounts are larger than the total.
+    """
+    for place in np.argsort(-np.abs(amounts)).tolist():
+        if math.fsum(amounts) == total:
+            return
+        amounts[place] += math.fsum([total, *-amounts])
+
+
+def _value(value: float, categories: tuple[object, ...] | None) -> str:
+    """Return a value of a row in words."""
+    if categories is not None:
+        return str(categories[int(value)]) if value < len(categories) else "missing"
+    return "missing" if np.isnan(value) else f"{value:.6g}"

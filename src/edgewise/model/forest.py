@@ -118,26 +118,31 @@ class Forest:
 
     def ends_of(self, values: Reals) -> Columns:
         """Return where the walk of each row through each term ends, shape (T, n)."""
-        n_rows, n_nodes = values.shape[1], len(self.places)
+        n_rows = values.shape[1]
         found = np.repeat(self.roots, n_rows)
         place = np.flatnonzero(found >= 0)
         at, row = found[place], place % n_rows
-        flat, offsets, children = values.ravel(), self.places * n_rows, self.children.ravel()
-        some_missing, some_categories = bool(np.isnan(flat).any()), len(self.targets) > 0
+        flat, offsets = values.ravel(), self.places * n_rows
+        some_missing = bool(np.isnan(flat).any())
         while len(at):
             value = flat.take(offsets.take(at) + row)
-            side = (value >= self.thresholds.take(at)).astype(np.intp)
-            if some_missing:
-                side[np.isnan(value)] = 2
-            following = children.take(side * n_nodes + at)
-            if some_categories:
-                tested = np.flatnonzero(np.isnan(self.thresholds[at]))
-                codes = value[tested].astype(np.intp)
-                following[tested] = self.targets[self.target_starts[at[tested]] + codes]
+            following = self.following(at, value, some_missing)
             found[place] = following
             inside = np.flatnonzero(following >= 0)
             at, row, place = following[inside], row[inside], place[inside]
         return (-1 - found).reshape(-1, n_rows)
+
+    def following(self, at: Columns, value: Reals, some_missing: bool = True) -> Columns:
+        """Return what follows on a value at each of some nodes."""
+        side = (value >= self.thresholds.take(at)).astype(np.intp)
+        if some_missing:
+            side[np.isnan(value)] = 2
+        following = self.children.take(side * len(self.places) + at)
+        if len(self.targets):
+            tested = np.flatnonzero(np.isnan(self.thresholds[at]))
+            codes = value[tested].astype(np.intp)
+            following[tested] = self.targets[self.target_starts[at[tested]] + codes]
+        return following
 
     # The compiled walk
 

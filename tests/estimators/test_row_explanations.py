@@ -1,0 +1,167 @@
+"""Why a row has its scores."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgewise import AdaBoostMH, RankBoost
+from edgewise.learners import Haar, Product, Tree
+
+MODELS = {
+    "auto": AdaBoostMH(n_rounds=20),
+    "stumps": AdaBoostMH("stump", n_rounds=30),
+    "stumps of each class": AdaBoostMH("stump", n_rounds=30, factorized=False),
+    "products": AdaBoostMH("product", n_rounds=15),
+    "trees of products": AdaBoostMH(Tree(Product("stump", 2), 4), n_rounds=6),
+    "softmax": AdaBoostMH(loss="softmax", n_rounds=10),
+    "ranker": RankBoost(n_rounds=20),
+    "ranking trees": RankBoost(Tree("stump", 4), n_rounds=8),
+}
+
+
+def rows(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)).round(2)
+    y = (X[:, 0] > 0).astype(int) + (X[:, 1] * X[:, 2] > 0)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    return X, y
+
+
+def scores(model, X):
+    found = model.predict(X) if isinstance(model, RankBoost) else model.decision_function(X)
+    return found.reshape(len(X), -1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("compared", [False, True])
+def test_contributions_add_up_to_the_score_exactly(name, n_classes, compared):
+    X, y = rows()
+    model = MODELS[name].fit(X, np.minimum(y, n_classes - 1))
+    background = X[40:60] if compared else None
+    for i in range(0, 40, 4):
+        explanation = model.explain(X[i : i + 1], background)
+        score = scores(model, X[i : i + 1])[0]
+        assert np.array_equal(explanation.scores, score)
+        for k in range(len(score)):
+            amounts = explanation.amounts[:, k]
+            # Numbers that are all larger than their sum cannot always hit its last bit.
+            spare = math.ulp(np.abs(amounts).min()) if np.abs(amounts).min() > abs(score[k]) else 0
+            assert abs(math.fsum(amounts) - score[k]) <= spare
+        # Rounding aside, the bias is the mean score of what the row is compared with.
+        others = X[40:60] if compared else np.full((1, 4), np.nan)
+        bias = scores(model, others).mean(axis=0)
+        np.testing.assert_allclose(explanation.amounts[0], bias, atol=1e-12)
+        listed = math.fsum(part.amount for part in explanation.contributions)
+        predicted = (
+            abs(score[0]) if isinstance(model, AdaBoostMH) and len(score) == 1 else score.max()
+        )
+        assert listed == pytest.approx(predicted, abs=1e-12)
+        np.testing.assert_allclose(explanation.shapley_values.sum(axis=0) + bias, score, atol=1e-12)
+
+
+@pytest.mark.parametrize("factorized", [True, False])
+def test_stumps_have_the_interventional_values_of_an_additive_model(factorized):
+    X, y = rows()
+    model = AdaBoostMH("stump", n_rounds=40, factorized=factorized).fit(X, y)
+    background, row = X[60:], X[:1]
+    explanation = model.explain(row, background)
+    assert not any("*" in name for name in explanation.names)
+    for curve in model.explain():
+        expected = (curve(row[:, curve.column]) - curve(background[:, curve.column])).mean(axis=0)
+        found = explanation.shapley_values[curve.column]
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_the_order_of_coalitions_does_not_matter():
+    # The mean over all orders of what each column changes when it joins, counted by hand.
+    X, y = rows()
+    X = np.nan_to_num(X)
+    model = AdaBoostMH(n_rounds=15).fit(X, y > 0)
+    row, background = X[:1], X[50:60]
+    found = model.explain(row, background).shapley_values[:, 0]
+    rng = np.random.default_rng(0)
+    orders = [rng.permutation(4) for _ in range(400)]
+    total = np.zeros(4)
+    for order in orders:
+        mixed = background.copy()
+        before = model.decision_function(mixed).mean()
+        for j in order:
+            mixed[:, j] = row[0, j]
+            after = model.decision_function(mixed).mean()
+            total[j] += after - before
+            before = after
+    np.testing.assert_allclose(found, total / len(orders), atol=0.1)
+
+
+def test_pairs_are_what_columns_do_only_together():
+    rng = np.random.default_rng(1)
+    X = rng.choice([-1.0, 1.0], size=(200, 3))
+    model = AdaBoostMH(Product("stump", 2), n_rounds=1).fit(X, X[:, 0] * X[:, 1] > 0)
+    corners = np.array([[a, b, 0.0] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    explanation = model.explain([[1.0, -1.0, 1.0]], corners)
+    by_name = dict(zip(explanation.names, explanation.amounts[:, 0].tolist(), strict=True))
+    assert by_name["x0 * x1"] == pytest.approx(float(explanation.scores[0]))
+    assert [by_name[name] for name in ("bias", "x0", "x1")] == pytest.approx([0.0, 0.0, 0.0])
+
+
+def test_classes_words_frames_and_plots(tmp_path):
+    X, y = rows()
+    names = np.array(["low", "middle", "high"])[y]
+    frame = pd.DataFrame(np.nan_to_num(X), columns=["a", "b", "c", "d"])
+    frame["e"] = np.where(y == 2, "red", "blue")
+    model = AdaBoostMH(n_rounds=20).fit(frame, names)
+    row = frame[:1].assign(e="green", b=np.nan)
+    explanation = model.explain(row)
+    assert explanation.explained == model.predict(row)[0]
+    lines = str(explanation).splitlines()
+    assert lines[0].startswith(f"{explanation.explained!r}: score ")
+    details = dict(zip(explanation.names, explanation.details, strict=True))
+    assert (details["e"], details["b"]) == ("missing", "missing")
+    assert details["a"] == f"{row['a'].iloc[0]:.6g}"
+    table = explanation.to_frame()
+    assert table.columns.tolist() == ["name", "value", "high", "low", "middle"]
+    np.testing.assert_allclose(table[["high", "low", "middle"]].sum(), explanation.scores)
+    other = explanation.of("low")
+    assert other.title.startswith("'low': score ")
+    assert math.fsum(part.amount for part in other.contributions) == other.scores[1]
+    other.plot(tmp_path / "why.png")
+    assert (tmp_path / "why.png").stat().st_size > 1000
+    with pytest.raises(ValueError, match="one of the classes"):
+        explanation.of("red")
+
+
+def test_two_classes_share_a_score():
+    X, y = rows()
+    model = AdaBoostMH(n_rounds=10).fit(X, np.where(y > 0, "yes", "no"))
+    explanation = model.explain(X[:1])
+    score = model.decision_function(X[:1])[0]
+    for name, sign in (("yes", 1), ("no", -1)):
+        parts = explanation.of(name).contributions
+        assert math.fsum(part.amount for part in parts) == sign * score
+    assert explanation.to_frame().columns.tolist() == ["name", "value", "yes"]
+
+
+def test_filters_are_named():
+    rng = np.random.default_rng(4)
+    images = rng.integers(0, 256, size=(60, 36)).astype(np.uint8)
+    y = images[:, :18].mean(axis=1) > images[:, 18:].mean(axis=1)
+    model = AdaBoostMH(Tree(Haar((6, 6)), 4), n_rounds=4).fit(images, y)
+    for background in (None, images[10:20]):
+        explanation = model.explain(images[:1], background)
+        assert math.fsum(explanation.amounts[:, 0]) == model.decision_function(images[:1])[0]
+        assert len(explanation.names) > 1
+
+
+def test_what_cannot_be_explained():
+    X, y = rows()
+    model = AdaBoostMH(n_rounds=3).fit(X, y)
+    with pytest.raises(ValueError, match="single row to explain, got 2 rows"):
+        model.explain(X[:2])
+    with pytest.raises(ValueError, match="3 features"):
+        model.explain(X[:1], X[:, :3])
+    ranker = RankBoost("feature", n_rounds=3).fit(np.nan_to_num(X), y)
+    with pytest.raises(ValueError, match="if all rules are tests"):
+        ranker.explain(X[:1])
