@@ -65,7 +65,9 @@ class Rows:
         return int(self.y.max()) + 1
 
     def measure(self, scores: Any) -> float:
-        """Return the error in per cent, or 100 (1 - AUC) for two classes."""
+        """Return in per cent the error, 1 - AUC of two classes, or the Hamming loss of labels."""
+        if self.y.ndim == 2:
+            return 100 * float(np.mean((scores > 0) != (self.y_test > 0)))
         if self.n_classes == 2:
             return 100 * (1 - float(roc_auc_score(self.y_test, scores)))
         return 100 * float(np.mean(scores.argmax(axis=1) != self.y_test))
@@ -82,7 +84,7 @@ class Rows:
         if self.small is not None:
             return self.small
         order = np.random.default_rng(0).permutation(len(self.y))[:WARM_UP_ROWS]
-        first = np.unique(self.y, return_index=True)[1]
+        first = np.unique(self.y, return_index=True)[1] if self.y.ndim == 1 else order
         chosen = np.unique(np.concatenate([order, first]))
         X = self.X.iloc[chosen] if hasattr(self.X, "iloc") else self.X[chosen]
         return Rows(self.name, X, self.y[chosen], None, None)
@@ -94,6 +96,8 @@ def load(name: str) -> Rows | None:
         print(f"{name:10} skipped: not in $EDGEWISE_DATA or the cache")
         return None
     data = datasets.load(name, download=False)
+    if data.y_train.ndim == 2:
+        return Rows(name, data.X_train, data.y_train, data.X_test, data.y_test)
     classes, y = np.unique(data.y_train, return_inverse=True)
     return Rows(name, data.X_train, y, data.X_test, np.searchsorted(classes, data.y_test))
 

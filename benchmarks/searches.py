@@ -1,12 +1,16 @@
 """Compare searches: error against CPU time on one thread, for every learner, and LightGBM.
 
 Run with
-    python benchmarks/searches.py [wide mnist isolet] --out results.jsonl
+    python benchmarks/searches.py [wide mnist isolet bibtex generated] --out results.jsonl
     python benchmarks/searches.py --table results.jsonl
     python benchmarks/searches.py --plot results.jsonl picture.png
 Runs already in the result file are not repeated. `--methods "product, UCB"` selects methods,
 `--searches "UCB(30, exploration=0.1)"` adds other searches. `_curves.py` explains how time is
 measured.
+
+`generated` stands for a family of generated tasks (`_search_tasks.py`), on which stumps and the
+default learner compare `"auto"` and UCB with random columns and with all; `--seed` makes others.
+bibtex is measured by its Hamming loss. `--cap` limits the training rows of real sets.
 
 wide is generated in the shape of the KDD Cup 2009 task (`--rows`, `--columns` make it smaller): two
 classes, measured by 100 (1 - AUC) on 10,000 other rows. Its labels are noisy, so all learners use
@@ -44,9 +48,15 @@ from _curves import (
     seconds_in_words,
     time_to,
 )
+from _search_tasks import GENERATED, generated
 from _wide import make_wide
 
-LEARNERS = {"stump": "'stump'", "product": "Product('stump', 3)", "tree": "Tree('stump', 8)"}
+LEARNERS = {
+    "stump": "'stump'",
+    "product": "Product('stump', 3)",
+    "tree": "Tree('stump', 8)",
+    "default": "'auto'",
+}
 
 
 @dataclass(frozen=True)
@@ -56,16 +66,20 @@ class Plan:
     full: float
     others: float
     columns: int
-    peer: str
+    peer: str = ""
     settings: str = ""
+    learners: tuple[str, ...] = ("stump", "product", "tree")
 
     def searches(self) -> list[str]:
         """Return the searches to compare, as text."""
         k = self.columns
-        return [FULL, f"Lazy({k})", f"UCB({k}, 'relative', 0.2)", f"Exp3P({k})", THOMPSON.format(k)]
+        if not self.peer:
+            return [FULL, f"Lazy({k})", AUTO, f"UCB({k})"]
+        return [FULL, f"Lazy({k})", f"UCB({k})", f"Exp3P({k})", THOMPSON.format(k)]
 
 
 FULL = "Exhaustive()"
+AUTO = "'auto'"
 THOMPSON = "ThompsonSampling({})"
 FRACTION = "feature_fraction=0.1"
 PEER = f"LightGBM, {FRACTION}"
@@ -79,9 +93,23 @@ PLANS = {
     ),
     "mnist": Plan(30, 12, 30, f"{FRACTION}, force_row_wise=True"),
     "isolet": Plan(12, 5, 30, f"{FRACTION}, force_col_wise=True"),
-}
+    "bibtex": Plan(6, 6, 50, learners=("stump", "default")),
+} | {name: Plan(2, 2, 50, learners=("stump", "default")) for name in GENERATED}
 TESTED = 10_000
 SMALL = {"n_rows": 2000, "n_columns": 1500, "n_test": 0}
+
+
+def task(name: str, options: Any) -> Rows | None:
+    """Return the rows to run on, or None where there is no copy of a data set."""
+    if name == "wide":
+        return wide(options.rows, options.columns)
+    if name in GENERATED:
+        return generated(name, options.seed)
+    rows = load(name)
+    if rows is None or options.cap is None:
+        return rows
+    chosen = np.sort(np.random.default_rng(0).permutation(len(rows.y))[: options.cap])
+    return replace(rows, X=rows.X[chosen], y=rows.y[chosen])
 
 
 def wide(n_rows: int, n_columns: int) -> Rows:
@@ -117,17 +145,17 @@ def categorical(rows: Rows) -> str:
 def run(name: str, rows: Rows, options: Any, results: Results) -> None:
     plan = PLANS[name]
     methods = {}
-    for kind, text in LEARNERS.items():
+    for kind in plan.learners:
+        text = LEARNERS[kind]
         for search in options.searches or plan.searches():
             budget = options.budget or (plan.full if search == FULL else plan.others)
             # Not in the papers: one learner is enough.
             if options.searches or kind == "tree" or search != THOMPSON.format(plan.columns):
                 settings = f"{text}, search={search}{plan.settings}"
                 methods[f"{kind}, {search}"] = partial(boosted, settings, rows, budget, False)
-    peer = partial(
-        lightgbm, plan.peer + categorical(rows), rows, 100_000, options.budget or plan.full, False
-    )
-    methods[PEER] = peer
+    if plan.peer:
+        peer, budget = plan.peer + categorical(rows), options.budget or plan.full
+        methods[PEER] = partial(lightgbm, peer, rows, 100_000, budget, False)
     for method in matching(methods, options.methods):
         results.add(name, method, methods[method])
 
@@ -191,7 +219,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", default=list(PLANS))
+    parser.add_argument("names", nargs="*", default=["wide", "mnist", "isolet"])
+    parser.add_argument("--seed", type=int, default=0, help="random seed of generated tasks")
+    parser.add_argument("--cap", type=int, help="most training rows of real sets")
     parser.add_argument("--out", type=Path, help="file of results")
     parser.add_argument("--methods", nargs="+", help="run only methods whose names contain this")
     parser.add_argument("--searches", nargs="+", help="searches to run instead of the default ones")
@@ -201,6 +231,9 @@ def main() -> None:
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS")
     parser.add_argument("--plot", type=Path, nargs="+", metavar="FILE", help="RESULTS... PICTURE")
     options = parser.parse_args()
+    if "generated" in options.names:
+        options.names.remove("generated")
+        options.names += GENERATED
     if options.table:
         print_table(panels(read(options.table, options.methods), options.names))
     if options.plot:
@@ -212,7 +245,7 @@ def main() -> None:
     print("one thread, CPU seconds of fit; kernels were loaded or compiled before")
     results = Results(options.out)
     for name in options.names:
-        rows = wide(options.rows, options.columns) if name == "wide" else load(name)
+        rows = task(name, options)
         if rows is not None:
             run(name, rows, options, results)
 

@@ -62,7 +62,7 @@ class TableParameters(TrainingParameters):
     ----------
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
         Which columns a round searches: by default all, "lazy" random ones; the others learn which
-        columns pay off. "auto" searches all of up to 499 columns, and 50 of more, which it learns.
+        columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
     subsample : float, default 1.0
         The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
         Votes and steps use all rows.

@@ -7,7 +7,7 @@ from edgewise.search.base import Search
 from edgewise.search.exhaustive import Exhaustive
 from edgewise.search.thompson import ThompsonSampling
 
-MANY_COLUMNS = 500
+MANY_COLUMNS = 200
 """The least number of columns from which `Auto` learns which to search."""
 
 # Far above 1, columns are still chosen by their rewards, and trees of a run stay different.
@@ -16,14 +16,14 @@ _EXPLORATION = 3.0
 
 @dataclass(eq=False, repr=False)
 class Auto(Search):
-    """Search every column of up to 499, and learn which to search of more: ``search="auto"``.
+    """Search every column of up to 199, and learn which to search of more: ``search="auto"``.
 
     `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=3)``.
 
     Parameters
     ----------
     k : int, default 50
-        The number of columns to search where there are 500 or more.
+        The number of columns to search where there are 200 or more.
 
     Examples
     --------
