@@ -29,7 +29,7 @@ _loaded: set[str] = set()
 _ROOT = Path(__file__).parents[1]
 
 
-def use_compiled(visits: float, are_ready: bool = False, form: str = "") -> bool:
+def use_compiled(visits: float, form: str = "") -> bool:
     """Return whether work that visits this many entries is worth compiled loops.
 
     Loops that this process has compiled or loaded already are always worth it. Work of a known
@@ -39,7 +39,7 @@ def use_compiled(visits: float, are_ready: bool = False, form: str = "") -> bool
     choice = one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
     if choice != "auto":
         return choice == "numba"
-    if are_ready or form in _loaded or visits >= COMPILE_FROM:
+    if form in _loaded or visits >= COMPILE_FROM:
         return True
     return visits >= LOAD_FROM and form != "" and form in _forms_on_disk()
 

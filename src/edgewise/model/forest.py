@@ -6,7 +6,6 @@ a walk ends stands a row of the term's outputs times its coefficients, one for e
 The score of a row is the sum of these rows, from the first term to the last.
 """
 
-import sys
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.compiled import use_compiled
+from edgewise.common.compiled import remember, use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import Threads
 from edgewise.data import Aligned
@@ -39,7 +38,8 @@ _VISITS_A_WALK = 12
 # With fewer rows, another thread costs more than it saves.
 _ROWS_PER_THREAD = 1024
 
-_KERNELS = "edgewise.backend.numba.score"
+# The form of compiled work: once it is loaded, few rows take it too.
+_FORM = "walk"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ class Forest:
         n_rows, n_terms, width = rows.n_rows, len(self.roots), self.ends.shape[1]
         scores = np.zeros((n_rows, width))
         visits = float(n_rows) * n_terms * (_VISITS_A_WALK + width)
-        compiled = self._fits and use_compiled(visits, _is_ready())
+        compiled = self._fits and use_compiled(visits, form=_FORM)
         walk = self._walk_compiled if compiled else self.walk
         size = min(_WALKS, _SUMMED // width) // (n_terms + 1)
         if compiled:
@@ -195,6 +195,7 @@ class Forest:
 
         scores = np.zeros((values.shape[1], self.ends.shape[1]))
         walk(values, *self._coded, scores)
+        remember(_FORM)
         return scores
 
 
@@ -202,12 +203,6 @@ def in_order(moves: Reals) -> Reals:
     """Return the sum of rows of numbers from the first to the last."""
     # Along the first axis of several columns NumPy adds row to row, of a single one in pairs.
     return np.add.reduce(moves) if moves.shape[1] > 1 else np.cumsum(moves)[-1:]
-
-
-def _is_ready() -> bool:
-    """Return whether the compiled walk is there already, so that few rows can take it too."""
-    module = sys.modules.get(_KERNELS)
-    return module is not None and bool(module.walk.signatures)
 
 
 def _planted(terms: Terms, bases: Columns, first_leaf: Columns, ends: Reals) -> Forest:
