@@ -202,24 +202,20 @@ class GrownTree(NamedTuple):
 
     Attributes
     ----------
-    columns, first, missing : intp arrays of shape (N,)
-        The cut of each node: a place in ``Growth.columns``, the first bin on the positive side, and
-        the side of missing values.
-    low, high : intp arrays of shape (N,)
-        The next node on either side, or -1 - the number of a leaf.
+    nodes : intp array of shape (N, 5)
+        The cut of each node: its place in ``Growth.columns``, the first bin on the positive side
+        and the side of missing values; then the next nodes below and above, or -1 - a leaf.
     totals, masses : int64 arrays of shape (2 N + 1, K)
         The sums of S and of ``|S|`` over the rows of each leaf, and then of each node.
     n_searches : int
         The number of nodes and leaves that were searched.
     leaf_of : intp array of shape (n,)
-        The leaf of each row of the table, those that do not count too; valid until the next tree.
+        The leaf of each row of the table, those that do not count too.
+
+    The arrays are valid until the backend grows the next tree.
     """
 
-    columns: Columns
-    first: Columns
-    missing: Columns
-    low: Columns
-    high: Columns
+    nodes: Columns
     totals: Exacts
     masses: Exacts
     n_searches: int

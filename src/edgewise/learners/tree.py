@@ -158,7 +158,7 @@ class _Grower:
         """Split leaf after leaf, the one that gains most first; `first` fixes the root's test."""
         grown = self._grow_at_once() if first is None else None
         if grown is not None:
-            return self._taken(grown) if len(grown.columns) else None
+            return self._taken(grown) if len(grown.nodes) else None
         n_scores = self.round.problem.n_scores
         problem = self.round.problem.keeping() if self.keeps else self.round.problem
         root = _Leaf(problem, np.zeros(n_scores), None)
@@ -281,18 +281,11 @@ class _Grower:
     def _taken(self, grown: GrownTree) -> Found:
         """Return a tree that was grown in one call; its cuts abstain on none of the rows."""
         base = self.settings.base_
-        n_leaves, table = len(grown.columns) + 1, self.round.table
-        cuts = zip(
-            base.columns_[grown.columns].tolist(),
-            grown.first.tolist(),
-            grown.missing.tolist(),
-            grown.low.tolist(),
-            grown.high.tolist(),
-            strict=True,
-        )
+        n_leaves, table = len(grown.nodes) + 1, self.round.table
+        columns = base.columns_.tolist()
         nodes = [
-            Node(base.cut(table, *cut), low, high, -1 - n_leaves - node)
-            for node, (*cut, low, high) in enumerate(cuts)
+            Node(base.cut(table, columns[q], first, missing), low, high, -1 - n_leaves - node)
+            for node, (q, first, missing, low, high) in enumerate(grown.nodes.tolist())
         ]
         outputs = sized(grown.totals, grown.masses, self.round)
         outputs[n_leaves] = 0.0

@@ -204,8 +204,9 @@ class Hamming(Objective):
         if share == 1.0:
             return self.backend, problem
         rng = np.random.default_rng([self.settings.seed, t, 1])
-        chosen = rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)
-        return self.backend, self.backend.within(problem, np.sort(chosen).astype(np.int32))
+        chosen = np.zeros(n_rows, dtype=bool)
+        chosen[rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)] = True
+        return self.backend, self.backend.within(problem, np.flatnonzero(chosen).astype(np.int32))
 
     def vote(self, found: Found) -> Vote | None:
         rate = self.settings.learning_rate

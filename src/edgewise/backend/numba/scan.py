@@ -78,15 +78,25 @@ def scan_gain(  # type: ignore[no-untyped-def]
         for k in range(lanes):
             present[at + k] = 0
             gone[at + k] = histogram[last + k] if has_missing else 0
-    for t in range(n_values):
+    # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
+    # which bins are empty. The first cut of all leaves no values below.
+    cuts, n_cuts = np.empty(n_values, dtype=np.intp), 0
+    if has_missing:
+        cuts[0], n_cuts = 0, 1
+    mass_at = (base + (n_scores // lanes) * n_codes) * lanes + n_scores % lanes
+    for t in range(1, n_values):
+        held = np.int64(histogram[mass_at + (t - 1) * lanes])
+        for k in range(n_scores + 1, n_sums):
+            held |= histogram[(base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes]
+        cuts[n_cuts] = t
+        n_cuts += held != 0 or len(heavy) > 0
+    if n_scores == 1 and len(heavy) == 0:
+        return _scan_gain_of_one(
+            histogram, base, n_codes, has_missing, absent, totals, least, lanes, cuts[:n_cuts]
+        )
+    for cut in range(n_cuts):
+        t = cuts[cut]
         if t > 0:
-            empty = len(heavy) == 0
-            for k in range(n_scores, n_sums):
-                column = base + (k // lanes) * n_codes
-                empty = empty and histogram[(column + t - 1) * lanes + k % lanes] == 0
-            # Where nothing moves, the cut is the one before.
-            if empty:
-                continue
             for at in range(0, size, lanes):
                 moved = (base + (at // lanes) * n_codes + t - 1) * lanes
                 for k in range(lanes):
@@ -101,26 +111,65 @@ def scan_gain(  # type: ignore[no-untyped-def]
             # Where the side is given, its own cuts are in the first column.
             allowed = _holds(heavy, t, side if absent == LEARN else 0)
             allowed = allowed and low[n_scores] > 0 and high[n_scores] > 0
-            for k in range(len(least)):
-                held = min(low[n_scores + 1 + k], high[n_scores + 1 + k])
-                allowed = allowed and held >= least[k]
+            for k in range(n_scores + 1, n_sums):
+                least_held = least[k - n_scores - 1]
+                allowed = allowed and low[k] >= least_held and high[k] >= least_held
             if not allowed:
                 continue
-            below, above = np.int64(0), np.int64(0)
-            for at in range(0, size, lanes):
-                for k in range(lanes):
-                    below += np.int64(low[at + k]) * np.int64(low[at + k])
-                    above += np.int64(high[at + k]) * np.int64(high[at + k])
-            # Vectors are summed whole; what does not belong to a score column leaves again.
-            for k in range(n_scores, n_sums):
-                below -= np.int64(low[k]) * np.int64(low[k])
-                above -= np.int64(high[k]) * np.int64(high[k])
-            gain = np.int64(
-                np.rint(np.float64(below) / np.float64(low[n_scores]) * GAIN_SCALE)
-            ) + np.int64(np.rint(np.float64(above) / np.float64(high[n_scores]) * GAIN_SCALE))
+            gain = _gain(low, n_scores, n_sums, lanes) + _gain(high, n_scores, n_sums, lanes)
             if gain > best:
                 best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
+
+
+@inner
+def _scan_gain_of_one(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, absent, totals, least, lanes, cuts
+):
+    """Find a column's best cut by gain for one score column: all sums stay in registers."""
+    best, first, missing = np.int64(-1), 0, 1
+    total, mass, last = totals[0], totals[1], (base + n_codes - 1) * lanes
+    low, low_mass = np.int64(0), np.int64(0)
+    held = np.zeros(len(least), dtype=np.int64)
+    for cut in range(len(cuts)):
+        t = cuts[cut]
+        if t > 0:
+            at = (base + t - 1) * lanes
+            low += histogram[at]
+            low_mass += histogram[at + 1]
+            for k in range(len(least)):
+                held[k] += histogram[at + 2 + k]
+        for side in range(2 if has_missing else 1):
+            if has_missing and absent != LEARN and absent != 1 - 2 * side:
+                continue
+            below, under = low, low_mass
+            if side == 1:
+                below += histogram[last]
+                under += histogram[last + 1]
+            above, over = total - below, mass - under
+            allowed = under > 0 and over > 0
+            for k in range(len(least)):
+                amount = held[k] + (np.int64(histogram[last + 2 + k]) if side == 1 else 0)
+                allowed = allowed and min(amount, totals[2 + k] - amount) >= least[k]
+            if allowed:
+                gain = np.int64(np.rint(np.float64(below * below) / np.float64(under) * GAIN_SCALE))
+                gain += np.int64(np.rint(np.float64(above * above) / np.float64(over) * GAIN_SCALE))
+                if gain > best:
+                    best, first, missing = gain, t, 1 - 2 * side
+    return best, first, missing
+
+
+@inner
+def _gain(sums, n_scores, n_sums, lanes):  # type: ignore[no-untyped-def]
+    """Return the gain of one side of a cut: see `base.gains`."""
+    squares = np.int64(0)
+    for at in range(0, len(sums), lanes):
+        for k in range(lanes):
+            squares += np.int64(sums[at + k]) * np.int64(sums[at + k])
+    # Vectors are summed whole; what does not belong to a score column leaves again.
+    for k in range(n_scores, n_sums):
+        squares -= np.int64(sums[k]) * np.int64(sums[k])
+    return np.int64(np.rint(np.float64(squares) / np.float64(sums[n_scores]) * GAIN_SCALE))
 
 
 @inner

@@ -76,6 +76,15 @@ class _Growing(NamedTuple):
     counts: Columns
 
 
+class _Finished(NamedTuple):
+    """A finished tree, as `GrownTree` has it, in memory for the largest."""
+
+    nodes: Columns
+    totals: Exacts
+    masses: Exacts
+    leaf_of: Columns
+
+
 @inner
 def _newest(tree):  # type: ignore[no-untyped-def]
     """Return the newest two leaves, the smaller first; -1 is the second of the root."""
@@ -225,30 +234,48 @@ def _step(layout, n_scores, signed, n, width, tree, max_leaf_nodes):  # type: ig
 
 
 @inner
-def _number_rows(layout, tree, leaf_of):  # type: ignore[no-untyped-def]
-    """Write the number of each row's leaf, of rows that were not searched too. OUT leaf_of."""
-    number, n_searched = 0, tree.leaves[0].stop
-    numbers = np.empty(tree.counts[0], dtype=np.intp)
+def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
+    """Give nodes and leaves their numbers, and every row its leaf, searched or not.
+
+    OUT finished: see `_Finished`.
+    """
+    n_made, n_nodes, n_searched = tree.counts[0], tree.counts[1] - 1, tree.leaves[0].stop
+    leaf_of, numbers = finished.leaf_of, np.empty(n_made, dtype=np.intp)
     if n_searched < len(leaf_of):
         for row in range(len(leaf_of)):
             leaf_of[row] = -1
-    for at in range(tree.counts[0]):
-        leaf = tree.leaves[at]
+    number = 0
+    for made in range(n_made):
+        leaf = tree.leaves[made]
+        place = number
         if leaf.child < 0:
-            numbers[at] = number
+            numbers[made] = -1 - number
             for p in range(leaf.start, leaf.stop):
                 leaf_of[tree.order[p]] = number
             number += 1
+        else:
+            # Nodes are numbered in the order of their splits, in which their children were made.
+            numbers[made] = (leaf.child - 1) // 2
+            place = n_nodes + 1 + numbers[made]
+        for k in range(n_scores):
+            finished.totals[place, k] = tree.sums[0, made, k]
+            finished.masses[place, k] = tree.sums[1, made, k]
+    for made in range(n_made):
+        leaf = tree.leaves[made]
+        if leaf.child >= 0:
+            node = finished.nodes[numbers[made]]
+            node[0], node[1], node[2] = leaf.column, leaf.first, leaf.missing
+            node[3], node[4] = numbers[leaf.child], numbers[leaf.child + 1]
     if n_searched == len(leaf_of):
         return
     for row in range(len(leaf_of)):
         if leaf_of[row] < 0:
-            place = np.intp(0)
+            place = 0
             while tree.leaves[place].child >= 0:
                 leaf = tree.leaves[place]
                 codes = layout.codes[layout.places[leaf.column]]
                 place = leaf.child + _is_high(codes, row, leaf, _gone(layout, leaf.column))
-            leaf_of[row] = numbers[place]
+            leaf_of[row] = -1 - numbers[place]
 
 
 @inner
@@ -266,20 +293,20 @@ def _take_weights(signed, lanes_given, amounts, n_scores, n, width, tree, out): 
 
 
 @kernel
-def grow(layout, question, signed, n, width, tree, max_leaf_nodes, histograms, leaf_of):  # type: ignore[no-untyped-def]
-    """Grow a tree on one thread. IN the arguments up to width. OUT tree, leaf_of."""
+def grow(layout, question, signed, n, width, tree, max_leaf_nodes, histograms, finished):  # type: ignore[no-untyped-def]
+    """Grow a tree on one thread. IN the arguments up to width. OUT tree, finished."""
     n_batches = len(layout.starts) - 1
     grows = True
     while grows:
         _search(0, n_batches, layout, question, signed, n, width, tree, histograms)
         grows = _step(layout, question[0], signed, n, width, tree, max_leaf_nodes)
-    _number_rows(layout, tree, leaf_of)
+    _finish(layout, question[0], tree, finished)
 
 
 # The same in parts, of which threads share the first.
 search = kernel(_search.py_func)
 step = kernel(_step.py_func)
-number_rows = kernel(_number_rows.py_func)
+finish = kernel(_finish.py_func)
 take_weights = kernel(_take_weights.py_func)
 
 
@@ -306,7 +333,12 @@ class TreeGrower:
         self._signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
         most = growth.max_leaf_nodes
         self._histograms = aligned_zeros((most, int(self._layout.starts[-1])), dtype.type)
-        self._leaf_of = np.empty(n, dtype=np.intp)
+        self._finished = _Finished(
+            np.empty((most, 5), dtype=np.intp),
+            np.empty((2 * most, problem.n_scores), dtype=np.int64),
+            np.empty((2 * most, problem.n_scores), dtype=np.int64),
+            np.empty(n, dtype=np.intp),
+        )
         self._tree = _Growing(
             np.empty(n, dtype=ROW),
             np.empty(n, dtype=ROW),
@@ -330,7 +362,7 @@ class TreeGrower:
         asked = (layout, question, signed, n, self._width, tree)
         n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
         if self._threads.n == 1 or n_batches == 1 or work < _THREADS_FROM:
-            grow(*asked, most, self._histograms, self._leaf_of)
+            grow(*asked, most, self._histograms, self._finished)
             return self._grown()
 
         def run(batch: int) -> None:
@@ -340,7 +372,7 @@ class TreeGrower:
         while grows:
             self._threads.map(run, range(n_batches))
             grows = step(layout, n_scores, signed, n, self._width, tree, most)
-        number_rows(layout, tree, self._leaf_of)
+        finish(layout, n_scores, tree, self._finished)
         return self._grown()
 
     def _begin(self, problem: SignedProblem, amounts: Integers) -> None:
@@ -359,25 +391,14 @@ class TreeGrower:
             tree.sums[0, 0, k + 1 + a] = rows.sum(dtype=np.int64)
 
     def _grown(self) -> GrownTree:
-        leaves = self._tree.leaves[: self._tree.counts[0]]
-        children = leaves["child"]
-        # Nodes are numbered in the order of their splits, in which their children were made.
-        nodes = np.flatnonzero(children >= 0)
-        nodes = nodes[np.argsort(children[nodes])]
-        ends = np.flatnonzero(children < 0)
-        number = np.empty(len(leaves), dtype=np.intp)
-        number[nodes], number[ends] = np.arange(len(nodes)), -1 - np.arange(len(ends))
-        cuts, sums = leaves[nodes], self._tree.sums[:, np.concatenate([ends, nodes])]
+        n_nodes, tree = int(self._tree.counts[1]) - 1, self._finished
+        n_ends = 2 * n_nodes + 1
         return GrownTree(
-            cuts["column"],
-            cuts["first"],
-            cuts["missing"],
-            number[cuts["child"]],
-            number[cuts["child"] + 1],
-            sums[0, :, : self._n_scores],
-            sums[1, :, : self._n_scores],
+            tree.nodes[:n_nodes],
+            tree.totals[:n_ends],
+            tree.masses[:n_ends],
             int(self._tree.counts[2]),
-            self._leaf_of,
+            tree.leaf_of,
         )
 
 
