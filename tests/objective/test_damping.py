@@ -1,10 +1,16 @@
-"""`damping`: real votes add the weight of some rows to either side."""
+"""`damping`: real votes and gains add the weight of some rows to either side."""
+
+from contextlib import closing
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import softmax
 
 from edgewise import AdaBoostMH, Stump, Tree
+from edgewise.backend.arithmetic import SEARCH_SCALE
+from edgewise.backend.base import Question
 from edgewise.backend.numba.engine import NumbaBackend
 from edgewise.backend.reference.engine import ReferenceBackend
 from edgewise.objective import Hamming, Settings
@@ -118,6 +124,40 @@ def test_backends_agree(make_problem, make_targets, make_objective, boost):
     for a, b in zip(*(boost(one, 12, learner) for one in runs), strict=True):
         assert np.array_equal(a.signs, b.signs)
         assert np.array_equal(a.weights, b.weights)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 4.0]), st.integers(1, 3))
+def test_gains_are_of_the_weight_and_the_damping(make_problem, seed, damping, n_scores):
+    """Both backends find the cut that a trial of every cut finds."""
+    given = make_problem(seed, n=30, d=3, n_scores=n_scores, kind="multilabel")
+    problem = given.state(mass_column=True).problem()
+    signed = problem.signed.transpose(1, 0, 2).reshape(30, -1)[:, :n_scores].astype(np.int64)
+    columns, row = given.binned.splittable, SEARCH_SCALE / 30
+    with closing(NumbaBackend(given.binned)) as compiled:
+        found = [
+            backend.scan(
+                backend.histogram(columns, problem),
+                Question("gain", False, damping=damping * row),
+            )
+            for backend in (ReferenceBackend(given.binned), compiled)
+        ]
+    for name in ("edges", "first", "missing"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name))
+    for q, j in enumerate(columns.tolist()):
+        best, bins = -1, given.binned.bins[j]
+        for first in range(bins.missing_code):
+            for side in (1, -1) if bins.has_missing else (1,):
+                phi = given.binned.cut(j, first, side)
+                parts = [signed[phi < 0], signed[phi > 0]]
+                masses = [int(np.abs(part).sum()) for part in parts]
+                if min(masses) > 0:
+                    gains = [
+                        round(int((part.sum(axis=0) ** 2).sum()) / (mass + damping * row) * 2**20)
+                        for part, mass in zip(parts, masses, strict=True)
+                    ]
+                    best = max(best, sum(gains))
+        assert found[0].edges[q] == best
 
 
 def test_damping_is_positive_and_for_real_votes():

@@ -94,10 +94,9 @@ class Problem:
         """The edge of the constant on these rows."""
         return int(np.abs(self.signed_totals).sum())
 
-    @property
-    def gain(self) -> int:
-        """The gain of the constant on these rows: see `gains`."""
-        return int(gains((self.signed_totals**2).sum(), self.mass))
+    def gain(self, damping: float = 0.0) -> int:
+        """Return the gain of the constant on these rows: see `gains`."""
+        return int(gains((self.signed_totals**2).sum(), self.mass, damping))
 
     def keeping(self) -> "Problem":
         """Return the problem for a tree: its histograms may be kept, to subtract a part's."""
@@ -158,6 +157,7 @@ class Question(NamedTuple):
     # The problem's row masses, for the same columns: both sides of a cut must hold `least` of each.
     masses: Histogram | None = None
     least: tuple[int, ...] = ()
+    damping: float = 0.0  # what gains add to the mass of either side
 
 
 @dataclass(frozen=True)
@@ -189,12 +189,15 @@ class Growth(NamedTuple):
         The side of missing values, -1 or +1, or LEARN.
     least : tuple of int
         The least amount of each of ``problem.row_masses`` in a leaf; empty allows any.
+    damping : float
+        What gains add to the mass of either side.
     """
 
     columns: Columns
     max_leaf_nodes: int
     missing: int = LEARN
     least: tuple[int, ...] = ()
+    damping: float = 0.0
 
 
 class GrownTree(NamedTuple):
@@ -450,13 +453,14 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """End the threads, or whatever else the backend holds."""
 
 
-def gains(squares: Any, masses: Any) -> Any:
-    """Return the sum of squared edges over the mass, in fixed point.
+def gains(squares: Any, masses: Any, damping: float = 0.0) -> Any:
+    """Return the sum of squared edges over the mass plus the damping, in fixed point.
 
     With one score column the best real vote on some rows lowers the loss by half of this, to second
     order; with several this takes one mass for all. The sum of squares is an integer below 2**62,
     so the only rounding is that of one division.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.asarray(squares, dtype=np.float64) / np.asarray(masses, dtype=np.float64)
+        damped = np.asarray(masses, dtype=np.float64) + damping
+        shares = np.asarray(squares, dtype=np.float64) / damped
     return np.rint(np.where(np.asarray(masses) > 0, shares, 0.0) * GAIN_SCALE).astype(np.int64)

@@ -85,6 +85,7 @@ class Round(NamedTuple):
     least: tuple[int, ...] = ()
     # What real votes add to the weight on either side, in the search's fixed point.
     floor: float = SMOOTHING * SEARCH_SCALE
+    damping: float = 0.0  # what gains add to the mass of either side
 
     @property
     def table(self) -> BinnedTable:
@@ -115,7 +116,8 @@ class Round(NamedTuple):
         """Return the round's question to a scan, of another backend's columns too."""
         wanted = self.compare.score_edges or self.compare.energies is not None
         masses = self.masses(columns, backend)
-        return Question(self.compare.criterion, constant, missing, wanted, None, masses, self.least)
+        limits = (masses, self.least, self.damping)
+        return Question(self.compare.criterion, constant, missing, wanted, None, *limits)
 
     def masses(self, columns: Columns, backend: Backend | None = None) -> Histogram | None:
         """Return the row masses of each bin, if splits need a least amount."""
@@ -130,7 +132,7 @@ class Round(NamedTuple):
         """
         mass = max(self.problem.mass, 1)
         if self.compare.by_gain:
-            gained = np.maximum(edges - self.problem.gain, 0) / (GAIN_SCALE * mass)
+            gained = np.maximum(edges - self.problem.gain(self.damping), 0) / (GAIN_SCALE * mass)
             return np.sqrt(np.minimum(gained, 1.0))
         return np.maximum(edges - self.baseline, 0) / mass
 

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import Problem
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
@@ -135,7 +134,7 @@ class Indicator(ColumnLearner):
 
         With one score column that is the best of all subsets (Breiman et al. 1984).
         """
-        gains, chosen, inside = matrix.best_prefix(round.problem, round.least)
+        gains, chosen, inside = matrix.best_prefix(round)
         self._learn(round, columns, gains)
         gain = int(gains[chosen])
         if gain <= 0:
@@ -240,9 +239,7 @@ class _ValueMatrix:
         found: NDArray[np.bool_] = holds(inside, totals, least) | one_sided
         return found
 
-    def best_prefix(
-        self, problem: Problem, least: tuple[int, ...] = ()
-    ) -> tuple[Exacts, int, NDArray[np.bool_]]:
+    def best_prefix(self, round: Round) -> tuple[Exacts, int, NDArray[np.bool_]]:
         """Return each column's largest gain, the best column, and which values are inside."""
         assert self.masses is not None
         along = self.values[:, 0]
@@ -253,12 +250,12 @@ class _ValueMatrix:
         sums = np.column_stack([self.values[order].astype(np.int64), self.masses[order]])
         inside = np.cumsum(sums, axis=0)
         inside -= (inside - sums)[self.starts][self.owner]
-        gains = split_gains(inside, problem)
+        gains = split_gains(inside, round.problem, round.damping)
         if self.weights is not None:
             mass = np.cumsum(self.weights[order], axis=0)
             mass -= (mass - self.weights[order])[self.starts][self.owner]
             totals = np.add.reduceat(self.weights, self.starts)[self.owner]
-            gains = np.where(holds(mass, totals, least), gains, -1)
+            gains = np.where(holds(mass, totals, round.least), gains, -1)
         best = int(gains.argmax())
         chosen = int(self.owner[best])
         members = np.zeros(len(order), dtype=bool)

@@ -38,7 +38,7 @@ class Selector(ColumnLearner):
         values = round.backend.histogram(columns, round.problem).values
         score_edges = 2 * values[:, : round.problem.n_scores] - round.problem.signed_totals
         if round.compare.by_gain:
-            edges = split_gains(values, round.problem)
+            edges = split_gains(values, round.problem, round.damping)
         else:
             edges = np.abs(score_edges).sum(axis=1)
         masses = round.masses(columns)
@@ -66,12 +66,15 @@ def holds(inside: Any, totals: Any, least: tuple[int, ...]) -> Any:
     return ((inside >= least) & (totals - inside >= least)).all(axis=-1)
 
 
-def split_gains(inside: Exacts, problem: Problem) -> Exacts:
+def split_gains(inside: Exacts, problem: Problem, damping: float) -> Exacts:
     """Return the gains of splits, given sums of S and mass inside; -1 for one-sided ones."""
     outside = problem.signed_totals - inside[:, :-1]
     masses = inside[:, -1], problem.mass - inside[:, -1]
     sides = (inside[:, :-1], outside)
-    parts = [gains((sums**2).sum(axis=1), mass) for sums, mass in zip(sides, masses, strict=True)]
+    parts = [
+        gains((sums**2).sum(axis=1), mass, damping)
+        for sums, mass in zip(sides, masses, strict=True)
+    ]
     return np.where((masses[0] > 0) & (masses[1] > 0), parts[0] + parts[1], -1)
 
 

@@ -189,7 +189,8 @@ class _Grower:
                 found = self.settings.base_.find(self.round.on(leaf.problem, baseline=edge))
                 leaf.found = self._heavy(leaf, found)
                 if leaf.found is not None:
-                    alone = leaf.problem.gain if self.round.compare.by_gain else edge
+                    by_gain, damping = self.round.compare.by_gain, self.round.damping
+                    alone = leaf.problem.gain(damping) if by_gain else edge
                     leaf.improvement = leaf.found.edge - alone
 
     def _heavy(self, leaf: "_Leaf", found: Found | None) -> Found | None:
@@ -270,9 +271,8 @@ class _Grower:
             return None
         if not self.keeps or len(base.columns_) == 0:
             return None
-        growth = Growth(
-            base.columns_, settings.max_leaf_nodes, MISSING_SIDES[base.missing], round.least
-        )
+        missing, limits = MISSING_SIDES[base.missing], (round.least, round.damping)
+        growth = Growth(base.columns_, settings.max_leaf_nodes, missing, *limits)
         grown = round.backend.grow(round.problem, growth)
         if grown is not None:
             base.count(len(base.columns_), grown.n_searches)

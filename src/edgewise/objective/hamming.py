@@ -129,6 +129,7 @@ class Hamming(Objective):
             self.settings.votes == "real",
             least=self._least(problem),
             floor=self._damping * SEARCH_SCALE,
+            damping=0.0 if self.settings.damping is None else self._damping * SEARCH_SCALE,
         )
         if not self.settings.factorized:
             rule = learner.find_per_score(round)

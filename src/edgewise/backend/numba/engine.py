@@ -167,7 +167,7 @@ class NumbaBackend(ReferenceBackend):
             question.bounds, heavy,
         )  # fmt: skip
         mass = histogram.mass if question.criterion == "gain" else 0
-        sums = (plan.chunks, totals, mass, plan.width)
+        sums = (plan.chunks, totals, mass, question.damping, plan.width)
         found = (best, first, missing, edges)
 
         def run(batch: Batch) -> None:

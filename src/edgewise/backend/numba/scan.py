@@ -60,8 +60,9 @@ def _scan(  # type: ignore[no-untyped-def]
 
 @inner
 def scan_gain(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, totals, n_scores, least, heavy, width, scratch
-):
+    histogram, base, n_codes, has_missing, absent, totals, n_scores, least, damping, heavy, width,
+    scratch,
+):  # fmt: skip
     """Find a column's best cut by gain; return (gain, first bin, missing side).
 
     `totals` are the sums of the score columns, of the mass, and of the amounts of which both sides
@@ -92,8 +93,9 @@ def scan_gain(  # type: ignore[no-untyped-def]
         n_cuts += held != 0 or len(heavy) > 0
     if n_scores == 1 and len(heavy) == 0:
         return _scan_gain_of_one(
-            histogram, base, n_codes, has_missing, absent, totals, least, lanes, cuts[:n_cuts]
-        )
+            histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes,
+            cuts[:n_cuts],
+        )  # fmt: skip
     for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
@@ -116,7 +118,8 @@ def scan_gain(  # type: ignore[no-untyped-def]
                 allowed = allowed and low[k] >= least_held and high[k] >= least_held
             if not allowed:
                 continue
-            gain = _gain(low, n_scores, n_sums, lanes) + _gain(high, n_scores, n_sums, lanes)
+            gain = _gain(low, n_scores, n_sums, damping, lanes)
+            gain += _gain(high, n_scores, n_sums, damping, lanes)
             if gain > best:
                 best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
@@ -124,7 +127,7 @@ def scan_gain(  # type: ignore[no-untyped-def]
 
 @inner
 def _scan_gain_of_one(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, totals, least, lanes, cuts
+    histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes, cuts
 ):
     """Find a column's best cut by gain for one score column: all sums stay in registers."""
     best, first, missing = np.int64(-1), 0, 1
@@ -152,15 +155,16 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
                 amount = held[k] + (np.int64(histogram[last + 2 + k]) if side == 1 else 0)
                 allowed = allowed and min(amount, totals[2 + k] - amount) >= least[k]
             if allowed:
-                gain = np.int64(np.rint(np.float64(below * below) / np.float64(under) * GAIN_SCALE))
-                gain += np.int64(np.rint(np.float64(above * above) / np.float64(over) * GAIN_SCALE))
+                beneath, beyond = np.float64(under) + damping, np.float64(over) + damping
+                gain = np.int64(np.rint(np.float64(below * below) / beneath * GAIN_SCALE))
+                gain += np.int64(np.rint(np.float64(above * above) / beyond * GAIN_SCALE))
                 if gain > best:
                     best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
 
 
 @inner
-def _gain(sums, n_scores, n_sums, lanes):  # type: ignore[no-untyped-def]
+def _gain(sums, n_scores, n_sums, damping, lanes):  # type: ignore[no-untyped-def]
     """Return the gain of one side of a cut: see `base.gains`."""
     squares = np.int64(0)
     for at in range(0, len(sums), lanes):
@@ -169,7 +173,8 @@ def _gain(sums, n_scores, n_sums, lanes):  # type: ignore[no-untyped-def]
     # Vectors are summed whole; what does not belong to a score column leaves again.
     for k in range(n_scores, n_sums):
         squares -= np.int64(sums[k]) * np.int64(sums[k])
-    return np.int64(np.rint(np.float64(squares) / np.float64(sums[n_scores]) * GAIN_SCALE))
+    mass = np.float64(sums[n_scores]) + damping
+    return np.int64(np.rint(np.float64(squares) / mass * GAIN_SCALE))
 
 
 @inner
@@ -245,7 +250,7 @@ def _scan_single(  # type: ignore[no-untyped-def]
 @kernel
 def scan_columns(  # type: ignore[no-untyped-def]
     histogram, bases, n_codes, has_missing, where, by, constant, absent, massed, bounds, heavy,
-    offsets, chunks, totals, mass, width, best, first, missing, score_edges,
+    offsets, chunks, totals, mass, damping, width, best, first, missing, score_edges,
 ):  # fmt: skip
     """Find the best cut of each column of a batch.
 
@@ -282,7 +287,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
         elif by == GAIN:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
                 histogram, bases[q], n_codes[q], has_missing[q], absent, sums, len(totals),
-                no_least, allowed, width, parts,
+                no_least, damping, allowed, width, parts,
             )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = _scan(

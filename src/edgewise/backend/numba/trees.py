@@ -100,7 +100,7 @@ def _newest(tree):  # type: ignore[no-untyped-def]
 @inner
 def _search(first_batch, last_batch, layout, question, signed, n, width, tree, histograms):  # type: ignore[no-untyped-def]
     """Find the best cut of each column of some batches, in the newest leaves. OUT tree.found."""
-    n_scores, absent, least, heavy = question
+    n_scores, absent, least, damping, heavy = question
     lanes = 1 << (width.ndim - 1)
     chunks = tree.sums.shape[2] // lanes
     smaller, larger = _newest(tree)
@@ -126,7 +126,7 @@ def _search(first_batch, last_batch, layout, question, signed, n, width, tree, h
             for q in range(low, high):
                 gain, first, missing = scan_gain(
                     bins, layout.bases[q], layout.n_codes[q], layout.has_missing[q], absent,
-                    tree.sums[0, leaf], n_scores, least, heavy, width, scratch,
+                    tree.sums[0, leaf], n_scores, least, damping, heavy, width, scratch,
                 )  # fmt: skip
                 tree.found[side, q, 0] = gain
                 tree.found[side, q, 1] = first
@@ -134,18 +134,18 @@ def _search(first_batch, last_batch, layout, question, signed, n, width, tree, h
 
 
 @inner
-def _gain_alone(totals, n_scores):  # type: ignore[no-untyped-def]
+def _gain_alone(totals, n_scores, damping):  # type: ignore[no-untyped-def]
     """Return the gain of the constant: see `base.gains`."""
     squares, mass = np.int64(0), totals[n_scores]
     for k in range(n_scores):
         squares += totals[k] * totals[k]
     if mass == 0:
         return np.int64(0)
-    return np.int64(np.rint(np.float64(squares) / np.float64(mass) * GAIN_SCALE))
+    return np.int64(np.rint(np.float64(squares) / (np.float64(mass) + damping) * GAIN_SCALE))
 
 
 @inner
-def _settle(side, leaf, tree, n_scores):  # type: ignore[no-untyped-def]
+def _settle(side, leaf, tree, n_scores, damping):  # type: ignore[no-untyped-def]
     """Give a leaf the best of its columns' cuts, the first of equal ones."""
     best = np.int64(0)
     own = tree.leaves[leaf]
@@ -159,8 +159,9 @@ def _settle(side, leaf, tree, n_scores):  # type: ignore[no-untyped-def]
             own.column, own.first, own.missing = q, tree.found[side, q, 1], tree.found[side, q, 2]
     if best > 0:
         # The root is split if any cut has an edge, other leaves if that beats the constant.
-        alone = _gain_alone(tree.sums[0, leaf], n_scores) if leaf > 0 else np.int64(0)
-        own.improvement = best - alone
+        own.improvement = best
+        if leaf > 0:
+            own.improvement -= _gain_alone(tree.sums[0, leaf], n_scores, damping)
 
 
 @inner
@@ -216,12 +217,12 @@ def _split(parent, layout, signed, n, width, tree):  # type: ignore[no-untyped-d
 
 
 @inner
-def _step(layout, n_scores, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
+def _step(layout, n_scores, damping, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
     """Split the leaf that gains most, the earliest of equal ones; return whether to go on."""
     smaller, larger = _newest(tree)
-    _settle(0, smaller, tree, n_scores)
+    _settle(0, smaller, tree, n_scores, damping)
     if larger >= 0:
-        _settle(1, larger, tree, n_scores)
+        _settle(1, larger, tree, n_scores, damping)
     best, chosen = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
@@ -299,7 +300,7 @@ def grow(layout, question, signed, n, width, tree, max_leaf_nodes, histograms, f
     grows = True
     while grows:
         _search(0, n_batches, layout, question, signed, n, width, tree, histograms)
-        grows = _step(layout, question[0], signed, n, width, tree, max_leaf_nodes)
+        grows = _step(layout, question[0], question[3], signed, n, width, tree, max_leaf_nodes)
     _finish(layout, question[0], tree, finished)
 
 
@@ -357,7 +358,7 @@ class TreeGrower:
             take_weights(signed, self._given, amounts, n_scores, n, self._width, tree, self._signed)
             signed = self._signed
         least = np.array(growth.least, dtype=np.int64)
-        question = (n_scores, growth.missing, least, _ANY_SIDE)
+        question = (n_scores, growth.missing, least, growth.damping, _ANY_SIDE)
         layout, most = self._layout, growth.max_leaf_nodes
         asked = (layout, question, signed, n, self._width, tree)
         n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
@@ -371,7 +372,7 @@ class TreeGrower:
         grows = True
         while grows:
             self._threads.map(run, range(n_batches))
-            grows = step(layout, n_scores, signed, n, self._width, tree, most)
+            grows = step(layout, n_scores, growth.damping, signed, n, self._width, tree, most)
         finish(layout, n_scores, tree, self._finished)
         return self._grown()
 

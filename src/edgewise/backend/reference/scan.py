@@ -32,13 +32,13 @@ class ArrayHistogram(Histogram):
 
 def scan(plan: "ScanPlan", histogram: Histogram, question: Question) -> Candidates:
     """Return the best cut of each column."""
-    criterion, constant, missing, wanted, bounds, masses, least = question
+    criterion, constant, missing, wanted, bounds, masses, least, damping = question
     values, totals = histogram.values, histogram.totals
     if criterion == "gain":
         totals, constant = np.append(totals, histogram.mass), False
     edges = plan.edges(values[:, : len(totals)], totals, missing)
     if criterion == "gain":
-        sizes = cut_gains(edges, totals)
+        sizes = cut_gains(edges, totals, damping)
         edges = edges[..., :-1]
     else:
         sizes = np.abs(edges) if criterion == "score" else np.abs(edges).sum(axis=-1)
@@ -153,12 +153,14 @@ class ScanPlan:
         return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))
 
 
-def cut_gains(edges: Exacts, totals: Exacts) -> Exacts:
+def cut_gains(edges: Exacts, totals: Exacts, damping: float = 0.0) -> Exacts:
     """Return the gains of cuts, given their edges with the mass's last; -1 for one-sided cuts.
 
     An edge is the sum above the cut minus the sum below.
     """
     above, below = (totals + edges) // 2, (totals - edges) // 2
     both = (above[..., -1] > 0) & (below[..., -1] > 0)
-    parts = [gains((part[..., :-1] ** 2).sum(axis=-1), part[..., -1]) for part in (above, below)]
+    parts = [
+        gains((part[..., :-1] ** 2).sum(axis=-1), part[..., -1], damping) for part in (above, below)
+    ]
     return np.where(both, parts[0] + parts[1], -1)
