@@ -186,17 +186,24 @@ class Forest:
             self.target_starts,
             targets,
             self.bases,
-            self.ends,
+            np.pad(self.ends, ((0, 0), (0, self._padding))),
         )
+
+    @property
+    def _padding(self) -> int:
+        """How many zeros fill a row of several scores up to fours, which are added at once."""
+        n_scores = self.ends.shape[1]
+        return -n_scores % 4 if n_scores > 1 else 0
 
     def _walk_compiled(self, values: Reals) -> Reals:
         """Return what `walk` does."""
         from edgewise.backend.numba.score import walk
 
-        scores = np.zeros((values.shape[1], self.ends.shape[1]))
+        n_scores = self.ends.shape[1]
+        scores = np.zeros((values.shape[1], n_scores + self._padding))
         walk(values, *self._coded, scores)
         remember(_FORM)
-        return scores
+        return scores[:, :n_scores]
 
 
 def in_order(moves: Reals) -> Reals:

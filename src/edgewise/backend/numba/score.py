@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from edgewise.backend.numba.vectors import inner, kernel
+from edgewise.backend.numba.vectors import add_reals, inner, kernel
 
 # Rows that walk together, so that what they need stays in a core's first cache.
 _BLOCK = 256
@@ -54,7 +54,7 @@ def walk(  # type: ignore[no-untyped-def]
     bases (the first node and end of each); for each node, places (its column), cuts (the number of
     its threshold, from 1), low, high and missing (what follows: a node of the term, or -1 - an
     end of the term), target_starts and targets (what follows on each category); ends (E, K).
-    OUT out (n, K).
+    OUT out (n, K), K being 1 or a multiple of 4.
     """
     n_rows, n_terms = values.shape[1], len(roots)
     most = 0
@@ -145,8 +145,11 @@ def _reached(reached, following, spare, n):  # type: ignore[no-untyped-def]
 @inner
 def _add_four(ended, ends, out):  # type: ignore[no-untyped-def]
     """Add the ends of four terms, in their order, to the scores of rows."""
+    width, scores, flat = ends.shape[1], out.ravel(), ends.ravel()
     for i in range(len(out)):
-        a, b, c, d = ends[ended[0, i]], ends[ended[1, i]], ends[ended[2, i]], ends[ended[3, i]]
-        row = out[i]
-        for k in range(len(row)):
-            row[k] = (((row[k] + a[k]) + b[k]) + c[k]) + d[k]
+        a, b, c, d = ended[0, i], ended[1, i], ended[2, i], ended[3, i]
+        if width == 1:
+            scores[i] = (((scores[i] + flat[a]) + flat[b]) + flat[c]) + flat[d]
+        a, b, c, d = width * a, width * b, width * c, width * d
+        for k in range(0, width - 3, 4):
+            add_reals(scores, width * i + k, flat, a + k, b + k, c + k, d + k)

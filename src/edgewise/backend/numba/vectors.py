@@ -64,6 +64,27 @@ def add_4(
     return types.void(histogram, signed, index, index, index, index, index, width), _emit_add
 
 
+def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit a load of four doubles, the additions of four others, one by one, and a store."""
+    out_kind, _, rows_kind, *_ = signature.args
+    out, o, rows, *places = arguments
+    reals = ir.VectorType(ir.DoubleType(), 4)
+    held, target, _ = _load(context, builder, out_kind, out, o, 4)
+    total = builder.bitcast(held, reals)
+    for place in places:
+        loaded, _, _ = _load(context, builder, rows_kind, rows, place, 4)
+        total = builder.fadd(total, builder.bitcast(loaded, reals))
+    builder.store(builder.bitcast(total, held.type), target).align = 8
+    return context.get_dummy_value()
+
+
+@intrinsic
+def add_reals(context: Any, out: Any, o: Any, rows: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Add the four doubles at ``rows[a]``, then at b, c and d, to those at ``out[o]``."""
+    index = types.intp
+    return types.void(out, index, rows, index, index, index, index), _emit_add_reals
+
+
 def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit edges - 2 * bin as one vector, its store if the bin moves, and the sum of its sizes."""
     edges_kind, _, histogram_kind, _, width = signature.args
