@@ -118,6 +118,23 @@ def test_on_threads_the_tree_is_the_same(monkeypatch, n_classes):
     )
 
 
+@pytest.mark.parametrize("missing", ["learn", "low", "high"])
+def test_validation_rows_end_in_the_same_leaves(missing):
+    rng = np.random.default_rng(3)
+    X, y = table_of(rng, 300, 6, 30, 0.0), rng.integers(3, size=300)
+    X[:150, :3][rng.random((150, 3)) < 0.2] = np.nan
+    # Some columns have missing values here alone.
+    watched = (table_of(rng, 80, 6, 30, 0.3), rng.integers(3, size=80))
+    learner = Tree(Stump(missing=missing), 8, "free", "gain")
+    models = []
+    for backend in (lambda table, n_jobs: AtOnce(table), node_by_node):
+        model = AdaBoostMH(learner, votes="real", loss="logistic", n_rounds=4, random_state=0)
+        with using(backend):
+            models.append(model.fit(X, y, eval_set=watched))
+    assert_same(*models)
+    assert np.isfinite(models[0].history_["validation"]).all()
+
+
 def test_codes_of_two_bytes():
     rng = np.random.default_rng(1)
     X, y = rng.normal(size=(700, 3)), rng.integers(2, size=700)

@@ -414,6 +414,10 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def outputs(self, rule: "Rule") -> Signs | Reals:
         """Return the rule's outputs on all rows, shape (1, n) or (K, n)."""
 
+    def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
+        """Return the rule's outputs on other rows in the same bins."""
+        return rule.outputs(table)
+
     def learned(self, tree: "TreeRule", leaves: "Sequence[ProblemT] | GrownTree") -> None:
         """Take note that the rows of ``leaves[l]`` are those of the tree's leaf `l`.
 

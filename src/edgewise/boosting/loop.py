@@ -158,7 +158,7 @@ def _step(task: Task, t: int) -> _Step | str:
     rule, vote, fell_back = chosen
     progress = task.objective.advance(rule, vote)
     if task.monitor is not None:
-        task.monitor.advance(rule.outputs(task.monitor.binned), vote.coefficients)
+        task.monitor.follow(rule, vote.coefficients)
     return _Step(rule, vote, progress, fell_back)
 
 

@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import fixed
+from edgewise.backend.base import Backend
 from edgewise.common.dtypes import Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.metrics import roc_auc
+from edgewise.model import Rule
 from edgewise.objective import Objective
 
 # Sorting this many training rows takes less than a millisecond; with weights, four times as long.
@@ -39,6 +41,15 @@ class Monitor:
         self._y = y
         self._metric = metric
         self.scores = np.zeros((n_scores, binned.n_rows))
+        self.backend: Backend | None = None  # of the training rows
+
+    def follow(self, rule: Rule, moves: Reals) -> None:
+        """Move the scores by a new term."""
+        if self.backend is None:
+            outputs = rule.outputs(self.binned)
+        else:
+            outputs = self.backend.outputs_on(self.binned, rule)
+        self.advance(outputs, moves)
 
     def advance(self, outputs: Signs | Reals, moves: Reals) -> None:
         """Move the scores by one term."""

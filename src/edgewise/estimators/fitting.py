@@ -230,6 +230,8 @@ class Prepared(NamedTuple, Generic[S, F]):
             problem.by_energy,
             (plan.learner, plan.settings, search),
         )
+        if monitor is not None:
+            monitor.backend = backend
         with closing(backend):
             objective = problem.objective(backend, plan)
             learner = _ready(plan.learner, binned, search, start)

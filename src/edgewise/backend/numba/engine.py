@@ -1,5 +1,6 @@
 """The backend compiled by Numba: the reference's integers, much faster, on several threads."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import (
+    LEARN,
     Candidates,
     Edges,
     GrownTree,
@@ -27,7 +29,7 @@ from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
 from edgewise.backend.numba.plans import Batch, HistogramPlan, LaneHistogram, Lease, Shapes
 from edgewise.backend.numba.scan import EDGE, GAIN, SCORE, scan_columns
-from edgewise.backend.numba.trees import TreeGrower
+from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
@@ -35,7 +37,7 @@ from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
 
 if TYPE_CHECKING:
-    from edgewise.model.rules import Rule, Test
+    from edgewise.model.rules import Rule, Test, TreeRule
 
 # Histograms larger than this are summed again rather than kept for a subtraction.
 _KEPT_BYTES = 1 << 25
@@ -71,6 +73,9 @@ class NumbaBackend(ReferenceBackend):
         self._stores: dict[bool, PartStore] = {}
         self._keeps = True
         self._trees: tuple[Any, TreeGrower | None] | None = None
+        self._growth = Growth(np.empty(0, dtype=np.intp), 2)
+        self._learned: tuple[Any, GrownTree] | None = None
+        self._watched: tuple[BinnedTable, tuple[NDArray[Any], ...]] | None = None
 
     # The round's problem.
 
@@ -219,8 +224,32 @@ class NumbaBackend(ReferenceBackend):
         if problem.entries is not None or not problem.mass_column:
             return None
         grower = self._grower(problem, growth)
-        self._leaf_of = None
+        self._leaf_of = self._learned = None
+        self._growth = growth
         return None if grower is None else grower.grow(problem, growth)
+
+    def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem] | GrownTree) -> None:
+        super().learned(tree, leaves)
+        self._learned = (tree.nodes, leaves) if isinstance(leaves, GrownTree) else None
+
+    def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
+        if self._learned is None or getattr(rule, "nodes", None) is not self._learned[0]:
+            return super().outputs_on(table, rule)
+        columns, tree = self._growth.columns, self._learned[1]
+        if len(columns) * table.n_rows > _TREE_BYTES:
+            return super().outputs_on(table, rule)
+        if self._watched is None or self._watched[0] is not table:
+            bins = [table.bins[j] for j in columns]
+            gone = np.array([one.missing_code for one in bins], dtype=np.intp)
+            # Where training had no missing values and learned no side, cuts abstain on them.
+            given, known = self._growth.missing, np.array([one.has_missing for one in bins])
+            sides = np.where(known, given, 0 if given == LEARN else given).astype(np.intp)
+            codes = np.stack([table.codes(j) for j in columns.tolist()])
+            self._watched = (table, (codes, gone, sides))
+        leaf_of = np.empty(table.n_rows, dtype=np.intp)
+        walk(*self._watched[1], tree.nodes, leaf_of)
+        by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
+        return by_score.take(leaf_of, axis=1)
 
     def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:
         """Return the memory for trees on some columns, kept for the next round."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.base import GrownTree, Growth
+from edgewise.backend.base import LEARN, GrownTree, Growth
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_rows
 from edgewise.backend.numba.scan import scan_gain
@@ -291,6 +291,28 @@ def _take_weights(signed, lanes_given, amounts, n_scores, n, width, tree, out): 
         for a in range(len(amounts)):
             k = n_scores + 1 + a
             out[((k // lanes) * n + row) * lanes + k % lanes] = amounts[a, row]
+
+
+@kernel
+def walk(codes, gone, sides, nodes, leaf_of):  # type: ignore[no-untyped-def]
+    """Find the leaves of other rows.
+
+    IN codes (by column, then row), the code of each column's missing values and their side (LEARN
+    where every node has its own), nodes (see `GrownTree`). OUT leaf_of.
+    """
+    for row in range(len(leaf_of)):
+        node = np.intp(0)
+        while node >= 0:
+            q = nodes[node, 0]
+            code = np.intp(codes[q, row])
+            side = np.intp(1 if code >= nodes[node, 1] else -1)
+            if code == gone[q]:
+                side = nodes[node, 2] if sides[q] == LEARN else sides[q]
+            if side == 0:
+                node = -2 - len(nodes) - node
+            else:
+                node = nodes[node, 4] if side > 0 else nodes[node, 3]
+        leaf_of[row] = -1 - node
 
 
 @kernel
