@@ -98,10 +98,12 @@ class ThompsonSampling(Bandit):
     def _common(self) -> tuple[float, float, float]:
         """Return the centre and the variance of the means, and the variance of the rewards."""
         counts, sums = self.memory_["counts"], self.memory_["sums"]
-        tried = counts > 0.0
-        if not tried.any():
+        if not counts.all():
+            tried = counts > 0.0
+            counts, sums = counts[tried], sums[tried]
+        if not len(counts):
             return 0.0, 1.0, 1.0
-        averages = sums[tried] / counts[tried]
+        averages = sums / counts
         between = max(float(averages.var()), _LEAST_VARIANCE)
         squares, repeats = self.memory_["noise"].tolist()
         within = max(squares / repeats, _LEAST_VARIANCE) if repeats > 0.0 else between
