@@ -118,6 +118,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     damping: float | None = None
     max_bins: int = 256
     n_rounds: int | str | None = None  # type: ignore[assignment]
+    subsample: float | None = None  # type: ignore[assignment]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
         """Train on rows `X` with targets `y` and return the model.

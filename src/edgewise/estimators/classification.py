@@ -83,10 +83,12 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         one_of("loss", model.loss, LOSSES)
     if model.learning_rate is not None:
         up_to_one("learning_rate", model.learning_rate)
+    if model.subsample is not None:
+        up_to_one("subsample", model.subsample)
     one_of("sampling", model.sampling, SAMPLINGS)
     if model.trim is not None:
         positive("trim", model.trim, below=1.0)
-        if model.subsample != 1 or model.sampling != "uniform":
+        if model.subsample not in (None, 1) or model.sampling != "uniform":
             raise ValueError("give trim or a sample (subsample, sampling), not both")
     if not flag("factorized", model.factorized):
         learner = _per_class(learner)
@@ -132,6 +134,13 @@ def _n_rounds(model: "AdaBoostMH", learner: Learner | str) -> int | None:
     return _settings_of(learner).n_rounds if model.n_rounds is None else int(model.n_rounds)
 
 
+def _subsample(model: "AdaBoostMH", learner: Learner | str) -> float:
+    """Return the share of the rows that a round searches; trimming does without."""
+    if model.subsample is not None:
+        return float(model.subsample)
+    return _settings_of(learner).subsample if model.trim is None else 1.0
+
+
 class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     """Rows with classes or labels, and how a model is to learn them."""
 
@@ -144,8 +153,9 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.n_scores = rows.labels.n_scores
         self.max_bins = model.max_bins
         self.least_share = float(model.min_weight_fraction_leaf)
+        self.subsample = _subsample(model, learner)
         self.looks_at_all_rows = (
-            model.subsample == 1 and model.sampling == "uniform" and model.trim is None
+            self.subsample == 1 and model.sampling == "uniform" and model.trim is None
         )
         self.factorized = bool(model.factorized)
         self.n_rounds = _n_rounds(model, learner)
@@ -220,7 +230,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             self.factorized,
             chosen_loss(model, self.learner),
             float(rate),
-            float(model.subsample),
+            self.subsample,
             str(model.sampling),
             None if model.trim is None else float(model.trim),
             seed,

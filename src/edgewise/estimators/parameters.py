@@ -33,8 +33,9 @@ class TrainingParameters:
         Stop training after this many seconds, reading, binning and the choice of rounds included.
     n_jobs : int or None, default None
         The number of threads: None means 1, -1 all cores.
-    random_state : int, RandomState or None, default None
-        Seeds validation splits, random searches and starts, and subsamples.
+    random_state : int, RandomState or None, default 0
+        Seeds folds and validation splits, random searches and starts, and subsamples: the same call
+        gives the same model. None draws a new seed in every fit.
     verbose : int, default 0
         1 shows a progress bar.
     callbacks : list of Callback or None, default None
@@ -48,7 +49,7 @@ class TrainingParameters:
     early_stopping_rounds: int | None = None
     time_limit: float | None = None
     n_jobs: int | None = None
-    random_state: Any = None
+    random_state: Any = 0
     verbose: int = 0
     callbacks: Any = None
     warm_start: bool = False
@@ -65,7 +66,8 @@ class TableParameters(TrainingParameters):
         columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
     subsample : float, default 1.0
         The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
-        Votes and steps use all rows.
+        Votes and steps use all rows. A classifier has None by default: 0.7 for ``learner="auto"``
+        without `trim`, else 1.
     max_bins : int or None
         The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
         every threshold. A classifier has 256 by default; a ranker has None, which is 65,535 for up
@@ -85,7 +87,6 @@ class TableParameters(TrainingParameters):
     def _check_training(self, eval_set: Any, chooses_rounds: bool = False) -> None:
         """Raise if one of these parameters is wrong; `fit` may hold rows out to choose rounds."""
         search_named(self.search)
-        up_to_one("subsample", self.subsample)
         flag("warm_start", self.warm_start)
         if self.max_bins is not None:
             integer("max_bins", self.max_bins, 2, MAX_BINS)

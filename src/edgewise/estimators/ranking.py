@@ -39,6 +39,7 @@ _BINS_OF_MANY_ROWS = 1024
 def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
     integer("n_rounds", model.n_rounds, 1)
+    up_to_one("subsample", model.subsample)
     model._check_training(eval_set)
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner

@@ -73,6 +73,7 @@ class Preset(NamedTuple):
     votes: str = "discrete"
     loss: str = "exponential"
     learning_rate: float = 1.0
+    subsample: float = 1.0
     n_rounds: int | None = 500  # None: as many as are best on held-out rows
     damping: float | None = None
     min_samples_leaf: int = 1
@@ -91,9 +92,9 @@ def auto_leaves(n_scores: int) -> int:
 
 def _auto(base: Learner, goal: Goal) -> Preset:
     """Return the settings that measured best over many data sets (docs/learners.md)."""
-    criterion = "gain" if goal.apart else "edge"
-    tree = Tree(base, auto_leaves(goal.n_scores), "free", criterion)
-    return Preset(tree, "real", "logistic", 0.1 if goal.multilabel else 0.2, None)
+    tree = Tree(base, auto_leaves(goal.n_scores), "free", "gain")
+    rate = 0.1 if goal.multilabel else 0.2
+    return Preset(tree, "real", "softmax", rate, subsample=0.7, n_rounds=None)
 
 
 NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
