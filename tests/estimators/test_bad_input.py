@@ -160,7 +160,7 @@ WRONG_TYPE = {
     "n_rounds": [2.0, "3", True, [5]],
     "loss": [3],
     "learning_rate": ["fast", True, [0.1]],
-    "subsample": ["half", None, True, [0.5]],
+    "subsample": ["half", True, [0.5]],
     "categorical_features": [3, "x0", [1.0], [None], [True]],
     "factorized": [1, "yes", None],
     "class_weight": [3, [1.0, 2.0, 3.0]],

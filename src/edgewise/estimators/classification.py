@@ -112,7 +112,12 @@ def _settings_of(learner: Learner | str) -> Preset:
 
 def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
     """Return the loss to minimise: the user's, or the one that goes with the learner."""
-    return _settings_of(learner).loss if model.loss is None else model.loss
+    if model.loss is not None:
+        return model.loss
+    loss, weights = _settings_of(learner).loss, model.init_weights
+    # The softmax loss has initial weights of its own; the logistic one takes all.
+    own = isinstance(weights, str) and weights in ("auto", "uniform")
+    return "logistic" if loss == "softmax" and not own else loss
 
 
 def _per_class(learner: Learner | str) -> Learner | str:
