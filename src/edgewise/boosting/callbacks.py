@@ -95,15 +95,21 @@ class Callback:
 class BestRound:
     """The best of a series of values (`best`, from 1), and when to stop waiting for more.
 
-    `patience` is the number of values to wait, at least this `share` of those up to the best.
+    `patience` is the number of values to wait for one that is better than the last such value by
+    the share `tolerance` of it; it grows to the `share` of the values so far.
     """
 
     def __init__(
-        self, patience: int | None, larger_is_better: bool = False, share: float = 0.0
+        self,
+        patience: int | None,
+        larger_is_better: bool = False,
+        share: float = 0.0,
+        tolerance: float = 0.0,
     ) -> None:
-        self.patience, self.larger_is_better, self.share = patience, larger_is_better, share
-        self.n_rounds = self.best = 0
-        self._least = math.inf
+        self.patience, self.larger_is_better = patience, larger_is_better
+        self.share, self.tolerance = share, tolerance
+        self.n_rounds = self.best = self._last = 0
+        self._least = self._to_beat = math.inf
 
     def update(self, value: float) -> bool:
         """Note the value of the next round; return whether to stop."""
@@ -111,9 +117,11 @@ class BestRound:
         loss = -value if self.larger_is_better else value
         if loss < self._least:
             self._least, self.best = loss, self.n_rounds
+        if loss < self._to_beat:
+            self._to_beat, self._last = loss - self.tolerance * abs(loss), self.n_rounds
         if self.patience is None:
             return False
-        return self.n_rounds - self.best >= max(self.patience, self.share * self.best)
+        return self.n_rounds - self._last >= max(self.patience, self.share * self._last)
 
 
 class EarlyStopping(Callback):
@@ -126,7 +134,9 @@ class EarlyStopping(Callback):
     rounds : int
         The number of rounds to wait for an improvement.
     share : float, default 0.0
-        Wait for at least this share of the rounds up to the best.
+        Wait for at least this share of the rounds up to the last improvement.
+    tolerance : float, default 0.0
+        The least improvement that counts, as a share of the metric.
 
     Examples
     --------
@@ -137,14 +147,15 @@ class EarlyStopping(Callback):
     'early stopping'
     """
 
-    def __init__(self, rounds: int, share: float = 0.0) -> None:
+    def __init__(self, rounds: int, share: float = 0.0, tolerance: float = 0.0) -> None:
         self.rounds = integer("rounds", rounds, 1)
         self.share = not_negative("share", share)
+        self.tolerance = not_negative("tolerance", tolerance)
 
     def on_start(self, run: TrainingRun) -> None:
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
-        self._watch = BestRound(self.rounds, run.larger_is_better, self.share)
+        self._watch = BestRound(self.rounds, run.larger_is_better, self.share, self.tolerance)
         for value in run.history["validation"].tolist():
             self._note(run, value)
 

@@ -216,7 +216,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     def plan(self, binned: BinnedTable, seed: int) -> FitPlan[Settings]:
         model = self.model
         if isinstance(self.learner, str):
-            goal = Goal(self.n_scores, self.labels.multilabel)
+            goal = Goal(self.n_scores, self.labels.multilabel, n_rows=binned.n_rows)
             preset = preset_for(self.learner, binned, goal)
         else:
             preset = Preset(self.learner)
@@ -257,6 +257,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             loss=plan.settings.loss,
             learning_rate=plan.settings.learning_rate,
             subsample=plan.settings.subsample,
+            damping=plan.settings.damping,
+            min_samples_leaf=plan.settings.least_rows,
             **common,
         )
 

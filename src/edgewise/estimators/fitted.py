@@ -45,7 +45,8 @@ class HeldOutRecord:
     Attributes
     ----------
     source : str
-        Which rows: "5 folds", "1 of 5 folds", "validation_fraction", "eval_set", "too few rows".
+        Which rows: "5 folds", "20% of the rows", "validation_fraction" or "eval_set"; "too few
+        rows" where none could be held out.
     n_rounds : int
         The number of rounds that they chose, or were measured at.
     chosen : bool
@@ -125,13 +126,13 @@ class ModelSettings:
         The learner.
     max_leaf_nodes : int or None
         The most leaves of a tree; None for other learners.
-    votes, loss, learning_rate, subsample :
+    votes, loss, learning_rate, subsample, damping, min_samples_leaf :
         As the parameters of the estimator.
     n_rounds : int
         The number of rounds in the model.
     rounds_from : str
-        What chose them: the held-out rows ("5 folds", "1 of 5 folds", "validation_fraction",
-        "eval_set"), or "n_rounds", the parameter.
+        What chose them: held-out rows ("5 folds", "3 folds", "20% of the rows", "10% of the rows",
+        "validation_fraction", "eval_set"), the parameter "n_rounds", or "too few rows".
     held_out_log_loss, held_out_error : float
         Of the held-out rows, with the temperature; NaN without any.
     temperature : float
@@ -145,6 +146,8 @@ class ModelSettings:
     loss: str
     learning_rate: float
     subsample: float
+    damping: float | None
+    min_samples_leaf: int
     n_rounds: int
     rounds_from: str
     held_out_log_loss: float
@@ -162,7 +165,7 @@ class ModelSettings:
         rows = [
             (name, f"{value:.4g}" if isinstance(value, float) else str(value))
             for name, value in values.items()
-            if not (isinstance(value, float) and math.isnan(value))
+            if value is not None and value == value  # not NaN
         ]
         return text_table(rows, left=(0, 1))
 
@@ -178,6 +181,8 @@ class FittedClassifier(Fitted):
     loss: str
     learning_rate: float
     subsample: float
+    damping: float | None
+    min_samples_leaf: int
 
     @property
     def temperature(self) -> float:
@@ -195,6 +200,8 @@ class FittedClassifier(Fitted):
             loss=self.loss,
             learning_rate=self.learning_rate,
             subsample=self.subsample,
+            damping=self.damping,
+            min_samples_leaf=self.min_samples_leaf,
             n_rounds=len(self.terms),
             rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
             held_out_log_loss=math.nan if held_out is None else held_out.log_loss,
@@ -373,6 +380,8 @@ CLASSIFIER = Record(
         "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
         "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
         "subsample": Value(float, lambda share: positive("subsample", share)),
+        "damping": OrNone(Value(float)),
+        "min_samples_leaf": Count(),
         "held_out": OrNone(_HELD_OUT),
     },
     _classifier,

@@ -66,8 +66,9 @@ F = TypeVar("F", bound=Fitted)
 MOST_ROUNDS = 1000
 """The most rounds that held-out rows choose from."""
 
-# Rounds without improvement until the search for the best number ends, and as a share of the best.
-PATIENCE, PATIENCE_SHARE = 20, 0.1
+# Held-out rows look no further after this many rounds, or this share of the rounds so far, in which
+# the metric improved by less than this share of it.
+PATIENCE, PATIENCE_SHARE, TOLERANCE = 20, 0.1, 0.005
 
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
@@ -617,7 +618,7 @@ def _callbacks(
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and run.problem.n_rounds is None:
-        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE))
+        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE))
     limits = [] if model.time_limit is None else [float(model.time_limit)]
     if choosing is None:
         return [*callbacks, *map(TimeLimit, limits), *own]

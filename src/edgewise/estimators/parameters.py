@@ -5,7 +5,7 @@ from inspect import cleandoc
 from typing import Any, TypeVar
 
 from edgewise.boosting import check_callbacks
-from edgewise.common.checks import flag, integer, one_of, positive, threads, up_to_one, verbosity
+from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.data import MAX_BINS
 from edgewise.data.table import INFINITE_CHOICES
 from edgewise.search import search_named

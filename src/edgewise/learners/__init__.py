@@ -56,11 +56,7 @@ class Goal(NamedTuple):
     multilabel: bool = False  # whether each score column is a label of its own
     ranking: bool = False  # whether documents are ranked
     missing: str = "learn"  # where thresholds put missing values: "learn", "low" or "high"
-
-    @property
-    def apart(self) -> bool:
-        """Whether score columns do not compete: there, splits by gain measured better."""
-        return self.n_scores == 1 or self.multilabel
+    n_rows: int = 0
 
 
 _ANY = Goal()
@@ -93,8 +89,17 @@ def auto_leaves(n_scores: int) -> int:
 def _auto(base: Learner, goal: Goal) -> Preset:
     """Return the settings that measured best over many data sets (docs/learners.md)."""
     tree = Tree(base, auto_leaves(goal.n_scores), "free", "gain")
-    rate = 0.1 if goal.multilabel else 0.2
-    return Preset(tree, "real", "softmax", rate, subsample=0.7, n_rounds=None)
+    return Preset(
+        tree,
+        votes="real",
+        loss="softmax",
+        learning_rate=0.1 if goal.multilabel else 0.2,
+        subsample=0.7,
+        n_rounds=None,
+        damping=0.5,
+        # Tiny tables could not be split otherwise.
+        min_samples_leaf=min(3, max(1, goal.n_rows // 20)),
+    )
 
 
 NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
