@@ -122,8 +122,8 @@ def test_balanced_initial_weights_need_classes(label_matrix):
 
 def test_auto_initial_weights(blobs, label_matrix, same_terms):
     X, y = blobs()
-    fit = AdaBoostMH(n_rounds=10).fit
-    same_terms(fit(X, y), AdaBoostMH(n_rounds=10, init_weights="balanced").fit(X, y))
+    fit = AdaBoostMH("tree", n_rounds=10).fit
+    same_terms(fit(X, y), AdaBoostMH("tree", n_rounds=10, init_weights="balanced").fit(X, y))
     X, Y = label_matrix
     same_terms(
         AdaBoostMH(n_rounds=10).fit(X, Y),
@@ -136,8 +136,8 @@ def test_an_initial_weight_matrix_that_spells_out_a_name(blobs, named):
     X, y = blobs()
     positive = y[:, None] == np.arange(3)
     matrix = np.where(positive, 0.5, 0.25) if named == "balanced" else np.ones((len(y), 3))
-    by_name = AdaBoostMH(n_rounds=15, init_weights=named).fit(X, y)
-    by_matrix = AdaBoostMH(n_rounds=15, init_weights=matrix).fit(X, y)
+    by_name = AdaBoostMH(loss="logistic", n_rounds=15, init_weights=named).fit(X, y)
+    by_matrix = AdaBoostMH(loss="logistic", n_rounds=15, init_weights=matrix).fit(X, y)
     np.testing.assert_array_equal(by_name.terms_.thresholds, by_matrix.terms_.thresholds)
     np.testing.assert_allclose(by_name.decision_function(X), by_matrix.decision_function(X))
     np.testing.assert_allclose(by_name.predict_proba(X), by_matrix.predict_proba(X))
@@ -156,7 +156,7 @@ def test_an_initial_weight_of_0_takes_an_entry_out(blobs):
     binary = AdaBoostMH(n_rounds=5, init_weights=np.ones(80)).fit(X[:80], y[:80] > 0)
     np.testing.assert_array_equal(
         binary.terms_.thresholds,
-        AdaBoostMH(n_rounds=5).fit(X[:80], y[:80] > 0).terms_.thresholds,
+        AdaBoostMH(loss="logistic", n_rounds=5).fit(X[:80], y[:80] > 0).terms_.thresholds,
     )
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from edgewise import AdaBoostMH
+from edgewise import AdaBoostMH, Tree
 
 VOTES = ["discrete", "real", "abstain"]
 
@@ -70,9 +70,8 @@ def test_integer_weights_are_repeated_rows(blobs, votes, max_bins):
     rng = np.random.default_rng(3)
     X, y = blobs(90)
     counts = rng.integers(1, 5, len(y))
-    # Samples and least numbers count rows, not weights; so does damping.
-    counting = {"subsample": 1.0, "min_samples_leaf": 1, "loss": "logistic", "learner": "tree"}
-    settings = {"n_rounds": 12, "votes": votes, "max_bins": max_bins, **counting}
+    tree = {"learner": Tree(leaf_votes="free"), "loss": "logistic", "learning_rate": 0.2}
+    settings = {"n_rounds": 12, "votes": votes, "max_bins": max_bins, **tree}
     weighted = AdaBoostMH(**settings).fit(X, y, sample_weight=counts).decision_function(X)
     repeated = AdaBoostMH(**settings).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted, repeated.decision_function(X), rtol=1e-6, atol=1e-9)
