@@ -82,8 +82,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     damping : float or None, default None
         Real votes are half the logarithm of the odds of right against wrong weight; `damping` adds
         to both the weight of this many rows that are wrong for certain, so that leaves of few rows
-        vote less; to gains too. None is 0.5 for ``learner="auto"``; elsewhere it only smooths the odds by a
-        thousandth of the weight.
+        vote less; to gains too. None is 0.5 for ``learner="auto"``; elsewhere it only smooths the
+        odds by a thousandth of the weight.
 
     Examples
     --------
