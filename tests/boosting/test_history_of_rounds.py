@@ -79,7 +79,8 @@ def test_training_error_is_that_of_the_stages(seed, n_classes, votes, form):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_hamming_loss_is_the_initial_weight_of_the_wrong_entries(n_classes, init_weights):
     X, y, weights = random_problem(3, n_classes)
-    model = AdaBoostMH(n_rounds=10, init_weights=init_weights).fit(X, y, sample_weight=weights)
+    model = AdaBoostMH("tree", n_rounds=10, init_weights=init_weights)
+    model.fit(X, y, sample_weight=weights)
     if n_classes == 2:
         signs, first = (y == 1)[:, None], np.ones((len(y), 1))
     else:
@@ -194,7 +195,8 @@ def test_validation_hamming_loss(n_classes):
     X, y, _ = random_problem(11, n_classes)
     new, truth, _ = random_problem(12, n_classes)
     signs = (truth == 1)[:, None] if n_classes == 2 else truth[:, None] == np.arange(n_classes)
-    model = AdaBoostMH(n_rounds=10, eval_metric="hamming_loss").fit(X, y, eval_set=(new, truth))
+    model = AdaBoostMH("tree", n_rounds=10, eval_metric="hamming_loss")
+    model.fit(X, y, eval_set=(new, truth))
     expected = staged(
         model, new, lambda scores: ((scores.reshape(len(truth), -1) > 0) != signs).mean()
     )

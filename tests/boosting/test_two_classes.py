@@ -73,8 +73,8 @@ def test_training_rows_count_by_their_weights(class_weight):
 def test_a_row_of_weight_2_is_the_same_as_two_rows():
     X, y = problem(4)
     twice = np.arange(len(y)) % 3 == 0
-    weighted = AdaBoostMH(n_rounds=8).fit(X, y, sample_weight=np.where(twice, 2.0, 1.0))
-    repeated = AdaBoostMH(n_rounds=8).fit(np.vstack([X, X[twice]]), np.r_[y, y[twice]])
+    weighted = AdaBoostMH("tree", n_rounds=8).fit(X, y, sample_weight=np.where(twice, 2.0, 1.0))
+    repeated = AdaBoostMH("tree", n_rounds=8).fit(np.vstack([X, X[twice]]), np.r_[y, y[twice]])
     for name in MEASURES:
         assert np.isfinite(weighted.history_[name]).all()
         np.testing.assert_allclose(weighted.history_[name], repeated.history_[name], rtol=1e-9)
