@@ -149,11 +149,11 @@ def test_how_a_sparse_matrix_is_stored_does_not_matter(backend):
 def test_order_of_rows(backend, name, votes, shape):
     backend(name)
     X, y, weights = problem()
-    model = AdaBoostMH(n_rounds=30, votes=votes, max_bins=32, **shape)
+    model = AdaBoostMH(n_rounds=30, votes=votes, max_bins=32, subsample=1.0, **shape)
     model.fit(X, y, sample_weight=weights)
     for seed in range(3):
         order = np.random.default_rng(seed).permutation(len(y))
-        shuffled = AdaBoostMH(n_rounds=30, votes=votes, max_bins=32, **shape)
+        shuffled = AdaBoostMH(n_rounds=30, votes=votes, max_bins=32, subsample=1.0, **shape)
         same(model, shuffled.fit(X[order], y[order], sample_weight=weights[order]))
 
 
@@ -166,7 +166,7 @@ def test_order_of_rows_with_weights_of_every_kind(init_weights, class_weight):
         order = np.random.default_rng(seed).permutation(500)
         models = [
             AdaBoostMH(
-                n_rounds=20, class_weight=class_weight,
+                subsample=1.0, n_rounds=20, class_weight=class_weight,
                 init_weights=matrix[rows] if init_weights == "matrix" else init_weights,
             ).fit(X[rows], y[rows], sample_weight=weights[rows])
             for rows in (np.arange(500), order)
@@ -178,10 +178,12 @@ def test_order_of_rows_with_weights_of_every_kind(init_weights, class_weight):
 def test_order_of_rows_with_labels(class_weight):
     X, _, weights = problem(500)
     Y = (np.nan_to_num(X[:, :3]) > 0.3).astype(int)
-    model = AdaBoostMH(n_rounds=20, class_weight=class_weight).fit(X, Y, sample_weight=weights)
+    model = AdaBoostMH(subsample=1.0, n_rounds=20, class_weight=class_weight).fit(
+        X, Y, sample_weight=weights
+    )
     for seed in range(4):
         order = np.random.default_rng(seed).permutation(500)
-        shuffled = AdaBoostMH(n_rounds=20, class_weight=class_weight)
+        shuffled = AdaBoostMH(subsample=1.0, n_rounds=20, class_weight=class_weight)
         same(model, shuffled.fit(X[order], Y[order], sample_weight=weights[order]))
 
 
@@ -190,8 +192,10 @@ def test_order_of_rows_across_a_refresh(monkeypatch):
     X, y, weights = problem()
     order = np.random.default_rng(0).permutation(len(y))
     same(
-        AdaBoostMH(n_rounds=30).fit(X, y, sample_weight=weights),
-        AdaBoostMH(n_rounds=30).fit(X[order], y[order], sample_weight=weights[order]),
+        AdaBoostMH(subsample=1.0, n_rounds=30).fit(X, y, sample_weight=weights),
+        AdaBoostMH(subsample=1.0, n_rounds=30).fit(
+            X[order], y[order], sample_weight=weights[order]
+        ),
     )
 
 
@@ -201,8 +205,10 @@ def test_order_of_any_rows(seed, votes, n_classes):
     X, y, weights = problem(40, 4, n_classes, seed=seed)
     order = np.random.default_rng(seed).permutation(40)
     same(
-        AdaBoostMH(n_rounds=8, votes=votes, max_bins=8).fit(X, y, sample_weight=weights),
-        AdaBoostMH(n_rounds=8, votes=votes, max_bins=8).fit(
+        AdaBoostMH(subsample=1.0, n_rounds=8, votes=votes, max_bins=8).fit(
+            X, y, sample_weight=weights
+        ),
+        AdaBoostMH(subsample=1.0, n_rounds=8, votes=votes, max_bins=8).fit(
             X[order], y[order], sample_weight=weights[order]
         ),
     )
@@ -236,7 +242,8 @@ def test_samples_of_the_rows_follow_the_seed(backend, learner, loss):
 
 def test_what_is_not_random_needs_no_seed():
     X, y, _ = problem()
-    same(AdaBoostMH(n_rounds=10).fit(X, y), AdaBoostMH(n_rounds=10, random_state=5).fit(X, y))
+    one, other = (AdaBoostMH("tree", n_rounds=10, random_state=seed) for seed in (0, 5))
+    same(one.fit(X, y), other.fit(X, y))
 
 
 def test_training_data_is_not_changed():
