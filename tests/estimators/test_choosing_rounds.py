@@ -208,7 +208,9 @@ def test_an_interrupt_trains_the_best_rounds_so_far(noisy, call, same_terms):
 
 
 @pytest.mark.parametrize(
-    "limited", [{"time_limit": 1e-9}, {"callbacks": [TimeLimit(1e-9)]}], ids=str
+    "limited",
+    [{"time_limit": 1e-9}, {"callbacks": [TimeLimit(1e-9)]}],
+    ids=["parameter", "callback"],
 )
 def test_the_time_limit_holds_for_choosing_and_refit(noisy, limited):
     model = auto(**limited).fit(*noisy)

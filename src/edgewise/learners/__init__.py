@@ -58,6 +58,11 @@ class Goal(NamedTuple):
     missing: str = "learn"  # where thresholds put missing values: "learn", "low" or "high"
     n_rows: int = 0
 
+    @property
+    def apart(self) -> bool:
+        """Whether score columns do not compete: there, splits by gain measured better."""
+        return self.n_scores == 1 or self.multilabel
+
 
 _ANY = Goal()
 
@@ -88,7 +93,8 @@ def auto_leaves(n_scores: int) -> int:
 
 def _auto(base: Learner, goal: Goal) -> Preset:
     """Return the settings that measured best over many data sets (docs/learners.md)."""
-    tree = Tree(base, auto_leaves(goal.n_scores), "free", "gain")
+    criterion, damping = ("gain", 0.5) if goal.apart else ("edge", 0.1)
+    tree = Tree(base, auto_leaves(goal.n_scores), "free", criterion)
     return Preset(
         tree,
         votes="real",
@@ -96,7 +102,7 @@ def _auto(base: Learner, goal: Goal) -> Preset:
         learning_rate=0.1 if goal.multilabel else 0.2,
         subsample=0.7,
         n_rounds=None,
-        damping=0.5,
+        damping=damping,
         # Tiny tables could not be split otherwise.
         min_samples_leaf=min(3, max(1, goal.n_rows // 20)),
     )
