@@ -1,7 +1,6 @@
 """The interface between the boosting loop and an objective."""
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -55,6 +54,14 @@ class Objective(Protocol):
         return None
 
 
-def stream(seed: int, t: int) -> Callable[[], np.random.Generator]:
-    """Return the random stream of round `t`, made when first called: most rounds draw nothing."""
-    return cache(lambda: np.random.default_rng((seed, t, 2)))
+class Stream:
+    """The random stream of round `t`, made when first called: most rounds draw nothing."""
+
+    def __init__(self, seed: int, t: int) -> None:
+        self._seed = (seed, t, 2)
+        self._rng: np.random.Generator | None = None
+
+    def __call__(self) -> np.random.Generator:
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng

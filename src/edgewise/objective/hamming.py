@@ -11,7 +11,7 @@ from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targe
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners import Comparison, Found, Learner, Round
 from edgewise.model import Rule, TreeRule
-from edgewise.objective.base import Objective, stream
+from edgewise.objective.base import Objective, Stream
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
@@ -104,7 +104,7 @@ class Hamming(Objective):
         round = Round(
             backend,
             problem,
-            stream(self.settings.seed, t),
+            Stream(self.settings.seed, t),
             Comparison(energies=self._energies if self.rule.compares_energies else None),
             self.settings.votes == "real",
             least_mass=self._least_mass(problem),

@@ -17,7 +17,7 @@ from edgewise.backend.base import LEARN, Backend, Bounds, Candidates, Problem, Q
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
-from edgewise.objective.base import Objective, stream
+from edgewise.objective.base import Objective, Stream
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.feedback import SIDE_SCALE, Feedback, PairWeights, Sides, best_step
 from edgewise.objective.votes import Vote, half_log_odds
@@ -99,7 +99,7 @@ class Ranking(Objective):
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         learner.begin(t)
-        problem, rng = self._problem(t, everything), stream(self.settings.seed, t)
+        problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
     def bounds(self, columns: Columns) -> Bounds | None:

@@ -73,15 +73,17 @@ class Discrete(VoteRule):
         edge, mass = sum(map(abs, edges.edges.tolist())), sum(edges.masses.tolist())
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
         alpha, votes = half_log_odds(plus, minus, floor), np.where(edges.edges > 0, 1.0, -1.0)
-        return self.retake(edges, alpha, votes)
+        return self._vote(alpha, votes, edge, mass, edges.total)
 
     def retake(self, edges: Edges, alpha: float, votes: Reals) -> Vote:
         edge = sum(map(operator.mul, edges.edges.tolist(), map(int, votes.tolist())))
-        mass = sum(edges.masses.tolist())
+        return self._vote(alpha, votes, edge, sum(edges.masses.tolist()), edges.total)
+
+    def _vote(self, alpha: float, votes: Reals, edge: int, mass: int, total: int) -> Vote:
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
-        idle = (edges.total - mass) / EXACT_SCALE
+        idle = (total - mass) / EXACT_SCALE
         energy = plus * math.exp(-alpha) + minus * math.exp(alpha) + idle
-        return Vote(alpha, votes, edge / edges.total, energy)
+        return Vote(alpha, votes, edge / total, energy)
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
         return half_log_odds(plus.sum(), minus.sum(), floor), signs
