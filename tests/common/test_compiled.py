@@ -55,11 +55,11 @@ def test_the_version_changes_with_any_source(tmp_path):
 
 def test_every_kernel_has_the_version_of_its_package():
     from edgewise.backend.numba import histogram, parts, ranking, scan, score, step
-    from edgewise.data import loops
+    from edgewise.data import kernels as binning
 
-    folder = Path(loops.__file__).parent
+    folder = Path(binning.__file__).parent
     packages = {folder.parent / "backend": (histogram, parts, ranking, scan, score, step)}
-    for package, modules in {**packages, folder: (loops,)}.items():
+    for package, modules in {**packages, folder: (binning,)}.items():
         for module in modules:
             kernels = [
                 f for f in vars(module).values() if isinstance(getattr(f, "_cache", 0), Cache)

@@ -1,4 +1,4 @@
-"""The one place that decides between the reference kernels and Numba's."""
+"""Where work runs: NumPy or Numba, one backend or another; `common.compiled` has the rule."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -88,7 +88,7 @@ class Bins:
         if not quick or column.values.dtype.kind != "f":
             codes = self.encode(column)
             return codes.astype(dtype), np.bincount(codes, minlength=self.missing_code + 1)
-        from edgewise.data.loops import code
+        from edgewise.data.kernels import code
 
         padded = np.full(255 if len(self.thresholds) <= 255 else 65_535, np.inf)
         padded[: len(self.thresholds)] = self.thresholds
@@ -237,7 +237,7 @@ def _even(counts: Exacts, start: int, stop: int, n_bins: int, quick: bool) -> li
     """
     sums = np.cumsum(counts[start:stop])
     if quick and int(sums[-1]) * n_bins < _FITS:
-        from edgewise.data.loops import even
+        from edgewise.data.kernels import even
 
         found = np.empty(n_bins, dtype=np.intp)
         return found[: even(sums, start, n_bins, found)].tolist()

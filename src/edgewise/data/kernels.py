@@ -4,10 +4,21 @@ Each gives the integers of its reference in `data.bins`; large tables take these
 """
 
 import numpy as np
+from numba import njit
 
 from edgewise.common.compiled import cached
 
 _compiled = cached(nogil=True, error_model="numpy")
+
+
+@njit(error_model="numpy", no_cpython_wrapper=True)
+def _code(values, padded, n_thresholds, n_steps, codes):  # type: ignore[no-untyped-def]
+    for i in range(len(values)):
+        value, found, step = values[i], 0, 1 << (n_steps - 1)
+        for _ in range(n_steps):
+            found += step * (padded[found + step - 1] <= value)
+            step >>= 1
+        codes[i] = min(found, n_thresholds) if value == value else n_thresholds + 1
 
 
 @_compiled
@@ -19,19 +30,9 @@ def code(values, padded, n_thresholds, codes, counts):  # type: ignore[no-untype
     """
     # With constant steps, and nothing else in the loop, the compiler takes many values at once.
     if len(padded) == 255:
-        for i in range(len(values)):
-            value, found, step = values[i], 0, 128
-            for _ in range(8):
-                found += step * (padded[found + step - 1] <= value)
-                step >>= 1
-            codes[i] = min(found, n_thresholds) if value == value else n_thresholds + 1
+        _code(values, padded, n_thresholds, 8, codes)
     else:
-        for i in range(len(values)):
-            value, found, step = values[i], 0, 32768
-            for _ in range(16):
-                found += step * (padded[found + step - 1] <= value)
-                step >>= 1
-            codes[i] = min(found, n_thresholds) if value == value else n_thresholds + 1
+        _code(values, padded, n_thresholds, 16, codes)
     for i in range(len(codes)):
         counts[codes[i]] += 1
 
@@ -45,14 +46,7 @@ def even(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
     total, done, first, n_lasts = running[-1], np.int64(0), 0, 0
     for left in range(n_bins, 1, -1):
         target = done + (total - done + left - 1) // left
-        low, high = first, len(running)
-        while low < high:
-            middle = (low + high) // 2
-            if running[middle] < target:
-                low = middle + 1
-            else:
-                high = middle
-        last = low
+        last = first + np.searchsorted(running[first:], target)
         around = running[last] + running[last - 1]
         if last > first and around * left > 2 * (done * left + total - done):
             last -= 1
