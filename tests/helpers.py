@@ -1,6 +1,7 @@
 """Rules with given outputs, and a whole search of the backend in one call."""
 
 import numpy as np
+from hypothesis import strategies as st
 
 from edgewise.backend.base import LEARN, Question, Targets
 from edgewise.backend.host import HostState
@@ -26,6 +27,26 @@ class Given(Test):
     @property
     def is_real(self):
         return self.given.dtype != np.int8
+
+
+def shapes(n, d, levels, **more):
+    """Return a strategy for the arguments of `make_problem`, given those for some of them."""
+    return st.fixed_dictionaries(
+        {
+            "seed": st.integers(0, 10**6),
+            "n": n,
+            "d": d,
+            "levels": levels,
+            "missing": st.booleans(),
+            "storage": st.sampled_from(["dense", "sparse", "auto"]),
+            "weight_levels": st.sampled_from([3, None]),
+            **more,
+        }
+    )
+
+
+def some_rows(rng, n, share):
+    return np.flatnonzero(rng.random(n) < share).astype(np.int32)
 
 
 def search(

@@ -15,6 +15,7 @@ import pytest
 import edgewise
 
 HEAVY = ["numpy", "scipy", "sklearn", "numba", "pandas", "polars", "matplotlib", "narwhals"]
+DESCRIPTORS = (property, functools.cached_property, classmethod, staticmethod)
 
 
 def loaded_by(program):
@@ -125,7 +126,7 @@ def test_every_public_method_is_described_by_its_class_or_a_base():
                 continue
             for name, member in vars(kind).items():
                 method = inspect.isfunction(member) and member.__name__ == name
-                described = isinstance(member, (property, classmethod, staticmethod)) or method
+                described = isinstance(member, DESCRIPTORS) or method
                 public = not name.startswith("_") and not kind.__name__.startswith("_")
                 if public and described and not inspect.getdoc(getattr(kind, name)):
                     undescribed.append(f"{found.name}.{kind.__name__}.{name}")

@@ -1,4 +1,4 @@
-"""The definitions that backend are held to, in plain loops, and both backends side by side."""
+"""The definitions that backends are held to, in plain loops, and both backends side by side."""
 
 import math
 from contextlib import closing, contextmanager

@@ -1,4 +1,4 @@
-"""Sums over the values of categorical columns: references and definitions agree."""
+"""Sums over the values of categorical columns: both backends and definitions agree."""
 
 from dataclasses import replace
 
@@ -10,13 +10,9 @@ from hypothesis import strategies as st
 from edgewise.backend.reference.engine import unpacked
 from edgewise.data import as_table, fit_encode
 
-from ..helpers import Given, sums
+from ..helpers import Given, some_rows, sums
 
 SCORES = [1, 3, 40]
-
-
-def some_rows(rng, n, share):
-    return np.flatnonzero(rng.random(n) < share).astype(np.int32)
 
 
 def categorical_table(rng, sizes, n, missing=True):

@@ -51,13 +51,13 @@ def test_it_is_the_exponential_function_of_any_number(values):
     np.testing.assert_allclose(exp(x), np.exp(x), rtol=1e-15, atol=0)
 
 
-def test_the_compiled_reference_gives_the_same_bits():
+def test_the_compiled_one_gives_the_same_bits():
     x = probes()
     assert np.array_equal(exp(x), compiled_exp(x))
 
 
 @given(st.lists(numbers, min_size=1))
-def test_the_compiled_reference_gives_the_same_bits_for_any_number(values):
+def test_the_compiled_one_gives_the_same_bits_for_any_number(values):
     x = np.array(values)
     assert np.array_equal(exp(x), compiled_exp(x))
 

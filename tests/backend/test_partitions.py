@@ -4,6 +4,7 @@ It is written against `Backend` alone, but for the four passes of `refresh`, and
 it: so a backend on several machines, or on another kind of processor, can be written.
 """
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -273,14 +274,20 @@ class PartsPart(Part):
         )
 
 
+@contextmanager
 def in_parts(local=ReferenceBackend, owner=None):
-    """Return what makes the backend: rows are dealt out in turn, or given by their owners."""
+    """Train with a backend in parts: rows are dealt out in turn, or given by their owners."""
+    made = []
 
     def make(table, n_jobs):
         mine = np.arange(table.n_rows) % N_PARTS if owner is None else owner
-        return PartitionedBackend(table, [np.flatnonzero(mine == p) for p in range(N_PARTS)], local)
+        rows = [np.flatnonzero(mine == p) for p in range(N_PARTS)]
+        made.append(PartitionedBackend(table, rows, local))
+        return made[-1]
 
-    return using(make)
+    with using(make):
+        yield
+    assert made
 
 
 def assert_same(model, other):

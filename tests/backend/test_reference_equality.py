@@ -1,4 +1,4 @@
-"""The compiled backend give the integers and floats of their NumPy references."""
+"""The compiled backend gives the integers and floats of its NumPy reference."""
 
 from contextlib import closing
 
@@ -54,8 +54,8 @@ def random_signs(rng, n_cuts, n, kind):
 
 
 @pytest.fixture(scope="module")
-def assert_references(both, same_candidates):
-    """Run both backend side by side through steps of every kind."""
+def assert_equal_to_reference(both, same_candidates):
+    """Run both backends side by side through steps of every kind."""
 
     def check(problem, n_jobs=1, seed=0):
         rng = np.random.default_rng(seed)
@@ -80,66 +80,66 @@ def assert_references(both, same_candidates):
 @pytest.mark.parametrize("storage", ["dense", "sparse", "auto"])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("n_scores", SCORES)
-def test_multiclass(assert_references, make_problem, n_scores, missing, storage):
+def test_multiclass(assert_equal_to_reference, make_problem, n_scores, missing, storage):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(
         n_scores, n=SIZES[n_scores], d=9, n_scores=n_scores, kind=kind, missing=missing,
         storage=storage, equal_mass=missing,
     )  # fmt: skip
-    assert_references(problem)
+    assert_equal_to_reference(problem)
 
 
 @pytest.mark.parametrize("equal_mass", [False, True])
 @pytest.mark.parametrize("n_scores", [1, 3, 10, 33])
-def test_multilabel_and_binary(assert_references, make_problem, n_scores, equal_mass):
+def test_multilabel_and_binary(assert_equal_to_reference, make_problem, n_scores, equal_mass):
     for seed in range(3):
         problem = make_problem(
             seed, n=300 + seed, n_scores=n_scores, kind="multilabel", equal_mass=equal_mass
         )
-        assert_references(problem, seed=seed)
+        assert_equal_to_reference(problem, seed=seed)
 
 
 @pytest.mark.parametrize("n_scores", [3, 10])
-def test_ties_are_broken_alike(assert_references, make_problem, n_scores):
+def test_ties_are_broken_alike(assert_equal_to_reference, make_problem, n_scores):
     for seed in range(5):
         problem = make_problem(seed, n=17, n_scores=n_scores, levels=3, weight_levels=3)
-        assert_references(problem, seed=seed)
+        assert_equal_to_reference(problem, seed=seed)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_wide_codes(assert_references, make_problem, storage):
+def test_wide_codes(assert_equal_to_reference, make_problem, storage):
     problem = make_problem(0, n=700, n_scores=3, levels=5000, max_bins=1000, storage=storage)
     assert problem.binned.codes(0).dtype == np.uint16
-    assert_references(problem)
+    assert_equal_to_reference(problem)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
-def test_a_single_row_in_each_class(assert_references, make_problem, storage):
-    assert_references(make_problem(2, n=2, d=3, n_scores=2, missing=False, storage=storage))
+def test_a_single_row_in_each_class(assert_equal_to_reference, make_problem, storage):
+    assert_equal_to_reference(make_problem(2, n=2, d=3, n_scores=2, missing=False, storage=storage))
 
 
 @pytest.mark.parametrize("n_scores", [1, 3, 10])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_threads_share_rows_and_columns(assert_references, make_problem, n_scores, n_jobs):
+def test_threads_share_rows_and_columns(assert_equal_to_reference, make_problem, n_scores, n_jobs):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(
         5, n=9_195, d=9, n_scores=n_scores, kind=kind, equal_mass=n_scores == 3, levels=90
     )
     with closing(NumbaBackend(problem.binned, n_jobs)) as compiled:
         assert len(compiled._row_spans(9_195)) == n_jobs
-    assert_references(problem, n_jobs)
+    assert_equal_to_reference(problem, n_jobs)
 
 
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_64_bit_search(
-    assert_references, both, same_candidates, make_problem, monkeypatch, storage
+    assert_equal_to_reference, both, same_candidates, make_problem, monkeypatch, storage
 ):
     problem = make_problem(7, n=263, n_scores=10, storage=storage)
     narrow = problem.state()
     monkeypatch.setattr("edgewise.backend.host.WIDE_SEARCH_LIMIT", 100)
     wide = problem.state()
     assert (narrow.whole.signed.dtype, wide.whole.signed.dtype) == (np.int32, np.int64)
-    assert_references(problem)
+    assert_equal_to_reference(problem)
     with both(problem.binned) as (reference, compiled):
         same_candidates(reference, compiled, narrow.problem(), wide.problem())
 
@@ -148,7 +148,7 @@ def test_64_bit_search(
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("n_scores", [1, 10])
 def test_all_weight_on_one_entry_overflows_nothing(
-    assert_references, make_problem, n_scores, storage, label
+    assert_equal_to_reference, make_problem, n_scores, storage, label
 ):
     problem = make_problem(1, n=50, n_scores=n_scores, kind="multilabel", storage=storage)
     score, row = n_scores - 1, 3
@@ -166,7 +166,7 @@ def test_all_weight_on_one_entry_overflows_nothing(
             assert edges.total == 2**62
             assert edges.edges[score] == 2**62 * label * int(cut[row])
             assert edges.masses[score] == 2**62
-    assert_references(problem)
+    assert_equal_to_reference(problem)
 
 
 def test_some_columns_alone_give_their_own_candidates(make_problem):

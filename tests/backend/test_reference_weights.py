@@ -1,4 +1,4 @@
-"""Weights from scores, and the energy of real outputs: references and definitions agree."""
+"""Weights from scores, and the energy of real outputs: both backends and definitions agree."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def losses(problem):
     return ("exponential", "logistic", "softmax") if several else ("exponential", "logistic")
 
 
-def assert_references(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
+def assert_equal_to_reference(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
     """Take steps of every kind with both backend; the weights are normalised in between."""
     rng = np.random.default_rng(seed)
     n_scores, n = problem.labels.shape
@@ -87,7 +87,7 @@ def assert_references(problem, both, n_jobs=1, matrix=False, rounds=2, seed=0):
 )
 def test_any_problem(make_problem, both, seed, n, n_scores, matrix):
     problem = make_problem(seed, n=n, d=1, n_scores=n_scores, kind="multilabel")
-    assert_references(problem, both, matrix=matrix, rounds=1, seed=seed)
+    assert_equal_to_reference(problem, both, matrix=matrix, rounds=1, seed=seed)
 
 
 # Rows: less than a vector, one less and more than a tile of 512, and enough for two threads.
@@ -98,7 +98,7 @@ def test_every_number_of_rows(make_problem, both, n, n_scores, n_jobs):
     kind = "multiclass" if n_scores > 1 else "multilabel"
     problem = make_problem(n, n=n, d=1, n_scores=n_scores, kind=kind, equal_mass=False)
     for matrix in (False, True):
-        assert_references(problem, both, n_jobs, matrix, rounds=1, seed=n)
+        assert_equal_to_reference(problem, both, n_jobs, matrix, rounds=1, seed=n)
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

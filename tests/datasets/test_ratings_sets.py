@@ -214,7 +214,7 @@ class TestChecks:
         [
             (b"9\t10\t4\t105\n", "toy: users of ratings must be ids that are known, got 9"),
             (b"1\t11\t4\t105\n", "toy: items of ratings must be ids that are known, got 11"),
-            (b"1\t10\t4\t105\n", "toy: .*user 1 rated item 10 "),
+            (b"1\t10\t4\t105\n", "toy: .*user 1 rated item 10 more than once"),
             (b"1\t10\t4\n", r"toy/u\.data: 7 lines must have 4 integers each, got 27"),
         ],
     )

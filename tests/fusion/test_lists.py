@@ -212,7 +212,7 @@ def frames(**columns):
         (
             lambda: RankedLists([[1], [2]], [1]),
             ValueError,
-            "an id for each of the 2 rows, got 1",
+            "qid must have an id for each of the 2 rows, got 1",
         ),
         (lambda: RankedLists([[1]], [None]), ValueError, "qid must not be missing"),
         (lambda: RankedLists([[1], [2]], [1.0, NAN]), ValueError, "qid must not be missing"),

@@ -142,6 +142,20 @@ def test_the_same_seed_gives_the_same_model(learner, policy):
     assert not np.array_equal(scores[0], scores[2])
 
 
+def test_auto_is_ucb_over_many_scales():
+    shape = (10, 30)
+    assert Filters(shape).n_scales >= 500
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(16, size=(40, 300)), rng.integers(2, size=40)
+    scores = [
+        AdaBoostMH(Haar(shape), search=search, n_rounds=4, random_state=0)
+        .fit(X, y)
+        .decision_function(X)
+        for search in ("auto", UCB(50, random=0.5))
+    ]
+    assert np.array_equal(*scores)
+
+
 def test_a_scale_that_tells_classes_apart_is_looked_at_more_often():
     """A bright half of the image, left or right: wide and high stripes see it best."""
     rng = np.random.default_rng(0)

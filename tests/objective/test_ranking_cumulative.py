@@ -247,6 +247,9 @@ def test_steps_are_cut_where_the_weight_would_change_its_sign():
     assert kept.clip(high, -0.5) == 0.0
     kept.add(low, -0.3)
     assert kept.clip(low, -0.1) == 0.0
+    # Nothing is left of the weight, and nothing owed.
+    kept.add(low, 0.1)
+    assert kept.clip(low, -0.5) == -0.1
 
 
 def test_a_column_learns_its_direction_from_its_first_step():

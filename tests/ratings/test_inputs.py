@@ -128,7 +128,9 @@ class TestDuplicates:
         )  # fmt: skip
 
     def test_they_are_refused_by_default(self):
-        words = r"but user 1 rated item 7 more than once \(duplicates in all: 2\)"
+        words = (
+            r"one rating a pair, but user 1 rated item 7 more than once \(duplicates in all: 2\)"
+        )
         with pytest.raises(ValueError, match=words):
             self.made("raise")
 

@@ -49,7 +49,7 @@ def using(factory: "Callable[[BinnedTable, int], Backend]") -> Iterator[None]:
 
 
 def kernels(name: str, visits: float) -> ModuleType:
-    """Return the module of kernels worth this much work.
+    """Return the module of kernels for work that visits this many entries.
 
     ``backend.reference.NAME`` and ``backend.numba.NAME`` hold the same functions with the same
     arguments; which one answers changes the time, not the result.

@@ -49,8 +49,8 @@ class Task:
     binned: BinnedTable
     objective: Objective
     learner: Learner  # holds the search
-    # Returns the same learner with a search of all columns, for rounds in which the search looked
-    # at none with an edge; None where that is what the learner does anyway.
+    # Returns the same learner with a search of all columns, for rounds in which the search
+    # pulled none with an edge; None where that is what the learner does anyway.
     fallback: Callable[[], Learner] | None = None
     monitor: Monitor | None = None  # of the validation rows
 
@@ -165,8 +165,8 @@ def _step(task: Task, t: int) -> _Step | str:
 def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
     """Return the round's rule and votes, or None if no rule lowers the loss.
 
-    Where none does of the columns and rows that are looked at, all are looked at; whether that was
-    so comes last.
+    If none does on the round's columns and rows, all are searched; the last value is whether they
+    were.
     """
     chosen = _try(task, task.learner, t, everything=False)
     if chosen is None and task.fallback is not None:
@@ -175,7 +175,7 @@ def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:
 
 
 def _looked(task: Task, fell_back: bool) -> dict[str, float]:
-    """Return how many columns the round looked at, and the share of the work that this saved."""
+    """Return the number of columns that the round searched, and the share of the work saved."""
     parts = list(task.learner.column_learners())
     looked_at = sum(part.looked_at_ for part in parts)
     offered = sum(part.offered_ for part in parts)
@@ -184,7 +184,7 @@ def _looked(task: Task, fell_back: bool) -> dict[str, float]:
         assert task.fallback is not None
         again = sum(part.looked_at_ for part in task.fallback().column_learners())
         looked_at, offered, work = looked_at + again, max(offered, again), work + again
-    # A round that looked twice took more work than one that looks at everything once.
+    # A round that searched twice took more work than one that searches everything once.
     return {"columns": looked_at, "saved": max(1.0 - work / offered, 0.0) if offered else 0.0}
 
 

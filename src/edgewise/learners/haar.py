@@ -91,8 +91,8 @@ class Haar(ColumnLearner):
         return started
 
     def find(self, round: Round) -> Found | None:
-        asked = self.search_.pull()
-        drawn = asked if self.scales_ is None else self.scales_.draw(asked, self.search_.rng_)
+        pulled = self.search_.pull()
+        drawn = pulled if self.scales_ is None else self.scales_.draw(pulled, self.search_.rng_)
         numbers = self._with_own(round, drawn)
         self.looked_at_ += len(numbers)
         self.offered_ += len(self.columns_)
@@ -103,7 +103,7 @@ class Haar(ColumnLearner):
             found, edges[block] = self._find_in(round, numbers[block])
             if found is not None and (best is None or found.loss < best.loss):
                 best = found
-        self._learn(round, asked, edges[np.searchsorted(numbers, drawn)])
+        self._learn(round, pulled, edges[np.searchsorted(numbers, drawn)])
         return best
 
     def _with_own(self, round: Round, drawn: Columns) -> Columns:

@@ -31,9 +31,7 @@ class Layout:
     """Documents in the order of their query and, within it, of their grade."""
 
     rows: Rows  # (m,), the table row of each document
-    group_starts: (
-        Columns  # a group, the documents of one query and grade, is from group_starts[g] on
-    )
+    group_starts: Columns  # group g, the documents of one query and grade, starts here
     query_groups: Columns  # the groups of query q are from query_groups[q] to query_groups[q + 1]
     grades: Reals  # by group, ascending within a query
     weights: Reals  # (m,), the weights of the documents, which multiply the weights of their pairs

@@ -165,9 +165,8 @@ def test_a_wrong_parameter_is_named_before_any_model_is_fitted():
             raise AssertionError("fitted")
 
     models = {"first": Never(), "second": ItemKNN(n_neighbors=0)}
-    with pytest.raises(
-        ValueError, match="model 'second' cannot be fitted: n_neighbors must be an integer"
-    ):
+    words = "model 'second' cannot be fitted: n_neighbors must be an integer of at least 1"
+    with pytest.raises(ValueError, match=words):
         compare(models, ratings(), "rmse")
 
 

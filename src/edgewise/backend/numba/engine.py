@@ -47,7 +47,7 @@ _TREE_BYTES = 1 << 28
 
 _BY = {"edge": EDGE, "gain": GAIN, "score": SCORE}
 
-# How compiled code is told that any mass will do.
+# For compiled code: any mass will do, and which documents moved is unknown.
 _ANY_MASS = np.empty((0, 2), dtype=bool)
 _NOT_KNOWN = np.empty(0, dtype=bool)
 
@@ -167,7 +167,7 @@ class NumbaBackend(ReferenceBackend):
         if question.masses is not None:
             places = self._plan(plan.columns)
             heavy = places.heavy(question.masses, question.missing, question.least)
-        asked = (
+        options = (
             _BY[question.criterion], question.constant, question.missing, histogram.mass_column,
             question.bounds, heavy,
         )  # fmt: skip
@@ -182,7 +182,7 @@ class NumbaBackend(ReferenceBackend):
             if not histogram.is_summed:
                 self._fill(histogram, batch, bins)
             scan_columns(
-                bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *asked,
+                bins, batch.bases, batch.n_codes, batch.has_missing, batch.where, *options,
                 plan.starts[batch.where] if len(heavy) else batch.where, *sums, *found,
             )  # fmt: skip
             if flat is None:
