@@ -3,11 +3,12 @@
 from dataclasses import fields
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise import AdaBoostMH, Lazy, Stump, Tree
+from edgewise import AdaBoostMH, Indicator, Lazy, Stump, Tree
 from edgewise.backend.choose import using
 from edgewise.backend.numba import trees
 from edgewise.backend.numba.engine import NumbaBackend
@@ -45,6 +46,14 @@ def assert_same(model, other):
         assert np.array_equal(values, other.history_[name], equal_nan=True), name
 
 
+def categories_of(rng, n, sizes, missing):
+    """Return a frame of categorical columns, missing values among them."""
+    columns = {f"c{j}": rng.integers(size, size=n).astype(object) for j, size in enumerate(sizes)}
+    for values in columns.values():
+        values[rng.random(n) < missing] = None
+    return pd.DataFrame({name: pd.Categorical(values) for name, values in columns.items()})
+
+
 def table_of(rng, n, d, levels, missing):
     X = rng.integers(levels, size=(n, d)).astype(float)
     X[rng.random(X.shape) < missing] = np.nan
@@ -62,6 +71,9 @@ shapes = st.fixed_dictionaries(
         "missing": st.sampled_from([0.0, 0.3]),
         "n_classes": st.sampled_from([2, 3, 6, 7, 13, 31, 32, 40]),
         "equal": st.booleans(),
+        "criterion": st.sampled_from(["edge", "gain"]),
+        "values": st.lists(st.sampled_from([1, 2, 3, 8, 30]), max_size=3),
+        "rare": st.sampled_from([1, 4]),
     }
 )
 
@@ -81,11 +93,14 @@ def test_the_tree_is_the_same(shape, leaves, subsample, least, least_rows, dampi
     rng = np.random.default_rng(shape["seed"])
     n = max(shape["n"], 2 * shape["n_classes"])
     X = table_of(rng, n, shape["d"], shape["levels"], shape["missing"])
+    frame = categories_of(rng, n, shape["values"], shape["missing"])
+    X = pd.concat([pd.DataFrame(X).add_prefix("x"), frame], axis=1) if shape["values"] else X
     y = np.concatenate([np.arange(shape["n_classes"]), rng.integers(shape["n_classes"], size=n)])[
         :n
     ]
     weights = None if shape["equal"] else rng.integers(1, 5, size=n).astype(float)
-    learner = Tree(Stump(missing=missing), leaves, "free", "gain")
+    base = [Stump(missing=missing), Indicator(rare=shape["rare"])]
+    learner = Tree(base if shape["values"] else base[0], leaves, "free", shape["criterion"])
     given_settings = {
         "subsample": subsample,
         "min_weight_fraction_leaf": least,

@@ -6,8 +6,9 @@ depend on their order, so every backend gives the same model, bit for bit.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 LEARN = 2
 """The side of missing values in a `Question`: each column learns it."""
+
+# Up to this many score columns, the values of a categorical column are sorted along all votes.
+_ALL_VOTES = 6
 
 
 @dataclass(frozen=True)
@@ -177,37 +181,70 @@ class Candidates:
 
 
 class Growth(NamedTuple):
-    """How a tree of cuts is to grow: split by gain, the leaf that gains most first.
+    """How a tree is to grow: the leaf whose split improves the criterion most is split first.
 
     Attributes
     ----------
     columns : intp array
-        The numeric columns to search at every node, ascending.
+        The columns to search at every node: numeric ones, then categorical ones.
+    n_cut : int
+        The number of numeric columns.
     max_leaf_nodes : int
         The most leaves.
+    criterion : {"edge", "gain"}
+        Compares splits.
     missing : int
-        The side of missing values, -1 or +1, or LEARN.
+        The side of missing values of numeric columns, -1 or +1, or LEARN.
     least : tuple of int
         The least amount of each of ``problem.row_masses`` in a leaf; empty allows any.
     damping : float
         What gains add to the mass of either side.
+    groups : dict
+        For categorical columns the value that each value counts as; all their own where absent.
     """
 
     columns: Columns
+    n_cut: int
     max_leaf_nodes: int
+    criterion: str = "gain"
     missing: int = LEARN
     least: tuple[int, ...] = ()
     damping: float = 0.0
+    groups: Mapping[int, Columns] = MappingProxyType({})
+
+    def directions(self, n_scores: int) -> Reals:
+        """Return the directions along which values are sorted: see `split_directions`."""
+        return split_directions(self.criterion, n_scores)
+
+
+def split_directions(criterion: str, n_scores: int) -> Reals:
+    """Return the directions along which the values of a categorical column are sorted.
+
+    A split takes the first of the sorted values. By edge these are votes of all classes, of which
+    the best subset for one has positive sums inside, negative ones outside: all votes of few
+    classes, and each class against the others of many. By gain, values are sorted by the mean of
+    each score column; for one that finds the best of all subsets (Breiman et al. 1984).
+    """
+    if criterion == "gain":
+        return np.eye(n_scores)
+    if n_scores > _ALL_VOTES:
+        return 2.0 * np.eye(n_scores) - 1.0
+    bits = (np.arange(1 << (n_scores - 1))[:, None] >> np.arange(n_scores)) & 1
+    return (1 - 2 * bits).astype(np.float64)
 
 
 class GrownTree(NamedTuple):
-    """A tree of cuts with N nodes, none where no cut has a gain, and N + 1 leaves.
+    """A tree with N nodes, none where no split has an edge, and N + 1 leaves.
 
     Attributes
     ----------
     nodes : intp array of shape (N, 5)
-        The cut of each node: its place in ``Growth.columns``, the first bin on the positive side
-        and the side of missing values; then the next nodes below and above, or -1 - a leaf.
+        The split of each node: its place in ``Growth.columns``, and if it is a cut the first bin on
+        the positive side and the side of missing values; then the next nodes below and above, or
+        -1 - a leaf.
+    sides : int8 array of shape (N, codes)
+        The side of each code, 0 where the node abstains; the code after those of training is for
+        the missing values and the new categories of other tables.
     totals, masses : int64 arrays of shape (2 N + 1, K)
         The sums of S and of ``|S|`` over the rows of each leaf, and then of each node.
     n_searches : int
@@ -219,6 +256,7 @@ class GrownTree(NamedTuple):
     """
 
     nodes: Columns
+    sides: Signs
     totals: Exacts
     masses: Exacts
     n_searches: int

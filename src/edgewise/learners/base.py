@@ -33,6 +33,7 @@ class Comparison(NamedTuple):
     # is equivalent to the energy.
     energies: Energies | None = None
     score_edges: bool = False  # whether the winner needs the edges of the score columns
+    splits: bool = False  # whether rules must tell rows apart, which a constant does not
 
     @property
     def by_gain(self) -> bool:

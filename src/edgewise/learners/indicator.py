@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.base import split_directions
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
@@ -105,8 +106,8 @@ class Indicator(ColumnLearner):
         if len(columns) == 0:
             return constant_found(round)
         matrix = _ValueMatrix(round, columns, self.groups_ if self.rare > 1 else None)
-        if round.compare.by_gain:
-            return self._find_by_gain(round, columns, matrix)
+        if round.compare.splits:
+            return self._find_split(round, columns, matrix)
         if self._is_exact(round.problem.n_scores):
             outputs, score_edges = matrix.best(round.least)
         else:
@@ -129,21 +130,18 @@ class Indicator(ColumnLearner):
         rule = subset_rule(round.table, column, signs)
         return Found(rule, int(edges[chosen]), float(losses[chosen]), score_edges[chosen])
 
-    def _find_by_gain(self, round: Round, columns: Columns, matrix: "_ValueMatrix") -> Found | None:
-        """Return the best split of the values in the order of their means along one direction.
-
-        With one score column that is the best of all subsets (Breiman et al. 1984).
-        """
-        gains, chosen, inside = matrix.best_prefix(round)
-        self._learn(round, columns, gains)
-        gain = int(gains[chosen])
-        if gain <= 0:
+    def _find_split(self, round: Round, columns: Columns, matrix: "_ValueMatrix") -> Found | None:
+        """Return the best split of sorted values: see `split_directions`."""
+        sizes, chosen, inside = matrix.best_split(round)
+        self._learn(round, columns, sizes)
+        size = int(sizes[chosen])
+        if size <= 0:
             return None
         part = matrix.part(chosen)
         signs = np.where(inside[part], np.int8(1), np.int8(-1))[matrix.group[part] - part.start]
         rule = subset_rule(round.table, int(columns[chosen]), signs)
         score_edges = (matrix.values[part] * signs[:, None]).sum(axis=0).astype(np.int64)
-        return Found(rule, gain, -float(gain), score_edges)
+        return Found(rule, size, -float(size), score_edges)
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         if len(self.columns_) == 0:
@@ -239,28 +237,47 @@ class _ValueMatrix:
         found: NDArray[np.bool_] = holds(inside, totals, least) | one_sided
         return found
 
-    def best_prefix(self, round: Round) -> tuple[Exacts, int, NDArray[np.bool_]]:
-        """Return each column's largest gain, the best column, and which values are inside."""
-        assert self.masses is not None
-        along = self.values[:, 0]
-        if self.values.shape[1] > 1:
-            along = np.einsum("vk,vk->v", self.values, self._direction()[self.owner])
-        means = along / np.maximum(self.masses, 1)
-        order = np.lexsort((means, self.owner))
-        sums = np.column_stack([self.values[order].astype(np.int64), self.masses[order]])
-        inside = np.cumsum(sums, axis=0)
-        inside -= (inside - sums)[self.starts][self.owner]
-        gains = split_gains(inside, round.problem, round.damping)
+    def best_split(self, round: Round) -> tuple[Exacts, int, NDArray[np.bool_]]:
+        """Return each column's largest edge or gain, the best column, and the values inside."""
+        by_gain, n_scores = round.compare.by_gain, self.values.shape[1]
+        sizes = np.full(len(self.starts), -1, dtype=np.int64)
+        inside = np.zeros(len(self.values), dtype=bool)
+        for direction in split_directions(round.compare.criterion, n_scores):
+            keys = self.values @ direction
+            if by_gain:
+                assert self.masses is not None
+                keys /= np.maximum(self.masses, 1)
+            order = np.lexsort((keys, self.owner))
+            found = self._prefix_sizes(round, order)
+            largest = np.maximum.reduceat(found, self.starts)
+            for column in np.flatnonzero(largest > sizes).tolist():
+                part = self.part(column)
+                first = part.start + int(found[part].argmax()) + 1
+                inside[part] = False
+                inside[order[part.start : first]] = True
+            sizes = np.maximum(sizes, largest)
+        return sizes, int(sizes.argmax()), inside
+
+    def _prefix_sizes(self, round: Round, order: Columns) -> Exacts:
+        """Return the edge or gain of splits after each of the sorted values, -1 where not one."""
+        sums = self.values[order].astype(np.int64)
+        if self.masses is not None:
+            sums = np.column_stack([sums, self.masses[order]])
+        inside = self._up_to(sums)
+        if self.masses is not None:
+            sizes = split_gains(inside, round.problem, round.damping)
+        else:
+            sizes = np.abs(2 * inside - round.problem.signed_totals).sum(axis=1)
+        sizes[self.ends - 1] = -1
         if self.weights is not None:
-            mass = np.cumsum(self.weights[order], axis=0)
-            mass -= (mass - self.weights[order])[self.starts][self.owner]
             totals = np.add.reduceat(self.weights, self.starts)[self.owner]
-            gains = np.where(holds(mass, totals, round.least), gains, -1)
-        best = int(gains.argmax())
-        chosen = int(self.owner[best])
-        members = np.zeros(len(order), dtype=bool)
-        members[order[self.starts[chosen] : best + 1]] = True
-        return np.maximum.reduceat(gains, self.starts), chosen, members
+            sizes[~holds(self._up_to(self.weights[order]), totals, round.least)] = -1
+        return sizes
+
+    def _up_to(self, sums: NDArray[Any]) -> NDArray[Any]:
+        """Return sums over the sorted values of a column up to each."""
+        inside = np.cumsum(sums, axis=0)
+        return inside - (inside - sums)[self.starts][self.owner]
 
     def best(self, least: tuple[int, ...] = ()) -> tuple[Reals, NDArray[np.int64]]:
         """Return the outputs of all values and the edges of each column's best subset.

@@ -55,11 +55,12 @@ class Stump(ColumnLearner):
         columns = self._pull(round)
         if len(columns) == 0:
             return self._fallback(round)
-        found = round.cuts(columns, self.constant, MISSING_SIDES[self.missing])
+        constant = self.constant and not round.compare.splits
+        found = round.cuts(columns, constant, MISSING_SIDES[self.missing])
         self._learn(round, columns, found.edges)
         losses = round.losses(found.edges, found.score_edges)
         best = int(losses.argmin())
-        if self.constant and self.missing in ("abstain", "low"):
+        if constant and self.missing in ("abstain", "low"):
             # Where every column has missing values the constant is none of their cuts.
             always = constant_found(round)
             if always is not None and not losses[best] <= always.loss:
@@ -126,9 +127,9 @@ class Stump(ColumnLearner):
 
 
 def constant_found(round: Round) -> Found | None:
-    """Return the constant, or None if it has no edge; it is no split, and so has no gain."""
+    """Return the constant, or None if it has no edge or only splits count."""
     totals, edge = round.problem.signed_totals, round.problem.edge
-    if edge <= 0 or round.compare.by_gain:
+    if edge <= 0 or round.compare.splits:
         return None
     loss = float(round.losses(np.array([edge]), totals[None])[0])
     return Found(EVERYWHERE, edge, loss, totals)

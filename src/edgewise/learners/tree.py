@@ -5,10 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.backend.base import GrownTree, Growth, Problem
+from edgewise.backend.base import LEARN, GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.data import Categories
 from edgewise.learners.base import Comparison, Found, Round, Wrapper
+from edgewise.learners.best import Best
+from edgewise.learners.indicator import Indicator
+from edgewise.learners.selector import subset_rule
 from edgewise.learners.stump import MISSING_SIDES, Stump
 from edgewise.model import Node, Test, TreeRule
 
@@ -84,7 +88,10 @@ class Tree(Wrapper):
 
     def find(self, round: Round) -> Found | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
-        plain = round._replace(compare=Comparison(self.criterion, None, score_edges=True))
+        # Free leaves vote as they like: a constant would split nothing.
+        free = self.leaf_votes == "free"
+        compare = Comparison(self.criterion, None, score_edges=True, splits=free)
+        plain = round._replace(compare=compare)
         grower = _Grower(plain, self)
         found = grower.grow(None)
         for _ in range(_RESCUES):
@@ -264,28 +271,66 @@ class _Grower:
 
     def _grow_at_once(self) -> GrownTree | None:
         """Return the tree that the backend grows in one call, or None if it does not."""
-        round, settings, base = self.round, self.settings, self.settings.base_
-        if settings.criterion == "edge" or settings.leaf_votes == "inherit":
+        round, settings, parts = self.round, self.settings, self._parts()
+        if not parts or not round.compare.splits or round.pairs is not None:
             return None
-        if type(base) is not Stump or round.pairs is not None or base.search_.learns:
+        stump, subsets = parts
+        if not self.keeps or any(part is not None and part.search_.learns for part in parts):
             return None
-        if not self.keeps or len(base.columns_) == 0:
+        columns = [part.columns_ for part in parts if part is not None]
+        growth = Growth(
+            np.concatenate(columns),
+            0 if stump is None else len(stump.columns_),
+            settings.max_leaf_nodes,
+            settings.criterion,
+            LEARN if stump is None else MISSING_SIDES[stump.missing],
+            round.least,
+            round.damping,
+            subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
+        )
+        if len(growth.columns) == 0:
             return None
-        missing, limits = MISSING_SIDES[base.missing], (round.least, round.damping)
-        growth = Growth(base.columns_, settings.max_leaf_nodes, missing, *limits)
         grown = round.backend.grow(round.problem, growth)
         if grown is not None:
-            base.count(len(base.columns_), grown.n_searches)
+            for part in parts:
+                if part is not None:
+                    part.count(len(part.columns_), grown.n_searches)
         return grown
 
-    def _taken(self, grown: GrownTree) -> Found:
-        """Return a tree that was grown in one call; its cuts abstain on none of the rows."""
+    def _parts(self) -> tuple[Stump | None, Indicator | None] | None:
+        """Return the learners of cuts and of subsets; None if the tree has others."""
         base = self.settings.base_
-        n_leaves, table = len(grown.nodes) + 1, self.round.table
-        columns = base.columns_.tolist()
+        parts = base.parts_ if isinstance(base, Best) else [base]
+        kinds = [type(part) for part in parts]
+        if kinds not in ([Stump], [Indicator], [Stump, Indicator]):
+            return None
+        stump = parts[0] if kinds[0] is Stump else None
+        subsets = parts[-1] if kinds[-1] is Indicator else None
+        return None if stump is not None and stump.missing == "abstain" else (stump, subsets)
+
+    def _test(self, column: int, first: int, missing: int, sides: Signs) -> Test:
+        """Return the test of a node of a tree that was grown in one call."""
+        parts, table = self._parts(), self.round.table
+        assert parts is not None
+        stump, subsets = parts
+        if not isinstance(table.bins[column], Categories):
+            assert stump is not None
+            return stump.cut(table, column, first, missing)
+        assert subsets is not None
+        sides = sides[: table.bins[column].n_codes]
+        return subset_rule(
+            table, column, sides[subsets.groups_[column]] if subsets.rare > 1 else sides.copy()
+        )
+
+    def _taken(self, grown: GrownTree) -> Found:
+        """Return a tree that was grown in one call; it abstains on none of the rows."""
+        n_leaves = len(grown.nodes) + 1
+        columns = np.concatenate([part.columns_ for part in self._parts() or () if part]).tolist()
         nodes = [
-            Node(base.cut(table, columns[q], first, missing), low, high, -1 - n_leaves - node)
-            for node, (q, first, missing, low, high) in enumerate(grown.nodes.tolist())
+            Node(self._test(columns[q], first, missing, sides), low, high, -1 - n_leaves - node)
+            for node, ((q, first, missing, low, high), sides) in enumerate(
+                zip(grown.nodes.tolist(), grown.sides, strict=True)
+            )
         ]
         outputs = sized(grown.totals, grown.masses, self.round)
         outputs[n_leaves] = 0.0

@@ -1,6 +1,6 @@
 """The backend compiled by Numba: the reference's integers, much faster, on several threads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import (
-    LEARN,
     Candidates,
     Edges,
     GrownTree,
@@ -73,9 +72,9 @@ class NumbaBackend(ReferenceBackend):
         self._stores: dict[bool, PartStore] = {}
         self._keeps = True
         self._trees: tuple[Any, TreeGrower | None] | None = None
-        self._growth = Growth(np.empty(0, dtype=np.intp), 2)
+        self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
         self._learned: tuple[Any, GrownTree] | None = None
-        self._watched: tuple[BinnedTable, tuple[NDArray[Any], ...]] | None = None
+        self._watched: tuple[BinnedTable, Codes] | None = None
 
     # The round's problem.
 
@@ -221,7 +220,7 @@ class NumbaBackend(ReferenceBackend):
             on_rows.sum_dense(*stored, problem.flat_signed, n, problem.rows, chunks, width, bins)
 
     def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree | None:
-        if problem.entries is not None or not problem.mass_column:
+        if problem.entries is not None:
             return None
         grower = self._grower(problem, growth)
         self._leaf_of = self._learned = None
@@ -239,44 +238,39 @@ class NumbaBackend(ReferenceBackend):
         if len(columns) * table.n_rows > _TREE_BYTES:
             return super().outputs_on(table, rule)
         if self._watched is None or self._watched[0] is not table:
-            bins = [table.bins[j] for j in columns]
-            gone = np.array([one.missing_code for one in bins], dtype=np.intp)
-            # Where training had no missing values and learned no side, cuts abstain on them.
-            given, known = self._growth.missing, np.array([one.has_missing for one in bins])
-            sides = np.where(known, given, 0 if given == LEARN else given).astype(np.intp)
-            codes = np.stack([table.codes(j) for j in columns.tolist()])
-            self._watched = (table, (codes, gone, sides))
+            self._watched = table, _stacked(table, columns, self._growth.groups)
         leaf_of = np.empty(table.n_rows, dtype=np.intp)
-        walk(*self._watched[1], tree.nodes, leaf_of)
+        walk(self._watched[1], tree.nodes, tree.sides, leaf_of)
         by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
         return by_score.take(leaf_of, axis=1)
 
     def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:
         """Return the memory for trees on some columns, kept for the next round."""
         columns = growth.columns
-        form = (problem.n_scores, problem.signed.dtype, len(growth.least))
-        key = (columns.tobytes(), growth.max_leaf_nodes, *form)
-        self.table.ready(columns)
+        form = (growth.n_cut, growth.criterion, problem.n_scores, problem.signed.dtype)
+        key = (columns.tobytes(), growth.max_leaf_nodes, len(growth.least), *form)
+        self.table.ready(columns[: growth.n_cut])
         if self._trees is None or self._trees[0] != key:
-            codes = self._dense_codes(columns)
-            n_codes, lanes = self._shapes.n_codes[columns], problem.shape[0] * problem.shape[2]
+            codes = self._dense_codes(growth)
+            bins = [self.table.bins[j] for j in columns.tolist()]
+            n_codes = np.array([one.n_codes for one in bins], dtype=np.intp)
+            lanes = problem.shape[0] * problem.shape[2]
             size = int(n_codes.sum()) * lanes * problem.signed.itemsize
             grower = None
             if codes is not None and size * growth.max_leaf_nodes <= _TREE_BYTES:
-                shapes = (n_codes, self._shapes.has_missing[columns])
+                shapes = (n_codes, np.array([one.has_missing for one in bins]))
                 grower = TreeGrower(*codes, shapes, growth, problem, self.threads)
             self._trees = (key, grower)
         return self._trees[1]
 
-    def _dense_codes(self, columns: Columns) -> tuple[Codes, Columns] | None:
+    def _dense_codes(self, growth: Growth) -> tuple[Codes, Columns] | None:
         """Return the codes of all rows of some columns, and where each is; None if too large."""
-        table = self.table
-        place = table.place[columns]
-        if (place >= 0).all():
-            return table.dense.codes, place
+        table, columns = self.table, growth.columns
+        if growth.n_cut == len(columns) and (table.place[columns] >= 0).all():
+            return table.dense.codes, table.place[columns]
         if table.fill is not None or len(columns) * table.n_rows > _TREE_BYTES:
             return None
-        return np.stack([table.codes(j) for j in columns.tolist()]), np.arange(len(columns))
+        return _stacked(table, columns, growth.groups), np.arange(len(columns))
 
     def over(self, table: BinnedTable, shapes: Shapes | None = None) -> "NumbaBackend":
         other = NumbaBackend(table, threads=self.threads, shapes=shapes)
@@ -464,6 +458,17 @@ class NumbaBackend(ReferenceBackend):
             self._scratch_shape = (max(plan.largest, size), plan.dtype)
         while self._scratch.qsize() < count:
             self._scratch.put(aligned_zeros((self._scratch_shape[0],), plan.dtype.type))
+
+
+def _stacked(table: BinnedTable, columns: Columns, groups: Mapping[int, Columns]) -> Codes:
+    """Return the codes of some columns, those of grouped values as their group's."""
+    codes = [table.codes(j) for j in columns.tolist()]
+    for place, j in enumerate(columns.tolist()):
+        if j in groups:
+            # Missing values and new categories of other tables come after those of training.
+            own = np.append(groups[j], np.arange(len(groups[j]), int(codes[place].max()) + 1))
+            codes[place] = own.astype(codes[place].dtype)[codes[place]]
+    return np.stack(codes)
 
 
 def _total(sums: Exacts) -> Exacts:

@@ -17,27 +17,31 @@ def _holds(heavy, t, side):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _scan(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, constant, absent, massed, chunks, totals, width, heavy,
-    edges,
+def scan_edge(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, has_missing, constant, absent, totals, n_scores, n_sums, least, heavy,
+    width, edges,
 ):  # fmt: skip
-    """Find a column's best cut for all score columns; return (edge, first bin, missing side)."""
+    """Find a column's best cut for all score columns; return (edge, first bin, missing side).
+
+    `totals` are the sums of the score columns, of other columns, and last of the amounts of which
+    both sides must hold at least `least`: `n_sums` in all. `edges` is memory for as many.
+    """
     lanes = 1 << (width.ndim - 1)
     n_values = n_codes - 1 if has_missing else n_codes
     best, first, missing = np.int64(-1), 0, 1
     for k in range(len(edges)):
-        edges[k] = totals[k] if k < len(totals) else 0
+        edges[k] = totals[k] if k < n_sums else 0
     learn = has_missing and absent == LEARN
     usual = absent if has_missing and absent != LEARN else 1
     if usual < 1:
         constant, missing = True, usual
-        for score in range(len(totals)):
-            column = base + (score // lanes) * n_codes + n_codes - 1
-            edges[score] -= (1 - usual) * np.int64(histogram[column * lanes + score % lanes])
+        for k in range(n_sums):
+            column = base + (k // lanes) * n_codes + n_codes - 1
+            edges[k] -= (1 - usual) * np.int64(histogram[column * lanes + k % lanes])
     for t in range(n_values):
         size, other = np.int64(0), np.int64(0)
-        for chunk in range(chunks):
-            column, at = base + chunk * n_codes, chunk * lanes
+        for at in range(0, len(edges), lanes):
+            column = base + (at // lanes) * n_codes
             if t > 0:
                 size += move_bin(edges, at, histogram, (column + t - 1) * lanes, width)
             else:
@@ -45,15 +49,22 @@ def _scan(  # type: ignore[no-untyped-def]
                     size += abs(edges[at + k])
             if learn:
                 other += try_bin(edges, at, histogram, (column + n_codes - 1) * lanes, width)
-        if massed:
-            k = len(totals)
+        allowed, other_allowed = t > 0 or constant, learn
+        for k in range(n_scores, n_sums):
+            # Vectors are summed whole; what does not belong to a score column leaves again.
             size -= abs(edges[k])
+            amount = k - n_sums + len(least)
+            if amount >= 0:
+                allowed = allowed and totals[k] - abs(edges[k]) >= 2 * least[amount]
             if learn:
                 at = (base + (k // lanes) * n_codes + n_codes - 1) * lanes + k % lanes
-                other -= abs(edges[k] - 2 * np.int64(histogram[at]))
-        if size > best and (t > 0 or constant) and _holds(heavy, t, 0):
+                turned = abs(edges[k] - 2 * np.int64(histogram[at]))
+                other -= turned
+                if amount >= 0:
+                    other_allowed = other_allowed and totals[k] - turned >= 2 * least[amount]
+        if size > best and allowed and _holds(heavy, t, 0):
             best, first, missing = size, t, usual
-        if learn and other > best and _holds(heavy, t, 1):
+        if other > best and other_allowed and _holds(heavy, t, 1):
             best, first, missing = other, t, -1
     return best, first, missing
 
@@ -178,6 +189,67 @@ def _gain(sums, n_scores, n_sums, damping, lanes):  # type: ignore[no-untyped-de
 
 
 @inner
+def scan_values(histogram, base, n_codes, question, totals, n_sums, lanes, inside, sides):  # type: ignore[no-untyped-def]
+    """Find the best of a column's splits into two sets of values; return its edge or gain.
+
+    Sets are what comes first when values are sorted by their sums along one of the directions: see
+    `Growth.directions`. `inside` is memory for `n_sums` sums. OUT sides: +1 first, -1 the others.
+    """
+    n_scores, least = question.n_scores, question.least
+    keys, best = np.empty(n_codes), np.int64(-1)
+    for direction in range(len(question.directions)):
+        for code in range(n_codes):
+            along = 0.0
+            for k in range(n_scores):
+                at = (base + (k // lanes) * n_codes + code) * lanes + k % lanes
+                along += question.directions[direction, k] * np.float64(histogram[at])
+            if question.by_gain:
+                at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
+                along /= max(np.float64(histogram[at]), 1.0)
+            keys[code] = along
+        order = np.argsort(keys, kind="mergesort")
+        for k in range(n_sums):
+            inside[k] = 0
+        better = -1
+        for place in range(n_codes - 1):
+            for k in range(n_sums):
+                at = (base + (k // lanes) * n_codes + order[place]) * lanes + k % lanes
+                inside[k] += histogram[at]
+            allowed = True
+            for k in range(n_sums - len(least), n_sums):
+                amount = least[k - n_sums + len(least)]
+                allowed = allowed and min(inside[k], totals[k] - inside[k]) >= amount
+            if not allowed:
+                continue
+            size = np.int64(0)
+            if question.by_gain:
+                within, squares, others = inside[n_scores], np.int64(0), np.int64(0)
+                for k in range(n_scores):
+                    squares += inside[k] * inside[k]
+                    others += (totals[k] - inside[k]) * (totals[k] - inside[k])
+                without = totals[n_scores] - within
+                if within <= 0 or without <= 0:
+                    continue
+                size += np.int64(
+                    np.rint(np.float64(squares) / (within + question.damping) * GAIN_SCALE)
+                )
+                size += np.int64(
+                    np.rint(np.float64(others) / (without + question.damping) * GAIN_SCALE)
+                )
+            else:
+                for k in range(n_scores):
+                    size += abs(2 * inside[k] - totals[k])
+            if size > best:
+                best, better = size, place
+        if better >= 0:
+            for place in range(n_codes):
+                sides[order[place]] = 1 if place <= better else -1
+    # Values that training did not see.
+    sides[n_codes] = 0
+    return best
+
+
+@inner
 def _edges_at(histogram, base, n_codes, first, missing, totals, width, edges):  # type: ignore[no-untyped-def]
     """Fill `edges` (OUT) with the score columns' edges of one cut."""
     lanes = 1 << (width.ndim - 1)
@@ -260,17 +332,17 @@ def scan_columns(  # type: ignore[no-untyped-def]
     (columns, K), or (0, 0) if not wanted.
     """
     lanes = 1 << (width.ndim - 1)
-    scratch = np.empty(chunks * lanes, dtype=np.int64)
+    scratch, n_scores = np.empty(chunks * lanes, dtype=np.int64), len(totals)
     sums, parts = np.zeros_like(scratch), np.empty((4, len(scratch)), dtype=histogram.dtype)
-    sums[: len(totals)] = totals
+    sums[:n_scores] = totals
     if by == GAIN:
-        sums[len(totals)] = mass
+        sums[n_scores] = mass
     no_least = np.empty(0, dtype=np.int64)
     none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
         allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
-        if by == SCORE or (by == EDGE and len(totals) == 1):
+        if by == SCORE or (by == EDGE and n_scores == 1):
             direction, exceptions = np.int64(0), none
             if bounds is not None:
                 low, high = bounds.starts[row], bounds.starts[row + 1]
@@ -278,7 +350,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
                 exceptions = (
                     bounds.firsts[low:high], bounds.sides[low:high], bounds.limits[low:high],
                 )  # fmt: skip
-            for score in range(len(totals)):
+            for score in range(n_scores):
                 at = (bases[q] + (score // lanes) * n_codes[q]) * lanes + score % lanes
                 best[row, score], first[row, score], missing[row, score] = _scan_single(
                     histogram[at : at + n_codes[q] * lanes : lanes], has_missing[q], constant,
@@ -286,13 +358,13 @@ def scan_columns(  # type: ignore[no-untyped-def]
                 )  # fmt: skip
         elif by == GAIN:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
-                histogram, bases[q], n_codes[q], has_missing[q], absent, sums, len(totals),
+                histogram, bases[q], n_codes[q], has_missing[q], absent, sums, n_scores,
                 no_least, damping, allowed, width, parts,
             )  # fmt: skip
         else:
-            best[row, 0], first[row, 0], missing[row, 0] = _scan(
-                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, massed, chunks,
-                totals, width, allowed, scratch,
+            best[row, 0], first[row, 0], missing[row, 0] = scan_edge(
+                histogram, bases[q], n_codes[q], has_missing[q], constant, absent, sums, n_scores,
+                n_scores + massed, no_least, allowed, width, scratch,
             )  # fmt: skip
         if len(score_edges) > 0:
             _edges_at(

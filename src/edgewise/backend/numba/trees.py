@@ -1,4 +1,4 @@
-"""A whole tree of cuts in one compiled call: grown best first, split by gain.
+"""A whole tree in one compiled call, grown best first.
 
 What `learners.tree` does node by node, with the same sums and the same ties, and so the same tree.
 The rows of a leaf are a range of one array of rows, parted in place when the leaf is split.
@@ -13,9 +13,9 @@ from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN, GrownTree, Growth
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_rows
-from edgewise.backend.numba.scan import scan_gain
+from edgewise.backend.numba.scan import scan_edge, scan_gain, scan_values
 from edgewise.backend.numba.vectors import inner, kernel
-from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows
+from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.
@@ -24,14 +24,13 @@ _BATCH_BYTES = 1 << 19
 # With less work than this for a node, handing it to threads costs more than it saves.
 _THREADS_FROM = 1 << 18
 
-_ANY_SIDE = np.empty((0, 2), dtype=bool)
-
 
 class _Layout(NamedTuple):
     """Columns, and where the bins of each are in a leaf's histogram.
 
     Batch b has the columns from ``batches[b]`` on; its bins are from ``starts[b]`` on, the bins of
-    column q from vector ``bases[q]`` of the batch on.
+    column q from vector ``bases[q]`` of the batch on. Columns from `n_cut` on are split into two
+    sets of values, those before by cuts.
     """
 
     codes: Codes
@@ -41,6 +40,7 @@ class _Layout(NamedTuple):
     has_missing: NDArray[np.bool_]
     batches: Columns
     starts: Columns
+    n_cut: int
 
 
 # A leaf of a growing tree, or a node that was one: its rows, its memory for histograms, its best
@@ -64,22 +64,42 @@ class _Growing(NamedTuple):
 
     `order` holds the rows, each leaf's together, and `spare` is memory for parting them; `leaves`
     are in the order in which they were made, `sums` of shape (2, leaves, lanes) are the sums of S
-    and of |S| over their rows. `found` holds gain, first bin and missing side of each column's best
-    cut, in the newest two leaves; `counts` the leaves made, the leaves there are, and the searches.
+    and of |S| over their rows, ``sides[leaf, code]`` the side of a leaf's split on which a code is:
+    -1, +1, or 0 where it abstains. `found` holds gain or edge, first bin and missing side of each
+    column's best split of the newest two leaves, `sets` the sides of values where it is not a cut;
+    `counts` are the leaves made, the leaves there are, and the searches.
     """
 
     order: Rows
     spare: Rows
     leaves: NDArray[np.void]
     sums: Exacts
+    sides: Signs
     found: Exacts
+    sets: Signs
     counts: Columns
+
+
+class _Question(NamedTuple):
+    """What a search looks for: see `Growth`.
+
+    Of `n_own` columns of S the first `n_scores` are score columns; the amounts follow.
+    """
+
+    n_scores: int
+    n_own: int
+    by_gain: bool
+    absent: int
+    least: Exacts
+    damping: float
+    directions: Reals
 
 
 class _Finished(NamedTuple):
     """A finished tree, as `GrownTree` has it, in memory for the largest."""
 
     nodes: Columns
+    sides: Signs
     totals: Exacts
     masses: Exacts
     leaf_of: Columns
@@ -100,20 +120,21 @@ def _newest(tree):  # type: ignore[no-untyped-def]
 @inner
 def _search(first_batch, last_batch, layout, question, signed, n, width, tree, histograms):  # type: ignore[no-untyped-def]
     """Find the best cut of each column of some batches, in the newest leaves. OUT tree.found."""
-    n_scores, absent, least, damping, heavy = question
+    n_scores, least, damping = question.n_scores, question.least, question.damping
     lanes = 1 << (width.ndim - 1)
-    chunks = tree.sums.shape[2] // lanes
+    chunks, n_sums = tree.sums.shape[2] // lanes, question.n_own + len(least)
+    any_side = np.empty((0, 2), dtype=np.bool_)
     smaller, larger = _newest(tree)
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     scratch = np.empty((4, chunks * lanes), dtype=histograms.dtype)
+    edges = np.empty(chunks * lanes, dtype=np.int64)
     for batch in range(first_batch, last_batch):
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
-        bases, n_codes = layout.bases[low:high], layout.n_codes[low:high]
         part = histograms[tree.leaves[smaller].slot, start:stop]
         sum_dense(
-            layout.codes, layout.places[low:high], bases, n_codes, signed, n, rows, chunks, width,
-            part,
+            layout.codes, layout.places[low:high], layout.bases[low:high], layout.n_codes[low:high],
+            signed, n, rows, chunks, width, part,
         )  # fmt: skip
         if larger >= 0:
             # It has the memory of the leaf that was split: what is left is the larger part's.
@@ -123,58 +144,84 @@ def _search(first_batch, last_batch, layout, question, signed, n, width, tree, h
         for side in range(2 if larger >= 0 else 1):
             leaf = smaller if side == 0 else larger
             bins = histograms[tree.leaves[leaf].slot, start:stop]
+            totals = tree.sums[0, leaf]
             for q in range(low, high):
-                gain, first, missing = scan_gain(
-                    bins, layout.bases[q], layout.n_codes[q], layout.has_missing[q], absent,
-                    tree.sums[0, leaf], n_scores, least, damping, heavy, width, scratch,
-                )  # fmt: skip
-                tree.found[side, q, 0] = gain
+                base, n_codes, gone = layout.bases[q], layout.n_codes[q], layout.has_missing[q]
+                if q >= layout.n_cut:
+                    best = scan_values(
+                        bins, base, n_codes, question, totals, n_sums, lanes, edges,
+                        tree.sets[side, q - layout.n_cut],
+                    )  # fmt: skip
+                    first, missing = 0, 0
+                elif question.by_gain:
+                    best, first, missing = scan_gain(
+                        bins, base, n_codes, gone, question.absent, totals, n_scores, least,
+                        damping, any_side, width, scratch,
+                    )  # fmt: skip
+                else:
+                    best, first, missing = scan_edge(
+                        bins, base, n_codes, gone, False, question.absent, totals, n_scores,
+                        n_sums, least, any_side, width, edges,
+                    )  # fmt: skip
+                tree.found[side, q, 0] = best
                 tree.found[side, q, 1] = first
                 tree.found[side, q, 2] = missing
 
 
 @inner
-def _gain_alone(totals, n_scores, damping):  # type: ignore[no-untyped-def]
-    """Return the gain of the constant: see `base.gains`."""
-    squares, mass = np.int64(0), totals[n_scores]
-    for k in range(n_scores):
+def _alone(totals, question):  # type: ignore[no-untyped-def]
+    """Return the edge of the constant, or its gain: see `base.gains`."""
+    squares, edge = np.int64(0), np.int64(0)
+    for k in range(question.n_scores):
         squares += totals[k] * totals[k]
+        edge += abs(totals[k])
+    if not question.by_gain:
+        return edge
+    mass = totals[question.n_scores]
     if mass == 0:
         return np.int64(0)
-    return np.int64(np.rint(np.float64(squares) / (np.float64(mass) + damping) * GAIN_SCALE))
+    share = np.float64(squares) / (np.float64(mass) + question.damping)
+    return np.int64(np.rint(share * GAIN_SCALE))
 
 
 @inner
-def _settle(side, leaf, tree, n_scores, damping):  # type: ignore[no-untyped-def]
-    """Give a leaf the best of its columns' cuts, the first of equal ones."""
-    best = np.int64(0)
-    own = tree.leaves[leaf]
-    # Every cut leaves one side of a single row empty.
-    if leaf > 0 and own.stop - own.start < 2:
+def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def]
+    """Give a leaf the best split of its columns, the first of equal ones."""
+    best, leaf = np.int64(0), tree.leaves[place]
+    # Every split leaves one side of a single row empty.
+    if place > 0 and leaf.stop - leaf.start < 2:
         return
     tree.counts[2] += 1
     for q in range(tree.found.shape[1]):
         if tree.found[side, q, 0] > best:
             best = tree.found[side, q, 0]
-            own.column, own.first, own.missing = q, tree.found[side, q, 1], tree.found[side, q, 2]
+            leaf.column, leaf.first, leaf.missing = (
+                q, tree.found[side, q, 1], tree.found[side, q, 2],
+            )  # fmt: skip
     if best > 0:
-        # The root is split if any cut has an edge, other leaves if that beats the constant.
-        own.improvement = best
-        if leaf > 0:
-            own.improvement -= _gain_alone(tree.sums[0, leaf], n_scores, damping)
+        # The root is split if any split has an edge, other leaves if that beats the constant.
+        leaf.improvement = best
+        if place > 0:
+            leaf.improvement -= _alone(tree.sums[0, place], question)
+        if leaf.column >= layout.n_cut:
+            tree.sides[place] = tree.sets[side, leaf.column - layout.n_cut]
 
 
 @inner
-def _is_high(codes, row, leaf, gone):  # type: ignore[no-untyped-def]
-    """Return whether a row is on the positive side of a leaf's cut."""
-    code = np.intp(codes[row])
-    return leaf.missing > 0 if code == gone else code >= leaf.first
-
-
-@inner
-def _gone(layout, q):  # type: ignore[no-untyped-def]
-    """Return the code of a column's missing values, -1 where there are none."""
-    return layout.n_codes[q] - 1 if layout.has_missing[q] else np.intp(-1)
+def _note_sides(place, layout, tree, absent):  # type: ignore[no-untyped-def]
+    """Note on which side of a leaf's cut every code is, missing values in other tables too."""
+    leaf, sides = tree.leaves[place], tree.sides[place]
+    q = leaf.column
+    if q >= layout.n_cut:
+        return
+    n_values = layout.n_codes[q] - 1 if layout.has_missing[q] else layout.n_codes[q]
+    for code in range(n_values):
+        sides[code] = 1 if code >= leaf.first else -1
+    if layout.has_missing[q]:
+        sides[n_values] = leaf.missing
+    else:
+        # Where training had no missing values and learned no side, cuts abstain on them.
+        sides[n_values] = 0 if absent == LEARN else absent
 
 
 @inner
@@ -185,15 +232,16 @@ def _add_leaf(tree, start, stop):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _split(parent, layout, signed, n, width, tree):  # type: ignore[no-untyped-def]
-    """Part the rows of a leaf by its cut."""
+def _split(parent, layout, absent, signed, n, width, tree):  # type: ignore[no-untyped-def]
+    """Part the rows of a leaf."""
     lanes = 1 << (width.ndim - 1)
+    _note_sides(parent, layout, tree, absent)
     order, spare, whole = tree.order, tree.spare, tree.leaves[parent]
-    codes, gone = layout.codes[layout.places[whole.column]], _gone(layout, whole.column)
+    codes, sides = layout.codes[layout.places[whole.column]], tree.sides[parent]
     middle, n_high = whole.start, 0
     for p in range(whole.start, whole.stop):
         row = order[p]
-        is_high = _is_high(codes, row, whole, gone)
+        is_high = sides[codes[row]] > 0
         order[middle], spare[n_high] = row, row
         middle += not is_high
         n_high += is_high
@@ -217,12 +265,12 @@ def _split(parent, layout, signed, n, width, tree):  # type: ignore[no-untyped-d
 
 
 @inner
-def _step(layout, n_scores, damping, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
+def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
     """Split the leaf that gains most, the earliest of equal ones; return whether to go on."""
     smaller, larger = _newest(tree)
-    _settle(0, smaller, tree, n_scores, damping)
+    _settle(0, smaller, layout, tree, question)
     if larger >= 0:
-        _settle(1, larger, tree, n_scores, damping)
+        _settle(1, larger, layout, tree, question)
     best, chosen = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
@@ -230,7 +278,7 @@ def _step(layout, n_scores, damping, signed, n, width, tree, max_leaf_nodes):  #
             best, chosen = leaf.improvement, np.intp(other)
     if chosen < 0:
         return False
-    _split(chosen, layout, signed, n, width, tree)
+    _split(chosen, layout, question.absent, signed, n, width, tree)
     return tree.counts[1] < max_leaf_nodes
 
 
@@ -267,6 +315,7 @@ def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
             node = finished.nodes[numbers[made]]
             node[0], node[1], node[2] = leaf.column, leaf.first, leaf.missing
             node[3], node[4] = numbers[leaf.child], numbers[leaf.child + 1]
+            finished.sides[numbers[made]] = tree.sides[made]
     if n_searched == len(leaf_of):
         return
     for row in range(len(leaf_of)):
@@ -274,40 +323,32 @@ def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
             place = 0
             while tree.leaves[place].child >= 0:
                 leaf = tree.leaves[place]
-                codes = layout.codes[layout.places[leaf.column]]
-                place = leaf.child + _is_high(codes, row, leaf, _gone(layout, leaf.column))
+                code = layout.codes[layout.places[leaf.column], row]
+                place = leaf.child + (tree.sides[place, code] > 0)
             leaf_of[row] = -1 - numbers[place]
 
 
 @inner
-def _take_weights(signed, lanes_given, amounts, n_scores, n, width, tree, out):  # type: ignore[no-untyped-def]
+def _take_weights(signed, lanes_given, amounts, n_own, n, width, tree, out):  # type: ignore[no-untyped-def]
     """Copy the signed weights of the rows that count, each with its amounts. OUT out."""
     lanes = 1 << (width.ndim - 1)
     for p in range(tree.leaves[0].stop):
         row = np.intp(tree.order[p])
-        for k in range(n_scores + 1):
+        for k in range(n_own):
             to = ((k // lanes) * n + row) * lanes + k % lanes
             out[to] = signed[((k // lanes_given) * n + row) * lanes_given + k % lanes_given]
         for a in range(len(amounts)):
-            k = n_scores + 1 + a
+            k = n_own + a
             out[((k // lanes) * n + row) * lanes + k % lanes] = amounts[a, row]
 
 
 @kernel
-def walk(codes, gone, sides, nodes, leaf_of):  # type: ignore[no-untyped-def]
-    """Find the leaves of other rows.
-
-    IN codes (by column, then row), the code of each column's missing values and their side (LEARN
-    where every node has its own), nodes (see `GrownTree`). OUT leaf_of.
-    """
+def walk(codes, nodes, sides, leaf_of):  # type: ignore[no-untyped-def]
+    """Find the leaves of other rows. IN codes (by column, then row), nodes, sides. OUT leaf_of."""
     for row in range(len(leaf_of)):
         node = np.intp(0)
         while node >= 0:
-            q = nodes[node, 0]
-            code = np.intp(codes[q, row])
-            side = np.intp(1 if code >= nodes[node, 1] else -1)
-            if code == gone[q]:
-                side = nodes[node, 2] if sides[q] == LEARN else sides[q]
+            side = sides[node, codes[nodes[node, 0], row]]
             if side == 0:
                 node = -2 - len(nodes) - node
             else:
@@ -322,8 +363,8 @@ def grow(layout, question, signed, n, width, tree, max_leaf_nodes, histograms, f
     grows = True
     while grows:
         _search(0, n_batches, layout, question, signed, n, width, tree, histograms)
-        grows = _step(layout, question[0], question[3], signed, n, width, tree, max_leaf_nodes)
-    _finish(layout, question[0], tree, finished)
+        grows = _step(layout, question, signed, n, width, tree, max_leaf_nodes)
+    _finish(layout, question.n_scores, tree, finished)
 
 
 # The same in parts, of which threads share the first.
@@ -345,19 +386,24 @@ class TreeGrower:
         problem: SignedProblem,
         threads: Threads,
     ) -> None:
-        self._n_scores, self._threads = problem.n_scores, threads
+        self._n_scores, self._n_own = problem.n_scores, problem.n_scores + problem.mass_column
+        self._threads, self._directions = threads, growth.directions(problem.n_scores)
         chunks, _, lanes = problem.shape
         n_amounts = len(_amounts(problem, growth))
         if n_amounts:
-            chunks, lanes = lanes_for(problem.n_scores + 1 + n_amounts)
+            chunks, lanes = lanes_for(self._n_own + n_amounts)
         self._width, self._given = width_of(lanes), problem.shape[2]
         dtype, n = problem.signed.dtype, problem.n_rows
-        self._layout = _laid_out(codes, places, shapes, chunks, lanes, dtype.itemsize, threads.n)
+        self._layout = _laid_out(
+            (codes, places, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
+        )
         self._signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
-        most = growth.max_leaf_nodes
+        # One more, for the missing values of a table whose like training did not see.
+        most, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
         self._histograms = aligned_zeros((most, int(self._layout.starts[-1])), dtype.type)
         self._finished = _Finished(
             np.empty((most, 5), dtype=np.intp),
+            np.zeros((most, most_codes), dtype=np.int8),
             np.empty((2 * most, problem.n_scores), dtype=np.int64),
             np.empty((2 * most, problem.n_scores), dtype=np.int64),
             np.empty(n, dtype=np.intp),
@@ -367,7 +413,9 @@ class TreeGrower:
             np.empty(n, dtype=ROW),
             np.zeros(2 * most, dtype=_LEAF),
             np.zeros((2, 2 * most, chunks * lanes), dtype=np.int64),
+            np.zeros((2 * most, most_codes), dtype=np.int8),
             np.zeros((2, len(places), 3), dtype=np.int64),
+            np.zeros((2, len(places) - growth.n_cut, most_codes), dtype=np.int8),
             np.zeros(3, dtype=np.intp),
         )
 
@@ -375,12 +423,19 @@ class TreeGrower:
         """Grow a tree; what was grown before is no longer valid."""
         amounts = _amounts(problem, growth)
         self._begin(problem, amounts)
-        n, tree, n_scores, signed = problem.n_rows, self._tree, self._n_scores, problem.flat_signed
+        n, tree, n_own, signed = problem.n_rows, self._tree, self._n_own, problem.flat_signed
         if len(amounts):
-            take_weights(signed, self._given, amounts, n_scores, n, self._width, tree, self._signed)
+            take_weights(signed, self._given, amounts, n_own, n, self._width, tree, self._signed)
             signed = self._signed
-        least = np.array(growth.least, dtype=np.int64)
-        question = (n_scores, growth.missing, least, growth.damping, _ANY_SIDE)
+        question = _Question(
+            self._n_scores,
+            n_own,
+            growth.criterion == "gain",
+            growth.missing,
+            np.array(growth.least, dtype=np.int64),
+            growth.damping,
+            self._directions,
+        )
         layout, most = self._layout, growth.max_leaf_nodes
         asked = (layout, question, signed, n, self._width, tree)
         n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
@@ -394,13 +449,13 @@ class TreeGrower:
         grows = True
         while grows:
             self._threads.map(run, range(n_batches))
-            grows = step(layout, n_scores, growth.damping, signed, n, self._width, tree, most)
-        finish(layout, n_scores, tree, self._finished)
+            grows = step(*asked, most)
+        finish(layout, self._n_scores, tree, self._finished)
         return self._grown()
 
     def _begin(self, problem: SignedProblem, amounts: Integers) -> None:
         """Start with the root alone."""
-        tree, k = self._tree, self._n_scores
+        tree, k, n_own = self._tree, self._n_scores, self._n_own
         if problem.rows is None:
             tree.order[:] = np.arange(problem.n_rows, dtype=ROW)
         else:
@@ -408,16 +463,18 @@ class TreeGrower:
         tree.leaves[0] = (0, problem.size, 0, 0, 0, 0, 0, -1)
         tree.counts[:] = (1, 1, 0)
         tree.sums[0, 0, :k], tree.sums[1, 0, :k] = problem.signed_totals, problem.signed_masses
-        tree.sums[0, 0, k] = problem.mass
+        if n_own > k:
+            tree.sums[0, 0, k] = problem.mass
         for a, amount in enumerate(amounts):
             rows = amount if problem.rows is None else amount[problem.rows]
-            tree.sums[0, 0, k + 1 + a] = rows.sum(dtype=np.int64)
+            tree.sums[0, 0, n_own + a] = rows.sum(dtype=np.int64)
 
     def _grown(self) -> GrownTree:
         n_nodes, tree = int(self._tree.counts[1]) - 1, self._finished
         n_ends = 2 * n_nodes + 1
         return GrownTree(
             tree.nodes[:n_nodes],
+            tree.sides[:n_nodes],
             tree.totals[:n_ends],
             tree.masses[:n_ends],
             int(self._tree.counts[2]),
@@ -435,16 +492,14 @@ def _amounts(problem: SignedProblem, growth: Growth) -> Integers:
 
 
 def _laid_out(
-    codes: Codes,
-    places: Columns,
+    columns: tuple[Codes, Columns, int],
     shapes: tuple[Columns, NDArray[np.bool_]],
-    chunks: int,
-    lanes: int,
+    shape: tuple[int, int],
     itemsize: int,
     n_threads: int,
 ) -> _Layout:
     """Return the columns in batches: work for every thread, histograms that stay in cache."""
-    n_codes, has_missing = shapes
+    (codes, places, n_cut), (n_codes, has_missing), (chunks, lanes) = columns, shapes, shape
     fitting = _BATCH_BYTES // (int(n_codes.max()) * chunks * lanes * itemsize)
     # Whole fours, since histograms are summed four columns at a time.
     share = -(-len(places) // (4 * n_threads)) * 4
@@ -452,4 +507,5 @@ def _laid_out(
     batches = np.append(np.arange(0, len(places), size), len(places)).astype(np.intp)
     ends = np.concatenate(([0], np.cumsum(n_codes * chunks))).astype(np.intp)
     bases = ends[:-1] - np.repeat(ends[batches[:-1]], np.diff(batches))
-    return _Layout(codes, places, bases, n_codes, has_missing, batches, ends[batches] * lanes)
+    starts = ends[batches] * lanes
+    return _Layout(codes, places, bases, n_codes, has_missing, batches, starts, n_cut)
