@@ -41,9 +41,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
         The family of base functions. "stump" tests one column: a threshold, or a subset of the
         values of a categorical one. "product" multiplies three such tests, "tree" nests them to 8
-        leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees of
-        8 to 32 leaves and, unless you set them, real votes, softmax loss, small damped steps,
-        samples of the rows, and rounds chosen on held-out rows.
+        leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees
+        and, unless you set them, real votes, softmax loss, small damped steps, samples of the rows,
+        and rounds chosen on held-out rows; a table in docs/learners.md has the values. All other
+        learners come with the papers' settings.
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
@@ -54,7 +55,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         ``learner="auto"`` ("logistic" with other `init_weights`), else "exponential".
     learning_rate : float or None, default None
         The factor on every step, above 0 and at most 1; smaller steps take more rounds and overfit
-        less. None is 1; for ``learner="auto"``, 0.2, or 0.1 for multi-label targets.
+        less. None is below 1 for ``learner="auto"``, else 1.
     sampling : {"uniform", "weight"}, default "uniform"
         How `subsample` draws: uniformly, or by weight with replacement.
     trim : float or None, default None
@@ -77,12 +78,12 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
     min_samples_leaf : int or None, default None
-        The least number of a round's rows on each side of a split. None is 1; for
-        ``learner="auto"``, 3, or fewer below 60 rows.
+        The least number of a round's rows on each side of a split. None is above 1 for
+        ``learner="auto"``, unless rows are few, else 1.
     damping : float or None, default None
         Real votes are half the logarithm of the odds of right against wrong weight; `damping` adds
         to both the weight of this many rows that are wrong for certain, so that leaves of few rows
-        vote less; to gains too. None is 0.5 for ``learner="auto"``; elsewhere it only smooths the
+        vote less; to gains too. None damps for ``learner="auto"``; elsewhere it only smooths the
         odds by a thousandth of the weight.
 
     Examples

@@ -51,6 +51,7 @@ class BoostedModel(Storable, Generic[F]):
     best_iteration_: int = recorded(
         "best_iteration", "The round with the best validation metric; without one, the last."
     )
+    eval_metric_: str = recorded("eval_metric", "The name of the validation metric.")
     stop_reason_: str = recorded("stop_reason", "Why training ended.")
     n_features_in_: int = recorded("n_features", "The number of columns of X in training.")
 

@@ -259,8 +259,24 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             subsample=plan.settings.subsample,
             damping=plan.settings.damping,
             min_samples_leaf=plan.settings.least_rows,
+            reasons=self._reasons(plan),
             **common,
         )
+
+    def _reasons(self, plan: FitPlan[Settings]) -> dict[str, str]:
+        """Return where each setting is from, for people to read."""
+        model = self.model
+        named = isinstance(model.learner, str) and model.learner == "auto"
+        usual = "auto" if isinstance(self.learner, str) and self.learner == "auto" else "default"
+        reasons = {"learner": "auto" if named else "given"}
+        for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
+            reasons[name] = usual if getattr(model, name) is None else "given"
+        reasons["n_rounds"] = usual if model.n_rounds is None else "given"
+        if reasons["loss"] == "auto" and plan.settings.loss != "softmax":
+            reasons["loss"] = "auto, for these init_weights"
+        if reasons["subsample"] == "auto" and model.trim is not None:
+            reasons["subsample"] = "auto, with trim"
+        return reasons
 
     def held_out_record(
         self, parts: Sequence[tuple[HeldOut, Reals]], plan: FitPlan[Settings], **known: Any
