@@ -8,7 +8,7 @@ import pytest
 
 from edgewise import AdaBoostMH, Callback, Checkpoint, TimeLimit, load
 from edgewise.estimators import classification
-from edgewise.estimators.classification import best_temperature, probabilities
+from edgewise.estimators.probabilities import best_temperature, probabilities
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
 

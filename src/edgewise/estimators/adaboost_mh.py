@@ -3,27 +3,22 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from edgewise.common.dtypes import Reals
-from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel, recorded
-from edgewise.estimators.classification import (
-    ClassificationProblem,
-    chosen_loss,
-    probabilities,
-    read_parameters,
-)
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier, ModelSettings
-from edgewise.estimators.fitting import fit
 from edgewise.estimators.parameters import TableParameters, documented
-from edgewise.estimators.targets import encode_labels, read_rows
+from edgewise.estimators.probabilities import probabilities
 from edgewise.metrics.classification import predicted
-from edgewise.theory import margins
+
+if TYPE_CHECKING:
+    from edgewise.data import Table
+    from edgewise.estimators.classification import ClassificationProblem
 
 
 @documented
@@ -142,9 +137,18 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         eval_set : tuple (X, y) or None
             Validation rows.
         """
+        # A model that only predicts does not import what trains it.
+        from edgewise.estimators.classification import (
+            ClassificationProblem,
+            chosen_loss,
+            read_parameters,
+        )
+        from edgewise.estimators.fitting import fit
+        from edgewise.estimators.targets import read_rows
+
         learner = read_parameters(self, eval_set)
 
-        def read(table: Table) -> ClassificationProblem:
+        def read(table: "Table") -> "ClassificationProblem":
             loss = chosen_loss(self, learner)
             rows = read_rows(table, y, sample_weight, self.init_weights, loss)
             return ClassificationProblem(self, learner, rows)
@@ -186,6 +190,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
 
     def margins(self, X: Any, y: Any) -> Reals:
         """Return the normalised margins of rows (or labels): in [-1, 1], above 0 where right."""
+        from edgewise.estimators.targets import encode_labels
+        from edgewise.theory import margins
+
         scores, multilabel = self._scores(X), self.fitted_.multilabel
         codes = encode_labels(y, self.classes_, multilabel, "y")
         if len(codes) != len(scores):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgewise.boosting import CLASSIFYING, RANKING, History
 from edgewise.common.checks import one_of, positive
+from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import (
     Array,
@@ -28,12 +29,10 @@ from edgewise.common.fields import (
 )
 from edgewise.common.text import text_table
 from edgewise.data.filters import Filters
-from edgewise.estimators.targets import n_scores
 from edgewise.learners import Learner, learner_named
 from edgewise.model import Predictor, Terms
 from edgewise.model.file import SettingOrNone
 from edgewise.model.terms import TERMS
-from edgewise.objective import LOSSES, VOTE_RULES
 
 _MOST_FEATURES = 20_000_000
 
@@ -261,6 +260,11 @@ class FittedRanker(Fitted):
         return np.concatenate(([0.0], np.cumsum(np.where(self.terms.real, 0.0, moves))))
 
 
+def n_scores(n_classes: int, multilabel: bool) -> int:
+    """Return the number of score columns: two classes share one."""
+    return 1 if n_classes == 2 and not multilabel else n_classes
+
+
 # What a file holds, and how it is checked
 
 
@@ -400,7 +404,7 @@ CLASSIFIER = Record(
         "classes": _ClassLabels(),
         "multilabel": Value(bool),
         "offsets": Array("scores", np.float64),
-        "votes": Value(str, lambda votes: one_of("votes", votes, VOTE_RULES)),
+        "votes": Value(str, lambda votes: one_of("votes", votes, VOTES)),
         "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
         "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
         "subsample": Value(float, lambda share: positive("subsample", share)),
