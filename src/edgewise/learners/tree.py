@@ -85,6 +85,8 @@ class Tree(Wrapper):
     def find(self, round: Round) -> Found | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
         plain = round._replace(compare=Comparison(self.criterion, None, score_edges=True))
+        for part in self.column_learners():
+            part.gather()
         grower = _Grower(plain, self)
         found = grower.grow(None)
         for _ in range(_RESCUES):
@@ -92,6 +94,8 @@ class Tree(Wrapper):
                 break
             grower = _Grower(plain, self)
             found = grower.grow(self.base_.draw(round.table, round.rng()))
+        for part in self.column_learners():
+            part.reward(plain)
         energies = round.compare.energies
         if found is None or energies is None:
             return found
@@ -150,7 +154,9 @@ class _Grower:
         # The leaves that became nodes: a node's abstentions get the votes it had as a leaf.
         self.rests: list[_Leaf] = []
         # Histograms can be subtracted only if the whole and its part search the same columns.
-        self.keeps = all(part.searches_all for part in settings.base_.column_learners())
+        self.keeps = all(
+            part.searches_all or part.search_.per_round for part in settings.base_.column_learners()
+        )
         # Where rows end, once the tree is finished: outputs and sums of S and |S|, leaves first.
         self.ends: tuple[Reals, Exacts, Exacts]
 
@@ -267,22 +273,27 @@ class _Grower:
         round, settings, base = self.round, self.settings, self.settings.base_
         if settings.criterion == "edge" or settings.leaf_votes == "inherit":
             return None
-        if type(base) is not Stump or round.pairs is not None or base.search_.learns:
+        if type(base) is not Stump or round.pairs is not None:
             return None
         if not self.keeps or len(base.columns_) == 0:
             return None
+        if base.search_.learns and not base.search_.per_round:
+            return None
+        columns = base.search_.pull()
         missing, limits = MISSING_SIDES[base.missing], (round.least, round.damping)
-        growth = Growth(base.columns_, settings.max_leaf_nodes, missing, *limits)
+        growth = Growth(columns, settings.max_leaf_nodes, missing, *limits)
         grown = round.backend.grow(round.problem, growth)
         if grown is not None:
-            base.count(len(base.columns_), grown.n_searches)
+            base.count(len(columns), grown.n_searches)
+            if base.search_.learns:
+                base.learn(round, columns, grown.improvements, grown.mass)
         return grown
 
     def _taken(self, grown: GrownTree) -> Found:
         """Return a tree that was grown in one call; its cuts abstain on none of the rows."""
         base = self.settings.base_
         n_leaves, table = len(grown.nodes) + 1, self.round.table
-        columns = base.columns_.tolist()
+        columns = base.search_.pull().tolist()
         nodes = [
             Node(base.cut(table, columns[q], first, missing), low, high, -1 - n_leaves - node)
             for node, (q, first, missing, low, high) in enumerate(grown.nodes.tolist())

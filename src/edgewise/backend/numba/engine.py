@@ -75,7 +75,7 @@ class NumbaBackend(ReferenceBackend):
         self._trees: tuple[Any, TreeGrower | None] | None = None
         self._growth = Growth(np.empty(0, dtype=np.intp), 2)
         self._learned: tuple[Any, GrownTree] | None = None
-        self._watched: tuple[BinnedTable, tuple[NDArray[Any], ...]] | None = None
+        self._watched: tuple[BinnedTable, Columns, tuple[NDArray[Any], ...]] | None = None
 
     # The round's problem.
 
@@ -238,16 +238,17 @@ class NumbaBackend(ReferenceBackend):
         columns, tree = self._growth.columns, self._learned[1]
         if len(columns) * table.n_rows > _TREE_BYTES:
             return super().outputs_on(table, rule)
-        if self._watched is None or self._watched[0] is not table:
+        seen = self._watched
+        if seen is None or seen[0] is not table or seen[1] is not columns:
             bins = [table.bins[j] for j in columns]
             gone = np.array([one.missing_code for one in bins], dtype=np.intp)
             # Where training had no missing values and learned no side, cuts abstain on them.
             given, known = self._growth.missing, np.array([one.has_missing for one in bins])
             sides = np.where(known, given, 0 if given == LEARN else given).astype(np.intp)
             codes = np.stack([table.codes(j) for j in columns.tolist()])
-            self._watched = (table, (codes, gone, sides))
+            self._watched = seen = (table, columns, (codes, gone, sides))
         leaf_of = np.empty(table.n_rows, dtype=np.intp)
-        walk(*self._watched[1], tree.nodes, leaf_of)
+        walk(*seen[2], tree.nodes, leaf_of)
         by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
         return by_score.take(leaf_of, axis=1)
 

@@ -66,6 +66,7 @@ class _Growing(NamedTuple):
     are in the order in which they were made, `sums` of shape (2, leaves, lanes) are the sums of S
     and of |S| over their rows. `found` holds gain, first bin and missing side of each column's best
     cut, in the newest two leaves; `counts` the leaves made, the leaves there are, and the searches.
+    `improvements` sums what each column gains over all searches; last is the mass of their rows.
     """
 
     order: Rows
@@ -74,6 +75,7 @@ class _Growing(NamedTuple):
     sums: Exacts
     found: Exacts
     counts: Columns
+    improvements: Exacts
 
 
 class _Finished(NamedTuple):
@@ -153,15 +155,16 @@ def _settle(side, leaf, tree, n_scores, damping):  # type: ignore[no-untyped-def
     if leaf > 0 and own.stop - own.start < 2:
         return
     tree.counts[2] += 1
+    alone = _gain_alone(tree.sums[0, leaf], n_scores, damping)
+    tree.improvements[-1] += tree.sums[0, leaf, n_scores]
     for q in range(tree.found.shape[1]):
+        tree.improvements[q] += max(tree.found[side, q, 0] - alone, 0)
         if tree.found[side, q, 0] > best:
             best = tree.found[side, q, 0]
             own.column, own.first, own.missing = q, tree.found[side, q, 1], tree.found[side, q, 2]
     if best > 0:
         # The root is split if any cut has an edge, other leaves if that beats the constant.
-        own.improvement = best
-        if leaf > 0:
-            own.improvement -= _gain_alone(tree.sums[0, leaf], n_scores, damping)
+        own.improvement = best - alone if leaf > 0 else best
 
 
 @inner
@@ -369,6 +372,7 @@ class TreeGrower:
             np.zeros((2, 2 * most, chunks * lanes), dtype=np.int64),
             np.zeros((2, len(places), 3), dtype=np.int64),
             np.zeros(3, dtype=np.intp),
+            np.zeros(len(places) + 1, dtype=np.int64),
         )
 
     def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree:
@@ -407,6 +411,7 @@ class TreeGrower:
             tree.order[: problem.size] = problem.rows
         tree.leaves[0] = (0, problem.size, 0, 0, 0, 0, 0, -1)
         tree.counts[:] = (1, 1, 0)
+        tree.improvements[:] = 0
         tree.sums[0, 0, :k], tree.sums[1, 0, :k] = problem.signed_totals, problem.signed_masses
         tree.sums[0, 0, k] = problem.mass
         for a, amount in enumerate(amounts):
@@ -422,6 +427,8 @@ class TreeGrower:
             tree.masses[:n_ends],
             int(self._tree.counts[2]),
             tree.leaf_of,
+            self._tree.improvements[:-1],
+            int(self._tree.improvements[-1]),
         )
 
 
