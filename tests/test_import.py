@@ -73,6 +73,23 @@ def test_a_saved_model_predicts_without_compiling(tmp_path):
     assert loaded <= {"numpy", "scipy", "sklearn"} | loaded_by_scikit_learn()
 
 
+def test_a_saved_classifier_predicts_without_what_trains_it(tmp_path):
+    path = tmp_path / "model"
+    edgewise.AdaBoostMH(n_rounds=3).fit([[0.0], [1.0]], [0, 1]).save(path)
+    program = f"""
+        import sys
+        import edgewise
+        model = edgewise.load({str(path)!r})
+        model.predict_proba([[0.3]])
+        model.explain([[0.3]])
+        training = ("objective", "theory", "fusion", "io", "recommend", "backend.reference",
+                    "backend.numba", "backend.choose", "boosting.loop", "boosting.monitor",
+                    "estimators.fitting", "estimators.classification", "estimators.rank_boost")
+        assert not [name for name in training if f"edgewise.{{name}}" in sys.modules]
+        """
+    assert "numba" not in loaded_by(program)
+
+
 def test_every_public_name_is_there_and_explained():
     assert len(set(edgewise.__all__)) == len(edgewise.__all__)
     for name in edgewise.__all__:

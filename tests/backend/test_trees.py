@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgewise import AdaBoostMH, Indicator, Lazy, Stump, Tree
+from edgewise import AdaBoostMH, Indicator, Lazy, Stump, ThompsonSampling, Tree
 from edgewise.backend.choose import using
 from edgewise.backend.numba import trees
 from edgewise.backend.numba.engine import NumbaBackend
@@ -114,6 +114,41 @@ def test_the_tree_is_the_same(shape, leaves, subsample, least, least_rows, dampi
         for backend in (lambda table, n_jobs: AtOnce(table), node_by_node)
     )
     assert_same(at_once, one_by_one)
+
+
+@given(shapes, st.integers(2, 12), st.integers(1, 9), st.booleans(), st.sampled_from([1.0, 0.6]))
+@settings(max_examples=30, deadline=None)
+def test_on_the_columns_of_a_round_the_tree_is_the_same(shape, leaves, k, learns, subsample):
+    rng = np.random.default_rng(shape["seed"])
+    n_classes = min(shape["n_classes"], 7)
+    X = table_of(rng, shape["n"] + n_classes, shape["d"], shape["levels"], shape["missing"])
+    y = np.concatenate([np.arange(n_classes), rng.integers(n_classes, size=shape["n"])])
+    if shape["values"]:
+        frame = categories_of(rng, len(X), shape["values"], shape["missing"])
+        X = pd.concat([pd.DataFrame(X).add_prefix("x"), frame], axis=1)
+    search = (ThompsonSampling if learns else Lazy)(k, per_round=True)
+    given_settings = {
+        "search": search,
+        "subsample": subsample,
+        "damping": 0.5,
+        "min_samples_leaf": 2,
+        "n_rounds": 6,
+    }
+    base = [Stump(), Indicator()] if shape["values"] else Stump()
+    learner = Tree(base, leaves, "free", shape["criterion"])
+    AtOnce.count = 0
+    at_once, one_by_one = (
+        trained(backend, X, y, None, learner=learner, **given_settings)
+        for backend in (lambda table, n_jobs: AtOnce(table), node_by_node)
+    )
+    assert AtOnce.count >= at_once.n_rounds_
+    assert_same(at_once, one_by_one)
+    # The searches have seen the same rewards too.
+    for mine, others in zip(
+        at_once.fitted_.search_states, one_by_one.fitted_.search_states, strict=True
+    ):
+        assert mine.keys() == others.keys()
+        assert all(np.array_equal(mine[key], others[key]) for key in mine)
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])

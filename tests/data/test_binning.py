@@ -16,6 +16,7 @@ from edgewise.data import (
     find_bins,
     fit_encode,
 )
+from edgewise.data.bins import sampled_rows
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=True, allow_subnormal=True)
 
@@ -315,3 +316,59 @@ def test_auto_storage_is_sparse_where_one_bin_holds_most_rows():
     assert binned.dense.columns.tolist() == [0]
     assert binned.sparse.columns.tolist() == [1]
     assert binned.sparse.rows.tolist() == [8, 9]
+
+
+# Many rows
+
+
+@pytest.fixture
+def a_sample_of_1000(monkeypatch):
+    monkeypatch.setattr("edgewise.data.bins._SAMPLE", 1000)
+
+
+@pytest.mark.parametrize(("n_rows", "max_bins", "size"), [(5000, 2, 1000), (5000, 40, 2560)])
+def test_many_rows_are_sampled_one_of_each_run(a_sample_of_1000, n_rows, max_bins, size):
+    rows = sampled_rows(n_rows, max_bins)
+    starts = np.arange(size + 1) * n_rows // size
+    assert ((starts[:-1] <= rows) & (rows < starts[1:])).all()
+    assert sampled_rows(size, max_bins) is None
+
+
+@pytest.mark.parametrize("period", [2, 3, 5, 7, 10, 50])
+def test_a_sample_takes_all_rows_of_a_period_alike(a_sample_of_1000, period):
+    counts = np.bincount(sampled_rows(5000, 2) % period, minlength=period)
+    assert np.allclose(counts, 1000 / period, atol=1 + 0.1 * 1000 / period)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bins_of_a_sample_hold_about_equal_mass(a_sample_of_1000, weighted):
+    rng = np.random.default_rng(0)
+    table = as_table(rng.lognormal(size=(50_000, 1)))
+    mass = rng.integers(1, 9, 50_000) if weighted else None
+    shares = np.bincount(fit_encode(table, mass, 10).codes(0), mass) / 50_000
+    shares /= shares.sum()
+    assert len(shares) == 10
+    assert np.allclose(shares, 0.1, atol=0.02)
+
+
+def test_a_rare_value_and_a_rare_gap_have_bins_though_no_sampled_row_has_them(a_sample_of_1000):
+    X = np.zeros((20_000, 2))
+    X[:, 0] = np.arange(20_000) % 3
+    X[:, 1] = np.random.default_rng(0).normal(size=20_000)
+    unseen = np.setdiff1d(np.arange(20_000), sampled_rows(20_000, 8))
+    X[unseen[5]] = 99.0, np.nan
+    few, many = fit_encode(as_table(X), None, 8).bins
+    assert few.thresholds.tolist() == [0.5, 1.5, 50.5]
+    assert many.has_missing
+    assert many.n_values == 7
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sparse_columns_have_the_sampled_bins_of_dense_ones(a_sample_of_1000, weighted):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(8000, 3)) * (rng.random((8000, 3)) < [0.01, 0.3, 1.0])
+    mass = rng.integers(1, 30, size=8000) if weighted else None
+    dense, few = (fit_encode(as_table(x), mass, 20) for x in (X, sparse.csr_matrix(X)))
+    for j in range(3):
+        assert np.array_equal(dense.thresholds(j), few.thresholds(j))
+        assert np.array_equal(dense.codes(j), few.codes(j))

@@ -135,7 +135,7 @@ def test_a_file_is_read_by_blocks_and_runs(tmp_path, monkeypatch):
     values = np.random.default_rng(0).normal(size=(101, 300))
     np.save(tmp_path / "x.npy", values)
     monkeypatch.setattr("edgewise.data.table._FILE_BLOCK", 100 * 101 * 8)
-    monkeypatch.setattr("edgewise.data.table._RUN", 7 * 300 * 8)
+    monkeypatch.setattr("edgewise.data.table._FILE_RUN", 7 * 300 * 8)
     table = as_table(np.load(tmp_path / "x.npy", mmap_mode="r"))
     read = np.stack([column.values for column in table.columns()], axis=1)
     np.testing.assert_array_equal(read, values)

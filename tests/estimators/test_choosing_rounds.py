@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from edgewise import AdaBoostMH, Callback, Checkpoint, Stump, TimeLimit, load
+from edgewise import AdaBoostMH, Callback, Checkpoint, TimeLimit, load
 from edgewise.estimators import classification
-from edgewise.estimators.classification import best_temperature, probabilities
+from edgewise.estimators.probabilities import best_temperature, probabilities
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
 
@@ -271,36 +271,6 @@ def test_verbose_shows_the_stage_and_the_settings(noisy, monkeypatch):
     shown = sys.stderr.getvalue()
     assert "choosing rounds on 5 folds" in shown
     assert shown.endswith(f"{model.settings_}\n")
-
-
-# The settings
-
-
-def test_settings_can_be_read(noisy):
-    model = auto(learner=Stump(), n_rounds=7, votes="real", loss="logistic", learning_rate=0.5)
-    assert str(model.fit(*noisy).settings_).splitlines() == [
-        "learner           Stump()",
-        "votes             real",
-        "loss              logistic",
-        "learning_rate     0.5",
-        "subsample         1",
-        "min_samples_leaf  1",
-        "n_rounds          7",
-        "temperature       1",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("given", "shown"),
-    [({"votes": "discrete"}, "discrete"), ({"loss": "exponential"}, "exponential")],
-)
-def test_given_settings_win_over_the_learners(noisy, given, shown):
-    plain, changed = auto(n_rounds=3).fit(*noisy), auto(n_rounds=3, **given).fit(*noisy)
-    ((name, value),) = given.items()
-    assert getattr(changed.settings_, name) == value == shown
-    for other in ("learner", "votes", "loss", "learning_rate", "subsample"):
-        if other != name:
-            assert getattr(changed.settings_, other) == getattr(plain.settings_, other)
 
 
 @pytest.mark.parametrize("n_rounds", ["none", "Auto", 0, 2.5])

@@ -174,6 +174,26 @@ def test_filters_in_blocks(backend, monkeypatch):
     assert np.array_equal(model.decision_function(images), whole)
 
 
+@pytest.mark.parametrize("n_leaves", [2, 8, 9, 32, 64, 65])
+@pytest.mark.parametrize("missing", ["nowhere", "in one column", "everywhere"])
+def test_trees_of_any_size_with_values_missing_as_in_training_or_not(
+    n_leaves, missing, monkeypatch
+):
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
+    rows = numbers(seed=5)
+    X = np.nan_to_num(rows)
+    X += np.random.default_rng(6).normal(size=X.shape)
+    y = np.floor(X[:, 0] + X[:, 1] * X[:, 2])
+    if missing != "nowhere":
+        columns = slice(1) if missing == "in one column" else slice(None)
+        X[:, columns] = np.where(np.isnan(rows), np.nan, X)[:, columns]
+    tree = Tree("stump", n_leaves, leaf_votes="free")
+    model = AdaBoostMH(tree, n_rounds=4, votes="real").fit(X, y)
+    for new in (X, rows, X[:1], rows[:5]):
+        *_, expected = model.staged_decision_function(new)
+        assert np.array_equal(model.decision_function(new), expected)
+
+
 def test_codes_that_do_not_fit_16_bits_are_walked_by_numpy(monkeypatch):
     X = numbers()
     model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)

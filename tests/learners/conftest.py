@@ -60,7 +60,7 @@ class Small:
         backend = ReferenceBackend(self.binned) if backend is None else backend
         if problem is None:
             problem = self.state(mass_column=gain).problem()
-        compare = Comparison("gain" if gain else "edge", energies, score_edges)
+        compare = Comparison("gain" if gain else "edge", energies, score_edges, splits=gain)
         floor = SMOOTHING * SEARCH_SCALE / problem.n_scores
         return Round(backend, problem, lambda: rng, compare, **{"floor": floor, **settings})
 

@@ -142,7 +142,7 @@ def test_the_same_seed_gives_the_same_model(learner, policy):
     assert not np.array_equal(scores[0], scores[2])
 
 
-def test_auto_learns_over_many_scales():
+def test_auto_draws_from_posteriors_over_many_scales():
     shape = (10, 30)
     assert Filters(shape).n_scales >= 500
     rng = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def test_auto_learns_over_many_scales():
         AdaBoostMH(Haar(shape), search=search, n_rounds=4, random_state=0)
         .fit(X, y)
         .decision_function(X)
-        for search in ("auto", ThompsonSampling(50, exploration=3))
+        for search in ("auto", ThompsonSampling(50, exploration=2.0, per_round=True))
     ]
     assert np.array_equal(*scores)
 

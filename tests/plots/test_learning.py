@@ -215,7 +215,7 @@ class TestNameOfTheMetric:
         metric = functools.partial(mean_average_precision)
         assert self.labelled(documents, metric) == "validation metric"
 
-    def test_a_function_that_the_file_could_not_hold_is_not_called_map(self, documents, tmp_path):
+    def test_a_function_that_the_file_could_not_hold_keeps_its_name(self, documents, tmp_path):
         X, y, qid = documents(5)
 
         def mine(y, scores, qid):
@@ -224,7 +224,7 @@ class TestNameOfTheMetric:
         model = RankBoost(n_rounds=2, eval_metric=mine).fit(X, y, qid, eval_set=(X, y, qid))
         model.save(tmp_path / "model")
         axes = learning_curve(load(tmp_path / "model")).axes[1]
-        assert axes.get_ylabel() == "validation metric"
+        assert axes.get_ylabel() == "validation mine"
         np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["validation"])
 
 

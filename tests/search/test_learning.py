@@ -207,6 +207,7 @@ def test_no_columns_are_no_error(policy):
             "discount must be a number above 0 and at most 1",
         ),
         (ThompsonSampling(discount=1.01), ValueError, "discount must be a number above 0 and at"),
+        (ThompsonSampling(per_round=1), TypeError, "per_round must be True or False"),
         (ThompsonSampling(exploration=float("nan")), ValueError, "exploration must be a number"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,

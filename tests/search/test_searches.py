@@ -50,6 +50,18 @@ def test_lazy_reaches_every_column_and_never_draws_one_twice():
     assert seen == set(range(10))
 
 
+@pytest.mark.parametrize("policy", [Lazy, ThompsonSampling])
+def test_per_round_all_pulls_of_a_round_are_of_the_same_columns(policy):
+    search = policy(5, per_round=True).start(np.arange(100), 0)
+    rounds = [[search.begin(t).pull().tolist() for _ in range(3)] for t in range(4)]
+    assert all(pulls == [pulls[0]] * 3 for pulls in rounds)
+    assert len({tuple(pulls[0]) for pulls in rounds}) == 4
+    # The first pull is what it is without the setting; a pull of another size is its own.
+    assert rounds[0][0] == policy(5).start(np.arange(100), 0).pull().tolist()
+    assert len(search.pull(9)) == 9
+    assert search.pull().tolist() == rounds[3][0]
+
+
 def test_exhaustive_looks_at_everything_in_every_round():
     search = Exhaustive().start(np.array([1, 4, 5]), 0)
     assert [search.pull().tolist() for _ in range(3)] == [[1, 4, 5]] * 3
@@ -132,7 +144,7 @@ def test_searches_have_names():
     assert search_named("lazy").k == 100
     lazy = Lazy(7)
     assert search_named(lazy).k == 7
-    assert clone(lazy).get_params() == {"k": 7}
+    assert clone(lazy).get_params() == {"k": 7, "per_round": False}
 
 
 @pytest.mark.parametrize(("search", "error"), [("hasty", ValueError), (3, TypeError)])
@@ -145,7 +157,7 @@ def test_an_unknown_search_is_an_error_that_lists_the_known_ones(search, error):
 def test_auto_learns_where_to_look_where_columns_are_many(n_columns):
     columns = np.arange(n_columns)
     search = Auto().start(columns, 0)
-    learning = ThompsonSampling(k=50, exploration=3).start(columns, 0)
+    learning = ThompsonSampling(k=50, exploration=2, per_round=True).start(columns, 0)
     for t in range(20):
         pulled = search.begin(t).pull()
         wanted = columns if n_columns < 200 else learning.begin(t).pull()

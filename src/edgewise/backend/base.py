@@ -251,6 +251,10 @@ class GrownTree(NamedTuple):
         The number of nodes and leaves that were searched.
     leaf_of : intp array of shape (n,)
         The leaf of each row of the table, those that do not count too.
+    improvements : int64 array
+        How much the best cut of each column gains, summed over all searches.
+    mass : int
+        The sum of ``|S|`` over the rows of all searches.
 
     The arrays are valid until the backend grows the next tree.
     """
@@ -261,6 +265,8 @@ class GrownTree(NamedTuple):
     masses: Exacts
     n_searches: int
     leaf_of: Columns
+    improvements: Exacts
+    mass: int
 
 
 class Edges(NamedTuple):

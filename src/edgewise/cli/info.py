@@ -55,8 +55,7 @@ def _boosting_facts(model: "Model") -> Facts:
     last = {name: values[n_rounds - 1] for name, values in model.history_.items()}
     facts += [(title, f"{last[name]:.4g}") for name, title in _LOSSES.items() if name in last]
     if "validation" in last:
-        metric = model.eval_metric if isinstance(model.eval_metric, str) else "custom metric"
-        facts.append(("validation", f"{last['validation']:.4g} ({metric})"))
+        facts.append(("validation", f"{last['validation']:.4g} ({model.eval_metric_})"))
     return facts + _two_classes(last) + _searched(model)
 
 

@@ -2,6 +2,9 @@
 
 from typing import Literal, get_args
 
+VOTES = ("discrete", "real", "abstain")
+LOSSES = ("exponential", "logistic", "softmax")
+
 RANK_LEARNERS = ("stump", "product", "tree", "feature")
 RANK_CRITERIA = ("edge", "energy")
 MONOTONIC = ("learn", "increasing", "none")

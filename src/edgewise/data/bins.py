@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Codes, Exacts, Reals
+from edgewise.common.dtypes import ROW, Codes, Exacts, Reals
 from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn
 
 MAX_BINS = 65_535
@@ -20,6 +20,10 @@ EXACT_INTEGERS = 2**53
 
 # Where there are fewer values to a bin than this, Python's lists are faster to look up than arrays.
 _LISTED = 50
+
+# Bins of more rows than this, and than this many to a bin, are found on a sample of the rows.
+_SAMPLE, _SAMPLE_PER_BIN = 200_000, 64
+_GOLDEN = 0.6180339887498949
 
 # The compiled search of bins multiplies masses by numbers of bins in 64 bits.
 _FITS = 2**61
@@ -98,6 +102,19 @@ class Bins:
         return quickly, counts
 
 
+def sampled_rows(n_rows: int, max_bins: int) -> NDArray[np.intp] | None:
+    """Return the rows on which bins are found, the same for all tables of a size; None is all.
+
+    They are one of each of equal runs of rows. Its place in the run changes, lest the rows of a
+    table that has a period be all of one kind.
+    """
+    size = max(_SAMPLE, _SAMPLE_PER_BIN * max_bins)
+    if n_rows <= size:
+        return None
+    starts = np.arange(size + 1) * n_rows // size
+    return starts[:-1] + (np.arange(size) * _GOLDEN % 1.0 * np.diff(starts)).astype(np.intp)
+
+
 def find_bins(
     name: str,
     column: NumericColumn | SparseColumn,
@@ -105,14 +122,23 @@ def find_bins(
     max_bins: int,
     least_share: float = 0.0,
     quick: bool = False,
+    sample: NDArray[np.intp] | None = None,
 ) -> Bins:
     """Cut a column into at most `max_bins` bins of about equal mass.
 
     With at most `max_bins` different values each has a bin of its own. Missing values take one of
     the bins. A threshold leaves at least `least_share` of the mass (None: one a row) on each side.
-    The compiled loop (`quick`) gives the same.
+    Only the rows of a `sample` count, if they have more than `max_bins` different values. The
+    compiled loop (`quick`) gives the same.
     """
-    values, counts, has_missing = _distinct(column, mass)
+    if sample is None:
+        values, counts, has_missing = _distinct(column, mass)
+    else:
+        own = mass if mass is None else mass[sample]
+        values, counts, _ = _distinct(_sampled(column, sample), own)
+        has_missing = bool(np.isnan(column.values).any())
+        if len(values) <= max_bins - has_missing:
+            values, counts, _ = _distinct(column, mass)
     limit = max_bins - has_missing
     last = np.arange(len(values) - 1)
     if len(values) > limit:
@@ -134,6 +160,16 @@ def midpoints(values: Reals, last: NDArray[np.intp]) -> Reals:
         middle = lower / 2 + upper / 2
         between = (lower < middle) & (middle <= upper)
     return np.where(between, middle, upper)
+
+
+def _sampled(
+    column: NumericColumn | SparseColumn, rows: NDArray[np.intp]
+) -> NumericColumn | SparseColumn:
+    if isinstance(column, NumericColumn):
+        return NumericColumn(column.values[rows])
+    places = np.searchsorted(rows, column.rows)
+    inside = rows.take(places, mode="clip") == column.rows
+    return SparseColumn(places[inside].astype(ROW), column.values[inside], len(rows))
 
 
 def _distinct(

@@ -9,7 +9,7 @@ from edgewise.common.dtypes import CATEGORY_CODE, NARROW_CODE, WIDE_CODE, Codes,
 from edgewise.common.threads import Threads
 from edgewise.data.aligned import Aligned
 from edgewise.data.binned import BinnedTable, Coding, categories_of
-from edgewise.data.bins import Bins, Categories, find_bins
+from edgewise.data.bins import Bins, Categories, find_bins, sampled_rows
 from edgewise.data.columns import (
     CategoricalColumn,
     Column,
@@ -54,11 +54,12 @@ def fit_encode(
     >>> binned.thresholds(0), binned.codes(0)
     (array([1.5, 3. ]), array([0, 2, 1], dtype=uint8))
     """
+    sample = sampled_rows(table.n_rows, max_bins)
 
     def found(j: int, column: Column, quick: bool) -> Coding:
         if isinstance(column, CategoricalColumn):
             return Categories.of(table.name(j), column)
-        return find_bins(table.name(j), column, mass, max_bins, least_share, quick)
+        return find_bins(table.name(j), column, mass, max_bins, least_share, quick, sample)
 
     return _encoded(table, found, max_bins, "auto", True, filters, n_jobs)
 

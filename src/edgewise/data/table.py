@@ -26,15 +26,14 @@ from edgewise.data.columns import (
 
 INFINITE_CHOICES = ("raise", "missing", "value")
 
-# Columns of a row-major array are copied out this many at a time: one column alone would touch
-# every cache line of the array for eight bytes of it.
-_BLOCK = 64
+# Columns of a row-major array are copied out a few at a time: one column alone would touch every
+# cache line of the array for eight bytes of it. The most and the least columns of a block, and its
+# bytes. Each block of a memory-mapped array takes one pass over the file.
+_MOST, _LEAST = 64, 8
+_BLOCK, _FILE_BLOCK = 1 << 26, 1 << 27
 
-# Bytes per block of a memory-mapped array: each block takes one pass over the file.
-_FILE_BLOCK = 1 << 27
-
-# Bytes of an array checked at a time.
-_RUN = 1 << 25
+# Bytes of an array that are checked or copied at a time, and of a file.
+_RUN, _FILE_RUN = 1 << 20, 1 << 25
 
 
 class Table(ABC):
@@ -165,15 +164,17 @@ class ArrayTable(Table):
 
         Blocks of a file are larger, as each takes one pass over it.
         """
-        file, width = mapped_file(self.values), _BLOCK
+        file = mapped_file(self.values)
+        size = max(1, self.n_rows * self.values.itemsize)
+        width = max(_LEAST, min(_MOST, _BLOCK // size))
         if file is not None:
-            width = max(_BLOCK, _FILE_BLOCK // max(1, self.n_rows * self.values.itemsize))
+            width = max(_MOST, _FILE_BLOCK // size)
         for start in range(0, len(wanted), width):
             numbers = wanted[start : start + width]
             span = range(numbers[0], numbers[-1] + 1)
             # Columns side by side are copied at once; a list of numbers takes each value apart.
             which = slice(span.start, span.stop) if len(span) == len(numbers) else list(numbers)
-            if file is None:
+            if file is None and self.values.flags.f_contiguous:
                 yield numbers, np.ascontiguousarray(self.values[:, which].T)
                 continue
             block = np.empty((len(numbers), self.n_rows), dtype=self.values.dtype)
@@ -182,10 +183,12 @@ class ArrayTable(Table):
             yield numbers, block
 
     def _runs(self, file: mmap.mmap | None) -> Iterator[slice]:
-        """Yield runs of rows of a few megabytes; what is read of a file is let go after each."""
-        size = max(1, _RUN // max(1, self.n_columns * self.values.itemsize))
+        """Yield runs of rows that fit into a cache; of a file larger ones, let go after each."""
+        size = (_RUN if file is None else _FILE_RUN) // max(
+            1, self.n_columns * self.values.itemsize
+        )
         # By columns, a run of rows would be small pieces all over the file.
-        size = self.n_rows if file is not None and self.values.flags.f_contiguous else size
+        size = self.n_rows if file is not None and self.values.flags.f_contiguous else max(1, size)
         for start in range(0, self.n_rows, size):
             yield slice(start, start + size)
             if file is not None:

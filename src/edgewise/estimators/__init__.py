@@ -1,7 +1,5 @@
 """scikit-learn estimators."""
 
-from edgewise.estimators.adaboost_mh import AdaBoostMH
-from edgewise.estimators.rank_boost import RankBoost
-from edgewise.estimators.rank_fusion import RankFusion
+from edgewise.common.lazy import lazy_names
 
-__all__ = ["AdaBoostMH", "RankBoost", "RankFusion"]
+__all__, __getattr__, __dir__ = lazy_names(__name__)

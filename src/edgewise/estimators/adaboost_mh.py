@@ -3,27 +3,22 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from edgewise.common.dtypes import Reals
-from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel, recorded
-from edgewise.estimators.classification import (
-    ClassificationProblem,
-    chosen_loss,
-    probabilities,
-    read_parameters,
-)
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier, ModelSettings
-from edgewise.estimators.fitting import fit
 from edgewise.estimators.parameters import TableParameters, documented
-from edgewise.estimators.targets import encode_labels, read_rows
+from edgewise.estimators.probabilities import probabilities
 from edgewise.metrics.classification import predicted
-from edgewise.theory import margins
+
+if TYPE_CHECKING:
+    from edgewise.data import Table
+    from edgewise.estimators.classification import ClassificationProblem
 
 
 @documented
@@ -41,9 +36,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     learner : {"auto", "stump", "product", "tree"}, Learner or list of them, default "auto"
         The family of base functions. "stump" tests one column: a threshold, or a subset of the
         values of a categorical one. "product" multiplies three such tests, "tree" nests them to 8
-        leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees of
-        8 to 32 leaves and, unless you set them, real votes, softmax loss, small damped steps,
-        samples of the rows, and rounds chosen on held-out rows.
+        leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees
+        and, unless you set them, real votes, softmax loss, small damped steps, samples of the rows,
+        and rounds chosen on held-out rows; a table in docs/learners.md has the values. All other
+        learners come with the papers' settings.
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".
@@ -54,7 +50,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         ``learner="auto"`` ("logistic" with other `init_weights`), else "exponential".
     learning_rate : float or None, default None
         The factor on every step, above 0 and at most 1; smaller steps take more rounds and overfit
-        less. None is 1; for ``learner="auto"``, 0.2, or 0.1 for multi-label targets.
+        less. None is below 1 for ``learner="auto"``, else 1.
     sampling : {"uniform", "weight"}, default "uniform"
         How `subsample` draws: uniformly, or by weight with replacement.
     trim : float or None, default None
@@ -77,12 +73,12 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
     min_samples_leaf : int or None, default None
-        The least number of a round's rows on each side of a split. None is 1; for
-        ``learner="auto"``, 3, or fewer below 60 rows.
+        The least number of a round's rows on each side of a split. None is above 1 for
+        ``learner="auto"``, unless rows are few, else 1.
     damping : float or None, default None
         Real votes are half the logarithm of the odds of right against wrong weight; `damping` adds
         to both the weight of this many rows that are wrong for certain, so that leaves of few rows
-        vote less; to gains too. None is 0.5 for ``learner="auto"``; elsewhere it only smooths the
+        vote less; to gains too. None damps for ``learner="auto"``; elsewhere it only smooths the
         odds by a thousandth of the weight.
 
     Examples
@@ -141,9 +137,18 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         eval_set : tuple (X, y) or None
             Validation rows.
         """
+        # A model that only predicts does not import what trains it.
+        from edgewise.estimators.classification import (
+            ClassificationProblem,
+            chosen_loss,
+            read_parameters,
+        )
+        from edgewise.estimators.fitting import fit
+        from edgewise.estimators.targets import read_rows
+
         learner = read_parameters(self, eval_set)
 
-        def read(table: Table) -> ClassificationProblem:
+        def read(table: "Table") -> "ClassificationProblem":
             loss = chosen_loss(self, learner)
             rows = read_rows(table, y, sample_weight, self.init_weights, loss)
             return ClassificationProblem(self, learner, rows)
@@ -185,6 +190,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
 
     def margins(self, X: Any, y: Any) -> Reals:
         """Return the normalised margins of rows (or labels): in [-1, 1], above 0 where right."""
+        from edgewise.estimators.targets import encode_labels
+        from edgewise.theory import margins
+
         scores, multilabel = self._scores(X), self.fitted_.multilabel
         codes = encode_labels(y, self.classes_, multilabel, "y")
         if len(codes) != len(scores):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
 from edgewise.estimators.fitted import Fitted
-from edgewise.learners import Learner
 from edgewise.model import (
     ModelExplanation,
     ReadableRule,
@@ -28,6 +27,9 @@ from edgewise.model import (
     explain_row,
 )
 from edgewise.model.file import Storable
+
+if TYPE_CHECKING:
+    from edgewise.learners import Learner
 
 F = TypeVar("F", bound=Fitted)
 
@@ -47,10 +49,11 @@ class BoostedModel(Storable, Generic[F]):
     history_: History = recorded(
         "history", "The record of every round, also of those after the best, which are cut off."
     )
-    learner_: Learner | None = recorded("learner", "The learner that made the terms.")
+    learner_: "Learner | None" = recorded("learner", "The learner that made the terms.")
     best_iteration_: int = recorded(
         "best_iteration", "The round with the best validation metric; without one, the last."
     )
+    eval_metric_: str = recorded("eval_metric", "The name of the validation metric.")
     stop_reason_: str = recorded("stop_reason", "Why training ended.")
     n_features_in_: int = recorded("n_features", "The number of columns of X in training.")
 

@@ -1,17 +1,17 @@
-"""Classification problems: parameters, objective, validation metric and probabilities."""
+"""Classification problems: parameters, objective and validation metric."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp, softmax
 
 from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFYING, Metric, Monitor
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
+from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.data import MAX_BINS, BinnedTable
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
@@ -23,6 +23,7 @@ from edgewise.estimators.fitting import (
     check_kinds,
     read_validation,
 )
+from edgewise.estimators.probabilities import best_temperature, probabilities
 from edgewise.estimators.targets import (
     LabelledRows,
     Labels,
@@ -44,7 +45,7 @@ from edgewise.learners import (
 )
 from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
-from edgewise.objective import LOSSES, SAMPLINGS, VOTE_RULES, Hamming, Settings, Targets
+from edgewise.objective import SAMPLINGS, Hamming, Settings, Targets
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
@@ -54,9 +55,6 @@ _FOLDS = {1_000: (5, 5), 5_000: (3, 3), math.inf: (5, 1)}
 
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
-
-# The logarithms of temperatures to choose from, and their precision.
-_TEMPERATURES, _PRECISION = math.log(5.0), 1e-3
 
 # The values of columns can only rank.
 LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
@@ -78,7 +76,7 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         integer("n_rounds", model.n_rounds, 1)
     model._check_training(eval_set, _n_rounds(model, learner) is None)
     if model.votes is not None:
-        one_of("votes", model.votes, VOTE_RULES)
+        one_of("votes", model.votes, VOTES)
     if model.loss is not None:
         one_of("loss", model.loss, LOSSES)
     if model.learning_rate is not None:
@@ -259,8 +257,24 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             subsample=plan.settings.subsample,
             damping=plan.settings.damping,
             min_samples_leaf=plan.settings.least_rows,
+            reasons=self._reasons(plan),
             **common,
         )
+
+    def _reasons(self, plan: FitPlan[Settings]) -> dict[str, str]:
+        """Return where each setting is from, for people to read."""
+        model = self.model
+        named = isinstance(model.learner, str) and model.learner == "auto"
+        usual = "auto" if isinstance(self.learner, str) and self.learner == "auto" else "default"
+        reasons = {"learner": "auto" if named else "given"}
+        for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
+            reasons[name] = usual if getattr(model, name) is None else "given"
+        reasons["n_rounds"] = usual if model.n_rounds is None else "given"
+        if reasons["loss"] == "auto" and plan.settings.loss != "softmax":
+            reasons["loss"] = "auto, for these init_weights"
+        if reasons["subsample"] == "auto" and model.trim is not None:
+            reasons["subsample"] = "auto, with trim"
+        return reasons
 
     def held_out_record(
         self, parts: Sequence[tuple[HeldOut, Reals]], plan: FitPlan[Settings], **known: Any
@@ -339,68 +353,3 @@ def _check_roc_auc(codes: NDArray[np.int64], labels: Labels) -> None:
         raise ValueError(
             f"eval_metric='roc_auc' needs {wanted} to validate on; they lack some for {names}"
         )
-
-
-def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
-    """Return the temperature of the lowest mean log loss of some rows, near 1 for few rows.
-
-    The logarithm of the temperature has a normal prior of mean 0 and deviation 1/2.
-
-    Examples
-    --------
-    >>> from math import log
-    >>> round(best_temperature(lambda t: log(t / 2) ** 2, 1_000_000), 2)
-    2.0
-    """
-
-    def penalised(logarithm: float) -> float:
-        return n_rows * loss(math.exp(logarithm)) + 2.0 * logarithm**2
-
-    low, high, ratio = -_TEMPERATURES, _TEMPERATURES, (math.sqrt(5) - 1) / 2
-    points = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [penalised(point) for point in points]
-    while high - low > _PRECISION:
-        if values[0] <= values[1]:
-            high, points[1], values[1] = points[1], points[0], values[0]
-            points[0] = high - ratio * (high - low)
-            values[0] = penalised(points[0])
-        else:
-            low, points[0], values[0] = points[0], points[1], values[1]
-            points[1] = low + ratio * (high - low)
-            values[1] = penalised(points[1])
-    return math.exp((low + high) / 2)
-
-
-def probabilities(
-    scores: Reals,
-    offsets: Reals,
-    multilabel: bool,
-    loss: str = "exponential",
-    temperature: float = 1.0,
-) -> Reals:
-    """Return probabilities for scores of shape (n, K) (Iyer 1999, eq. 3.6).
-
-    `offsets` are the log-odds that the initial weights add to each column; the log-odds without
-    them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
-    The softmax loss of several classes has the softmax of scores.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> probabilities(np.array([[0.0], [1.0]]), np.zeros(1), False).round(3)
-    array([[0.5  , 0.5  ],
-           [0.119, 0.881]])
-    """
-    if loss == "softmax" and scores.shape[1] > 1 and not multilabel:
-        return np.asarray(softmax(scores / temperature, axis=1))
-    log_odds = (2.0 if loss == "exponential" else 1.0) * scores - offsets
-    if temperature != 1.0:
-        log_odds /= temperature
-    if multilabel:
-        return expit(log_odds)
-    if scores.shape[1] == 1:
-        positive = expit(log_odds)
-        return np.hstack([1 - positive, positive])
-    # In logarithms, so that rows far from every class still have probabilities.
-    logs = log_expit(log_odds)
-    return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))

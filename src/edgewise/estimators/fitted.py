@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgewise.boosting import CLASSIFYING, RANKING, History
 from edgewise.common.checks import one_of, positive
+from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import (
     Array,
@@ -28,12 +29,10 @@ from edgewise.common.fields import (
 )
 from edgewise.common.text import text_table
 from edgewise.data.filters import Filters
-from edgewise.estimators.targets import n_scores
 from edgewise.learners import Learner, learner_named
 from edgewise.model import Predictor, Terms
 from edgewise.model.file import SettingOrNone
 from edgewise.model.terms import TERMS
-from edgewise.objective import LOSSES, VOTE_RULES
 
 _MOST_FEATURES = 20_000_000
 
@@ -80,6 +79,7 @@ class Fitted:
     categorical: tuple[int, ...]  # the columns that the user declared so
     categories: dict[int, tuple[object, ...]]  # the values of each categorical column
     filters: Filters | None  # of images, numbered after the columns
+    eval_metric: str  # the name of the validation metric
     best_iteration: int  # the round with the best validation metric, or the last one
     stop_reason: str
     seed: int
@@ -118,7 +118,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """The settings of a trained classifier, whether given or decided; `print` it to read them.
+    """The settings of a trained classifier, given or decided, and why; `print` it to read them.
 
     Attributes
     ----------
@@ -128,11 +128,16 @@ class ModelSettings:
         The most leaves of a tree; None for other learners.
     votes, loss, learning_rate, subsample, damping, min_samples_leaf :
         As the parameters of the estimator.
+    reasons : dict of str
+        Where each of these is from: "given", "auto" (it goes with ``learner="auto"``), "default"
+        (it goes with all other learners) or "time_limit" (larger steps, to make do with the time).
     n_rounds : int
         The number of rounds in the model.
     rounds_from : str
         What chose them: held-out rows ("5 folds", "3 folds", "20% of the rows", "10% of the rows",
         "validation_fraction", "eval_set"), the parameter "n_rounds", or "too few rows".
+    stop_reason : str
+        Why training ended.
     held_out_log_loss, held_out_error : float
         Of the held-out rows, with the temperature; NaN without any.
     temperature : float
@@ -148,26 +153,40 @@ class ModelSettings:
     subsample: float
     damping: float | None
     min_samples_leaf: int
+    reasons: dict[str, str]
     n_rounds: int
     rounds_from: str
+    stop_reason: str
     held_out_log_loss: float
     held_out_error: float
     temperature: float
 
     def __str__(self) -> str:
         values = asdict(self)
-        del values["max_leaf_nodes"]
-        chosen = values.pop("rounds_from")
-        if chosen == "too few rows":
-            values["n_rounds"] = f"{self.n_rounds}, since no row can be held out"
-        elif chosen != "n_rounds":
-            values["n_rounds"] = f"{self.n_rounds}, chosen on {chosen}"
+        reasons = {**values.pop("reasons"), "n_rounds": self._why_so_many_rounds()}
+        if math.isnan(self.held_out_log_loss):
+            reasons["temperature"] = "no rows were held out"
+        for name in ("rounds_from", "stop_reason"):
+            del values[name]
         rows = [
-            (name, f"{value:.4g}" if isinstance(value, float) else str(value))
+            (
+                name,
+                f"{value:.4g}" if isinstance(value, float) else str(value),
+                reasons.get(name, ""),
+            )
             for name, value in values.items()
             if value is not None and value == value  # not NaN
         ]
-        return text_table(rows, left=(0, 1))
+        return text_table(rows, left=(0, 1, 2))
+
+    def _why_so_many_rounds(self) -> str:
+        """Return in words what chose the number of rounds, and what cut them short."""
+        if self.rounds_from == "too few rows":
+            return "no row can be held out"
+        given = self.rounds_from == "n_rounds"
+        words = self.reasons["n_rounds"] if given else f"chosen on {self.rounds_from}"
+        expected = ("n_rounds",) if given else ("n_rounds", "early stopping")
+        return words if self.stop_reason in expected else f"{words}, ended by {self.stop_reason}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -183,6 +202,7 @@ class FittedClassifier(Fitted):
     subsample: float
     damping: float | None
     min_samples_leaf: int
+    reasons: dict[str, str]  # where each setting is from
 
     @property
     def temperature(self) -> float:
@@ -202,8 +222,10 @@ class FittedClassifier(Fitted):
             subsample=self.subsample,
             damping=self.damping,
             min_samples_leaf=self.min_samples_leaf,
+            reasons=self.reasons,
             n_rounds=len(self.terms),
             rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
+            stop_reason=self.stop_reason,
             held_out_log_loss=math.nan if held_out is None else held_out.log_loss,
             held_out_error=math.nan if held_out is None else held_out.error,
             temperature=self.temperature,
@@ -236,6 +258,11 @@ class FittedRanker(Fitted):
         """The offset, after each number of rounds, from rules of -1 and +1 to rules of 0 and 1."""
         moves = self.terms.coefficients[:, 0]
         return np.concatenate(([0.0], np.cumsum(np.where(self.terms.real, 0.0, moves))))
+
+
+def n_scores(n_classes: int, multilabel: bool) -> int:
+    """Return the number of score columns: two classes share one."""
+    return 1 if n_classes == 2 and not multilabel else n_classes
 
 
 # What a file holds, and how it is checked
@@ -305,6 +332,7 @@ _FIELDS: dict[str, Field] = {
     "categorical": Converted(ListOf(Count()), list, tuple),
     "categories": DictOf(Converted(ListOf(Plain(_category)), list, tuple), int),
     "filters": OrNone(Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)),
+    "eval_metric": Value(str),
     "best_iteration": Count(),
     "stop_reason": Value(str),
     "seed": Count(),
@@ -376,12 +404,13 @@ CLASSIFIER = Record(
         "classes": _ClassLabels(),
         "multilabel": Value(bool),
         "offsets": Array("scores", np.float64),
-        "votes": Value(str, lambda votes: one_of("votes", votes, VOTE_RULES)),
+        "votes": Value(str, lambda votes: one_of("votes", votes, VOTES)),
         "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
         "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
         "subsample": Value(float, lambda share: positive("subsample", share)),
         "damping": OrNone(Value(float)),
         "min_samples_leaf": Count(),
+        "reasons": DictOf(Value(str)),
         "held_out": OrNone(_HELD_OUT),
     },
     _classifier,

@@ -47,6 +47,7 @@ from edgewise.data.filters import Filters
 from edgewise.data.part import part_of
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.learners import Learner
+from edgewise.metrics.registry import metric_name
 from edgewise.model import Terms
 from edgewise.objective import Objective
 from edgewise.objective.lists import Layout
@@ -117,6 +118,7 @@ class TrainingProblem(ABC, Generic[S, F]):
     layout: Layout | None = None  # of graded documents
     by_energy: bool = False  # whether rankings are compared by their exact energy
     factorized: bool = True  # whether all score columns share a rule
+    eval_metric: Any  # a name or a function
     estimates_probabilities: bool = False
     n_rounds: int | None  # None: as many as are best on held-out rows
     share_aside: float | None = None  # of the rows, where one part chooses the rounds without refit
@@ -470,6 +472,7 @@ def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, 
         terms=Terms.empty(problem.n_scores, n_cuts),
         history=History(problem.fields),
         learner=plan.learner,
+        eval_metric=metric_name(problem.eval_metric),
         best_iteration=0,
         stop_reason="n_rounds",
         **columns,

@@ -37,7 +37,7 @@ class TrainingParameters:
         Seeds folds and validation splits, random searches and starts, and subsamples: the same call
         gives the same model. None draws a new seed in every fit.
     verbose : int, default 0
-        1 shows a progress bar.
+        1 shows a progress bar and, for a classifier, the settings at the end.
     callbacks : list of Callback or None, default None
         Objects that watch or stop the training.
     warm_start : bool, default False
@@ -66,8 +66,8 @@ class TableParameters(TrainingParameters):
         columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
     subsample : float, default 1.0
         The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
-        Votes and steps use all rows. A classifier has None by default: 0.7 for ``learner="auto"``
-        without `trim`, else 1.
+        Votes and steps use all rows. A classifier has None by default: below 1 for
+        ``learner="auto"`` without `trim`, else 1.
     max_bins : int or None
         The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
         every threshold. A classifier has 256 by default; a ranker has None, which is 65,535 for up

@@ -97,6 +97,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         self.layout = judged.layout(model.pair_weight)
         self.by_energy = model.criterion == "energy"
         self.n_rounds = model.n_rounds
+        self.eval_metric = model.eval_metric
 
     def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
         judged, held_out = self.judged.split(fraction, seed)
@@ -184,7 +185,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
     def monitor(
         self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[RankSettings]
     ) -> Monitor:
-        eval_metric, lists = self.model.eval_metric, held_out.targets
+        eval_metric, lists = self.eval_metric, held_out.targets
         if not callable(eval_metric):
             grades = lists.grades
             if measure(eval_metric, lists, grades) == measure(eval_metric, lists, -grades):

@@ -11,6 +11,7 @@ from edgewise.backend.arithmetic import exact_sum
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.common.ids import is_missing
 from edgewise.data import Table
+from edgewise.estimators.fitted import n_scores
 from edgewise.objective import Targets
 
 INIT_WEIGHTS = ("auto", "balanced", "uniform")
@@ -48,11 +49,6 @@ class Labels:
         if self.multilabel or self.n_scores == 1:
             return np.full(len(self.codes), -1, dtype=np.int32)
         return self.codes.astype(np.int32)
-
-
-def n_scores(n_classes: int, multilabel: bool) -> int:
-    """Return the number of score columns: two classes share one."""
-    return 1 if n_classes == 2 and not multilabel else n_classes
 
 
 def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgewise.backend.base import LEARN, GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import Categories
 from edgewise.learners.base import Comparison, Found, Round, Wrapper
 from edgewise.learners.best import Best
@@ -88,10 +88,12 @@ class Tree(Wrapper):
 
     def find(self, round: Round) -> Found | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
-        # Free leaves vote as they like: a constant would split nothing.
-        free = self.leaf_votes == "free"
-        compare = Comparison(self.criterion, None, score_edges=True, splits=free)
+        # A constant gains nothing, and leaves one side without the rows that it must hold.
+        splits = self.criterion == "gain" or (bool(round.least) and self.leaf_votes == "free")
+        compare = Comparison(self.criterion, None, score_edges=True, splits=splits)
         plain = round._replace(compare=compare)
+        for part in self.column_learners():
+            part.gather()
         grower = _Grower(plain, self)
         found = grower.grow(None)
         for _ in range(_RESCUES):
@@ -99,6 +101,8 @@ class Tree(Wrapper):
                 break
             grower = _Grower(plain, self)
             found = grower.grow(self.base_.draw(round.table, round.rng()))
+        for part in self.column_learners():
+            part.reward(plain)
         energies = round.compare.energies
         if found is None or energies is None:
             return found
@@ -157,7 +161,9 @@ class _Grower:
         # The leaves that became nodes: a node's abstentions get the votes it had as a leaf.
         self.rests: list[_Leaf] = []
         # Histograms can be subtracted only if the whole and its part search the same columns.
-        self.keeps = all(part.searches_all for part in settings.base_.column_learners())
+        self.keeps = all(
+            part.searches_all or part.search_.per_round for part in settings.base_.column_learners()
+        )
         # Where rows end, once the tree is finished: outputs and sums of S and |S|, leaves first.
         self.ends: tuple[Reals, Exacts, Exacts]
 
@@ -275,12 +281,12 @@ class _Grower:
         if not parts or not round.compare.splits or round.pairs is not None:
             return None
         stump, subsets = parts
-        if not self.keeps or any(part is not None and part.search_.learns for part in parts):
+        if not self.keeps:
             return None
-        columns = [part.columns_ for part in parts if part is not None]
+        columns = self._pulled()
         growth = Growth(
-            np.concatenate(columns),
-            0 if stump is None else len(stump.columns_),
+            np.concatenate(columns) if len(columns) > 1 else columns[0],
+            0 if stump is None else len(columns[0]),
             settings.max_leaf_nodes,
             settings.criterion,
             LEARN if stump is None else MISSING_SIDES[stump.missing],
@@ -292,10 +298,17 @@ class _Grower:
             return None
         grown = round.backend.grow(round.problem, growth)
         if grown is not None:
-            for part in parts:
-                if part is not None:
-                    part.count(len(part.columns_), grown.n_searches)
+            improvements = np.split(grown.improvements, [growth.n_cut][: len(columns) - 1])
+            present = [part for part in parts if part is not None]
+            for part, own, improved in zip(present, columns, improvements, strict=True):
+                part.count(len(own), grown.n_searches)
+                if part.search_.learns:
+                    part.learn(round, own, improved, grown.mass)
         return grown
+
+    def _pulled(self) -> list[Columns]:
+        """Return the columns that each learner searches at all nodes."""
+        return [part.search_.pull() for part in self._parts() or () if part is not None]
 
     def _parts(self) -> tuple[Stump | None, Indicator | None] | None:
         """Return the learners of cuts and of subsets; None if the tree has others."""
@@ -325,7 +338,7 @@ class _Grower:
     def _taken(self, grown: GrownTree) -> Found:
         """Return a tree that was grown in one call; it abstains on none of the rows."""
         n_leaves = len(grown.nodes) + 1
-        columns = np.concatenate([part.columns_ for part in self._parts() or () if part]).tolist()
+        columns = [j for own in self._pulled() for j in own.tolist()]
         nodes = [
             Node(self._test(columns[q], first, missing, sides), low, high, -1 - n_leaves - node)
             for node, ((q, first, missing, low, high), sides) in enumerate(

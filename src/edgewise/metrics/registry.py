@@ -132,6 +132,14 @@ def ranking_metric(name: str) -> RankingMetric:
     raise ValueError(f"name must be one of {spelt}, with k a number from 1, got {name!r}")
 
 
+def metric_name(metric: Any) -> str:
+    """Return the name of an `eval_metric`, "metric" for a function that has none."""
+    if isinstance(metric, str):
+        return metric
+    # A `RankingMetric` has a name instead.
+    return str(getattr(metric, "__name__", None) or getattr(metric, "name", "metric"))
+
+
 def larger_is_better(metric: Any, default: bool = False) -> bool:
     """Return the direction of an `eval_metric`: a name, a metric or a function.
 

@@ -30,7 +30,13 @@ _MOST_CODES = 65_535
 
 # How many walks NumPy makes at once, how many numbers it sums, and how many values of rows the
 # compiled walk reads at a time: what stays in the caches.
-_WALKS, _SUMMED, _READ = 1 << 16, 1 << 20, 1 << 19
+_WALKS, _SUMMED, _READ = 1 << 16, 1 << 15, 1 << 19
+
+# The compiled walk takes as long for this many rows as for one, and NumPy less for fewer.
+_FEW_ROWS = 32
+
+# The leaves of a tree that fit into the bits of a number.
+_MOST_LEAVES = 64
 
 # What NumPy's walk through one term costs, in visits and beside the sum.
 _VISITS_A_WALK = 12
@@ -89,11 +95,9 @@ class Forest:
         n_rows, n_terms, width = rows.n_rows, len(self.roots), self.ends.shape[1]
         scores = np.zeros((n_rows, width))
         visits = float(n_rows) * n_terms * (_VISITS_A_WALK + width)
-        compiled = self._fits and use_compiled(visits, form=_FORM)
+        compiled = n_rows >= _FEW_ROWS and self._fits and use_compiled(visits, form=_FORM)
         walk = self._walk_compiled if compiled else self.walk
-        size = min(_WALKS, _SUMMED // width) // (n_terms + 1)
-        if compiled:
-            size = _READ // (1 + len(self.columns))
+        size = _READ // (1 + len(self.columns)) if compiled else _WALKS // (n_terms + 1)
         if not rows.is_array:
             rows.read(self.columns.tolist())
         with Threads(n_jobs if compiled and n_rows >= 2 * _ROWS_PER_THREAD else 1) as threads:
@@ -112,12 +116,23 @@ class Forest:
         Categories are given as their codes.
         """
         n_rows, n_terms, width = values.shape[1], len(self.roots), self.ends.shape[1]
-        moves = self.ends.take(self.ends_of(values), axis=0).reshape(n_terms, n_rows * width)
+        ends = self.ends_of(values)
+        step = 1 + _SUMMED // (n_rows * width)
+        # The first row is the sum so far.
+        moves = np.zeros((min(step, n_terms) + 1, n_rows * width))
+        for first in range(0, n_terms, step):
+            part = ends[first : first + step].ravel()
+            some = moves[: 1 + len(part) // n_rows]
+            self.ends.take(part, axis=0, out=some[1:].reshape(-1, width), mode="clip")
+            moves[:1] = in_order(some)
         # A sum that starts at 0 is never -0.
-        return in_order(moves).reshape(n_rows, width) + 0.0
+        return moves[0].reshape(n_rows, width)
 
     def ends_of(self, values: Reals) -> Columns:
         """Return where the walk of each row through each term ends, shape (T, n)."""
+        sets = self._leaf_sets
+        if sets is not None and not np.isnan(values[sets.third]).any():
+            return sets.ends_of(values)
         n_rows = values.shape[1]
         found = np.repeat(self.roots, n_rows)
         place = np.flatnonzero(found >= 0)
@@ -143,6 +158,15 @@ class Forest:
             codes = value[tested].astype(np.intp)
             following[tested] = self.targets[self.target_starts[at[tested]] + codes]
         return following
+
+    @cached_property
+    def _leaf_sets(self) -> "_LeafSets | None":
+        """The terms as sets of leaves, if all are trees of thresholds, and small ones."""
+        below = self.children[:2]
+        shared = len(np.unique(below)) < below.size
+        if len(self.targets) or shared or np.diff(self.firsts).max(initial=0) >= _MOST_LEAVES:
+            return None
+        return _LeafSets.of(self)
 
     # The compiled walk
 
@@ -204,6 +228,79 @@ class Forest:
         walk(values, *self._coded, scores)
         remember(_FORM)
         return scores[:, :n_scores]
+
+
+@dataclass(frozen=True, eq=False)
+class _LeafSets:
+    """Trees of thresholds as sets of leaves: L leaves in the order from left to right, as bits.
+
+    A row loses the leaves below every threshold that it reaches, and ends in the first that is
+    left (Lucchese et al. 2015). All trees have M nodes, some of which lose no leaf.
+    """
+
+    places: Columns  # (M, T), the column of each node, as its place in `Forest.columns`
+    thresholds: Reals  # (M, T, 1)
+    missing_high: NDArray[np.bool_]  # (M, T, 1), whether a missing value is above the threshold
+    lost: NDArray[Any]  # (M, T, 1), the leaves below the threshold
+    ends: Columns  # (T, L)
+    third: NDArray[np.bool_]  # (U,), whether a missing value of the column goes another way
+
+    @staticmethod
+    def of(forest: Forest) -> "_LeafSets":
+        """Return the sets of a forest."""
+        n_nodes = np.diff(forest.firsts)
+        n_terms, most = len(n_nodes), int(n_nodes.max(initial=0))
+        low, high, missing = forest.children
+        # How many leaves are below each node, an end having one, and the first of them.
+        count = np.ones(len(low) + 1, dtype=np.intp)
+        first = np.zeros(len(low), dtype=np.intp)
+        ends = np.zeros((n_terms, most + 1), dtype=np.intp)
+        alone = np.flatnonzero(n_nodes == 0)
+        ends[alone, 0] = -1 - forest.roots[alone]
+        by_place = [forest.firsts[:-1][n_nodes > place] + place for place in range(most)]
+        for nodes in reversed(by_place):
+            count[nodes] = sum(count[np.maximum(side[nodes], -1)] for side in (low, high))
+        term = np.repeat(np.arange(n_terms), n_nodes)
+        for nodes in by_place:
+            above = first[nodes] + count[np.maximum(low[nodes], -1)]
+            for side, start in ((low[nodes], first[nodes]), (high[nodes], above)):
+                inner = side >= 0
+                first[side[inner]] = start[inner]
+                ends[term[nodes[~inner]], start[~inner]] = -1 - side[~inner]
+        bits = np.min_scalar_type((1 << (most + 1)) - 1)
+        sizes = count[np.maximum(low, -1)].astype(np.uint64)
+        lost = ((np.uint64(1) << sizes) - np.uint64(1)) << first.astype(np.uint64)
+        third = np.zeros(len(forest.columns), dtype=bool)
+        third[forest.places[(missing != low) & (missing != high)]] = True
+
+        def table(values: NDArray[Any]) -> NDArray[Any]:
+            full = np.zeros((most, n_terms), dtype=values.dtype)
+            full[np.arange(len(term)) - forest.firsts[term], term] = values
+            return full
+
+        return _LeafSets(
+            table(forest.places),
+            table(forest.thresholds)[..., None],
+            table(missing == high)[..., None],
+            table(lost.astype(bits))[..., None],
+            ends,
+            third,
+        )
+
+    def ends_of(self, values: Reals) -> Columns:
+        """Return what `Forest.ends_of` does."""
+        lost = np.zeros((len(self.ends), values.shape[1]), dtype=self.lost.dtype)
+        missing = np.isnan(values)
+        some_missing = bool(missing.any())
+        nodes = zip(self.places, self.thresholds, self.missing_high, self.lost, strict=True)
+        for places, thresholds, missing_high, below in nodes:
+            reached = values.take(places, axis=0) >= thresholds
+            if some_missing:
+                reached |= missing.take(places, axis=0) & missing_high
+            lost |= reached * below
+        first = ~lost & (lost + lost.dtype.type(1))
+        leaf = np.frexp(first.astype(np.float32))[1] - 1
+        return self.ends.take(leaf + self.ends.shape[1] * np.arange(len(lost))[:, None])
 
 
 def in_order(moves: Reals) -> Reals:

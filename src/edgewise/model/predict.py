@@ -8,12 +8,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.choose import compiled
 from edgewise.common.compiled import use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import ROWS_PER_THREAD, Threads
@@ -113,7 +113,7 @@ class ScoreTables:
         out = np.tile(self.bias, (table.n_rows, 1))
         visits = 30.0 * table.n_rows * len(self.columns)
         if isinstance(table, ArrayTable) and use_compiled(visits) and self._uses_most(table):
-            kernels = compiled("score")
+            kernels = import_module("edgewise.backend.numba.score")
             model = (table.values, self.columns, self.starts, self.thresholds, self.tables)
             with Threads(n_jobs if table.n_rows >= 2 * ROWS_PER_THREAD else 1) as threads:
                 spans = threads.spans(table.n_rows)

@@ -3,12 +3,11 @@
 from edgewise.backend.base import Targets
 from edgewise.objective.base import Objective, Progress
 from edgewise.objective.cumulative import Cumulative
-from edgewise.objective.hamming import LOSSES, REFRESH_EVERY, SAMPLINGS, Hamming, Settings
+from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, Settings
 from edgewise.objective.ranking import STEPS, Ranking, RankSettings, edge_limit
 from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule
 
 __all__ = [
-    "LOSSES",
     "REFRESH_EVERY",
     "SAMPLINGS",
     "STEPS",

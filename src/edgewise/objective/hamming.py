@@ -32,7 +32,6 @@ _LEAST_WEIGHT = 1e-10
 _EQUAL_PRIORS = 1e-9
 
 SAMPLINGS = ("uniform", "weight")
-LOSSES = ("exponential", "logistic", "softmax")
 
 
 class HammingProgress(NamedTuple):

@@ -2,7 +2,7 @@
 
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -142,7 +142,7 @@ def _draw_panels(model: "AdaBoostMH | RankBoost", rounds: Reals) -> "Figure":
             ("training error", "train_error", BLUE, 1.6),
         ]
     if validated and not rising:
-        losses.append((_validation_name(model.eval_metric), "validation", RED, 1.6))
+        losses.append((_validation_name(model.eval_metric_), "validation", RED, 1.6))
     for name, key, colour, width in losses:
         _draw_rounds(above, rounds, history[key], name, colour, linewidth=width)
     _scale_losses(above, history["bound"], np.concatenate([history[key] for _, key, *_ in losses]))
@@ -170,9 +170,7 @@ def _draw_validation(axes: "Axes", rounds: Reals, model: "AdaBoostMH | RankBoost
         [best], [value], "o", color=RED, markersize=6, clip_on=False, zorder=3,
         label=f"best: {value:.4g} (round {best:,})",
     )  # fmt: skip
-    # A file cannot hold a function, and the default names another metric.
-    unknown = "eval_metric" in model.fitted_.unsaved
-    axes.set_ylabel(_in_lines(_validation_name(None if unknown else model.eval_metric)))
+    axes.set_ylabel(_in_lines(_validation_name(model.eval_metric_)))
 
 
 def _draw_signed(axes: "Axes", rounds: Reals, values: Reals) -> None:
@@ -244,12 +242,8 @@ def _mark_kept(axes: "Axes", kept: int, n_rounds: int) -> None:
         axes.axvline(kept, color=GREY, linewidth=1.0, linestyle=":", label=name)
 
 
-def _validation_name(metric: Any) -> str:
-    if isinstance(metric, str):
-        return _VALIDATION_NAMES.get(metric, f"validation {metric}")
-    # A `RankingMetric` has a name instead.
-    name = getattr(metric, "__name__", None) or getattr(metric, "name", "metric")
-    return f"validation {name}"
+def _validation_name(metric: str) -> str:
+    return _VALIDATION_NAMES.get(metric, f"validation {metric}")
 
 
 def _in_lines(name: str) -> str:

@@ -10,15 +10,15 @@ from edgewise.search.thompson import ThompsonSampling
 MANY_COLUMNS = 200
 """The least number of columns from which `Auto` learns which to search."""
 
-# Far above 1, columns are still chosen by their rewards, and trees of a run stay different.
-_EXPLORATION = 3.0
+# Above 1, columns are still chosen by their rewards, and trees of a run stay different.
+_EXPLORATION = 2.0
 
 
 @dataclass(eq=False, repr=False)
 class Auto(Search):
     """Search every column of up to 199, and learn which to search of more: ``search="auto"``.
 
-    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=3)``.
+    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=2, per_round=True)``.
 
     Parameters
     ----------
@@ -39,7 +39,8 @@ class Auto(Search):
     def start(self, columns: Columns, seed: int) -> Search:
         if len(columns) < MANY_COLUMNS:
             return Exhaustive().start(columns, seed)
-        return ThompsonSampling(self.k, exploration=_EXPLORATION).start(columns, seed)
+        policy = ThompsonSampling(self.k, exploration=_EXPLORATION, per_round=True)
+        return policy.start(columns, seed)
 
     def takes_all(self, n_columns: int) -> bool:
         return n_columns < MANY_COLUMNS

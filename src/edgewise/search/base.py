@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from edgewise.common.checks import integer
+from edgewise.common.checks import flag, integer
 from edgewise.common.dtypes import Columns, Reals
 
 # Shares of whole numbers that come out a little too large are not one more.
@@ -28,6 +28,9 @@ class Search(BaseEstimator):
     k: int = 0
     """The number of columns of a pull, where it is a setting."""
 
+    per_round: bool = False
+    """Whether all decisions of a round search the same columns, where it is a setting."""
+
     learns = False
     """Whether the search learns from rewards."""
 
@@ -41,6 +44,7 @@ class Search(BaseEstimator):
         """Begin round `t`, whose random stream depends only on the seed and the round."""
         self.round_ = t
         self.__dict__.pop("rng_", None)
+        self.__dict__.pop("_held", None)
         return self
 
     @cached_property
@@ -60,7 +64,16 @@ class Search(BaseEstimator):
 
     def pull(self, n: int | None = None) -> Columns:
         """Return the numbers of `n` columns to search, ascending; None is the search's own k."""
-        size = self.k if n is None else integer("n", n, 1)
+        if n is None and self.per_round:
+            return self._held
+        return self._pulled(self.k if n is None else integer("n", n, 1))
+
+    @cached_property
+    def _held(self) -> Columns:
+        """The columns of the round, where all its decisions search the same."""
+        return self._pulled(self.k)
+
+    def _pulled(self, size: int) -> Columns:
         if size >= len(self.columns_):
             return self.columns_
         return self.columns_[self._choose(size)]
@@ -93,6 +106,7 @@ class Search(BaseEstimator):
         """Raise if a setting is wrong."""
         if self._has_k:
             integer("k", self.k, 1)
+        flag("per_round", self.per_round)
 
 
 def root(shares: Reals) -> Reals:

@@ -18,6 +18,8 @@ class Lazy(Search):
     ----------
     k : int, default 100
         The number of columns to search; all of them where there are fewer.
+    per_round : bool, default False
+        Whether all terms of a product and all nodes of a tree search the same columns.
 
     Examples
     --------
@@ -28,6 +30,7 @@ class Lazy(Search):
     """
 
     k: int = 100
+    per_round: bool = False
 
     def _choose(self, n: int) -> Columns:
         return np.sort(self.rng_.choice(len(self.columns_), size=n, replace=False))

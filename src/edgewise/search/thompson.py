@@ -45,6 +45,9 @@ class ThompsonSampling(Bandit):
     exploration : float, default 1
         The factor on the spread of the draws; 0 is greedy. More makes columns change more often,
         as trees want them to.
+    per_round : bool, default False
+        Whether all terms of a product and all nodes of a tree search the same columns. A tree then
+        rewards each column once, for what it gains at all nodes.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class ThompsonSampling(Bandit):
     reward: str = "root"
     discount: float = 0.999
     exploration: float = 1.0
+    per_round: bool = False
 
     def validate(self) -> None:
         super().validate()

@@ -74,7 +74,7 @@ class NumbaBackend(ReferenceBackend):
         self._trees: tuple[Any, TreeGrower | None] | None = None
         self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
         self._learned: tuple[Any, GrownTree] | None = None
-        self._watched: tuple[BinnedTable, Codes] | None = None
+        self._watched: tuple[BinnedTable, Columns, Codes] | None = None
 
     # The round's problem.
 
@@ -237,10 +237,12 @@ class NumbaBackend(ReferenceBackend):
         columns, tree = self._growth.columns, self._learned[1]
         if len(columns) * table.n_rows > _TREE_BYTES:
             return super().outputs_on(table, rule)
-        if self._watched is None or self._watched[0] is not table:
-            self._watched = table, _stacked(table, columns, self._growth.groups)
+        seen = self._watched
+        if seen is None or seen[0] is not table or not np.array_equal(seen[1], columns):
+            codes = _stacked(table, columns, self._growth.groups)
+            self._watched = seen = (table, columns, codes)
         leaf_of = np.empty(table.n_rows, dtype=np.intp)
-        walk(self._watched[1], tree.nodes, tree.sides, leaf_of)
+        walk(seen[2], tree.nodes, tree.sides, leaf_of)
         by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
         return by_score.take(leaf_of, axis=1)
 

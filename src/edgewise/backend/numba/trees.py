@@ -67,7 +67,8 @@ class _Growing(NamedTuple):
     and of |S| over their rows, ``sides[leaf, code]`` the side of a leaf's split on which a code is:
     -1, +1, or 0 where it abstains. `found` holds gain or edge, first bin and missing side of each
     column's best split of the newest two leaves, `sets` the sides of values where it is not a cut;
-    `counts` are the leaves made, the leaves there are, and the searches.
+    `counts` are the leaves made, the leaves there are, and the searches, `improvements` what each
+    column improves, summed over all searches, and last the mass of their rows.
     """
 
     order: Rows
@@ -78,6 +79,7 @@ class _Growing(NamedTuple):
     found: Exacts
     sets: Signs
     counts: Columns
+    improvements: Exacts
 
 
 class _Question(NamedTuple):
@@ -192,17 +194,20 @@ def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def
     if place > 0 and leaf.stop - leaf.start < 2:
         return
     tree.counts[2] += 1
+    # The root is split if any split has an edge, other leaves if that beats the constant.
+    alone = _alone(tree.sums[0, place], question) if place > 0 else np.int64(0)
+    gathers = alone if place > 0 or not question.by_gain else _alone(tree.sums[0, 0], question)
+    for k in range(question.n_scores):
+        tree.improvements[-1] += tree.sums[1, place, k]
     for q in range(tree.found.shape[1]):
+        tree.improvements[q] += max(tree.found[side, q, 0] - gathers, 0)
         if tree.found[side, q, 0] > best:
             best = tree.found[side, q, 0]
             leaf.column, leaf.first, leaf.missing = (
                 q, tree.found[side, q, 1], tree.found[side, q, 2],
             )  # fmt: skip
     if best > 0:
-        # The root is split if any split has an edge, other leaves if that beats the constant.
-        leaf.improvement = best
-        if place > 0:
-            leaf.improvement -= _alone(tree.sums[0, place], question)
+        leaf.improvement = best - alone
         if leaf.column >= layout.n_cut:
             tree.sides[place] = tree.sets[side, leaf.column - layout.n_cut]
 
@@ -417,6 +422,7 @@ class TreeGrower:
             np.zeros((2, len(places), 3), dtype=np.int64),
             np.zeros((2, len(places) - growth.n_cut, most_codes), dtype=np.int8),
             np.zeros(3, dtype=np.intp),
+            np.zeros(len(places) + 1, dtype=np.int64),
         )
 
     def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree:
@@ -462,6 +468,7 @@ class TreeGrower:
             tree.order[: problem.size] = problem.rows
         tree.leaves[0] = (0, problem.size, 0, 0, 0, 0, 0, -1)
         tree.counts[:] = (1, 1, 0)
+        tree.improvements[:] = 0
         tree.sums[0, 0, :k], tree.sums[1, 0, :k] = problem.signed_totals, problem.signed_masses
         if n_own > k:
             tree.sums[0, 0, k] = problem.mass
@@ -479,6 +486,8 @@ class TreeGrower:
             tree.masses[:n_ends],
             int(self._tree.counts[2]),
             tree.leaf_of,
+            self._tree.improvements[:-1],
+            int(self._tree.improvements[-1]),
         )
 
 

@@ -1,0 +1,30 @@
+# ruff: isort: skip_file
+
+from edgewise.boosting.callbacks import (
+    BestRound as BestRound,
+    Callback as Callback,
+    Checkpoint as Checkpoint,
+    EarlyStopping as EarlyStopping,
+    ProgressBar as ProgressBar,
+    TimeLimit as TimeLimit,
+    TrainingRun as TrainingRun,
+    check_callbacks as check_callbacks,
+)
+from edgewise.boosting.history import (
+    CLASSIFYING as CLASSIFYING,
+    RANKING as RANKING,
+    History as History,
+)
+from edgewise.boosting.loop import (
+    Task as Task,
+    TermList as TermList,
+    boost as boost,
+    boost_together as boost_together,
+)
+from edgewise.boosting.monitor import (
+    Metric as Metric,
+    Monitor as Monitor,
+    binary_measures as binary_measures,
+)
+
+__all__: list[str]

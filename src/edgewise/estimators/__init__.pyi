@@ -1,0 +1,7 @@
+# ruff: isort: skip_file
+
+from edgewise.estimators.adaboost_mh import AdaBoostMH as AdaBoostMH
+from edgewise.estimators.rank_boost import RankBoost as RankBoost
+from edgewise.estimators.rank_fusion import RankFusion as RankFusion
+
+__all__: list[str]

@@ -1,0 +1,56 @@
+# ruff: isort: skip_file
+
+from edgewise.metrics.classification import (
+    balanced_accuracy as balanced_accuracy,
+    error as error,
+    hamming_loss as hamming_loss,
+    log_loss as log_loss,
+)
+from edgewise.metrics.gain import ndcg as ndcg
+from edgewise.metrics.lists import (
+    Lists as Lists,
+    Ranked as Ranked,
+)
+from edgewise.metrics.pairs import (
+    disagreement as disagreement,
+    grouped_auc as grouped_auc,
+)
+from edgewise.metrics.ranks import (
+    average_rank as average_rank,
+    coverage as coverage,
+    mean_average_precision as mean_average_precision,
+    mean_reciprocal_rank as mean_reciprocal_rank,
+    precision_at as precision_at,
+    prot as prot,
+    recall_at as recall_at,
+    top_counts as top_counts,
+)
+from edgewise.metrics.ratings import (
+    mae as mae,
+    nearest_level as nearest_level,
+    nmae as nmae,
+    one_zero_error as one_zero_error,
+    rmse as rmse,
+)
+from edgewise.metrics.recommendations import (
+    catalogue_coverage as catalogue_coverage,
+    diversity as diversity,
+    gini as gini,
+    novelty as novelty,
+)
+from edgewise.metrics.registry import (
+    RANKING_METRICS as RANKING_METRICS,
+    RankingMetric as RankingMetric,
+    ranking_metric as ranking_metric,
+)
+from edgewise.metrics.roc import roc_auc as roc_auc
+from edgewise.metrics.runs import (
+    RunEvaluation as RunEvaluation,
+    evaluate_run as evaluate_run,
+)
+from edgewise.metrics.significance import (
+    RandomisationResult as RandomisationResult,
+    randomisation_test as randomisation_test,
+)
+
+__all__: list[str]
