@@ -177,6 +177,7 @@ def test_settings_can_be_read():
         "learning_rate     0.5       given",
         "subsample         1         default",
         "min_samples_leaf  1         default",
+        "n_rows            90",
         "n_rounds          7         given",
         "temperature       1         no rows were held out",
     ]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from edgewise.backend.base import Backend
 from edgewise.boosting import CLASSIFYING, Metric, Monitor
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.choices import LOSSES, VOTES
-from edgewise.common.dtypes import ROW, Exacts, Reals
+from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
 from edgewise.data import MAX_BINS, BinnedTable
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.fitting import (
@@ -23,6 +24,7 @@ from edgewise.estimators.fitting import (
     check_kinds,
     read_validation,
 )
+from edgewise.estimators.pace import Pace, pace_for, rows_for
 from edgewise.estimators.probabilities import best_temperature, probabilities
 from edgewise.estimators.targets import (
     LabelledRows,
@@ -31,6 +33,7 @@ from edgewise.estimators.targets import (
     encode_labels,
     fold_rows,
     make_targets,
+    sample_rows,
     score_offsets,
     split_rows,
 )
@@ -161,6 +164,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             self.subsample == 1 and model.sampling == "uniform" and model.trim is None
         )
         self.factorized = bool(model.factorized)
+        self.in_haste: tuple[str, ...] = ()  # the settings that a time limit changed
         self.n_rounds = _n_rounds(model, learner)
         self.eval_metric = model.eval_metric
         if self.eval_metric is None:
@@ -170,19 +174,52 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
 
     def split(self, fraction: float, seed: int) -> tuple["ClassificationProblem", HeldOut]:
         rows, aside = split_rows(self.rows, fraction, seed)
-        problem = ClassificationProblem(self.model, self.learner, rows)
-        return problem, HeldOut(aside.table, aside.labels.codes)
+        return self._of(rows), HeldOut(aside.table, aside.labels.codes)
 
-    def folds(self, seed: int) -> list[Fold]:
+    def _of(self, rows: LabelledRows) -> "ClassificationProblem":
+        """Return the same problem of other rows."""
+        problem = ClassificationProblem(self.model, self.learner, rows)
+        problem.in_haste = self.in_haste
+        return problem
+
+    def folds(self, seed: int, one_part: bool = False) -> list[Fold]:
         n, rows = self.table.n_rows, self.rows
         n_folds, n_used = next(chosen for most, chosen in _FOLDS.items() if n < most)
+        if one_part:
+            n_folds, n_used = 5, 1
         folds = []
         for aside in fold_rows(rows.labels, n_folds, seed)[:n_used]:
             kept = np.setdiff1d(np.arange(n), aside, assume_unique=True)
-            problem = ClassificationProblem(self.model, self.learner, rows.take(kept))
             held_out = HeldOut(self.table, rows.labels.codes[aside], self._weights(aside))
-            folds.append(Fold(problem, kept.astype(ROW), held_out, aside.astype(ROW)))
+            folds.append(
+                Fold(self._of(rows.take(kept)), kept.astype(ROW), held_out, aside.astype(ROW))
+            )
         return folds
+
+    def pace(self, n_rounds: float, cost: float, plan: FitPlan[Settings]) -> Pace:
+        rate = plan.settings.learning_rate if self.model.learning_rate is None else None
+        return pace_for(n_rounds, cost, self.table.n_rows, rate)
+
+    def hurried(
+        self, pace: Pace, plan: FitPlan[Settings]
+    ) -> tuple["ClassificationProblem", Rows | None, FitPlan[Settings]]:
+        problem, rows = self._sample(pace.share, plan.settings.seed)
+        rate = plan.settings.learning_rate * pace.factor
+        if pace.factor > 1.0:
+            problem.in_haste = (*problem.in_haste, "learning_rate")
+        return problem, rows, plan._replace(settings=replace(plan.settings, learning_rate=rate))
+
+    def readable(self, limit: float, seed: int) -> "ClassificationProblem":
+        return self._sample(rows_for(limit, self.table.n_columns) / self.table.n_rows, seed)[0]
+
+    def _sample(self, share: float, seed: int) -> tuple["ClassificationProblem", Rows | None]:
+        """Return the problem of a random share of the rows, and their numbers (None: all)."""
+        if share >= 1.0:
+            return self, None
+        drawn = sample_rows(self.labels, share, seed)
+        problem = self._of(self.rows.take(drawn))
+        problem.in_haste = (*self.in_haste, "n_rows")
+        return problem, drawn.astype(ROW)
 
     def _weights(self, rows: NDArray[np.intp]) -> Reals | None:
         """Return the weights of some rows, None where they are all the same."""
@@ -257,6 +294,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             subsample=plan.settings.subsample,
             damping=plan.settings.damping,
             min_samples_leaf=plan.settings.least_rows,
+            n_rows=self.table.n_rows,
             reasons=self._reasons(plan),
             **common,
         )
@@ -274,6 +312,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             reasons["loss"] = "auto, for these init_weights"
         if reasons["subsample"] == "auto" and model.trim is not None:
             reasons["subsample"] = "auto, with trim"
+        reasons.update(dict.fromkeys(self.in_haste, "time_limit"))
         return reasons
 
     def held_out_record(

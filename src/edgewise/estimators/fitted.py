@@ -131,6 +131,8 @@ class ModelSettings:
     reasons : dict of str
         Where each of these is from: "given", "auto" (it goes with ``learner="auto"``), "default"
         (it goes with all other learners) or "time_limit" (larger steps, to make do with the time).
+    n_rows : int
+        The number of rows that the model was trained on.
     n_rounds : int
         The number of rounds in the model.
     rounds_from : str
@@ -154,6 +156,7 @@ class ModelSettings:
     damping: float | None
     min_samples_leaf: int
     reasons: dict[str, str]
+    n_rows: int
     n_rounds: int
     rounds_from: str
     stop_reason: str
@@ -202,6 +205,7 @@ class FittedClassifier(Fitted):
     subsample: float
     damping: float | None
     min_samples_leaf: int
+    n_rows: int  # trained on
     reasons: dict[str, str]  # where each setting is from
 
     @property
@@ -223,6 +227,7 @@ class FittedClassifier(Fitted):
             damping=self.damping,
             min_samples_leaf=self.min_samples_leaf,
             reasons=self.reasons,
+            n_rows=self.n_rows,
             n_rounds=len(self.terms),
             rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
             stop_reason=self.stop_reason,
@@ -410,6 +415,7 @@ CLASSIFIER = Record(
         "subsample": Value(float, lambda share: positive("subsample", share)),
         "damping": OrNone(Value(float)),
         "min_samples_leaf": Count(),
+        "n_rows": Count(),
         "reasons": DictOf(Value(str)),
         "held_out": OrNone(_HELD_OUT),
     },

@@ -1,5 +1,6 @@
 """The one sequence in which every estimator trains."""
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -46,6 +47,7 @@ from edgewise.data import (
 from edgewise.data.filters import Filters
 from edgewise.data.part import part_of
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
+from edgewise.estimators.pace import Pace
 from edgewise.learners import Learner
 from edgewise.metrics.registry import metric_name
 from edgewise.model import Terms
@@ -74,6 +76,9 @@ PATIENCE, PATIENCE_SHARE, TOLERANCE = 20, 0.1, 0.005
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
 
+# Rounds that measure how long one takes.
+_PROBE_ROUNDS = 4
+
 # Rounds where no row can be held out; and the usual number, by which kernels are chosen.
 ROUNDS_UNCHOSEN, USUAL_ROUNDS = 50, 100
 
@@ -87,6 +92,14 @@ class HeldOut(NamedTuple):
     table: Table
     targets: Any
     weights: Reals | None = None
+
+
+class Validation(NamedTuple):
+    """Validation rows, in the bins of the training rows, and where they are from."""
+
+    held_out: HeldOut
+    binned: BinnedTable
+    source: str
 
 
 class Fold(NamedTuple):
@@ -147,8 +160,20 @@ class TrainingProblem(ABC, Generic[S, F]):
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> Monitor:
         """Return the monitor of the validation rows."""
 
-    def folds(self, seed: int) -> list[Fold]:
+    def folds(self, seed: int, one_part: bool = False) -> list[Fold]:
         """Return the folds that choose the number of rounds; none where rows are too few."""
+        raise NotImplementedError
+
+    def readable(self, limit: float, seed: int) -> Self:
+        """Return the problem of rows that can be read and binned well within a time limit."""
+        raise NotImplementedError
+
+    def pace(self, n_rounds: float, cost: float, plan: FitPlan[S]) -> Pace:
+        """Return the pace of a fit that has time for a number of rounds."""
+        raise NotImplementedError
+
+    def hurried(self, pace: Pace, plan: FitPlan[S]) -> tuple[Self, Rows | None, FitPlan[S]]:
+        """Return the problem of fewer rows, their numbers (None: all), and the plan of a pace."""
         raise NotImplementedError
 
     def held_out_record(
@@ -182,17 +207,28 @@ def fit(
     problem = read(table)
     # A warm start sets the same rows aside and draws the same columns as the first fit.
     seed = checks.seed(model.random_state) if before is None else before.seed
+    limit = _time_limit(model)
+    hurries = limit < math.inf and problem.n_rounds is None and before is None
+    if hurries and not isinstance(X, BinnedTable):
+        problem = problem.readable(limit, seed)
     problem, held_out, source = _hold_out(model, problem, eval_set, seed)
     filters, n_jobs = _filters(problem.learner), n_threads(model.n_jobs)
     binned = _binned(X, table, problem, filters, n_jobs)
     plan = problem.plan(binned, seed)
     columns |= {"categories": categories_of(binned.bins), "filters": filters, "seed": seed}
-    run = Prepared(model, problem, binned, plan, _first(problem, plan, columns), started)
+    run = Prepared(model, problem, binned, plan, _first(problem, plan, columns), started, limit)
+    validation = None
+    if held_out is not None:
+        assert binned.aligned is not None
+        rows = encode(held_out.table, binned.bins, filters=binned.aligned.filters)
+        validation = Validation(held_out, rows, source)
+    if hurries:
+        run, validation = _within_time(run, limit, validation, columns)
     start = run.first
     if before is not None:
         start = _go_on(model, start, before, problem.n_rounds)
-    if held_out is not None:
-        return _train_watched(run, start, held_out, source, owner or model)
+    if validation is not None:
+        return _train_watched(run, start, validation, owner or model)
     if problem.n_rounds is not None:
         return _train(run, replace(start, held_out=None), problem.n_rounds, owner or model)
     choice, stop_reason = start.held_out, "n_rounds"
@@ -217,6 +253,7 @@ class Prepared(NamedTuple, Generic[S, F]):
     plan: FitPlan[S]
     first: F  # the model of no rounds
     started: float
+    limit: float  # the seconds from then on after which training is to stop
 
     @contextmanager
     def task(self, monitor: Monitor | None, start: F, n_rounds: int) -> Iterator[Task]:
@@ -297,16 +334,69 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     return record, chooses.stop_reason
 
 
+def _within_time(
+    run: Prepared[S, F], limit: float, validation: Validation | None, columns: dict[str, Any]
+) -> tuple[Prepared[S, F], Validation | None]:
+    """Return what to train so that the rounds can be chosen within the time limit.
+
+    The usual; or, where time is short, a part of the rows that the rest validates, without a refit,
+    and in larger steps. Some time is left to train in whatever reading and binning took.
+    """
+    folds = [] if validation else run.problem.folds(run.first.seed)
+    if not (validation or folds):
+        return run, None
+    seconds = _seconds_per_round(run, limit)
+    elapsed = time.perf_counter() - run.started
+    run = run._replace(limit=max(limit, elapsed + 0.1 * limit))
+    # Setting up and validating take time, too.
+    cost = 1.0 if validation else 1.0 + sum(len(f.rows) for f in folds) / run.binned.n_rows
+    pace = run.problem.pace(0.8 * (run.limit - elapsed) / seconds, cost, run.plan)
+    if pace == Pace():
+        return run, validation
+    if validation is None:
+        (fold,) = run.problem.folds(run.first.seed, one_part=True)
+        aside = run.rows(fold.aside)
+        source = _share(aside.n_rows / run.binned.n_rows)
+        run, validation = run.of(fold), Validation(fold.held_out, aside, source)
+    problem, rows, plan = run.problem.hurried(pace, run.plan)
+    binned = run.binned if rows is None else run.rows(rows)
+    first = _first(problem, plan, columns)
+    return run._replace(problem=problem, binned=binned, plan=plan, first=first), validation
+
+
+def _seconds_per_round(run: Prepared[S, F], limit: float) -> float:
+    """Return the time of a round, from a few that take at most about a tenth of what is left."""
+    probe = TrainingRun(_PROBE_ROUNDS, History(run.problem.fields), lambda path: None)
+    ends = _RoundTimes(run.started + limit)
+    with run.task(None, run.first, USUAL_ROUNDS) as task:
+        boost(task, TermList(run.first.terms), probe, [ends])
+    if probe.stop_reason == "interrupted":
+        raise KeyboardInterrupt
+    # The first round may be a constant, and the second may compile.
+    return float(min(np.diff(ends.times)[1:], default=1e-9))
+
+
+class _RoundTimes(Callback):
+    """Keeps the times at which rounds end, while they take a tenth of the time to a deadline."""
+
+    def __init__(self, deadline: float) -> None:
+        self.times = [time.perf_counter()]
+        self._last = 0.9 * self.times[0] + 0.1 * deadline
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        self.times.append(time.perf_counter())
+        late = len(self.times) > 2 and self.times[-1] > self._last
+        return "time limit" if late else None
+
+
 def _train_watched(
-    run: Prepared[S, F], start: F, held_out: HeldOut, source: str, owner: "BoostedModel"
+    run: Prepared[S, F], start: F, validation: Validation, owner: "BoostedModel"
 ) -> F:
     """Train while watching validation rows, and record what they say.
 
     An `eval_set` may hold training rows, and fits no temperature.
     """
-    aligned = run.binned.aligned
-    assert aligned is not None
-    binned = encode(held_out.table, run.binned.bins, filters=aligned.filters)
+    held_out, binned, source = validation
     kept = _KeptScores([run.problem.monitor(held_out, binned, run.plan)])
 
     def finish(fitted: F, ended: TrainingRun) -> F:
@@ -393,6 +483,13 @@ def _categorical_columns(chosen: Any, table: Table) -> list[int]:
                 checks.integer("a categorical_features entry", column, 0, table.n_columns - 1)
             )
     return columns
+
+
+def _time_limit(model: "Model") -> float:
+    """Return the seconds after which the user wants training to stop."""
+    own = check_callbacks(model.callbacks)
+    limits = [limit.seconds for limit in own if isinstance(limit, TimeLimit)]
+    return min([math.inf if model.time_limit is None else float(model.time_limit), *limits])
 
 
 def _hold_out(
@@ -622,8 +719,5 @@ def _callbacks(
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and run.problem.n_rounds is None:
         callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE))
-    limits = [] if model.time_limit is None else [float(model.time_limit)]
-    if choosing is None:
-        return [*callbacks, *map(TimeLimit, limits), *own]
-    limits += [limit.seconds for limit in own if isinstance(limit, TimeLimit)]
-    return [*callbacks, *(TimeLimit(choosing * limit) for limit in limits)]
+    limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
+    return [*callbacks, *limits, *(own if choosing is None else [])]

@@ -1,5 +1,6 @@
 """Targets and weights of a classifier: from y as users give it to labels and initial weights."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +164,17 @@ def fold_rows(labels: Labels, n_folds: int, seed: int) -> list[NDArray[np.intp]]
         order = order[np.bincount(labels.codes)[labels.codes[order]] > 1]
     n_folds = min(n_folds, len(order))
     return [np.sort(order[f::n_folds]) for f in range(n_folds)] if n_folds > 1 else []
+
+
+def sample_rows(labels: Labels, share: float, seed: int) -> NDArray[np.intp]:
+    """Draw a share of the rows, class by class, at least one row of each."""
+    rng = np.random.default_rng([seed, 4])
+    order = rng.permutation(len(labels.codes))
+    if labels.multilabel:
+        return np.sort(order[: math.ceil(share * len(order))])
+    order = order[np.argsort(labels.codes[order], kind="stable")]
+    classes = np.split(order, np.cumsum(np.bincount(labels.codes))[:-1])
+    return np.sort(np.concatenate([one[: math.ceil(share * len(one))] for one in classes]))
 
 
 def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDArray[np.int64]:
