@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Exacts, Reals
+from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
 
 SEARCH_SCALE = 2.0**30
 """One unit of weight in the search. All weights together come to 1, so no histogram overflows."""
@@ -111,9 +111,28 @@ def exp(x: Reals) -> Reals:
     return value * ((n.astype(np.int64) + 1023) << 52).view(np.float64)
 
 
+# The largest float that fits into 64 bits: a share of 1 draws all but one row in 2**53.
+_HASHES = 2.0**64 - 2.0**11
+
+
 def splitmix64(seed: NDArray[np.uint64], n: NDArray[np.uint64] | int = 1) -> NDArray[np.uint64]:
     """Return the n-th output of the generator splitmix64 for each seed (Steele et al. 2014)."""
     z = seed + np.asarray(n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))
+
+
+def drawn(n: int, share: float, seed: int, t: int) -> Rows:
+    """Return about a share of n rows, each drawn by a hash of its number, the seed and the round.
+
+    So a row is drawn or not wherever it is kept.
+
+    Examples
+    --------
+    >>> drawn(10, 0.5, seed=0, t=1).tolist()
+    [0, 2, 4, 5, 6]
+    """
+    key = splitmix64(splitmix64(np.array([seed], dtype=np.uint64)), t + 1)
+    hashes = splitmix64(key, np.arange(1, n + 1, dtype=np.uint64))
+    return np.flatnonzero(hashes < np.uint64(share * _HASHES)).astype(ROW)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE, fixed
+from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE, drawn, fixed
 from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targets
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round
@@ -203,10 +203,8 @@ class Hamming(Objective):
             return self._selection.part(problem, t)
         if share == 1.0:
             return self.backend, problem
-        rng = np.random.default_rng([self.settings.seed, t, 1])
-        chosen = np.zeros(n_rows, dtype=bool)
-        chosen[rng.choice(n_rows, max(1, round(share * n_rows)), replace=False)] = True
-        return self.backend, self.backend.within(problem, np.flatnonzero(chosen).astype(np.int32))
+        rows = drawn(n_rows, share, self.settings.seed, t)
+        return self.backend, self.backend.within(problem, rows) if len(rows) else problem
 
     def vote(self, found: Found) -> Vote | None:
         rate = self.settings.learning_rate
