@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from edgewise.backend import switching
 from edgewise.backend.arithmetic import fixed
 from edgewise.backend.base import Step
 from edgewise.backend.reference.engine import ReferenceBackend
@@ -47,6 +48,14 @@ def _compile_once(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Dispatcher, "compile", compile_once)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _start_no_compiler():
+    """Let long fits compile in their own process: nothing is left running after the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(switching, "can_start", lambda: False)
         yield
 
 

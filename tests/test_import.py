@@ -8,6 +8,7 @@ import os
 import pkgutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
@@ -27,9 +28,10 @@ def loaded_by(program):
         """
     )
     environment = {k: v for k, v in os.environ.items() if k != "EDGEWISE_BACKEND"}
-    run = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
-    )
+    with tempfile.TemporaryDirectory() as empty:
+        environment["NUMBA_CACHE_DIR"] = empty  # as in a fresh installation
+        command = [sys.executable, "-c", program]
+        run = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     return set(json.loads(run.stdout.splitlines()[-1]))
 
 

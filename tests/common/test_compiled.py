@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba.core.caching import FunctionCache as Cache
+from numba.core.caching import IndexDataCacheFile
 
 from edgewise import AdaBoostMH
 from edgewise.backend import choose
@@ -47,6 +48,35 @@ def test_another_version_is_compiled_again(twice):
     assert [hits(twice, "one"), hits(twice, "two"), hits(twice, "two")] == [0, 0, 1]
 
 
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_damaged_cache_is_compiled_again(twice, tmp_path, ending):
+    assert hits(twice, "one") == 0
+    for path in tmp_path.rglob(f"*.{ending}"):
+        path.write_bytes(path.read_bytes()[:-20] + b"damaged")
+    assert [hits(twice, "one"), hits(twice, "one")] == [0, 1]
+
+
+def test_without_a_cache_there_is_one_warning(twice, monkeypatch):
+    def refuse(function):
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr(compiled, "_warned", [])
+    monkeypatch.setattr(compiled, "_cache_class", lambda: refuse)
+    with pytest.warns(RuntimeWarning, match="no locator available.*NUMBA_CACHE_DIR"):
+        assert hits(twice, "one") == 0
+    assert hits(twice, "one") == 0
+
+
+def test_a_full_disk_leaves_the_kernel_in_memory(twice, monkeypatch):
+    def refuse(cache, key, data):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(compiled, "_warned", [])
+    monkeypatch.setattr(IndexDataCacheFile, "save", refuse)
+    with pytest.warns(RuntimeWarning, match="no space left"):
+        assert hits(twice, "one") == 0
+
+
 def test_the_version_changes_with_any_source(tmp_path):
     (tmp_path / "kernel.py").write_text("a = 1\n")
     first = version_of(tmp_path)
@@ -75,7 +105,7 @@ def test_less_work_is_worth_kernels_that_are_compiled(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("EDGEWISE_BACKEND", raising=False)
     monkeypatch.setattr(compiled, "_loaded", set())
-    compiled._forms_file.cache_clear()
+    compiled.forms_file.cache_clear()
     try:
         assert not compiled.use_compiled(compiled.LOAD_FROM, form="trees")
         compiled.remember("trees")
@@ -89,18 +119,18 @@ def test_less_work_is_worth_kernels_that_are_compiled(monkeypatch, tmp_path):
         monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
         assert not compiled.use_compiled(compiled.COMPILE_FROM, form="trees")
     finally:
-        compiled._forms_file.cache_clear()
+        compiled.forms_file.cache_clear()
 
 
 def test_forms_of_work_ignore_numbers_that_take_the_same_kernels(monkeypatch):
     X = np.random.default_rng(0).normal(size=(60, 3))
     y = X[:, 0] > 0
     seen = []
-    monkeypatch.setattr(choose, "use_compiled", lambda visits, *, form: seen.append(form))
+    monkeypatch.setattr(choose, "use_compiled", lambda visits, form, **_: seen.append(form))
     for settings in (
         {"n_rounds": 2, "random_state": 0},
         {"n_rounds": 3, "random_state": 7, "learning_rate": 0.3},
-        {"n_rounds": 2, "subsample": 0.5},
+        {"n_rounds": 2, "subsample": 1.0},
         {"n_rounds": 2, "learner": "product"},
     ):
         AdaBoostMH(**settings).fit(X, y)

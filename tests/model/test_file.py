@@ -310,6 +310,63 @@ def test_a_newer_version_asks_for_an_upgrade(parts, refused):
     refused(newer, rf"version {FORMAT_VERSION + 1}.*reads up to {FORMAT_VERSION}.*upgrade")
 
 
+# Numbers in the smallest type that holds them.
+
+KEPT = {
+    "halves": (np.array([0.5, -0.0, np.nan, np.inf, 2.0**-24]), "<f2"),
+    "singles": (np.array([1 / 3], np.float32).astype(np.float64), "<f4"),
+    "doubles": (np.array([1 / 3, 1.0]), "<f8"),
+    "too large for a half": (np.array([70_000.0]), "<f4"),
+    "floats that are there": (np.array([1.5], np.float32), "<f2"),
+    "small": (np.array([[-128, 127]], np.int64), "|i1"),
+    "counts": (np.array([0, 255], np.int32), "|u1"),
+    "more counts": (np.array([0, 65_535]), "<u2"),
+    "long": (np.array([-(2**31), 0]), "<i4"),
+    "longest": (np.array([-(2**62)]), "<i8"),
+    "unsigned": (np.array([2**32 - 1], np.uint64), "<u4"),
+    "flags": (np.array([True, False]), "|b1"),
+    "none": (np.empty((0, 3)), "<f2"),
+}
+
+
+def test_arrays_come_back_in_their_type_and_take_the_smallest_on_disk(tmp_path):
+    path = tmp_path / "m"
+    write(path, {}, {name: array for name, (array, _) in KEPT.items()})
+    header, arrays = read(path)
+    assert header == {"format": FORMAT_VERSION}
+    with zipfile.ZipFile(path) as archive:
+        for name, (array, stored) in KEPT.items():
+            assert arrays[name].dtype == array.dtype
+            assert arrays[name].tobytes() == array.tobytes()
+            found = np.lib.format.read_array(io.BytesIO(archive.read(f"{name}.npy")))
+            assert found.dtype.str == stored, name
+
+
+@pytest.mark.parametrize(
+    "types",
+    [3, [], {"alphas": "O"}, {"alphas": 8}, {"alphas": "<f4"}, {"alphas": "<f16"},
+     {"alphas": "<i8"}, {"alphas": "<M8[s]"}, {"alphas": "f8,f8"}, {"alphas": "nonsense"},
+     {"alphas": ["<f8"]}, {"kinds": "<f8"}, {"kinds": "|i1"}, {"real": "<i8"}],
+    ids=str,
+)  # fmt: skip
+def test_types_that_arrays_cannot_be_restored_to(parts, refused, types):
+    header, arrays = parts
+    if isinstance(types, dict):
+        types = {KEYS[name]: restored for name, restored in types.items()}
+    refused(model_file({**header, "types": types}, arrays))
+
+
+def test_the_leaves_of_the_default_take_two_bytes(tmp_path):
+    model = AdaBoostMH(n_rounds=5).fit(X, Y)
+    model.save(tmp_path / "m")
+    loaded = load(tmp_path / "m")
+    assert loaded.terms_.leaves.dtype == np.float64
+    assert np.array_equal(loaded.terms_.leaves, model.terms_.leaves)
+    with zipfile.ZipFile(tmp_path / "m") as archive:
+        stored = np.lib.format.read_array(io.BytesIO(archive.read(f"{KEYS['leaves']}.npy")))
+    assert stored.dtype == np.float16
+
+
 CHANGES = {
     "estimator": ["RandomForest", None, 3],
     "multilabel": [None, 0, "no"],

@@ -1,15 +1,17 @@
 """Where work runs: NumPy or Numba, one backend or another; `common.compiled` has the rule."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from edgewise.backend.host import lanes_for, search_type
-from edgewise.common.compiled import COMPILE_FROM, remember, use_compiled
+from edgewise.backend.switching import Compilation, Rehearsal, SwitchingBackend
+from edgewise.common.compiled import COMPILE_FROM, LOAD_FROM, chosen_backend, remember, use_compiled
 
 if TYPE_CHECKING:
     from edgewise.backend.base import Backend
@@ -26,6 +28,9 @@ _VISITS_A_DOCUMENT, _VISITS_A_PAIR, _VISITS_A_GRADE = 25, 15, 20_000
 
 # NumPy's histogram takes some 50 bytes of memory for each value of the table.
 _COMPILE_FROM_VALUES = 4_000_000
+
+# Work in NumPy that is worth another process, which compiles meanwhile: about a second of it.
+_COMPILE_APART_FROM = 2 * LOAD_FROM
 
 _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
@@ -72,12 +77,14 @@ def backend_for(
     layout: Any = None,
     by_energy: bool = False,
     settings: Any = None,
+    rehearsal: Rehearsal | None = None,
 ) -> "Backend":
     """Return the backend for a training table, compiled where the work is worth it.
 
     `n_rounds` counts searches of all columns; a round may make several. `layout` is the layout of
     the graded lists in a ranking problem, whose cuts may be compared `by_energy`. `settings` are
     the objects that shape the training: work that is known to be compiled need not wait for it.
+    Other work starts in NumPy and changes over when another process has compiled its `rehearsal`.
     """
     if _factories:
         return _factories[-1](table, n_jobs)
@@ -91,19 +98,38 @@ def backend_for(
         if by_energy:
             work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
         visits += work * float(n_rounds)
-    if table.n_rows * table.n_columns > _COMPILE_FROM_VALUES:
-        visits = max(visits, COMPILE_FROM)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
-    if use_compiled(visits, form=form):
+    visits += _done[form]
+    fits = table.n_rows * table.n_columns <= _COMPILE_FROM_VALUES
+    waits = rehearsal is None or not fits
+
+    def compiled_backend() -> "Backend":
         from edgewise.backend.numba.engine import NumbaBackend
 
         backend = NumbaBackend(table, n_jobs)
         _forms[backend] = form
         return backend
+
+    if use_compiled(visits if fits else max(visits, COMPILE_FROM), form=form, waits=waits):
+        return compiled_backend()
     from edgewise.backend.reference.engine import ReferenceBackend
 
-    return ReferenceBackend(table)
+    backend = ReferenceBackend(table)
+    if form:
+        _done[form] = visits
+    if rehearsal is None or visits < _COMPILE_APART_FROM or chosen_backend() != "auto":
+        return backend
+    compilation = Compilation(form, rehearsal)
 
+    def ready() -> bool:
+        return compilation.is_done() or (compilation.failed and visits >= COMPILE_FROM)
+
+    return cast("Backend", SwitchingBackend(backend, ready, compiled_backend))
+
+
+# The entries that NumPy has visited in training models of each form: many small models are worth
+# compiled kernels as well.
+_done: "defaultdict[str, float]" = defaultdict(float)
 
 # The forms of the work that compiled backends do.
 _forms: "WeakKeyDictionary[Backend, str]" = WeakKeyDictionary()
@@ -111,6 +137,8 @@ _forms: "WeakKeyDictionary[Backend, str]" = WeakKeyDictionary()
 
 def finished(backend: "Backend") -> None:
     """Take note that a backend has trained a model: the next of its form need compile nothing."""
+    if isinstance(backend, SwitchingBackend):
+        backend = backend.now
     if _forms.get(backend):
         remember(_forms[backend])
 

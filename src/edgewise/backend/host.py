@@ -158,7 +158,8 @@ class SignedProblem(Problem):
         return np.append(self.signed_totals, self.mass) if self.mass_column else self.signed_totals
 
     def keeping(self) -> "SignedProblem":
-        return replace(self, kept={})
+        masses = None if self.row_masses is None else self.row_masses.keeping()
+        return replace(self, kept={}, row_masses=masses)
 
     def absolute(self) -> "SignedProblem":
         sizes, entries = np.abs(self.signed), self.entries

@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -29,19 +30,30 @@ _loaded: set[str] = set()
 _ROOT = Path(__file__).parents[1]
 
 
-def use_compiled(visits: float, form: str = "") -> bool:
+def use_compiled(visits: float, form: str = "", waits: bool = True) -> bool:
     """Return whether work that visits this many entries is worth compiled loops.
 
     Loops that this process has compiled or loaded already are always worth it. Work of a known
-    `form` (see `remember`) need not wait for a compiler, so less of it is worth them. The
-    environment variable ``EDGEWISE_BACKEND`` ("auto", "numpy" or "numba") overrides the choice.
+    `form` (see `remember`) need not wait for a compiler, so less of it is worth them; other work is
+    compiled only if it `waits`. The environment variable ``EDGEWISE_BACKEND`` ("auto", "numpy" or
+    "numba") overrides the choice.
     """
-    choice = one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
+    choice = chosen_backend()
     if choice != "auto":
         return choice == "numba"
-    if form in _loaded or visits >= COMPILE_FROM:
+    if form in _loaded or (waits and visits >= COMPILE_FROM):
         return True
-    return visits >= LOAD_FROM and form != "" and form in _forms_on_disk()
+    return visits >= LOAD_FROM and is_compiled(form)
+
+
+def chosen_backend() -> str:
+    """Return the environment's choice: "auto", "numpy" or "numba"."""
+    return one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
+
+
+def is_compiled(form: str) -> bool:
+    """Return whether all kernels for work of this form are compiled, here or on disk."""
+    return form != "" and (form in _loaded or form in _forms_on_disk())
 
 
 def remember(form: str) -> None:
@@ -49,26 +61,31 @@ def remember(form: str) -> None:
     if form in _loaded:
         return
     _loaded.add(form)
-    path = _forms_file()
     if form not in _forms_on_disk():
-        with suppress(OSError), path.open("a") as file:
+        with suppress(OSError), forms_file().open("a") as file:
             file.write(f"{form}\n")
 
 
 def _forms_on_disk() -> list[str]:
     try:
-        return _forms_file().read_text().splitlines()
+        return forms_file().read_text().splitlines()
     except OSError:
         return []
 
 
 @cache
-def _forms_file() -> Path:
-    """Return where the forms of compiled work are listed: beside the kernels themselves."""
+def forms_file() -> Path:
+    """Return where the forms of compiled work are listed: where the kernels are, if possible."""
     versions = (_package_version("backend"), version("numba"), sys.version, platform.platform())
     digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
-    folder = os.environ.get("NUMBA_CACHE_DIR") or _ROOT / "backend" / "numba" / "__pycache__"
-    return Path(folder) / f"edgewise-{digest}.forms"
+    given, beside = os.environ.get("NUMBA_CACHE_DIR"), _ROOT / "backend" / "numba" / "__pycache__"
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "edgewise"
+    for folder in [Path(given)] if given else [beside, home]:
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                break
+    return folder / f"edgewise-{digest}.forms"
 
 
 def version_of(folder: Path) -> str:
@@ -87,22 +104,66 @@ def _package_version(package: str) -> str:
 def cached(stamp: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a decorator that compiles a function and keeps the result until its package changes.
 
-    `stamp` stands for the sources of the package; None takes their hash.
+    `stamp` stands for the sources of the package; None takes their hash. Where nothing can be
+    written, functions are compiled in every process.
     """
     from numba import njit
-    from numba.core.caching import FunctionCache, IndexDataCacheFile
+    from numba.core.caching import IndexDataCacheFile
 
     def compile_function(function: Callable[..., Any]) -> Any:
+        dispatcher = njit(**options)(function)
         file = Path(function.__code__.co_filename)
         own = stamp or _package_version(file.relative_to(_ROOT).parts[0])
-        kept = FunctionCache(function)
+        try:
+            kept = _cache_class()(function)
+        except RuntimeError as error:
+            _warn_of_no_cache(str(error))
+            return dispatcher
         kept._cache_file = IndexDataCacheFile(
             cache_path=kept._cache_path,
             filename_base=kept._impl.filename_base,
             source_stamp=(kept._impl.locator.get_source_stamp(), own),
         )
-        dispatcher = njit(**options)(function)
         dispatcher._cache = kept
         return dispatcher
 
     return compile_function
+
+
+@cache
+def _cache_class() -> Any:
+    """Return Numba's cache of a function, which here survives damaged files and full disks."""
+    from numba.core.caching import FunctionCache
+
+    class KernelCache(FunctionCache):
+        def load_overload(self, signature: Any, context: Any) -> Any:
+            # Unpickling damaged bytes may raise anything; without an answer Numba compiles.
+            with suppress(Exception):
+                return super().load_overload(signature, context)
+            return None
+
+        def save_overload(self, signature: Any, data: Any) -> None:
+            try:
+                with suppress(Exception):
+                    return super().save_overload(signature, data)
+                self.flush()  # a damaged index is replaced by an empty one
+                super().save_overload(signature, data)
+            except OSError as error:
+                _warn_of_no_cache(str(error))
+
+    return KernelCache
+
+
+_warned: list[str] = []
+
+
+def _warn_of_no_cache(reason: str) -> None:
+    """Warn, once, that every process has to compile."""
+    if not _warned:
+        _warned.append(reason)
+        warnings.warn(
+            f"compiled kernels cannot be kept ({reason}): every process compiles them again, which "
+            "takes seconds; set NUMBA_CACHE_DIR to a folder that can be written",
+            RuntimeWarning,
+            stacklevel=2,
+        )

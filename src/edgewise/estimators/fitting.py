@@ -79,6 +79,9 @@ EVAL_SET = "eval_set"
 # Rounds that measure how long one takes.
 _PROBE_ROUNDS = 4
 
+# What another process trains for the sake of compiling, and holds out half of.
+_ROWS_REHEARSED, _ROUNDS_REHEARSED = 512, 3
+
 # Rounds where no row can be held out; and the usual number, by which kernels are chosen.
 ROUNDS_UNCHOSEN, USUAL_ROUNDS = 50, 100
 
@@ -121,6 +124,7 @@ class FitPlan(NamedTuple, Generic[S]):
 class TrainingProblem(ABC, Generic[S, F]):
     """The differences of classification and ranking: targets, objective, metric, learners."""
 
+    model: Any
     table: Table
     learner: Learner | str  # the user's, or the name of one
     n_scores: int
@@ -269,6 +273,7 @@ class Prepared(NamedTuple, Generic[S, F]):
             problem.layout,
             problem.by_energy,
             (plan.learner, plan.settings, search),
+            partial(_rehearsal, self),
         )
         if monitor is not None:
             monitor.backend = backend
@@ -293,6 +298,29 @@ class Prepared(NamedTuple, Generic[S, F]):
         return encode(
             aligned.table.take(rows.astype(np.intp)), self.binned.bins, filters=aligned.filters
         )
+
+
+def _rehearsal(run: Prepared[Any, Any]) -> tuple[Any, ...]:
+    """Return a few rounds on a few rows in the same bins, which need the same kernels."""
+    model, problem = copy(run.model), copy(run.problem)
+    model.callbacks, model.verbose, model.time_limit = None, 0, None
+    problem.model = model
+    seed, n_rows = run.first.seed, run.binned.n_rows
+    small, _ = problem.split(1.0 - min(_ROWS_REHEARSED / n_rows, 0.5), seed)
+    small, held_out = small.split(0.5, seed)
+    small.n_rounds = _ROUNDS_REHEARSED
+    aligned = run.binned.aligned
+    filters = None if aligned is None else aligned.filters
+    storage = "auto" if len(run.binned.sparse.columns) else "dense"
+
+    def coded(table: Table) -> BinnedTable:
+        binned = encode(table, run.binned.bins, storage, filters)
+        codes = binned.dense.codes.astype(run.binned.dense.codes.dtype)
+        return replace(binned, dense=replace(binned.dense, codes=codes))
+
+    few = run._replace(model=model, problem=small, binned=coded(small.table), limit=math.inf)
+    validation = Validation(held_out, coded(held_out.table), EVAL_SET)
+    return _train_watched, few, run.first, validation, model
 
 
 def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:

@@ -376,8 +376,12 @@ class _Grower:
 
 
 def sized(edges: Exacts, masses: Exacts, round: Round) -> Reals:
-    """Return votes: signs of the edges, or half the logarithm of the odds."""
+    """Return votes: signs of the edges, or half the logarithm of the odds.
+
+    Damped votes, estimates anyway, are rounded to half precision: a file holds them in two bytes.
+    """
     if not round.real_votes:
         return np.where(edges > 0, 1.0, -1.0)
     plus, minus = (masses + edges) / 2 + round.floor, (masses - edges) / 2 + round.floor
-    return 0.5 * np.log(plus / minus)
+    votes = 0.5 * np.log(plus / minus)
+    return votes.astype(np.float16).astype(np.float64) if round.damping else votes

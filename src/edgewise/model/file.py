@@ -1,8 +1,10 @@
 """Model files: one format for every model, a zip of one JSON header and arrays, never pickle.
 
-Nothing in a file can name code to run. Members are stored uncompressed and their sizes are checked
-before anything is read, so that reading a file takes no more memory than it takes on disk. A model
-declares the fields of its fitted state (:mod:`edgewise.common.fields`); everything else is here.
+Nothing in a file can name code to run. Arrays are stored in the smallest type that holds all their
+numbers exactly, and the header names the type that they have in memory. Members are not compressed
+and their sizes are checked before anything is read, so that reading a file takes no more than eight
+times the memory that it takes on disk. A model declares the fields of its fitted state
+(:mod:`edgewise.common.fields`); everything else is here.
 """
 
 import io
@@ -43,6 +45,12 @@ of the older version into the new ones in `read`, and add a file of the old vers
 # Settings of a single fit, which nobody misses in a file.
 _FOR_ONE_FIT = ("callbacks", "random_state", "verbose", "n_jobs")
 _HEADER = "model.json"
+# The types that may stand for a larger one, by its kind.
+_SMALLER: dict[str, tuple[Any, ...]] = {
+    "f": (np.float16, np.float32),
+    "i": (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32),
+    "u": (np.uint8, np.uint16, np.uint32),
+}
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 Header = dict[str, Any]
@@ -288,12 +296,16 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 
     The same header and arrays give the same bytes.
     """
-    text = json.dumps({"format": FORMAT_VERSION, **header}, indent=1, sort_keys=True)
+    given = {name: np.asarray(array) for name, array in arrays.items()}
+    small = {name: _smallest(array) for name, array in given.items()}
+    types = {name: given[name].dtype.str for name in given if small[name] is not given[name]}
+    header = {"format": FORMAT_VERSION, "types": types, **header}
+    text = json.dumps(header, indent=1, sort_keys=True)
     with replacing(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         archive.writestr(zipfile.ZipInfo(_HEADER, _DATE), text)
-        for name in sorted(arrays):
+        for name in sorted(small):
             buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.asarray(arrays[name]), (1, 0), allow_pickle=False)
+            np.lib.format.write_array(buffer, small[name], (1, 0), allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy", _DATE), buffer.getvalue())
 
 
@@ -306,11 +318,12 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
             members = archive.infolist()
             _check_members(members, limit)
             header = json.loads(archive.read(_HEADER))
-            arrays = {
-                member.filename.removesuffix(".npy"): _array(archive.read(member))
-                for member in members
-                if member.filename != _HEADER
-            }
+            types = header.pop("types", {}) if isinstance(header, dict) else {}
+            arrays = {}
+            for member in members:
+                name = member.filename.removesuffix(".npy")
+                if member.filename != _HEADER:
+                    arrays[name] = _array(archive.read(member), types.get(name))
     except Exception as error:
         # A damaged or hostile file can make the readers of zip, JSON and arrays raise anything.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error}") from error
@@ -338,8 +351,23 @@ def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:
         raise ValueError("its members are larger than the file")
 
 
-def _array(data: bytes) -> NDArray:
-    """Read one array, after checking that the bytes hold as many items as its header says."""
+def _smallest(array: NDArray) -> NDArray:
+    """Return an array in the smallest type that holds all its numbers, or the array itself."""
+    for kind in _SMALLER.get(array.dtype.kind, ()):
+        if np.dtype(kind).itemsize >= array.dtype.itemsize:
+            break
+        with np.errstate(over="ignore", invalid="ignore"):
+            small = array.astype(kind)
+        if np.array_equal(small, array, equal_nan=array.dtype.kind == "f"):
+            return small
+    return array
+
+
+def _array(data: bytes, restored: str | None) -> NDArray:
+    """Read one array, after checking that the bytes hold as many items as its header says.
+
+    `restored` is its type in memory; None leaves it as it is.
+    """
     stream = io.BytesIO(data)
     version = np.lib.format.read_magic(stream)
     if version != (1, 0):
@@ -351,4 +379,10 @@ def _array(data: bytes) -> NDArray:
     size = dtype.itemsize * math.prod(int(length) for length in shape)
     if fortran or size != len(body) or any(length < 0 for length in shape):
         raise ValueError("an array's size does not match its header")
-    return np.frombuffer(body, dtype=dtype).reshape(shape).copy()
+    array = np.frombuffer(body, dtype=dtype).reshape(shape)
+    if restored is None:
+        return array.copy()
+    wanted = np.dtype(str(restored))
+    if dtype.type not in _SMALLER.get(wanted.kind, ()) or not dtype.itemsize < wanted.itemsize <= 8:
+        raise ValueError(f"an array of {dtype} is not restored to {wanted}")
+    return array.astype(wanted)

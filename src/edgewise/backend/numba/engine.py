@@ -74,6 +74,7 @@ class NumbaBackend(ReferenceBackend):
         self._trees: tuple[Any, TreeGrower | None] | None = None
         self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
         self._learned: tuple[Any, GrownTree] | None = None
+        self._sorted: Columns | None = None
         self._watched: tuple[BinnedTable, Columns, Codes] | None = None
 
     # The round's problem.
@@ -165,7 +166,8 @@ class NumbaBackend(ReferenceBackend):
         heavy = _ANY_MASS
         if question.masses is not None:
             places = self._plan(plan.columns)
-            heavy = places.heavy(question.masses, question.missing, question.least)
+            sides = places.heavy(question.masses, question.missing, question.least)
+            heavy = np.ascontiguousarray(sides.T)
         options = (
             _BY[question.criterion], question.constant, question.missing, histogram.mass_column,
             question.bounds, heavy,
@@ -387,12 +389,15 @@ class NumbaBackend(ReferenceBackend):
     def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
         layout = lists.layout
         losses = np.zeros(layout.n_queries)
+        # What moved is of use only where this backend has sorted the documents before.
+        known = _NOT_KNOWN if moved is None or self._sorted is not lists.order else moved
+        self._sorted = lists.order
 
         def run(span: tuple[int, int]) -> None:
             ranking.misordered(
                 *span, layout.query_groups, layout.group_starts, layout.grades, layout.group_of,
                 layout.by_difference, layout.weights, layout.all_ones, scores,
-                _NOT_KNOWN if moved is None else moved, lists.order, losses,
+                known, lists.order, losses,
             )  # fmt: skip
 
         self.spread(run, self._query_spans(layout))

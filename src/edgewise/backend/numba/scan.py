@@ -4,7 +4,7 @@ import numpy as np
 
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN
-from edgewise.backend.numba.vectors import inner, kernel, move_bin, try_bin
+from edgewise.backend.numba.vectors import add, inner, kernel, move_bin, sum_squares, try_bin
 
 # The criteria of a scan.
 EDGE, GAIN, SCORE = 0, 1, 2
@@ -83,13 +83,16 @@ def scan_gain(  # type: ignore[no-untyped-def]
     n_values = n_codes - 1 if has_missing else n_codes
     n_sums, size = n_scores + 1 + len(least), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
-    present, gone, low, high = scratch[0], scratch[1], scratch[2], scratch[3]
+    # The sums of what is below the cut, of missing values, and of all with and without those.
+    present, gone, whole, rest = scratch[0], scratch[1], scratch[2], scratch[3]
     for at in range(0, size, lanes):
         # The bins of a chunk of score columns follow those of the chunk before.
         last = (base + (at // lanes) * n_codes + n_codes - 1) * lanes
         for k in range(lanes):
             present[at + k] = 0
             gone[at + k] = histogram[last + k] if has_missing else 0
+            whole[at + k] = totals[at + k]
+            rest[at + k] = totals[at + k] - gone[at + k]
     # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
     # which bins are empty. The first cut of all leaves no values below.
     cuts, n_cuts = np.empty(n_values, dtype=np.intp), 0
@@ -112,25 +115,30 @@ def scan_gain(  # type: ignore[no-untyped-def]
         if t > 0:
             for at in range(0, size, lanes):
                 moved = (base + (at // lanes) * n_codes + t - 1) * lanes
-                for k in range(lanes):
-                    present[at + k] += histogram[moved + k]
+                add(present, histogram, moved, at, width)
         for side in range(2 if has_missing else 1):
             if has_missing and absent != LEARN and absent != 1 - 2 * side:
                 continue
-            for at in range(0, size, lanes):
-                for k in range(lanes):
-                    low[at + k] = present[at + k] + (gone[at + k] if side == 1 else 0)
-                    high[at + k] = totals[at + k] - low[at + k]
+            total = whole if side == 0 else rest
             # Where the side is given, its own cuts are in the first column.
             allowed = _holds(heavy, t, side if absent == LEARN else 0)
-            allowed = allowed and low[n_scores] > 0 and high[n_scores] > 0
-            for k in range(n_scores + 1, n_sums):
-                least_held = least[k - n_scores - 1]
-                allowed = allowed and low[k] >= least_held and high[k] >= least_held
+            beyond, beneath = np.int64(0), np.int64(0)
+            for k in range(n_scores, n_sums):
+                # What is no score column takes part in the sums of squares, and leaves them here.
+                low = np.int64(present[k]) + side * np.int64(gone[k])
+                high = np.int64(total[k]) - np.int64(present[k])
+                least_held = np.int64(1) if k == n_scores else least[k - n_scores - 1]
+                allowed = allowed and min(low, high) >= least_held
+                beneath -= low * low
+                beyond -= high * high
             if not allowed:
                 continue
-            gain = _gain(low, n_scores, n_sums, damping, lanes)
-            gain += _gain(high, n_scores, n_sums, damping, lanes)
+            for at in range(0, size, lanes):
+                beneath += sum_squares(present, gone, at, np.int64(side), width)
+                beyond += sum_squares(total, present, at, np.int64(-1), width)
+            mass = np.int64(present[n_scores]) + side * np.int64(gone[n_scores])
+            gain = _gain(beneath, mass, damping)
+            gain += _gain(beyond, np.int64(total[n_scores]) - np.int64(present[n_scores]), damping)
             if gain > best:
                 best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
@@ -166,26 +174,17 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
                 amount = held[k] + (np.int64(histogram[last + 2 + k]) if side == 1 else 0)
                 allowed = allowed and min(amount, totals[2 + k] - amount) >= least[k]
             if allowed:
-                beneath, beyond = np.float64(under) + damping, np.float64(over) + damping
-                gain = np.int64(np.rint(np.float64(below * below) / beneath * GAIN_SCALE))
-                gain += np.int64(np.rint(np.float64(above * above) / beyond * GAIN_SCALE))
+                gain = _gain(below * below, under, damping)
+                gain += _gain(above * above, over, damping)
                 if gain > best:
                     best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
 
 
 @inner
-def _gain(sums, n_scores, n_sums, damping, lanes):  # type: ignore[no-untyped-def]
+def _gain(squares, mass, damping):  # type: ignore[no-untyped-def]
     """Return the gain of one side of a cut: see `base.gains`."""
-    squares = np.int64(0)
-    for at in range(0, len(sums), lanes):
-        for k in range(lanes):
-            squares += np.int64(sums[at + k]) * np.int64(sums[at + k])
-    # Vectors are summed whole; what does not belong to a score column leaves again.
-    for k in range(n_scores, n_sums):
-        squares -= np.int64(sums[k]) * np.int64(sums[k])
-    mass = np.float64(sums[n_scores]) + damping
-    return np.int64(np.rint(np.float64(squares) / mass * GAIN_SCALE))
+    return np.int64(np.rint(np.float64(squares) / (np.float64(mass) + damping) * GAIN_SCALE))
 
 
 @inner

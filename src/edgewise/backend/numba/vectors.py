@@ -64,6 +64,27 @@ def add_4(
     return types.void(histogram, signed, index, index, index, index, index, width), _emit_add
 
 
+def _emit_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit a hint that the cache line of an element will be read soon."""
+    kind, _ = signature.args
+    data = context.make_array(kind)(context, builder, arguments[0]).data
+    byte, integer = ir.IntType(8).as_pointer(), ir.IntType(32)
+    hint = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.VoidType(), [byte, integer, integer, integer]),
+        "llvm.prefetch.p0",
+    )
+    pointer = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
+    builder.call(hint, [pointer, *(ir.Constant(integer, option) for option in (0, 3, 1))])
+    return context.get_dummy_value()
+
+
+@intrinsic
+def prefetch(context: Any, array: Any, index: Any) -> Any:
+    """Have the cache line of ``array[index]`` fetched, and do not wait for it."""
+    return types.void(array, types.intp), _emit_prefetch
+
+
 def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     """Emit a load of four doubles, the additions of four others, one by one, and a store."""
     out_kind, _, rows_kind, *_ = signature.args
@@ -100,11 +121,7 @@ def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments:
         builder.store(left, held_at).align = 8
     zero = ir.Constant(wide, [0] * lanes)
     sizes = builder.select(builder.icmp_signed(">", left, zero), left, builder.sub(zero, left))
-    name = f"llvm.vector.reduce.add.v{lanes}i64"
-    summed = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(ir.IntType(64), [wide]), name
-    )
-    return builder.call(summed, [sizes])
+    return _reduced(builder, sizes, lanes)
 
 
 @intrinsic
@@ -119,6 +136,46 @@ def try_bin(context: Any, edges: Any, e: Any, histogram: Any, h: Any, width: Any
     """Return what `move_bin` would, and move nothing."""
     index = types.intp
     return types.int64(edges, index, histogram, index, width), partial(_emit_cut, False)
+
+
+def _emit_squares(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit a + c b as one vector, its squares in 64 bits, and their sum."""
+    kind, _, _, _, width = signature.args
+    a, b, at, factor, _ = arguments
+    lanes = 1 << (width.ndim - 1)
+    first, _, bits = _load(context, builder, kind, a, at, lanes)
+    second, _, _ = _load(context, builder, kind, b, at, lanes)
+    total = builder.add(first, builder.mul(second, _spread(builder, factor, bits, lanes)))
+    if bits < 64:
+        total = builder.sext(total, ir.VectorType(ir.IntType(64), lanes))
+    return _reduced(builder, builder.mul(total, total), lanes)
+
+
+@intrinsic
+def sum_squares(context: Any, a: Any, b: Any, at: Any, factor: Any, width: Any) -> Any:
+    """Return the sum of squares of the vector at ``a[at]`` and a multiple of that at ``b[at]``."""
+    return types.int64(a, b, types.intp, types.int64, width), _emit_squares
+
+
+def _spread(builder: Any, number: Any, bits: int, lanes: int) -> Any:
+    """Return a vector that has a 64-bit number in every lane."""
+    narrow = ir.VectorType(ir.IntType(bits), lanes)
+    single = builder.trunc(number, ir.IntType(bits)) if bits < 64 else number
+    first = builder.insert_element(
+        ir.Constant(narrow, ir.Undefined), single, ir.Constant(ir.IntType(32), 0)
+    )
+    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(first, ir.Constant(narrow, ir.Undefined), everywhere)
+
+
+def _reduced(builder: Any, wide: Any, lanes: int) -> Any:
+    """Return the sum of the lanes of a vector of 64-bit integers."""
+    summed = cgutils.get_or_insert_function(
+        builder.module,
+        ir.FunctionType(ir.IntType(64), [wide.type]),
+        f"llvm.vector.reduce.add.v{lanes}i64",
+    )
+    return builder.call(summed, [wide])
 
 
 # Which elements of two vectors of eight, joined, make the next ones when an 8 x 8 block is
@@ -174,14 +231,7 @@ def _emit_flip(context: Any, builder: Any, signature: Any, arguments: Any) -> An
     out, o, signed, s, sign, totals, t, _ = arguments
     lanes = 1 << (width.ndim - 1)
     loaded, _, bits = _load(context, builder, signed_kind, signed, s, lanes)
-    narrow = ir.VectorType(ir.IntType(bits), lanes)
-    single = builder.trunc(sign, ir.IntType(bits)) if bits < 64 else sign
-    first = builder.insert_element(
-        ir.Constant(narrow, ir.Undefined), single, ir.Constant(ir.IntType(32), 0)
-    )
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-    spread = builder.shuffle_vector(first, ir.Constant(narrow, ir.Undefined), everywhere)
-    flipped = builder.mul(loaded, spread)
+    flipped = builder.mul(loaded, _spread(builder, sign, bits, lanes))
     target, _ = _vector_at(context, builder, out_kind, out, o, lanes)
     builder.store(flipped, target).align = bits // 8
     _emit_wide_add(context, builder, totals_kind, totals, t, flipped, bits, lanes)

@@ -62,6 +62,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         self._leaf_of: tuple[Any, NDArray[np.intp]] | None = None
         self._signs: dict[int, tuple[Test, Signs]] = {}
         self._potentials: Integers | None = None
+        self._ones = np.empty(0, dtype=np.int64)
 
     # The round's problem.
 
@@ -132,16 +133,17 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             large = self._rest(problem, small, rows)
         else:
             large = self.within(problem, rows)
-        if problem.kept is not None:
-            small.kept, large.kept = {}, {}
-        else:
-            large.split_from = None
+        for one in (small, large, small.row_masses, large.row_masses):
+            if one is not None:
+                assert isinstance(one, SignedProblem)
+                one.kept = None if problem.kept is None else {}
+                one.split_from = None if problem.kept is None else one.split_from
         return (small, large) if smaller == 0 else (large, small)
 
     def _rest(self, whole: SignedProblem, part: SignedProblem, rows: Rows) -> SignedProblem:
         """Return the problem of the rows of the whole that are not in the part."""
         base = whole if whole.entries is None else self.within(whole, rows)
-        masses = whole.row_masses
+        masses, of_part = whole.row_masses, part.row_masses
         return replace(
             base,
             size=len(rows),
@@ -150,7 +152,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             rows=rows,
             kept=None,
             split_from=(whole, part),
-            row_masses=None if masses is None else self.within(masses, rows),  # type: ignore[arg-type]
+            row_masses=None if masses is None else self._rest(masses, of_part, rows),  # type: ignore[arg-type]
         )
 
     def _sides(self, problem: SignedProblem, test: "Test") -> tuple[Rows, Rows]:
@@ -163,7 +165,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return rows[signs < 0], rows[signs > 0]
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
-        signed = unpacked(replace(problem, rows=rows))
+        signed = counted(problem, rows)
         totals, masses = signed.sum(axis=0), np.abs(signed).sum(axis=0)
         return self._narrowed(problem, totals, masses, rows)
 
@@ -180,9 +182,26 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
-        rows = self._plan(columns).bin_rows
-        members = self._members if len(rows) == self._members.shape[0] else self._members[rows]
-        values = members @ unpacked(problem, problem.mass_column)
+        if problem.kept is None:
+            return self._summed(columns, problem)
+        key = columns.tobytes()
+        if key not in problem.kept:
+            whole, part = (one.kept or {} for one in problem.split_from or (problem, problem))
+            both = key in whole and key in part
+            rest = whole[key] - part[key] if both else self._summed(columns, problem)
+            problem.kept[key] = rest
+        found: Histogram = problem.kept[key]
+        return found
+
+    def _summed(self, columns: Columns, problem: SignedProblem) -> ArrayHistogram:
+        plan, n_columns = self._plan(columns), len(columns)
+        keys = plan.keys if problem.rows is None else plan.keys[problem.rows]
+        shape = (plan.n_bins, len(keys))
+        if len(self._ones) < keys.size:
+            self._ones = np.ones(keys.size, dtype=np.int64)
+        starts = n_columns * np.arange(len(keys) + 1, dtype=np.int32)
+        members = sparse.csc_matrix((self._ones[: keys.size], keys.ravel(), starts), shape=shape)
+        values = members @ counted(problem, problem.rows, problem.mass_column)
         return ArrayHistogram(columns, values, problem.signed_totals, problem.mass)
 
     def scan(self, histogram: Histogram, question: Question) -> Candidates:
@@ -336,27 +355,12 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         """The outputs of the constant."""
         return np.ones((1, self.table.n_rows), dtype=np.int8)
 
-    @cached_property
-    def _members(self) -> sparse.csr_matrix:
-        """The 0/1 matrix of (bin, row) membership."""
-        n_columns, n_rows = self.table.n_columns, self.table.n_rows
-        keys = [self.table.codes(j).astype(np.intp) + self._starts[j] for j in range(n_columns)]
-        rows = np.tile(np.arange(n_rows), n_columns)
-        ones = np.ones(n_rows * n_columns, dtype=np.int64)
-        shape = (self._starts[-1], n_rows)
-        return sparse.csr_matrix((ones, (np.concatenate(keys), rows)), shape=shape)
-
-    @cached_property
-    def _starts(self) -> Columns:
-        sizes = [b.n_codes for b in self.table.bins]
-        return np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
-
     def _plan(self, columns: Columns) -> ScanPlan:
         key = columns.tobytes()
         if key not in self._plans:
             if len(self._plans) > 1:
                 self._plans.clear()
-            self._plans[key] = ScanPlan(self.table, columns, self._starts)
+            self._plans[key] = ScanPlan(self.table, columns)
         return self._plans[key]
 
 
@@ -416,15 +420,20 @@ def summed(
     )
 
 
+def counted(problem: SignedProblem, rows: Rows | None, mass: bool = False) -> Exacts:
+    """Return S of some rows, or of all, as an int64 matrix of K columns; `mass` adds its column."""
+    signed = problem.signed if rows is None else problem.signed[:, rows]
+    chunks, n, lanes = signed.shape
+    by_row = signed.transpose(1, 0, 2).reshape(n, chunks * lanes)
+    return by_row[:, : problem.n_scores + mass].astype(np.int64)
+
+
 def unpacked(problem: SignedProblem, mass: bool = False) -> Exacts:
     """Return S as an (n, K) int64 matrix, 0 in rows that do not count; `mass` adds its column."""
-    rows = problem.signed.transpose(1, 0, 2).reshape(problem.n_rows, -1)
-    signed = rows[:, : problem.n_scores + mass].astype(np.int64)
-    if problem.rows is None:
-        return signed
-    some = np.zeros_like(signed)
-    some[problem.rows] = signed[problem.rows]
-    return some
+    signed = counted(problem, None, mass)
+    if problem.member is not None:
+        signed[~problem.member] = 0
+    return signed
 
 
 def _pseudo_weights(state: HostState, votes: Reals) -> Exacts:

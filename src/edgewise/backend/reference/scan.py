@@ -1,5 +1,7 @@
 """Histograms as plain arrays, and the scan for each column's best cut, in NumPy."""
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,124 +35,150 @@ class ArrayHistogram(Histogram):
 def scan(plan: "ScanPlan", histogram: Histogram, question: Question) -> Candidates:
     """Return the best cut of each column."""
     criterion, constant, missing, wanted, bounds, masses, least, damping = question
-    values, totals = histogram.values, histogram.totals
+    totals = histogram.totals
     if criterion == "gain":
         totals, constant = np.append(totals, histogram.mass), False
-    edges = plan.edges(values[:, : len(totals)], totals, missing)
+    edges = plan.edges(by_score(histogram.values)[: len(totals)], totals, missing)
     if criterion == "gain":
         sizes = cut_gains(edges, totals, damping)
-        edges = edges[..., :-1]
+        edges = edges[:-1]
     else:
-        sizes = np.abs(edges) if criterion == "score" else np.abs(edges).sum(axis=-1)
+        sizes = np.abs(edges) if criterion == "score" else np.abs(edges).sum(axis=0)
+    allowed = plan.allowed(constant, missing)
     if bounds is not None:
-        sizes = np.where(plan.within(edges[..., 0], bounds, missing), sizes, -1)
+        allowed = allowed & plan.within(edges[0], bounds, missing)
     if masses is not None:
-        heavy = plan.heavy(masses, missing, least)[:, : sizes.shape[1]]
-        sizes = np.where(heavy.reshape(*heavy.shape, *[1] * (sizes.ndim - 2)), sizes, -1)
-    best, place = plan.best(sizes, constant, missing)
-    first, side = plan.cut(place, missing)
-    at_best = edges.reshape(-1, edges.shape[-1])[place] if wanted else None
+        allowed = allowed & plan.heavy(masses, missing, least)[: len(allowed)]
+    sizes = np.where(allowed, sizes, -1)
+    if criterion == "score":
+        parts = [plan.best(one, missing) for one in sizes]
+        best, place, first, side = (np.stack(each, axis=1) for each in zip(*parts, strict=True))
+    else:
+        best, place, first, side = plan.best(sizes, missing)
+    at_best = edges.reshape(len(edges), -1)[:, place].T if wanted else None
     return Candidates(histogram.columns, best, first, side, at_best)
 
 
-class ScanPlan:
-    """Where in the joined histogram of some columns each candidate cut stands."""
+def by_score(values: Exacts) -> Exacts:
+    """Return a histogram score column by score column: NumPy is slow along short rows."""
+    return np.ascontiguousarray(values.T)
 
-    def __init__(self, table: BinnedTable, columns: Columns, starts: Columns) -> None:
+
+class ScanPlan:
+    """Where in the joined histogram of some columns each candidate cut stands.
+
+    Cuts have the shape (sides, bins): at [0, b] the values below bin b are negative; at [1, b], if
+    the side of missing values is learned, the missing values are too.
+    """
+
+    def __init__(self, table: BinnedTable, columns: Columns) -> None:
         bins = [table.bins[j] for j in columns]
-        sizes = np.array([b.n_codes for b in bins], dtype=np.intp)
-        self.offsets = np.concatenate(([0], np.cumsum(sizes)[:-1])).astype(np.intp)
-        self.bin_rows = np.concatenate(
-            [np.arange(starts[j], starts[j + 1]) for j in columns] or [np.empty(0, np.intp)]
-        ).astype(np.intp)
-        self.column_of = np.repeat(np.arange(len(bins)), sizes)
-        self.first_of = np.arange(len(self.bin_rows)) - self.offsets[self.column_of]
+        self._table, self._columns = table, columns
+        self._sizes = np.array([b.n_codes for b in bins], dtype=np.intp)
+        self.n_bins = int(self._sizes.sum())
+        self._offsets = np.concatenate(([0], np.cumsum(self._sizes)[:-1])).astype(np.intp)
+        self._first_of = np.arange(self.n_bins) - np.repeat(self._offsets, self._sizes)
         has_missing = np.array([b.has_missing for b in bins], dtype=bool)
-        self.any_missing = bool(has_missing.any())
-        self.missing_rows = (self.offsets + sizes - 1)[has_missing]
-        self.missing_columns = np.flatnonzero(has_missing)
-        self.cuts_missing = has_missing[self.column_of]
-        # The missing bin itself is no place for a threshold.
-        self.is_cut = np.ones(len(self.bin_rows), dtype=bool)
-        self.is_cut[self.missing_rows] = False
+        self._any_missing = bool(has_missing.any())
+        self._missing_rows = (self._offsets + self._sizes - 1)[has_missing]
+        self._missing_columns = np.flatnonzero(has_missing)
+        self._cuts_missing = np.repeat(has_missing, self._sizes)
+        self._allowed: dict[tuple[bool, int], NDArray[np.bool_]] = {}
+
+    @cached_property
+    def keys(self) -> NDArray[np.int32]:
+        """The bins of every row, shape (n, columns)."""
+        keys = np.empty((self._table.n_rows, len(self._columns)), dtype=np.int32)
+        for place, j in enumerate(self._columns.tolist()):
+            keys[:, place] = self._table.codes(j)
+        keys += self._offsets.astype(np.int32)
+        return keys
 
     def edges(self, histogram: Exacts, totals: Exacts, absent: int) -> Exacts:
-        """Return the score columns' edges of every cut, shape (bins, sides, K).
-
-        At [b, 0] the values below bin b are negative; at [b, 1], if the side of missing values is
-        learned, the missing values are too.
-        """
-        below = np.cumsum(histogram, axis=0) - histogram
-        below -= below[self.offsets][self.column_of]
-        high = totals - 2 * below
-        if not self.any_missing:
-            return high[:, None, :]
-        missing = np.zeros((len(self.offsets), histogram.shape[1]), dtype=histogram.dtype)
-        missing[self.missing_columns] = histogram[self.missing_rows]
+        """Return the score columns' edges of every cut, shape (K, sides, bins)."""
+        high = totals[:, None] - 2 * self._below(histogram)
+        if not self._any_missing:
+            return high[:, None]
+        gone = self._gone(histogram)
         if absent != LEARN:
-            return (high - (1 - absent) * missing[self.column_of])[:, None, :]
-        return np.stack([high, high - 2 * missing[self.column_of]], axis=1)
+            return (high - (1 - absent) * gone)[:, None]
+        return np.stack([high, high - 2 * gone], axis=1)
 
-    def best(self, sizes: Exacts, constant: bool, absent: int) -> tuple[Exacts, Columns]:
-        """Return each column's largest value and its place among the flattened cuts.
+    def _below(self, histogram: Exacts) -> Exacts:
+        """Return the sums of the bins of a column below each."""
+        below = np.cumsum(histogram, axis=1) - histogram
+        below -= np.repeat(below[:, self._offsets], self._sizes, axis=1)
+        return below
 
-        The lowest place wins a tie: the lowest threshold, then missing values on the positive side.
+    def _gone(self, histogram: Exacts) -> Exacts:
+        """Return the sum of the missing values of each bin's column."""
+        gone = np.zeros((len(histogram), len(self._offsets)), dtype=histogram.dtype)
+        gone[:, self._missing_columns] = histogram[:, self._missing_rows]
+        return np.repeat(gone, self._sizes, axis=1)
+
+    def best(self, sizes: Exacts, absent: int) -> tuple[Exacts, Columns, Columns, Signs]:
+        """Return each column's largest value, its place among the flattened cuts, and the cut.
+
+        A cut is the first bin on the positive side and the side of missing values. In a tie the
+        lowest threshold wins, then missing values on the positive side.
         """
-        sides = sizes.shape[1]
-        sizes = np.where(self._allowed(sides, sizes.ndim, constant, absent), sizes, -1)
-        flat = sizes.reshape(-1, *sizes.shape[2:])
-        best = np.maximum.reduceat(flat, self.offsets * sides, axis=0)
-        owner = np.repeat(self.column_of, sides)
-        place = np.arange(len(flat)).reshape(-1, *[1] * (flat.ndim - 1))
-        place = np.where(flat == best[owner], place, len(flat))
-        return best, np.minimum.reduceat(place, self.offsets * sides, axis=0).astype(np.intp)
+        largest = sizes[0] if len(sizes) == 1 else sizes.max(axis=0)
+        best = np.maximum.reduceat(largest, self._offsets)
+        ties = np.flatnonzero(largest == np.repeat(best, self._sizes))
+        place = ties[np.searchsorted(ties, self._offsets)]
+        is_second = sizes[0, place] < best
+        if absent == LEARN:
+            side = np.where(is_second, -1, 1).astype(np.int8)
+        else:
+            side = np.where(self._cuts_missing[place], absent, 1).astype(np.int8)
+        return best, place + is_second * self.n_bins, self._first_of[place], side
 
     def within(self, edges: Exacts, bounds: Bounds, absent: int) -> NDArray[np.bool_]:
-        """Return which edges, shape (bins, sides), have an allowed sign."""
-        allowed = bounds.directions[self.column_of][:, None] * edges >= 0
+        """Return which edges, shape (sides, bins), have an allowed sign."""
+        allowed = np.repeat(bounds.directions, self._sizes) * edges >= 0
         # At the first bin a cut tells present from missing values, which is no direction.
-        allowed[self.first_of == 0] = True
+        allowed[:, self._first_of == 0] = True
         owner = np.repeat(np.arange(len(bounds.directions)), np.diff(bounds.starts))
-        rows = self.offsets[owner] + bounds.firsts
-        if edges.shape[1] == 2:
+        rows = self._offsets[owner] + bounds.firsts
+        if len(edges) == 2:
             sides, known = (1 - bounds.sides) // 2, bounds.sides != 0
         else:
             usual = 1 if absent == LEARN else absent
-            expected = np.where(self.cuts_missing[rows], usual, 1)
+            expected = np.where(self._cuts_missing[rows], usual, 1)
             sides, known = np.zeros_like(rows), bounds.sides == expected
-        at = (rows[known], sides[known])
+        at = (sides[known], rows[known])
         allowed[at] |= np.abs(edges[at]) <= bounds.limits[known]
         return allowed
 
     def heavy(self, masses: Histogram, absent: int, least: tuple[int, ...]) -> NDArray[np.bool_]:
-        """Return which cuts, shape (bins, 2), hold `least` on both sides, or are constant."""
-        values, totals = masses.values, masses.totals
-        below = np.cumsum(values, axis=0) - values
-        below -= below[self.offsets][self.column_of]
-        gone = np.zeros((len(self.offsets), len(totals)), dtype=np.int64)
-        gone[self.missing_columns] = values[self.missing_rows]
-        gone = gone[self.column_of]
+        """Return which cuts, on two sides, hold `least` on both sides, or are constant."""
+        values, totals = by_score(masses.values), masses.totals[:, None]
+        wanted = np.array(least)[:, None]
+        below = self._below(values)
         usual = 1 if absent == LEARN else absent
-        low = np.stack([below + (gone if usual < 0 else 0), below + gone], axis=1)
-        high = totals - np.stack([below + (gone if usual < 1 else 0), below + gone], axis=1)
-        allowed: NDArray[np.bool_] = np.all((low >= least) & (high >= least), axis=2)
-        allowed[(self.first_of == 0) & ((usual == 1) | ~self.cuts_missing), 0] = True
-        return allowed
+        if not self._any_missing:
+            first = second = np.all((below >= wanted) & (totals - below >= wanted), axis=0)
+        else:
+            gone = self._gone(values)
+            low, high = below + gone * (usual < 0), totals - below - gone * (usual < 1)
+            first = np.all((low >= wanted) & (high >= wanted), axis=0)
+            low = below + gone
+            second = np.all((low >= wanted) & (totals - low >= wanted), axis=0)
+        is_constant = (self._first_of == 0) & ((usual == 1) | ~self._cuts_missing)
+        return np.stack([first | is_constant, second])
 
-    def cut(self, place: Columns, absent: int) -> tuple[Columns, Signs]:
-        """Return the first bin on the positive side and the missing side at a place."""
-        if absent != LEARN:
-            side = np.where(self.cuts_missing[place], absent, 1).astype(np.int8)
-            return self.first_of[place], side
-        sides = 2 if self.any_missing else 1
-        return self.first_of[place // sides], (1 - 2 * (place % sides)).astype(np.int8)
-
-    def _allowed(self, sides: int, ndim: int, constant: bool, absent: int) -> NDArray[np.bool_]:
-        allowed = np.repeat(self.is_cut[:, None], sides, axis=1)
-        allowed[:, 0] &= constant | (self.first_of > 0) | (self.cuts_missing & (absent < 1))
-        if sides == 2:
-            allowed[:, 1] &= self.cuts_missing
-        return allowed.reshape(*allowed.shape, *[1] * (ndim - 2))
+    def allowed(self, constant: bool, absent: int) -> NDArray[np.bool_]:
+        """Return which cuts there are."""
+        if (constant, absent) not in self._allowed:
+            # The missing bin itself is no place for a threshold.
+            is_cut = np.ones(self.n_bins, dtype=bool)
+            is_cut[self._missing_rows] = False
+            first = constant | (self._first_of > 0) | (self._cuts_missing & (absent < 1))
+            sides = [is_cut & first]
+            if self._any_missing and absent == LEARN:
+                sides.append(is_cut & self._cuts_missing)
+            self._allowed[constant, absent] = np.stack(sides)
+        return self._allowed[constant, absent]
 
 
 def cut_gains(edges: Exacts, totals: Exacts, damping: float = 0.0) -> Exacts:
@@ -158,9 +186,8 @@ def cut_gains(edges: Exacts, totals: Exacts, damping: float = 0.0) -> Exacts:
 
     An edge is the sum above the cut minus the sum below.
     """
-    above, below = (totals + edges) // 2, (totals - edges) // 2
-    both = (above[..., -1] > 0) & (below[..., -1] > 0)
-    parts = [
-        gains((part[..., :-1] ** 2).sum(axis=-1), part[..., -1], damping) for part in (above, below)
-    ]
+    whole = totals[:, None, None]
+    above, below = (whole + edges) >> 1, (whole - edges) >> 1
+    both = (above[-1] > 0) & (below[-1] > 0)
+    parts = [gains((part[:-1] ** 2).sum(axis=0), part[-1], damping) for part in (above, below)]
     return np.where(both, parts[0] + parts[1], -1)
