@@ -22,9 +22,10 @@ def auto(goal, n_rows=10_000):
     return NAMED_LEARNERS["auto"](Stump(), goal._replace(n_rows=n_rows))
 
 
-def same_for_all(values):
-    (value,) = set(values)
-    return value
+def spanned(values):
+    """Return a value, or the least and the largest of several."""
+    found = sorted(set(values))
+    return shown(found[0]) if len(found) == 1 else f"{shown(found[0])} to {shown(found[-1])}"
 
 
 def shown(value):
@@ -35,19 +36,19 @@ def shown(value):
 
 def documented_table():
     """Return the table of docs/learners.md, made from the code."""
-    presets = {kind: [auto(goal) for goal in goals] for kind, goals in KINDS.items()}
+    presets = {
+        kind: [auto(goal, n_rows) for goal in goals for n_rows in (500, 10_000, 100_000)]
+        for kind, goals in KINDS.items()
+    }
     other = NAMED_LEARNERS["stump"](Stump(), Goal())
     rows = [["setting", *(f'`"auto"`, {kind}' for kind in presets), "any other learner"]]
     rows.append(["---"] * len(rows[0]))
-    leaves = [[preset.learner.max_leaf_nodes for preset in ps] for ps in presets.values()]
-    spans = [f"{min(n)} to {max(n)}" if min(n) < max(n) else str(n[0]) for n in leaves]
-    rows.append(["`max_leaf_nodes` of the trees", *spans, "the learner's own"])
-    for name in ("criterion", "leaf_votes"):
-        trees = [same_for_all(getattr(p.learner, name) for p in ps) for ps in presets.values()]
-        rows.append([f"`{name}` of the trees", *map(shown, trees), "the learner's own"])
+    for name in ("max_leaf_nodes", "criterion", "leaf_votes"):
+        trees = [spanned(getattr(p.learner, name) for p in ps) for ps in presets.values()]
+        rows.append([f"`{name}` of the trees", *trees, "the learner's own"])
     for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
-        values = [same_for_all(getattr(p, name) for p in ps) for ps in presets.values()]
-        rows.append([f"`{name}`", *map(shown, values), shown(getattr(other, name))])
+        values = [spanned(getattr(p, name) for p in ps) for ps in presets.values()]
+        rows.append([f"`{name}`", *values, shown(getattr(other, name))])
     assert all(preset.n_rounds is None for ps in presets.values() for preset in ps)
     rows.append(["`n_rounds`", *['`"auto"`'] * len(presets), shown(other.n_rounds)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -96,7 +96,7 @@ class BestRound:
     """The best of a series of values (`best`, from 1), and when to stop waiting for more.
 
     `patience` is the number of values to wait for one that is better than the last such value by
-    the share `tolerance` of it; it grows to the `share` of the values so far.
+    `least` and by the share `tolerance` of it; it grows to the `share` of the values so far.
     """
 
     def __init__(
@@ -105,9 +105,10 @@ class BestRound:
         larger_is_better: bool = False,
         share: float = 0.0,
         tolerance: float = 0.0,
+        least: float = 0.0,
     ) -> None:
         self.patience, self.larger_is_better = patience, larger_is_better
-        self.share, self.tolerance = share, tolerance
+        self.share, self.tolerance, self.least = share, tolerance, least
         self.n_rounds = self.best = self._last = 0
         self._least = self._to_beat = math.inf
 
@@ -118,7 +119,8 @@ class BestRound:
         if loss < self._least:
             self._least, self.best = loss, self.n_rounds
         if loss < self._to_beat:
-            self._to_beat, self._last = loss - self.tolerance * abs(loss), self.n_rounds
+            self._to_beat = loss - max(self.tolerance * abs(loss), self.least)
+            self._last = self.n_rounds
         if self.patience is None:
             return False
         return self.n_rounds - self._last >= max(self.patience, self.share * self._last)
@@ -137,6 +139,8 @@ class EarlyStopping(Callback):
         Wait for at least this share of the rounds up to the last improvement.
     tolerance : float, default 0.0
         The least improvement that counts, as a share of the metric.
+    least : float, default 0.0
+        The least improvement that counts.
 
     Examples
     --------
@@ -147,15 +151,19 @@ class EarlyStopping(Callback):
     'early stopping'
     """
 
-    def __init__(self, rounds: int, share: float = 0.0, tolerance: float = 0.0) -> None:
+    def __init__(
+        self, rounds: int, share: float = 0.0, tolerance: float = 0.0, least: float = 0.0
+    ) -> None:
         self.rounds = integer("rounds", rounds, 1)
         self.share = not_negative("share", share)
         self.tolerance = not_negative("tolerance", tolerance)
+        self.least = not_negative("least", least)
 
     def on_start(self, run: TrainingRun) -> None:
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
-        self._watch = BestRound(self.rounds, run.larger_is_better, self.share, self.tolerance)
+        least = (self.share, self.tolerance, self.least)
+        self._watch = BestRound(self.rounds, run.larger_is_better, *least)
         for value in run.history["validation"].tolist():
             self._note(run, value)
 

@@ -115,7 +115,6 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     min_weight_fraction_leaf: float = 0.0
     min_samples_leaf: int | None = None
     damping: float | None = None
-    max_bins: int = 256
     n_rounds: int | str | None = None  # type: ignore[assignment]
     subsample: float | None = None  # type: ignore[assignment]
 

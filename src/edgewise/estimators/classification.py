@@ -14,7 +14,7 @@ from edgewise.boosting import CLASSIFYING, Metric, Monitor
 from edgewise.common.checks import flag, integer, one_of, positive, up_to_one
 from edgewise.common.choices import LOSSES, VOTES
 from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
-from edgewise.data import MAX_BINS, BinnedTable
+from edgewise.data import BinnedTable
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.fitting import (
     FitPlan,
@@ -59,6 +59,9 @@ _FOLDS = {1_000: (5, 5), 5_000: (3, 3), math.inf: (5, 1)}
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
 
+# The most bins of a column.
+_BINS = 256
+
 # The values of columns can only rank.
 LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
 
@@ -72,7 +75,6 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         learner = learner_named(learner, names=LEARNER_NAMES)
         if any(part.takes_values for part in learner.simple_parts()):
             raise ValueError("learner: Feature is for RankBoost, not for a classifier")
-    integer("max_bins", model.max_bins, 2, MAX_BINS)
     if isinstance(model.n_rounds, str):
         one_of("n_rounds", model.n_rounds, ("auto",))
     elif model.n_rounds is not None:
@@ -121,6 +123,11 @@ def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
     return "logistic" if loss == "softmax" and not own else loss
 
 
+def _bins(learner: Learner | str, n_rows: int) -> int:
+    """Return the most bins: thresholds that few rows lie between are not worth their time."""
+    return min(_BINS, max(_BINS // 8, n_rows // 8)) if learner == "auto" else _BINS
+
+
 def _per_class(learner: Learner | str) -> Learner | str:
     """Return the learner of factorized=False: only stumps can be trained class by class."""
     if learner == "auto":
@@ -157,7 +164,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.model, self.learner, self.rows = model, learner, rows
         self.table, self.labels = rows.table, rows.labels
         self.n_scores = rows.labels.n_scores
-        self.max_bins = model.max_bins
+        self.max_bins = model.max_bins or _bins(learner, self.table.n_rows)
         self.least_share = float(model.min_weight_fraction_leaf)
         self.subsample = _subsample(model, learner)
         self.looks_at_all_rows = (

@@ -70,8 +70,8 @@ MOST_ROUNDS = 1000
 """The most rounds that held-out rows choose from."""
 
 # Held-out rows look no further after this many rounds, or this share of the rounds so far, in which
-# the metric improved by less than this share of it.
-PATIENCE, PATIENCE_SHARE, TOLERANCE = 20, 0.1, 0.005
+# the metric improved by less than this share of it, or by less than this.
+PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 20, 0.1, 0.005, 1e-4
 
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
@@ -746,6 +746,6 @@ def _callbacks(
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and run.problem.n_rounds is None:
-        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE))
+        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     return [*callbacks, *limits, *(own if choosing is None else [])]

@@ -48,6 +48,10 @@ __all__ = [
 # Subsets of values with fewer rows fit the noise; small tables have no others.
 _RARE, _MANY_ROWS = 100, 10_000
 
+# The automatic trees have twice as many leaves from each of these numbers of rows on, and steps are
+# half as large below this one.
+_MORE_LEAVES_FROM, _FEW_ROWS = (2_000, 30_000), 1_000
+
 
 class Goal(NamedTuple):
     """The problem that a named learner is for."""
@@ -80,26 +84,29 @@ class Preset(NamedTuple):
     min_samples_leaf: int = 1
 
 
-def auto_leaves(n_scores: int) -> int:
-    """Return the number of leaves of the automatic trees: more for more classes.
+def auto_leaves(n_scores: int, n_rows: int = 0) -> int:
+    """Return the number of leaves of the automatic trees: more for more classes or rows.
 
     Examples
     --------
     >>> [auto_leaves(k) for k in (1, 3, 10, 26, 159)]
     [8, 8, 16, 32, 32]
+    >>> [auto_leaves(1, n) for n in (1_000, 2_000, 30_000, 1_000_000)]
+    [8, 16, 32, 32]
     """
-    return min(32, max(8, 1 << (n_scores - 1).bit_length()))
+    for_rows = 8 << sum(n_rows >= many for many in _MORE_LEAVES_FROM)
+    return min(32, max(for_rows, 1 << (n_scores - 1).bit_length()))
 
 
 def _auto(base: Learner, goal: Goal) -> Preset:
     """Return the settings that measured best over many data sets (docs/learners.md)."""
     criterion, damping = ("gain", 0.5) if goal.apart else ("edge", 0.1)
-    tree = Tree(base, auto_leaves(goal.n_scores), "free", criterion)
+    tree = Tree(base, auto_leaves(goal.n_scores, goal.n_rows), "free", criterion)
     return Preset(
         tree,
         votes="real",
         loss="softmax",
-        learning_rate=0.1 if goal.multilabel else 0.2,
+        learning_rate=0.1 if goal.multilabel or goal.n_rows < _FEW_ROWS else 0.2,
         subsample=0.7,
         n_rounds=None,
         damping=damping,
