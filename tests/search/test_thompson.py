@@ -20,7 +20,7 @@ def run(search, table):
 
 def beliefs(search):
     """Return the means and the standard deviations of the posteriors of all columns."""
-    search._prior = search._common()
+    search.memory_["prior"][:] = search._common()
     return search._beliefs(search.memory_["counts"], search.memory_["sums"])
 
 

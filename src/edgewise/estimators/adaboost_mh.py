@@ -170,8 +170,9 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
 
         They are the logistic link of the scores, with the odds of the initial weights taken out;
         with the softmax loss, the softmax of the scores. Classes sum to 1; the labels of a
-        multi-label problem do not. Where `fit` held rows out, a temperature divides the log-odds:
-        ``settings_.temperature``, the best for the log loss of those rows.
+        multi-label problem do not. Where `fit` held rows out, a temperature divides the log-odds,
+        of which several classes have the softmax: ``settings_.temperature``, the best for the log
+        loss of those rows.
         """
         scores, fitted = self._scores(X), self.fitted_
         given = fitted.offsets, fitted.multilabel, fitted.loss, fitted.temperature

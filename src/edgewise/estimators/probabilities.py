@@ -9,7 +9,7 @@ from scipy.special import expit, log_expit, logsumexp, softmax
 from edgewise.common.dtypes import Reals
 
 # The logarithms of temperatures to choose from, and their precision.
-_TEMPERATURES, _PRECISION = math.log(5.0), 1e-3
+_TEMPERATURES, _PRECISION = math.log(20.0), 1e-3
 
 
 def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
@@ -49,11 +49,14 @@ def probabilities(
     loss: str = "exponential",
     temperature: float = 1.0,
 ) -> Reals:
-    """Return probabilities for scores of shape (n, K) (Iyer 1999, eq. 3.6).
+    """Return probabilities for scores of shape (n, K).
 
     `offsets` are the log-odds that the initial weights add to each column; the log-odds without
     them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
-    The softmax loss of several classes has the softmax of scores.
+    The softmax loss of several classes has the softmax of scores. With other losses, a temperature
+    of 1 is none and normalises the probability of each class (Iyer 1999, eq. 3.6). Any other stands
+    for the softmax of log-odds, which calibrates better: for two classes, log-odds of z and -z are
+    2z apart, so they count (K - 1) / K.
 
     Examples
     --------
@@ -72,6 +75,9 @@ def probabilities(
     if scores.shape[1] == 1:
         positive = expit(log_odds)
         return np.hstack([1 - positive, positive])
+    if temperature != 1.0:
+        n_classes = scores.shape[1]
+        return np.asarray(softmax(log_odds * ((n_classes - 1) / n_classes), axis=1))
     # In logarithms, so that rows far from every class still have probabilities.
     logs = log_expit(log_odds)
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))

@@ -15,9 +15,8 @@ _LEAST_VARIANCE = 1e-18
 # Beliefs about rewards between 0 and 1 stay far below this.
 _UNTRIED = 1e6
 
-# A draw from all posteriors selects the columns for this many pulls of a round; these draw again
-# from the selected ones only. With thousands of columns, a draw from all takes longer than the
-# search of a node.
+# A draw from all posteriors selects the columns for this many pulls, which draw again from the
+# selected ones only. With thousands of columns, a draw from all would take as long as a stump.
 _PULLS = 8
 
 
@@ -73,25 +72,36 @@ class ThompsonSampling(Bandit):
         up_to_one("discount", self.discount)
 
     def _nothing(self, n_arms: int) -> Memory:
-        # noise: summed squares of the rewards' distances from their column's average, and a count.
-        return {"counts": np.zeros(n_arms), "sums": np.zeros(n_arms), "noise": np.zeros(2)}
+        return {
+            "counts": np.zeros(n_arms),
+            "sums": np.zeros(n_arms),
+            # Summed squares of the rewards' distances from their column's average, and a count.
+            "noise": np.zeros(2),
+            # The columns selected, for how many more pulls, and the priors when they were.
+            "near": np.zeros(min(_PULLS * self.k, n_arms), dtype=np.int64),
+            "left": np.zeros(1, dtype=np.int64),
+            "prior": np.zeros(3),
+        }
 
     def begin(self, t: int) -> Self:
-        self._near, self._left = self.columns_, 0
         self._faded = False
         return super().begin(t)
 
     def _choose(self, n: int) -> Columns:
-        counts, sums = self.memory_["counts"], self.memory_["sums"]
-        if self._left == 0 or len(self._near) < n:
-            self._prior = self._common()
-            values = self._drawn(counts, sums)
-            self._near, self._left = largest(values, min(_PULLS * n, len(values))), _PULLS
-            values = values[self._near]
+        memory = self.memory_
+        near = memory["near"]
+        if memory["left"][0] == 0 or n > self.k:
+            memory["prior"][:] = self._common()
+            values = self._drawn(memory["counts"], memory["sums"])
+            if n > self.k:
+                return largest(values, n)
+            near[:] = largest(values, len(near))
+            memory["left"][0] = _PULLS
+            values = values[near]
         else:
-            values = self._drawn(counts[self._near], sums[self._near])
-        self._left -= 1
-        return self._near[largest(values, n)]
+            values = self._drawn(memory["counts"][near], memory["sums"][near])
+        memory["left"] -= 1
+        return near[largest(values, n)]
 
     def _drawn(self, counts: Reals, sums: Reals) -> Reals:
         """Return a draw from the posteriors; columns never tried come before all others."""
@@ -115,7 +125,7 @@ class ThompsonSampling(Bandit):
 
     def _beliefs(self, counts: Reals, sums: Reals) -> tuple[Reals, Reals]:
         """Return the means and the standard deviations of posteriors."""
-        centre, between, within = self._prior
+        centre, between, within = self.memory_["prior"].tolist()
         precision = 1.0 / between + counts / within
         return (centre / between + sums / within) / precision, 1.0 / np.sqrt(precision)
 
