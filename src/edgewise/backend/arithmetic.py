@@ -131,8 +131,8 @@ def drawn(n: int, share: float, seed: int, t: int) -> Rows:
     Examples
     --------
     >>> drawn(10, 0.5, seed=0, t=1).tolist()
-    [0, 2, 4, 5, 6]
+    [0, 1, 3, 4, 6, 7, 9]
     """
-    key = splitmix64(splitmix64(np.array([seed], dtype=np.uint64)), t + 1)
+    key = splitmix64(np.array([seed], dtype=np.uint64), t + 1)
     hashes = splitmix64(key, np.arange(1, n + 1, dtype=np.uint64))
     return np.flatnonzero(hashes < np.uint64(share * _HASHES)).astype(ROW)

@@ -1,20 +1,22 @@
 """Trees of base functions (Kégl 2014a; Kégl and Busa-Fekete 2009a, 2009b)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from edgewise.backend.base import LEARN, GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
-from edgewise.data import Categories
-from edgewise.learners.base import Comparison, Found, Round, Wrapper
+from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.data import BinnedTable, Categories
+from edgewise.learners.base import ColumnLearner, Comparison, Found, Round, Wrapper
 from edgewise.learners.best import Best
 from edgewise.learners.indicator import Indicator
 from edgewise.learners.selector import subset_rule
 from edgewise.learners.stump import MISSING_SIDES, Stump
 from edgewise.model import Node, Test, TreeRule
+from edgewise.search import Search
 
 LEAF_VOTES = ("inherit", "free")
 CRITERIA = ("edge", "gain")
@@ -85,6 +87,16 @@ class Tree(Wrapper):
     @property
     def needs_mass(self) -> bool:
         return self.criterion == "gain"
+
+    def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
+        started = super().ready(table, search, seed)
+        # The learners of cuts and of subsets, where a tree has no others: a backend may grow it.
+        base = started.base_
+        parts = base.parts_ if isinstance(base, Best) else [base]
+        known = [type(part) for part in parts] in ([Stump], [Indicator], [Stump, Indicator])
+        abstains = any(getattr(part, "missing", "") == "abstain" for part in parts)
+        started.parts_ = parts if known and not abstains else []
+        return started
 
     def find(self, round: Round) -> Found | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
@@ -277,16 +289,17 @@ class _Grower:
 
     def _grow_at_once(self) -> GrownTree | None:
         """Return the tree that the backend grows in one call, or None if it does not."""
-        round, settings, parts = self.round, self.settings, self._parts()
-        if not parts or not round.compare.splits or round.pairs is not None:
+        round, settings, parts = self.round, self.settings, self.settings.parts_
+        if not parts or not self.keeps or not round.compare.splits or round.pairs is not None:
             return None
-        stump, subsets = parts
-        if not self.keeps:
+        stump, subsets = _stump(parts), _subsets(parts)
+        pulled = [part.search_.pull() for part in parts]
+        self.columns = pulled[0] if len(pulled) == 1 else np.concatenate(pulled)
+        if len(self.columns) == 0:
             return None
-        columns = self._pulled()
         growth = Growth(
-            np.concatenate(columns) if len(columns) > 1 else columns[0],
-            0 if stump is None else len(columns[0]),
+            self.columns,
+            0 if stump is None else len(pulled[0]),
             settings.max_leaf_nodes,
             settings.criterion,
             LEARN if stump is None else MISSING_SIDES[stump.missing],
@@ -294,51 +307,30 @@ class _Grower:
             round.damping,
             subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
         )
-        if len(growth.columns) == 0:
-            return None
         grown = round.backend.grow(round.problem, growth)
-        if grown is not None:
-            improvements = np.split(grown.improvements, [growth.n_cut][: len(columns) - 1])
-            present = [part for part in parts if part is not None]
-            for part, own, improved in zip(present, columns, improvements, strict=True):
-                part.count(len(own), grown.n_searches)
-                if part.search_.learns:
-                    part.learn(round, own, improved, grown.mass)
-        return grown
-
-    def _pulled(self) -> list[Columns]:
-        """Return the columns that each learner searches at all nodes."""
-        return [part.search_.pull() for part in self._parts() or () if part is not None]
-
-    def _parts(self) -> tuple[Stump | None, Indicator | None] | None:
-        """Return the learners of cuts and of subsets; None if the tree has others."""
-        base = self.settings.base_
-        parts = base.parts_ if isinstance(base, Best) else [base]
-        kinds = [type(part) for part in parts]
-        if kinds not in ([Stump], [Indicator], [Stump, Indicator]):
+        if grown is None:
             return None
-        stump = parts[0] if kinds[0] is Stump else None
-        subsets = parts[-1] if kinds[-1] is Indicator else None
-        return None if stump is not None and stump.missing == "abstain" else (stump, subsets)
+        ends = np.cumsum([len(own) for own in pulled]).tolist()
+        for part, own, end in zip(parts, pulled, ends, strict=True):
+            part.count(len(own), grown.n_searches)
+            if part.search_.learns:
+                part.learn(round, own, grown.improvements[end - len(own) : end], grown.mass)
+        return grown
 
     def _test(self, column: int, first: int, missing: int, sides: Signs) -> Test:
         """Return the test of a node of a tree that was grown in one call."""
-        parts, table = self._parts(), self.round.table
-        assert parts is not None
-        stump, subsets = parts
-        if not isinstance(table.bins[column], Categories):
+        table, parts = self.round.table, self.settings.parts_
+        stump, subsets, bins = _stump(parts), _subsets(parts), table.bins[column]
+        if not isinstance(bins, Categories):
             assert stump is not None
             return stump.cut(table, column, first, missing)
         assert subsets is not None
-        sides = sides[: table.bins[column].n_codes]
-        return subset_rule(
-            table, column, sides[subsets.groups_[column]] if subsets.rare > 1 else sides.copy()
-        )
+        group = subsets.groups_[column] if subsets.rare > 1 else np.arange(bins.n_codes)
+        return subset_rule(table, column, sides[group])
 
     def _taken(self, grown: GrownTree) -> Found:
         """Return a tree that was grown in one call; it abstains on none of the rows."""
-        n_leaves = len(grown.nodes) + 1
-        columns = [j for own in self._pulled() for j in own.tolist()]
+        n_leaves, columns = len(grown.nodes) + 1, self.columns.tolist()
         nodes = [
             Node(self._test(columns[q], first, missing, sides), low, high, -1 - n_leaves - node)
             for node, ((q, first, missing, low, high), sides) in enumerate(
@@ -373,6 +365,14 @@ class _Grower:
                     rest[leaf.place[0]] -= own
             sums.append(np.concatenate([inside, rest]))
         return outputs, sums[0], sums[1]
+
+
+def _stump(parts: Sequence[ColumnLearner]) -> Stump | None:
+    return parts[0] if isinstance(parts[0], Stump) else None
+
+
+def _subsets(parts: Sequence[ColumnLearner]) -> Indicator | None:
+    return parts[-1] if isinstance(parts[-1], Indicator) else None
 
 
 def sized(edges: Exacts, masses: Exacts, round: Round) -> Reals:
