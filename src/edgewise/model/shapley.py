@@ -8,18 +8,20 @@ is their Shapley interaction index (Grabisch and Roubens 1999); a column keeps t
 Lundberg et al. 2020.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import beta
 
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.model.forest import Forest
 from edgewise.model.predict import ScoreTables, score
 
-# How many background rows are followed through all terms at once.
-_ROWS_AT_ONCE = 16
+# How many walks through a term, of a background row each, are followed at once.
+_WALKS = 1 << 14
 
 
 class Shares(NamedTuple):
@@ -67,104 +69,107 @@ def forest_shares(forest: Forest, row: Reals, background: Reals) -> Shares:
     n_columns, n_scores, n_rows = len(row), forest.ends.shape[1], background.shape[1]
     values, base = np.zeros((n_columns, n_scores)), np.zeros(n_scores)
     together, found = np.zeros((0, n_scores)), np.zeros(0, dtype=np.intp)
-    for start in range(0, n_rows, _ROWS_AT_ONCE):
-        others = np.ascontiguousarray(background[:, start : start + _ROWS_AT_ONCE])
+    step = 1 + _WALKS // (1 + len(forest.roots))
+    for start in range(0, n_rows, step):
+        others = np.ascontiguousarray(background[:, start : start + step])
         base += forest.walk(others).sum(axis=0)
-        paths = _paths(forest, row[:, 0], others)
-        single, end, weight = _single(paths)
-        values += _summed(single, weight, forest.ends[end], n_columns)
-        pair, end, weight = _paired(paths, n_columns)
+        single, paired = _weighed(_paths(forest, row[:, 0], others), n_columns)
+        values += _summed(*single, n_columns, forest.ends)
+        pair, end, weight = paired
         found, place = np.unique(np.concatenate([found, pair]), return_inverse=True)
         earlier = np.zeros((len(found), n_scores))
         earlier[place[: len(together)]] = together
         together = earlier
-        together += _summed(place[len(place) - len(pair) :], weight, forest.ends[end], len(found))
+        mine = place[len(place) - len(pair) :]
+        together += _summed(mine, end, weight, len(found), forest.ends)
     pairs = np.stack([found // n_columns, found % n_columns], axis=1)
     return Shares(forest.columns, values / n_rows, pairs, together / n_rows, base / n_rows)
 
 
 class _Paths(NamedTuple):
-    """Ways to the ends where a row and background rows part."""
+    """Ways to ends on which a row and background rows parted on the same number of columns."""
 
     ends: Columns  # (S,)
-    decided: Columns  # (S, D), the columns on which they parted, -1 for none
-    from_row: NDArray[np.bool_]  # (S, D), whether the column is taken from the row
+    columns: Columns  # (S, C), the columns on which they parted
+    from_row: NDArray[np.bool_]  # (S, C), whether the column is taken from the row
 
 
-def _paths(forest: Forest, row: Reals, background: Reals) -> _Paths:
+def _paths(forest: Forest, row: Reals, background: Reals) -> Iterator[_Paths]:
     """Follow every term with mixtures of a row, shape (U,), and each of some others, (U, m)."""
     n_rows = background.shape[1]
     inside = forest.roots[forest.roots >= 0]
     at, other = np.repeat(inside, n_rows), np.tile(np.arange(n_rows), len(inside))
-    decided = np.empty((len(at), 0), dtype=np.intp)
-    from_row = np.empty((len(at), 0), dtype=bool)
-    done: list[_Paths] = []
+    # A path has parted on `count` columns; -1 is in the places of others.
+    count = np.zeros(len(at), dtype=np.intp)
+    columns = np.full((len(at), 1), -1, dtype=np.intp)
+    from_row = np.zeros((len(at), 1), dtype=bool)
+    done: dict[int, list[_Paths]] = {}
     while len(at):
         column = forest.places[at]
         ours = forest.following(at, row[column])
         theirs = forest.following(at, background[column, other])
-        before = decided == column[:, None]
+        before = columns == column[:, None]
         known, is_ours = before.any(axis=1), (before & from_row).any(axis=1)
         parts = ~known & (ours != theirs)
         ways = (np.flatnonzero(~known | is_ours), np.flatnonzero((known & ~is_ours) | parts))
         way = np.concatenate(ways)
         mine = np.repeat([True, False], [len(ways[0]), len(ways[1])])
         at = np.where(mine, ours[way], theirs[way])
-        new = np.where(parts[way], column[way], -1)
-        decided = np.hstack([decided[way], new[:, None]])
-        from_row = np.hstack([from_row[way], mine[:, None]])
-        other = other[way]
-        ended, left = np.flatnonzero(at < 0), np.flatnonzero(at >= 0)
-        done.append(_Paths(-1 - at[ended], decided[ended], from_row[ended]))
-        at, other, decided, from_row = at[left], other[left], decided[left], from_row[left]
-    depth = decided.shape[1]
-    return _Paths(
-        np.concatenate([np.empty(0, dtype=np.intp), *(part.ends for part in done)]),
-        _stacked([decided[:0], *(part.decided for part in done)], depth, -1),
-        _stacked([from_row[:0], *(part.from_row for part in done)], depth, False),
-    )
+        other, count, columns, from_row = other[way], count[way], columns[way], from_row[way]
+        new = np.flatnonzero(parts[way])
+        if len(new) and count[new].max() == columns.shape[1]:
+            columns = np.pad(columns, ((0, 0), (0, 1)), constant_values=-1)
+            from_row = np.pad(from_row, ((0, 0), (0, 1)))
+        columns[new, count[new]] = column[way[new]]
+        from_row[new, count[new]] = mine[new]
+        count[new] += 1
+        ended, left = at < 0, np.flatnonzero(at >= 0)
+        # A path that parted nowhere says nothing about columns.
+        for size in range(1, columns.shape[1] + 1):
+            these = np.flatnonzero(ended & (count == size))
+            part = _Paths(-1 - at[these], columns[these, :size], from_row[these, :size])
+            done.setdefault(size, []).append(part)
+        at, other, count = at[left], other[left], count[left]
+        columns, from_row = columns[left], from_row[left]
+    for some in done.values():
+        yield _Paths(*map(np.concatenate, zip(*some, strict=True)))
 
 
-def _stacked(parts: list[NDArray[Any]], width: int, fill: Any) -> NDArray[Any]:
-    wide = [np.pad(p, ((0, 0), (0, width - p.shape[1])), constant_values=fill) for p in parts]
-    return np.vstack(wide)
+_Weighed = tuple[Columns, Columns, Reals]
+"""Columns or pairs of columns, the ends they lead to, and the weights of these ends."""
 
 
-def _single(paths: _Paths) -> tuple[Columns, Columns, Reals]:
-    """Return columns, the ends they lead to and the weights of these in the Shapley values."""
-    there = paths.decided >= 0
-    ours = (there & paths.from_row).sum(axis=1)
-    theirs = there.sum(axis=1) - ours
-    path, place = np.nonzero(there)
-    a, b, mine = ours[path], theirs[path], paths.from_row[path, place]
-    # (a - 1)! b! / (a + b)! for a column of A, and -a! (b - 1)! / (a + b)! for one of B
-    weight = np.where(mine, beta(np.maximum(a, 1), b + 1), -beta(a + 1, np.maximum(b, 1)))
-    return paths.decided[path, place], paths.ends[path], weight
+def _weighed(paths: Iterator[_Paths], n_columns: int) -> tuple[_Weighed, _Weighed]:
+    """Return the weights of ends in the Shapley values of columns, and in the indices of pairs."""
+    none = (np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0))
+    single, paired = [none], [none]
+    for ends, columns, from_row in paths:
+        mine = from_row.astype(np.intp)
+        size, n_mine = columns.shape[1], mine.sum(axis=1)[:, None]
+        a = np.arange(size + 1)
+        b = size - a
+        # (a - 1)! b! / (a + b)! for a column of A, and -a! (b - 1)! / (a + b)! for one of B
+        alone = np.stack([-_beta(a + 1, b), _beta(a, b + 1)])
+        single.append((columns.ravel(), np.repeat(ends, size), alone[mine, n_mine].ravel()))
+        # a! (b - 2)!, -(a - 1)! (b - 1)! or (a - 2)! b!, over (a + b - 1)!
+        both = np.stack([_beta(a + 1, b - 1), -_beta(a, b), _beta(a - 1, b + 1)])
+        i, j = np.triu_indices(size, 1)
+        low, high = np.sort([columns[:, i], columns[:, j]], axis=0)
+        weight = both[mine[:, i] + mine[:, j], n_mine]
+        paired.append(((low * n_columns + high).ravel(), np.repeat(ends, len(i)), weight.ravel()))
+    return _joined(single), _joined(paired)
 
 
-def _paired(paths: _Paths, n_columns: int) -> tuple[Columns, Columns, Reals]:
-    """Return pairs of columns, the ends they lead to and the weights of these in the indices."""
-    there = paths.decided >= 0
-    ours = (there & paths.from_row).sum(axis=1)
-    theirs = there.sum(axis=1) - ours
-    pairs, ends, weights = [np.empty(0, np.intp)], [np.empty(0, np.intp)], [np.empty(0)]
-    depth = there.shape[1]
-    for p in range(depth):
-        for q in range(p + 1, depth):
-            both = np.flatnonzero(there[:, p] & there[:, q])
-            i, j = paths.decided[both, p], paths.decided[both, q]
-            mine = paths.from_row[both, p].astype(int) + paths.from_row[both, q]
-            a, b = ours[both], theirs[both]
-            # (a - 2)! b!, -(a - 1)! (b - 1)! or a! (b - 2)!, over (a + b - 1)!
-            least = np.maximum(np.stack([a - 1, b - 1, a, b]), 1)
-            cases = [beta(a + 1, least[1]), -beta(least[2], least[3]), beta(least[0], b + 1)]
-            pairs.append(np.minimum(i, j) * n_columns + np.maximum(i, j))
-            ends.append(paths.ends[both])
-            weights.append(np.choose(mine, cases))
-    return np.concatenate(pairs), np.concatenate(ends), np.concatenate(weights)
+def _beta(a: Columns, b: Columns) -> Reals:
+    """Return the beta function; where it is not defined, no weight is of that size."""
+    return np.asarray(beta(np.maximum(a, 1), np.maximum(b, 1)))
 
 
-def _summed(place: Columns, weight: Reals, moves: Reals, size: int) -> Reals:
-    """Return the weighted sums of rows of scores at each place, shape (size, K)."""
-    sums = [np.bincount(place, weight * move, minlength=size) for move in moves.T]
-    return np.stack(sums, axis=1)
+def _joined(parts: list[_Weighed]) -> _Weighed:
+    places, ends, weights = map(np.concatenate, zip(*parts, strict=True))
+    return places, ends, weights
+
+
+def _summed(place: Columns, end: Columns, weight: Reals, size: int, ends: Reals) -> Reals:
+    """Return the weighted sums of ends at each place, shape (size, K)."""
+    return sparse.csr_array((weight, (place, end)), shape=(size, len(ends))) @ ends
