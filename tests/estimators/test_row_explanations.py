@@ -133,6 +133,15 @@ def test_classes_words_frames_and_plots(tmp_path):
         explanation.of("red")
 
 
+def test_the_bias_is_the_mean_score_of_the_background():
+    X, y = rows()
+    model = AdaBoostMH(n_rounds=10).fit(X, y)
+    explanation = model.explain(X[:1], X)
+    for k, name in enumerate(model.classes_.tolist()):
+        mean = model.decision_function(X)[:, k].mean()
+        assert explanation.of(name).bias == pytest.approx(mean, abs=1e-9)
+
+
 def test_two_classes_share_a_score():
     X, y = rows()
     model = AdaBoostMH(n_rounds=10).fit(X, np.where(y > 0, "yes", "no"))
@@ -160,8 +169,10 @@ def test_what_cannot_be_explained():
     model = AdaBoostMH(n_rounds=3).fit(X, y)
     with pytest.raises(ValueError, match="single row to explain, got 2 rows"):
         model.explain(X[:2])
-    with pytest.raises(ValueError, match="3 features"):
+    with pytest.raises(ValueError, match="background: X has 3 features"):
         model.explain(X[:1], X[:, :3])
+    with pytest.raises(ValueError, match="background: X has 0 sample"):
+        model.explain(X[:1], X[:0])
     ranker = RankBoost("feature", n_rounds=3).fit(np.nan_to_num(X), y)
     with pytest.raises(ValueError, match="if all rules are tests"):
         ranker.explain(X[:1])

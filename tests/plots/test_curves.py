@@ -1,10 +1,11 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from edgewise import AdaBoostMH, RankBoost, RankFusion
 from edgewise.fusion import RankedLists
 from edgewise.model import Curve
-from edgewise.plots import curve_plot
+from edgewise.plots import curve_plot, row_plot
 
 pytest.importorskip("matplotlib")
 
@@ -109,3 +110,64 @@ class TestCurveOfARanker:
     def test_one_name_for_three_scores_is_refused(self):
         with pytest.raises(ValueError, match="classes must have 3 entries"):
             curve_plot(steps(3), ["score"])
+
+
+class TestRowPlot:
+    """Bars lead from the bias to the score, one after the other."""
+
+    @pytest.fixture
+    def explanation(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 8))
+        y = np.array(["a", "b", "c"])[(X[:, 0] > 0) + (X[:, 1] * X[:, 2] > 0).astype(int)]
+        return AdaBoostMH(n_rounds=20).fit(X, y).explain(X[:1], X)
+
+    def test_bars_lead_from_the_bias_to_the_score(self, explanation):
+        for name in explanation.classes:
+            one = explanation.of(name)
+            axes = row_plot(one).axes[0]
+            bars = axes.patches
+            starts = [bar.get_x() for bar in bars]
+            ends = [bar.get_x() + bar.get_width() for bar in bars]
+            assert starts[0] == pytest.approx(one.bias)
+            assert starts[1:] == pytest.approx(ends[:-1])
+            assert ends[-1] == pytest.approx(one.scores[one.classes.index(name)])
+
+    def test_every_bar_is_named_and_the_small_ones_together(self, explanation):
+        axes = explanation.plot().axes[0]
+        first, *names, others, last = [text.get_text() for text in axes.get_yticklabels()]
+        assert (first, last) == ("bias", "score")
+        largest = [part for part in explanation.contributions if part.name != "bias"]
+        assert names == [str(part) for part in largest[: len(names)]]
+        assert len(names) <= explanation.shown
+        assert others == f"{len(largest) - len(names)} others"
+        assert len(axes.patches) == len(names) + 1
+
+    def test_amounts_are_written_as_they_read(self, explanation):
+        axes = explanation.plot().axes[0]
+        texts = [text.get_text() for text in axes.texts]
+        amounts = [float(text.replace("\N{MINUS SIGN}", "-")) for text in texts]
+        assert sum(amounts[:-1]) == pytest.approx(amounts[-1], abs=0.01 * len(amounts))
+
+    def test_two_classes_mirror_each_other(self):
+        X, y = np.arange(20.0)[:, None], np.arange(20) > 9
+        explanation = AdaBoostMH("stump", n_rounds=3).fit(X, y).explain(X[:1], X)
+        widths = [
+            [bar.get_width() for bar in explanation.of(name).plot().axes[0].patches]
+            for name in (False, True)
+        ]
+        assert widths[0] == pytest.approx([-width for width in widths[1]])
+
+    def test_names_are_shown_as_they_are(self, tmp_path):
+        X = np.arange(20.0)[:, None]
+        frame = pd.DataFrame(X, columns=["_$size$"])
+        model = AdaBoostMH("stump", n_rounds=3).fit(frame, X[:, 0] > 9)
+        figure = model.explain(frame[:1], frame).plot(tmp_path / "why")
+        assert (tmp_path / "why.png").stat().st_size > 1000
+        assert r"\$size\$: 0" in figure.axes[0].get_yticklabels()[1].get_text()
+
+    def test_a_row_that_nothing_tells_from_the_background(self):
+        X, y = np.arange(20.0)[:, None], np.arange(20) > 9
+        explanation = AdaBoostMH("stump", n_rounds=1).fit(X, y).explain(X[:1], X[:2])
+        axes = explanation.plot().axes[0]
+        assert [text.get_text() for text in axes.get_yticklabels()] == ["bias", "score"]

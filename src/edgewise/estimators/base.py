@@ -103,7 +103,12 @@ class BoostedModel(Storable, Generic[F]):
         row = self._table(X)
         if row.n_rows != 1:
             raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")
-        others = None if background is None else self._table(background)
+        others = None
+        if background is not None:
+            try:
+                others = self._table(background)
+            except ValueError as error:
+                raise ValueError(f"background: {error}") from error
         return explain_row(fitted.predictor, row, others, self._score_offset, name, classes)
 
     @property

@@ -157,6 +157,16 @@ class RowExplanation(Explanation):
         scored = self.classes[-self.amounts.shape[1] :]
         return frame.assign(**{str(c): self.amounts[:, k] for k, c in enumerate(scored)})
 
+    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
+        """Draw how the contributions lead from the bias to the score, and write it to `path`."""
+        return import_module("edgewise.plots").row_plot(self, path)
+
+    @property
+    def bias(self) -> float:
+        """What the score is compared with: the mean score of the background."""
+        place, sign = self._place
+        return sign * float(self.amounts[0, place])
+
     @property
     def _place(self) -> tuple[int, int]:
         """The score column of the class, and the sign of it: two classes share one."""

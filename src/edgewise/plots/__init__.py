@@ -5,7 +5,7 @@ function returns a Matplotlib ``Figure``, without global state or display, and w
 is a `path`.
 """
 
-from edgewise.plots.curves import contribution_plot, curve_plot
+from edgewise.plots.curves import contribution_plot, curve_plot, row_plot
 from edgewise.plots.factors import Directions, item_directions, item_factors
 from edgewise.plots.learning import learning_curve, margin_plot
 
@@ -17,4 +17,5 @@ __all__ = [
     "item_factors",
     "learning_curve",
     "margin_plot",
+    "row_plot",
 ]

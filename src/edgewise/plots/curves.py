@@ -1,5 +1,6 @@
-"""Plots of explanations: the effect of one feature, and contributions."""
+"""Plots of explanations: the effect of one feature, contributions, and the score of a row."""
 
+import math
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -7,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted
 from edgewise.plots import drawing
-from edgewise.plots.drawing import BESIDE, COLOURS, GREY, PALE, escaped
+from edgewise.plots.drawing import BESIDE, COLOURS, GREY, INK, PALE, escaped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from edgewise.model import Curve, Explanation
+    from edgewise.model import Curve, Explanation, RowExplanation
+
+# Contributions that would read 0.00 are drawn together.
+_LEAST_SHOWN = 0.005
 
 
 def curve_plot(
@@ -105,6 +110,68 @@ def contribution_plot(
     axes.set_title(escaped(explanation.title), loc="left", fontsize=10)
     drawing.tidy(axes)
     return drawing.finished(figure, path)
+
+
+def row_plot(explanation: "RowExplanation", path: str | os.PathLike[str] | None = None) -> "Figure":
+    """Draw how the score of a row comes about: from the bias, by the largest contributions.
+
+    Each bar begins where the one above it ends; the last ends at the score.
+
+    Parameters
+    ----------
+    explanation : RowExplanation
+        The result of ``explain`` with a row.
+    path : str or path-like, default None
+        Write the picture here; the suffix is the format, ``.png`` by default.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH
+    >>> model = AdaBoostMH("stump", n_rounds=5).fit([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    >>> model.explain([[1.2]]).plot().axes[0].get_xlabel()
+    'score'
+    """
+    parts = [part for part in explanation.contributions if part.name != "bias"]
+    visible = [part for part in parts[: explanation.shown] if abs(part.amount) >= _LEAST_SHOWN]
+    names, amounts = [str(part) for part in visible], [part.amount for part in visible]
+    if rest := parts[len(visible) :]:
+        names.append(counted(len(rest), "others"))
+        amounts.append(math.fsum(part.amount for part in rest))
+    # The bias is in the first line, the score in the last.
+    ends = explanation.bias + np.cumsum([0.0, *amounts, 0.0])
+    figure = drawing.empty_figure(7.2, 1.2 + 0.29 * len(ends))
+    axes = figure.subplots()
+    low, high = ends.min(), ends.max()
+    room = 0.13 * (high - low or 1.0)
+    if low - room < 0 < high + room:
+        axes.axvline(0.0, color=GREY, linewidth=0.8, zorder=1)
+    axes.plot(np.repeat(ends[:-1], 2), _stairs(len(ends)), color=GREY, linewidth=0.9, zorder=2)
+    axes.plot(ends[[0, -1]], [0, len(ends) - 1], "D", color=INK, markersize=5, zorder=4)
+    places, colours = range(1, len(ends) - 1), [COLOURS[amount < 0] for amount in amounts]
+    axes.barh(places, amounts, left=ends[:-2], color=colours, height=0.64, zorder=3)
+    labels = [(ends[0], 1, INK), *zip(amounts, amounts, colours, strict=True), (ends[-1], 1, INK)]
+    for place, (end, (amount, direction, colour)) in enumerate(zip(ends, labels, strict=True)):
+        side = 1 if direction >= 0 else -1
+        text = format(round(float(amount), 2) + 0.0, explanation.amount_format)
+        axes.annotate(
+            text.replace("-", "\N{MINUS SIGN}"), (end, place), (side * 6, 0),
+            textcoords="offset points", ha="left" if side > 0 else "right", va="center_baseline",
+            fontsize=9, color=colour, zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
+        )  # fmt: skip
+    axes.set_yticks(range(len(ends)), ["bias", *map(escaped, names), "score"])
+    axes.set(xlim=(low - room, high + room), ylim=(len(ends) - 0.4, -0.6), xlabel="score")
+    axes.set_title(escaped(explanation.title), loc="left", fontsize=10.5, color=INK)
+    drawing.tidy(axes)
+    axes.grid(False, axis="y")
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    return drawing.finished(figure, path)
+
+
+def _stairs(n: int) -> list[int]:
+    """Return the heights of the lines from each of `n` lines to the next."""
+    return [place + below for place in range(n - 1) for below in (0, 1)]
 
 
 def _score_names(curve: "Curve", classes: Sequence[Any]) -> list[str]:
