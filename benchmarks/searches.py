@@ -1,16 +1,18 @@
 """Compare searches: error against CPU time on one thread, for every learner, and LightGBM.
 
 Run with
-    python benchmarks/searches.py [wide mnist isolet bibtex generated] --out results.jsonl
+    python benchmarks/searches.py [wide mnist isolet] --out results.jsonl
     python benchmarks/searches.py --table results.jsonl
     python benchmarks/searches.py --plot results.jsonl picture.png
 Runs already in the result file are not repeated. `--methods "product, UCB"` selects methods,
 `--searches "UCB(30, exploration=0.1)"` adds other searches. `_curves.py` explains how time is
 measured.
 
-`generated` stands for a family of generated tasks (`_search_tasks.py`), on which stumps and the
-default learner compare `"auto"` and UCB with random columns and with all; `--seed` makes others.
-bibtex is measured by its Hamming loss. `--cap` limits the training rows of real sets.
+    python benchmarks/searches.py family --out family.jsonl
+    python benchmarks/searches.py family --table family.jsonl
+compares `"auto"` with random columns (drawn once a tree), with all columns and, for stumps, with
+UCB, on generated tasks (`_search_tasks.py`; `--seed` makes others), isolet, bibtex (by its Hamming
+loss) and 10,000 rows of MNIST. All get the same CPU time; the table shows the errors after it.
 
 wide is generated in the shape of the KDD Cup 2009 task (`--rows`, `--columns` make it smaller): two
 classes, measured by 100 (1 - AUC) on 10,000 other rows. Its labels are noisy, so all learners use
@@ -70,11 +72,13 @@ class Plan:
     settings: str = ""
     learners: tuple[str, ...] = ("stump", "product", "tree")
 
-    def searches(self) -> list[str]:
-        """Return the searches to compare, as text."""
+    def searches(self, kind: str) -> list[str]:
+        """Return the searches to compare with a learner, as text."""
         k = self.columns
         if not self.peer:
-            return [FULL, f"Lazy({k})", AUTO, f"UCB({k})"]
+            if kind == "stump":
+                return [FULL, f"Lazy({k})", AUTO, f"UCB({k})"]
+            return [FULL, f"Lazy({k}, True)", AUTO]
         return [FULL, f"Lazy({k})", f"UCB({k})", f"Exp3P({k})", THOMPSON.format(k)]
 
 
@@ -93,8 +97,11 @@ PLANS = {
     ),
     "mnist": Plan(30, 12, 30, f"{FRACTION}, force_row_wise=True"),
     "isolet": Plan(12, 5, 30, f"{FRACTION}, force_col_wise=True"),
-    "bibtex": Plan(6, 6, 50, learners=("stump", "default")),
-} | {name: Plan(2, 2, 50, learners=("stump", "default")) for name in GENERATED}
+}
+PLAN = Plan(1, 1, 50, learners=("stump", "default"))
+FAMILY = dict.fromkeys(GENERATED, PLAN)
+FAMILY |= dict.fromkeys(("isolet", "mnist", "bibtex"), replace(PLAN, full=3, others=3))
+CAP = 10_000
 TESTED = 10_000
 SMALL = {"n_rows": 2000, "n_columns": 1500, "n_test": 0}
 
@@ -106,10 +113,10 @@ def task(name: str, options: Any) -> Rows | None:
     if name in GENERATED:
         return generated(name, options.seed)
     rows = load(name)
-    if rows is None or options.cap is None:
+    if rows is None or not options.family:
         return rows
-    chosen = np.sort(np.random.default_rng(0).permutation(len(rows.y))[: options.cap])
-    return replace(rows, X=rows.X[chosen], y=rows.y[chosen])
+    chosen = np.sort(np.random.default_rng(0).permutation(len(rows.y))[:CAP])
+    return replace(rows, X=rows.X[chosen], y=rows.y[chosen], bins=BinnedOnce())
 
 
 def wide(n_rows: int, n_columns: int) -> Rows:
@@ -143,11 +150,11 @@ def categorical(rows: Rows) -> str:
 
 
 def run(name: str, rows: Rows, options: Any, results: Results) -> None:
-    plan = PLANS[name]
+    plan = (FAMILY if options.family else PLANS)[name]
     methods = {}
     for kind in plan.learners:
         text = LEARNERS[kind]
-        for search in options.searches or plan.searches():
+        for search in options.searches or plan.searches(kind):
             budget = options.budget or (plan.full if search == FULL else plan.others)
             # Not in the papers: one learner is enough.
             if options.searches or kind == "tree" or search != THOMPSON.format(plan.columns):
@@ -198,6 +205,22 @@ def print_table(shown: dict[str, dict[str, Record]]) -> None:
         print()
 
 
+def print_errors(results: Results) -> None:
+    """Print the errors of the family after equal times, one row for each task."""
+    shown = {kind: PLAN.searches(kind) for kind in PLAN.learners}
+    print(f"{'':20}" + "".join(f"{kind:{14 * len(shown[kind])}}" for kind in shown))
+    print(f"{'':20}" + "".join(f"{text:14}" for texts in shown.values() for text in texts))
+    for name, plan in FAMILY.items():
+        records = {record["method"]: record for record in results.of(name)}
+        row = ""
+        for kind, texts in shown.items():
+            for text in texts:
+                record = records.get(f"{kind}, {text}")
+                end = np.nan if record is None else error_at(record, record["reading"] + plan.full)
+                row += f"{end:<14.2f}"
+        print(f"{name:20}{row}")
+
+
 def spans(full: Record) -> list[float]:
     """Return a tenth and a third of the seconds of Exhaustive's rounds."""
     return [part * (full["seconds"][-1] - full["reading"]) for part in (1 / 10, 1 / 3)]
@@ -221,7 +244,6 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", default=["wide", "mnist", "isolet"])
     parser.add_argument("--seed", type=int, default=0, help="random seed of generated tasks")
-    parser.add_argument("--cap", type=int, help="most training rows of real sets")
     parser.add_argument("--out", type=Path, help="file of results")
     parser.add_argument("--methods", nargs="+", help="run only methods whose names contain this")
     parser.add_argument("--searches", nargs="+", help="searches to run instead of the default ones")
@@ -231,10 +253,12 @@ def main() -> None:
     parser.add_argument("--table", type=Path, nargs="+", metavar="RESULTS")
     parser.add_argument("--plot", type=Path, nargs="+", metavar="FILE", help="RESULTS... PICTURE")
     options = parser.parse_args()
-    if "generated" in options.names:
-        options.names.remove("generated")
-        options.names += GENERATED
-    if options.table:
+    options.family = options.names == ["family"]
+    if options.family:
+        options.names = list(FAMILY)
+    if options.table and options.family:
+        print_errors(read(options.table, options.methods))
+    elif options.table:
         print_table(panels(read(options.table, options.methods), options.names))
     if options.plot:
         *paths, picture = options.plot

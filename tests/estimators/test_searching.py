@@ -10,6 +10,7 @@ import pytest
 from edgewise import (
     UCB,
     AdaBoostMH,
+    Auto,
     Bandit,
     Exhaustive,
     Exp3P,
@@ -221,6 +222,20 @@ def test_a_search_that_learns_finds_the_columns_that_tell(search):
 
     assert telling(model) > 2 * telling(lazy)
     assert model.history_["bound"][-1] < lazy.history_["bound"][-1]
+
+
+def test_where_few_columns_matter_learning_beats_random_columns():
+    """1,000 rows to train on and 2,000 to test on; 10 of 400 columns matter."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 400))
+    y = X[:, rng.choice(400, 10, replace=False)].sum(axis=1) > 0
+
+    def error(search):
+        model = AdaBoostMH("stump", search=search, n_rounds=80, random_state=0)
+        return np.mean(model.fit(X[:1000], y[:1000]).predict(X[1000:]) != y[1000:])
+
+    random = error(Lazy(20))
+    assert all(error(search) < 0.7 * random for search in (Auto(20), ThompsonSampling(20), UCB(20)))
 
 
 # Training in pieces

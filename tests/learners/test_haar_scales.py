@@ -151,7 +151,7 @@ def test_auto_draws_from_posteriors_over_many_scales():
         AdaBoostMH(Haar(shape), search=search, n_rounds=4, random_state=0)
         .fit(X, y)
         .decision_function(X)
-        for search in ("auto", ThompsonSampling(50, exploration=2.0, per_round=True))
+        for search in ("auto", ThompsonSampling(50, exploration=1.5, per_round=True))
     ]
     assert np.array_equal(*scores)
 

@@ -84,6 +84,29 @@ def test_pulls_of_noise_alone_do_not_hide_the_columns_that_matter():
     assert np.isin(search.begin(150).pull(), matter).mean() > 0.9
 
 
+def test_a_first_pass_of_noise_teaches_nothing_about_the_scale():
+    """Once a good column was seen, the best of a pull of noise has the small reward it deserves."""
+    noise, good = 0.03, 0.12
+    before = UCB(5).start(np.arange(100), 0)
+    for _ in range(10):
+        before.rewards(np.full(5, noise))
+    after = UCB(5).start(np.arange(100), 0)
+    for search in (before, after):
+        assert search.rewards(np.array([good, 0.0, 0.0, 0.0, 0.0]))[0] == 1.0
+    rewards = [search.rewards(np.full(5, noise)).tolist() for search in (before, after)]
+    assert rewards[0] == rewards[1]
+    assert max(rewards[0]) < 0.07
+
+
+@given(st.floats(0.01, 0.1), st.lists(st.floats(0.0, 0.1), min_size=4, max_size=4))
+def test_an_edge_has_the_same_reward_whatever_else_is_pulled(edge, others):
+    alone, among = (UCB(5).start(np.arange(1000), 0) for _ in range(2))
+    for search in (alone, among):
+        search.rewards(np.full(5, 0.2))
+    mine = alone.rewards(np.array([edge, 0.0, 0.0, 0.0, 0.0]))[0]
+    assert among.rewards(np.array([edge, *others]))[0] == mine
+
+
 def test_small_edges_have_nearly_the_same_reward_of_both_kinds():
     shares = np.linspace(0.0, 0.1, 11)
     assert root(shares) == pytest.approx(log(shares), abs=3e-5)

@@ -157,7 +157,7 @@ def test_an_unknown_search_is_an_error_that_lists_the_known_ones(search, error):
 def test_auto_learns_where_to_look_where_columns_are_many(n_columns):
     columns = np.arange(n_columns)
     search = Auto().start(columns, 0)
-    learning = ThompsonSampling(k=50, exploration=2, per_round=True).start(columns, 0)
+    learning = ThompsonSampling(k=50, exploration=1.5, per_round=True).start(columns, 0)
     for t in range(20):
         pulled = search.begin(t).pull()
         wanted = columns if n_columns < 200 else learning.begin(t).pull()

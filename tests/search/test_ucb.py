@@ -70,6 +70,22 @@ def test_the_pulls_are_those_of_the_formula(n_arms, k, seed, exploration):
     assert pulls_of(search, table) == naive(table, k, exploration)
 
 
+def test_the_papers_search_by_its_settings():
+    """Kégl and Busa-Fekete 2009b: reward 1 - sqrt(1 - edge^2), bound of UCB1, no forgetting."""
+    edges = np.random.default_rng(0).random((60, 12)) * 0.3
+    search = UCB(3, reward="root", exploration=1.0, memory=None).start(np.arange(12), 0)
+    counts, sums = np.zeros((2, 12))
+    for t, seen in enumerate(edges):
+        pulled = search.begin(t).pull()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            bounds = sums / counts + np.sqrt(2 * np.log(max(t, 1)) / counts)
+        bounds[counts == 0] = np.inf
+        assert pulled.tolist() == sorted(np.argsort(-bounds, kind="stable")[:3].tolist())
+        search.update(pulled, search.rewards(seen[pulled]))
+        counts[pulled] += 1
+        sums[pulled] += 1 - np.sqrt(1 - seen[pulled] ** 2)
+
+
 @given(st.integers(1, 60), st.integers(1, 20))
 def test_every_arm_is_pulled_once_before_any_twice(n_arms, k):
     search = UCB(k, exploration=1.0, memory=None).start(np.arange(n_arms), 0)

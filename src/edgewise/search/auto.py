@@ -11,14 +11,14 @@ MANY_COLUMNS = 200
 """The least number of columns from which `Auto` learns which to search."""
 
 # Above 1, columns are still chosen by their rewards, and trees of a run stay different.
-_EXPLORATION = 2.0
+_EXPLORATION = 1.5
 
 
 @dataclass(eq=False, repr=False)
 class Auto(Search):
     """Search every column of up to 199, and learn which to search of more: ``search="auto"``.
 
-    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=2, per_round=True)``.
+    `start` returns `Exhaustive` or ``ThompsonSampling(k, exploration=1.5, per_round=True)``.
 
     Parameters
     ----------
