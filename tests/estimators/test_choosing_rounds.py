@@ -8,7 +8,11 @@ import pytest
 
 from edgewise import AdaBoostMH, Callback, Checkpoint, TimeLimit, load
 from edgewise.estimators import classification
-from edgewise.estimators.probabilities import best_temperature, probabilities
+from edgewise.estimators.probabilities import (
+    CalibratedLogLoss,
+    best_temperature,
+    probabilities,
+)
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
 
@@ -98,8 +102,9 @@ def test_multilabel_targets(noisy):
 def test_weights_count_in_the_choice(noisy, same_terms):
     X, y = noisy
     weights = np.where(y == 0, 3.0, 1.0)
-    by_rows = auto(n_rounds="auto").fit(X, y, sample_weight=weights)
-    by_class = auto(class_weight={0: 3.0}).fit(X, y)
+    # A bin for every value: with fewer, sample weights shape them, class weights do not.
+    by_rows = auto(max_bins=256).fit(X, y, sample_weight=weights)
+    by_class = auto(max_bins=256, class_weight={0: 3.0}).fit(X, y)
     same_terms(by_rows, by_class)
     assert by_rows.settings_ == by_class.settings_
     held = np.arange(len(y)) % 2 == 0
@@ -110,7 +115,7 @@ def test_weights_count_in_the_choice(noisy, same_terms):
 def test_a_metric_of_ones_own_chooses(noisy):
     def worse_from_the_fourth_round(y, scores):
         calls.append(len(y))
-        return abs((len(calls) - 1) // 5 - 4)
+        return abs((len(calls) - 1) // 5 - 3)
 
     calls = []
     model = auto(eval_metric=worse_from_the_fourth_round, early_stopping_rounds=3).fit(*noisy)
@@ -203,7 +208,7 @@ def test_an_interrupt_trains_the_best_rounds_so_far(noisy, call, same_terms):
     calls = []
     model = auto(eval_metric=metric).fit(*noisy)
     assert model.stop_reason_ == "interrupted"
-    assert model.n_rounds_ == max(1, (call - 6) // 5)
+    assert model.n_rounds_ == max(1, (call - 1) // 5)
     same_terms(model, auto(n_rounds=model.n_rounds_).fit(*noisy))
 
 
@@ -277,3 +282,36 @@ def test_verbose_shows_the_stage_and_the_settings(noisy, monkeypatch):
 def test_rounds_are_a_number_or_auto(noisy, n_rounds):
     with pytest.raises((TypeError, ValueError), match="n_rounds"):
         AdaBoostMH(n_rounds=n_rounds).fit(*noisy)
+
+
+@pytest.mark.parametrize("kind", ["two classes", "several classes", "labels"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rounds_are_compared_at_their_best_temperature(kind, weighted):
+    rng = np.random.default_rng(2)
+    n, k = 400, 1 if kind == "two classes" else 4
+    scores = rng.normal(size=(n, k)) * 3.0
+    chances = probabilities(scores, np.zeros(k), kind == "labels", "softmax", temperature=2.5)
+    if kind == "labels":
+        codes = (rng.random((n, k)) < chances).astype(int)
+    else:
+        codes = (rng.random((n, 1)) > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
+    weights = rng.random(n) if weighted else None
+
+    def loss(temperature):
+        found = probabilities(scores, np.zeros(k), kind == "labels", "softmax", temperature)
+        return log_loss(codes, found, weights)
+
+    best = best_temperature(loss, n)
+    assert best == pytest.approx(2.5, rel=0.2)
+    calibrated = CalibratedLogLoss(codes, weights, kind == "labels")
+    values = [calibrated(scores) for _ in range(8)]
+    assert values[-1] == pytest.approx(loss(best), rel=1e-4)
+    assert values[1] == pytest.approx(loss(best), rel=0.02)
+    assert values[0] < loss(1.0)
+
+
+def test_overconfident_rounds_are_not_too_many(blobs):
+    X, y = blobs(400, 3, 3, seed=1)
+    model = auto().fit(X, y)
+    record = model.fitted_.held_out
+    assert record.log_loss == pytest.approx(record.values[record.n_rounds - 1], rel=0.02)

@@ -65,12 +65,17 @@ def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Cal
     _watch(_rounds(task, terms, run), run, callbacks)
 
 
-def boost_together(tasks: Sequence[Task], run: TrainingRun, callbacks: Sequence[Callback]) -> None:
+def boost_together(
+    tasks: Sequence[Task],
+    value: Callable[[], float],
+    run: TrainingRun,
+    callbacks: Sequence[Callback],
+) -> None:
     """Train several tasks round by round side by side, as :func:`boost` trains one.
 
-    The history of the run has the mean of their validation metrics alone; no terms are kept.
+    The history of the run has the `value` of their validation rows alone; no terms are kept.
     """
-    _watch(_rounds_together(tasks, run), run, callbacks)
+    _watch(_rounds_together(tasks, value, run), run, callbacks)
 
 
 def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callback]) -> None:
@@ -118,22 +123,21 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
         yield
 
 
-def _rounds_together(tasks: Sequence[Task], run: TrainingRun) -> Iterator[None]:
+def _rounds_together(
+    tasks: Sequence[Task], value: Callable[[], float], run: TrainingRun
+) -> Iterator[None]:
     """Train all tasks by one round, yielding after each; one that has ended stays as it is."""
     growing = set(range(len(tasks)))
-    values = [_value(task.monitor) for task in tasks]
     for t in range(run.n_rounds):
         for place in sorted(growing):
             step = _step(tasks[place], t)
             if isinstance(step, str):
                 growing.remove(place)
                 run.stop_reason = step
-            else:
-                values[place] = _value(tasks[place].monitor)
         if not growing:
             return
         run.stop_reason = "n_rounds"
-        run.history.append(validation=sum(values) / len(values))
+        run.history.append(validation=value())
         yield
 
 

@@ -1,7 +1,7 @@
 """Classification problems: parameters, objective and validation metric."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,12 @@ from edgewise.estimators.fitting import (
     read_validation,
 )
 from edgewise.estimators.pace import Pace, pace_for, rows_for
-from edgewise.estimators.probabilities import best_temperature, probabilities
+from edgewise.estimators.probabilities import (
+    CalibratedLogLoss,
+    best_temperature,
+    log_odds,
+    probabilities,
+)
 from edgewise.estimators.targets import (
     LabelledRows,
     Labels,
@@ -327,11 +332,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     ) -> HeldOutRecord:
         if not parts:
             return HeldOutRecord(**known)
-        codes = np.concatenate([held_out.targets for held_out, _ in parts])
+        codes, weights = _joined([held_out for held_out, _ in parts])
         scores = np.concatenate([scores for _, scores in parts], axis=1).T
-        weights = None
-        if parts[0][0].weights is not None:
-            weights = np.concatenate([held_out.weights for held_out, _ in parts])
 
         def loss(temperature: float) -> float:
             return log_loss(codes, self._probabilities(scores, plan, temperature), weights)
@@ -340,6 +342,27 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             known["temperature"] = best_temperature(loss, len(codes))
         known["log_loss"] = loss(known["temperature"])
         return HeldOutRecord(**known, error=error(codes, scores, weights))
+
+    def value_of(
+        self,
+        monitors: Sequence[Monitor],
+        held_out: Sequence[HeldOut],
+        plan: FitPlan[Settings],
+    ) -> Callable[[], float]:
+        """Return the function of all held-out rows to choose rounds by.
+
+        The log loss is that at the temperature of the model to be.
+        """
+        if self.eval_metric != "log_loss":
+            return super().value_of(monitors, held_out, plan)
+        loss = CalibratedLogLoss(*_joined(held_out), self.labels.multilabel)
+        given = (self.offsets, self.labels.multilabel, plan.settings.loss)
+
+        def value() -> float:
+            scores = np.concatenate([monitor.scores for monitor in monitors], axis=1).T
+            return loss(log_odds(scores, *given))
+
+        return value
 
     def _probabilities(
         self, scores: Reals, plan: FitPlan[Settings], temperature: float = 1.0
@@ -383,6 +406,13 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             return named.function
         given = {} if weights is None or eval_metric != "log_loss" else {"sample_weight": weights}
         return lambda y, scores: named.function(y, self._probabilities(scores, plan), **given)
+
+
+def _joined(held_out: Sequence[HeldOut]) -> tuple[NDArray[Any], Reals | None]:
+    """Return the targets of all held-out rows, and their weights unless they are all the same."""
+    codes = np.concatenate([part.targets for part in held_out])
+    weights = [part.weights for part in held_out if part.weights is not None]
+    return codes, np.concatenate(weights) if weights else None
 
 
 def _check_roc_auc(codes: NDArray[np.int64], labels: Labels) -> None:

@@ -164,6 +164,12 @@ class TrainingProblem(ABC, Generic[S, F]):
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> Monitor:
         """Return the monitor of the validation rows."""
 
+    def value_of(
+        self, monitors: Sequence[Monitor], held_out: Sequence[HeldOut], plan: FitPlan[S]
+    ) -> Callable[[], float]:
+        """Return a function that gives the metric of all held-out rows, to choose the rounds by."""
+        return lambda: sum(monitor.value() for monitor in monitors) / len(monitors)
+
     def folds(self, seed: int, one_part: bool = False) -> list[Fold]:
         """Return the folds that choose the number of rounds; none where rows are too few."""
         raise NotImplementedError
@@ -324,7 +330,7 @@ def _rehearsal(run: Prepared[Any, Any]) -> tuple[Any, ...]:
 
 
 def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
-    """Return the rounds after which folds have the best metric on average, and what ended that.
+    """Return the rounds after which the folds have the best metric, and what ended the search.
 
     The folds are trained side by side.
     """
@@ -334,6 +340,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     n_rows, n_trained = run.binned.n_rows, sum(len(fold.rows) for fold in folds)
     source = f"{len(folds)} folds" if len(folds) > 1 else _share(len(folds[0].aside) / n_rows)
     with ExitStack() as stack:
+        held_out = [fold.held_out for fold in folds]
         monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
         tasks = [
             stack.enter_context(run.of(fold).task(monitor, run.first, len(folds) * USUAL_ROUNDS))
@@ -351,9 +358,10 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         )
         # The refit takes time in proportion to its rows.
         share = n_trained / (n_trained + n_rows)
-        boost_together(tasks, chooses, [*_callbacks(run, True, share), kept])
+        value = run.problem.value_of(monitors, held_out, run.plan)
+        boost_together(tasks, value, chooses, [*_callbacks(run, True, share), kept])
     record = run.problem.held_out_record(
-        [(fold.held_out, scores) for fold, scores in zip(folds, kept.after(chooses), strict=False)],
+        list(zip(held_out, kept.after(chooses), strict=False)),
         run.plan,
         source=source,
         n_rounds=chooses.best_round or 1,
@@ -425,7 +433,10 @@ def _train_watched(
     An `eval_set` may hold training rows, and fits no temperature.
     """
     held_out, binned, source = validation
-    kept = _KeptScores([run.problem.monitor(held_out, binned, run.plan)])
+    monitor = run.problem.monitor(held_out, binned, run.plan)
+    if run.problem.n_rounds is None and source != EVAL_SET:
+        monitor.measured = run.problem.value_of([monitor], [held_out], run.plan)
+    kept = _KeptScores([monitor])
 
     def finish(fitted: F, ended: TrainingRun) -> F:
         scores = kept.after(ended)

@@ -2,14 +2,19 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, log_expit, logsumexp, softmax
 
 from edgewise.common.dtypes import Reals
 
 # The logarithms of temperatures to choose from, and their precision.
 _TEMPERATURES, _PRECISION = math.log(20.0), 1e-3
+
+# The most that the logarithm of a temperature moves in a round.
+_LARGEST_STEP = 1.0
 
 
 def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
@@ -42,6 +47,72 @@ def best_temperature(loss: Callable[[float], float], n_rows: int) -> float:
     return math.exp((low + high) / 2)
 
 
+class CalibratedLogLoss:
+    """The log loss of rows at the temperature that suits them, as their scores move.
+
+    From round to round the temperature moves by one Newton step of what `best_temperature`
+    minimises.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> loss = CalibratedLogLoss(np.array([1, 1, 0]), None, False)
+    >>> [round(loss(np.array([[3.0], [3.0], [3.0]])), 3) for _ in range(4)]
+    [0.828, 0.817, 0.817, 0.817]
+    """
+
+    def __init__(self, codes: NDArray[Any], weights: Reals | None, multilabel: bool) -> None:
+        self._signs = np.where(codes > 0, 1.0, -1.0).reshape(len(codes), -1)
+        self._own = None if multilabel else (np.arange(len(codes)), codes)
+        self._shares = np.full(len(codes), 1.0 / len(codes))
+        if weights is not None:
+            self._shares = weights / weights.sum()
+        self._sharpness = 0.0  # minus the logarithm of the temperature
+
+    def __call__(self, log_odds: Reals) -> float:
+        """Return the loss of the log-odds of shape (n, K), see `log_odds`."""
+        n, beta = len(log_odds), math.exp(self._sharpness)
+        _, slope, curve = self._at(beta, log_odds)
+        slope, curve = n * beta * slope, n * beta**2 * curve
+        # The loss is convex in beta, not in its logarithm.
+        step = (slope + 4.0 * self._sharpness) / (curve + max(slope, 0.0) + 4.0)
+        moved = self._sharpness - min(max(step, -_LARGEST_STEP), _LARGEST_STEP)
+        self._sharpness = min(max(moved, -_TEMPERATURES), _TEMPERATURES)
+        return self._at(math.exp(self._sharpness), log_odds)[0]
+
+    def _at(self, beta: float, z: Reals) -> tuple[float, float, float]:
+        """Return the loss of log-odds times beta, and its first two derivatives by beta."""
+        if z.shape[1] == 1 or self._own is None:
+            margins = self._signs * z
+            wrong = expit(-beta * margins)
+            loss = np.logaddexp(0.0, -beta * margins).sum(axis=1)
+            slope = -(margins * wrong).sum(axis=1)
+            curve = (margins**2 * wrong * (1.0 - wrong)).sum(axis=1)
+        else:
+            largest, own = z.max(axis=1, keepdims=True), z[self._own]
+            shares = np.exp(beta * (z - largest))
+            total = shares.sum(axis=1)
+            mean, square = (shares * z).sum(axis=1) / total, (shares * z**2).sum(axis=1) / total
+            loss = np.log(total) + beta * (largest[:, 0] - own)
+            slope, curve = mean - own, square - mean**2
+        found = self._shares @ np.stack([loss, slope, np.maximum(curve, 0.0)], axis=1)
+        return float(found[0]), float(found[1]), float(found[2])
+
+
+def log_odds(scores: Reals, offsets: Reals, multilabel: bool, loss: str) -> Reals:
+    """Return what a temperature divides: log-odds whose softmax are probabilities.
+
+    For labels, and two classes, it is the logistic function of the single column. For two classes,
+    log-odds of z and -z are 2z apart, so they count (K - 1) / K where each column has its own.
+    """
+    n_scores = scores.shape[1]
+    several = n_scores > 1 and not multilabel
+    if loss == "softmax" and several:
+        return scores
+    found: Reals = (2.0 if loss == "exponential" else 1.0) * scores - offsets
+    return found * ((n_scores - 1) / n_scores) if several else found
+
+
 def probabilities(
     scores: Reals,
     offsets: Reals,
@@ -55,8 +126,7 @@ def probabilities(
     them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
     The softmax loss of several classes has the softmax of scores. With other losses, a temperature
     of 1 is none and normalises the probability of each class (Iyer 1999, eq. 3.6). Any other stands
-    for the softmax of log-odds, which calibrates better: for two classes, log-odds of z and -z are
-    2z apart, so they count (K - 1) / K.
+    for the softmax of log-odds, which calibrates better.
 
     Examples
     --------
@@ -65,19 +135,15 @@ def probabilities(
     array([[0.5  , 0.5  ],
            [0.119, 0.881]])
     """
-    if loss == "softmax" and scores.shape[1] > 1 and not multilabel:
-        return np.asarray(softmax(scores / temperature, axis=1))
-    log_odds = (2.0 if loss == "exponential" else 1.0) * scores - offsets
-    if temperature != 1.0:
-        log_odds /= temperature
+    several = scores.shape[1] > 1 and not multilabel
+    z = log_odds(scores, offsets, multilabel, loss) / temperature
+    if several and (loss == "softmax" or temperature != 1.0):
+        return np.asarray(softmax(z, axis=1))
     if multilabel:
-        return expit(log_odds)
-    if scores.shape[1] == 1:
-        positive = expit(log_odds)
+        return expit(z)
+    if not several:
+        positive = expit(z)
         return np.hstack([1 - positive, positive])
-    if temperature != 1.0:
-        n_classes = scores.shape[1]
-        return np.asarray(softmax(log_odds * ((n_classes - 1) / n_classes), axis=1))
     # In logarithms, so that rows far from every class still have probabilities.
-    logs = log_expit(log_odds)
+    logs = log_expit((2.0 if loss == "exponential" else 1.0) * scores - offsets)
     return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
