@@ -8,18 +8,26 @@ Products do not collapse, so every round is visited. To save time 2,500 rounds a
 repeated four times: the time is for 10,000 rounds, the error for 2,500. LightGBM, if installed,
 visits every tree on letter. It is more accurate than stumps, so read the error with the time.
 
-`--trees` times `predict_proba` of 1, 100 and 100,000 rows instead: trees of edgewise beside
-LightGBM and CatBoost, as far as installed, on generated rows of 2 and of 10 classes.
+`--trees` times `predict_proba` of 1, 100 and 100,000 rows instead: the default of edgewise beside
+those of LightGBM and CatBoost, as far as installed, on generated rows of 2 and of 10 classes, and
+on pendigits and letter where they are. Then it shows what the model costs a new process without any
+compiled kernels: the size of its file, loading it, the first row, further ones, and why a row has
+its scores compared with 100 others. `--rows 5000` trains the generated sets on fewer rows.
 """
 
 import argparse
+import json
 import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -34,7 +42,34 @@ PRODUCT_ROUNDS, PRODUCT_COPIES = 2_500, 4
 TREES = (100, 1_000)
 SECONDS = 1.0
 BATCHES = (1, 100, 100_000)
-FOREST_ROUNDS, FOREST_ROWS = 500, 5_000
+FOREST_ROWS = 20_000
+# Run in a new process: what a saved model costs there.
+FRESH = """
+import json, statistics, sys, time
+import numpy as np
+import sklearn.base, sklearn.utils.validation
+clock = time.process_time
+def ms(call, times):
+    found = []
+    for _ in range(times):
+        start = clock()
+        call()
+        found.append(1e3 * (clock() - start))
+    return statistics.median(found)
+start = clock()
+import edgewise
+from edgewise import AdaBoostMH
+imported = 1e3 * (clock() - start)
+path, X = sys.argv[1], np.load(sys.argv[2])
+found = {"import": imported, "load": ms(lambda: edgewise.load(path), 9)}
+model = edgewise.load(path)
+found["first row"] = ms(lambda: model.predict_proba(X[:1]), 1)
+found["a row"] = ms(lambda: model.predict_proba(X[:1]), 99)
+found["100 rows"] = ms(lambda: model.predict_proba(X[:100]), 25)
+found["why a row"] = ms(lambda: model.explain(X[:1], X[1:101]), 5)
+found["compiled"] = "numba" in sys.modules
+print(json.dumps(found))
+"""
 
 
 def letter_like() -> tuple[str, np.ndarray, np.ndarray]:
@@ -145,54 +180,76 @@ def measure_sklearn(
 
 
 def forests() -> dict[str, Callable[..., object]]:
-    """Return makers of models of trees: ours, and the defaults of the peers that are installed."""
-    found: dict[str, Callable[..., object]] = {
-        f"edgewise, {FOREST_ROUNDS} rounds": lambda: AdaBoostMH(n_rounds=FOREST_ROUNDS)
-    }
+    """Return makers of models of trees: the defaults of edgewise and of its peers."""
+    found: dict[str, Callable[..., object]] = {"edgewise": AdaBoostMH}
     try:
         from lightgbm import LGBMClassifier
 
-        found["LightGBM, 100 rounds"] = lambda: LGBMClassifier(n_jobs=1, verbose=-1)
+        found["LightGBM"] = partial(LGBMClassifier, n_jobs=1, verbose=-1)
     except ImportError:
         print("LightGBM is not installed")
     try:
         from catboost import CatBoostClassifier
 
         settings = {"thread_count": 1, "verbose": 0, "allow_writing_files": False}
-        found[f"CatBoost, {FOREST_ROUNDS} rounds"] = lambda: CatBoostClassifier(
-            iterations=FOREST_ROUNDS, **settings
-        )
+        found["CatBoost"] = partial(CatBoostClassifier, **settings)
     except ImportError:
         print("CatBoost is not installed")
     return found
 
 
-def measure_forests(n_classes: int) -> None:
-    """Time the probabilities of single rows, small and large batches."""
+def forest_tasks(n_rows: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield names, rows and classes."""
     from sklearn.datasets import make_classification
 
-    X, y = make_classification(
-        FOREST_ROWS, 20, n_informative=12, n_classes=n_classes, random_state=0
-    )
-    many = np.tile(X, (BATCHES[-1] // FOREST_ROWS, 1))
-    print(f"{n_classes} classes: CPU milliseconds of predict_proba, 20 columns")
-    print(f"{'':<34}" + "".join(f"{n:>12,} rows" for n in BATCHES))
-    for name, make in forests().items():
+    for n_classes in (2, 10):
+        settings = {"n_informative": 12, "n_classes": n_classes, "random_state": 0}
+        yield f"generated, {n_classes} classes", *make_classification(n_rows, 20, **settings)
+    for name in ("pendigits", "letter"):
+        if datasets.available(name):
+            data = datasets.load(name, download=False)
+            yield name, np.asarray(data.X_train, dtype=np.float64), data.y_train
+
+
+def measure_forests(name: str, X: np.ndarray, y: np.ndarray) -> None:
+    """Time the probabilities of single rows, small and large batches, and a new process."""
+    many = np.resize(X, (BATCHES[-1], X.shape[1]))
+    print(f"{name}, {len(X):,} x {X.shape[1]}: CPU milliseconds of predict_proba")
+    print(f"{'':<24}" + "".join(f"{n:>12,} rows" for n in BATCHES))
+    for peer, make in forests().items():
         model = make().fit(X, y)
         predict = model.predict_proba
         times = [cpu_ms(partial(predict, many[:n]))[0] for n in BATCHES]
-        print(f"{name:<34}" + "".join(f"{one:17.2f}" for one in times), flush=True)
+        print(f"{peer:<24}" + "".join(f"{one:17.2f}" for one in times), flush=True)
+        if peer == "edgewise":
+            ours = model
+    print(f"edgewise, {ours.n_rounds_} rounds, in a new process without compiled kernels:")
+    with tempfile.TemporaryDirectory() as folder:
+        path, rows = Path(folder) / "model", Path(folder) / "rows.npy"
+        ours.save(path)
+        np.save(rows, X[:200])
+        print(f"  {'file':<12}{path.stat().st_size / 1e3:9.0f} kB")
+        environment = {**os.environ, "NUMBA_CACHE_DIR": folder}
+        command = [sys.executable, "-c", FRESH, str(path), str(rows)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    if found.pop("compiled"):
+        print("  Numba was loaded")
+    for what, milliseconds in found.items():
+        print(f"  {what:<12}{milliseconds:9.2f} ms", flush=True)
+    print()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sklearn", action="store_true", help="time HistGradientBoosting too")
     parser.add_argument("--trees", action="store_true", help="time trees, beside the peers")
+    parser.add_argument("--rows", type=int, default=FOREST_ROWS, help="generated rows for trees")
     options = parser.parse_args()
     if options.trees:
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        for n_classes in (2, 10):
-            measure_forests(n_classes)
+        for task in forest_tasks(options.rows):
+            measure_forests(*task)
         return
     task = halves(*letter_like())
     reference = measure_edgewise(*task)
