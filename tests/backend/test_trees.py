@@ -219,3 +219,15 @@ def test_without_a_cut_that_gains_random_first_tests_are_tried():
     )
     assert (at_once.predict(X) == y).all()
     assert_same(at_once, one_by_one)
+
+
+@pytest.mark.parametrize("n_classes", [2, 40])
+def test_leaves_of_few_rows_read_codes_by_row(monkeypatch, n_classes):
+    monkeypatch.setattr(trees, "_LARGE", 1)
+    rng = np.random.default_rng(n_classes)
+    X = pd.DataFrame(table_of(rng, 400, 70, 40, 0.1)).join(categories_of(rng, 400, [3, 9], 0.1))
+    X.columns = X.columns.astype(str)
+    y = rng.integers(n_classes, size=400)
+    given = {"learner": Tree([Stump(), Indicator()], max_leaf_nodes=20), "n_rounds": 4}
+    by_row, by_node = (trained(backend, X, y, None, **given) for backend in (AtOnce, node_by_node))
+    assert_same(by_row, by_node)

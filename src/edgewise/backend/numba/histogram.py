@@ -2,11 +2,22 @@
 
 import numpy as np
 
-from edgewise.backend.numba.vectors import add, add_4, add_sums, flip_vector, inner, kernel
+from edgewise.backend.numba.vectors import (
+    add,
+    add_4,
+    add_sums,
+    flip_vector,
+    inner,
+    kernel,
+    prefetch,
+)
 
 # Rows are visited in blocks whose signed weights stay in a core's own cache while all columns of
 # a batch pass over them.
 _BLOCK_BYTES = 1 << 18
+
+# Rows that are fetched before their turn.
+_AHEAD = 12
 
 
 @inner
@@ -60,6 +71,33 @@ def sum_dense(codes, places, bases, n_codes, signed, n, rows, chunks, width, his
                     at = base_a + np.intp(code_a[i]) * lanes
                     add(histogram, signed, (origin + i) * lanes, at, width)
                 q += 1
+
+
+@inner
+def sum_few(codes, first, bases, n_codes, signed, n, rows, chunks, width, histogram):  # type: ignore[no-untyped-def]
+    """Do the same for few of many rows, from codes by row, and for columns side by side.
+
+    By column, each code of rows that are far apart would take a cache line of its own. IN codes
+    (n, columns), first (column).
+    """
+    histogram[:] = 0
+    lanes = 1 << (width.ndim - 1)
+    n_rows, n_columns, stride = len(rows), len(bases), codes.shape[1]
+    flat = codes.reshape(-1)
+    for chunk in range(chunks):
+        origin = chunk * n
+        for p in range(n_rows):
+            if p + _AHEAD < n_rows:
+                later = np.intp(rows[p + _AHEAD])
+                prefetch(signed, (origin + later) * lanes)
+                for q in range(first, first + n_columns, 64):
+                    prefetch(flat, later * stride + q)
+                prefetch(flat, later * stride + first + n_columns - 1)
+            i = np.intp(rows[p])
+            at, s = i * stride + first, (origin + i) * lanes
+            for q in range(n_columns):
+                to = (bases[q] + chunk * n_codes[q] + np.intp(flat[at + q])) * lanes
+                add(histogram, signed, s, to, width)
 
 
 @inner

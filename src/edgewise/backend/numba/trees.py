@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN, GrownTree, Growth
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
-from edgewise.backend.numba.histogram import sum_dense, sum_rows
+from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
 from edgewise.backend.numba.scan import scan_edge, scan_gain, scan_values
 from edgewise.backend.numba.vectors import inner, kernel
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
@@ -24,13 +24,17 @@ _BATCH_BYTES = 1 << 19
 # With less work than this for a node, handing it to threads costs more than it saves.
 _THREADS_FROM = 1 << 18
 
+# Codes that exceed a core's cache are also kept row by row, for leaves of fewer rows than one in
+# this many, whose codes of one column are in different cache lines.
+_LARGE, _FAR = 1 << 21, 8
+
 
 class _Layout(NamedTuple):
     """Columns, and where the bins of each are in a leaf's histogram.
 
     Batch b has the columns from ``batches[b]`` on; its bins are from ``starts[b]`` on, the bins of
     column q from vector ``bases[q]`` of the batch on. Columns from `n_cut` on are split into two
-    sets of values, those before by cuts.
+    sets of values, those before by cuts. `by_row` has the codes row by row, or nothing.
     """
 
     codes: Codes
@@ -41,6 +45,7 @@ class _Layout(NamedTuple):
     batches: Columns
     starts: Columns
     n_cut: int
+    by_row: Codes
 
 
 # A leaf of a growing tree, or a node that was one: its rows, its memory for histograms, its best
@@ -134,10 +139,13 @@ def _search(first_batch, last_batch, layout, question, signed, n, width, tree, h
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
         part = histograms[tree.leaves[smaller].slot, start:stop]
-        sum_dense(
-            layout.codes, layout.places[low:high], layout.bases[low:high], layout.n_codes[low:high],
-            signed, n, rows, chunks, width, part,
-        )  # fmt: skip
+        bins = layout.bases[low:high], layout.n_codes[low:high]
+        if len(rows) < len(layout.by_row) // _FAR:
+            sum_few(layout.by_row, low, *bins, signed, n, rows, chunks, width, part)
+        else:
+            sum_dense(
+                layout.codes, layout.places[low:high], *bins, signed, n, rows, chunks, width, part
+            )
         if larger >= 0:
             # It has the memory of the leaf that was split: what is left is the larger part's.
             rest = histograms[tree.leaves[larger].slot, start:stop]
@@ -402,6 +410,7 @@ class TreeGrower:
         self._layout = _laid_out(
             (codes, places, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
         )
+        self._has_grown = False
         self._signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
         # One more, for the missing values of a table whose like training did not see.
         most, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
@@ -442,7 +451,7 @@ class TreeGrower:
             growth.damping,
             self._directions,
         )
-        layout, most = self._layout, growth.max_leaf_nodes
+        layout, most = self._rows_again(), growth.max_leaf_nodes
         asked = (layout, question, signed, n, self._width, tree)
         n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
         if self._threads.n == 1 or n_batches == 1 or work < _THREADS_FROM:
@@ -458,6 +467,16 @@ class TreeGrower:
             grows = step(*asked, most)
         finish(layout, self._n_scores, tree, self._finished)
         return self._grown()
+
+    def _rows_again(self) -> _Layout:
+        """Return the layout, with codes by row from the second tree on the same columns on."""
+        layout = self._layout
+        size = len(layout.places) * layout.codes.shape[1]
+        if self._has_grown and size >= _LARGE and not len(layout.by_row):
+            by_row = np.ascontiguousarray(layout.codes[layout.places].T)
+            self._layout = layout._replace(by_row=by_row)
+        self._has_grown = True
+        return self._layout
 
     def _begin(self, problem: SignedProblem, amounts: Integers) -> None:
         """Start with the root alone."""
@@ -517,4 +536,4 @@ def _laid_out(
     ends = np.concatenate(([0], np.cumsum(n_codes * chunks))).astype(np.intp)
     bases = ends[:-1] - np.repeat(ends[batches[:-1]], np.diff(batches))
     starts = ends[batches] * lanes
-    return _Layout(codes, places, bases, n_codes, has_missing, batches, starts, n_cut)
+    return _Layout(codes, places, bases, n_codes, has_missing, batches, starts, n_cut, codes[:0])
