@@ -5,8 +5,9 @@ import sys
 
 import numpy as np
 import pytest
+from scipy import sparse
 
-from edgewise import AdaBoostMH, Callback, Checkpoint, TimeLimit, load
+from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
 from edgewise.estimators import classification
 from edgewise.estimators.probabilities import (
     CalibratedLogLoss,
@@ -276,6 +277,127 @@ def test_verbose_shows_the_stage_and_the_settings(noisy, monkeypatch):
     shown = sys.stderr.getvalue()
     assert "choosing rounds on 5 folds" in shown
     assert shown.endswith(f"{model.settings_}\n")
+
+
+def test_early_stopping_as_a_callback_is_for_the_choice(noisy, same_terms):
+    by_callback = auto(callbacks=[EarlyStopping(3)]).fit(*noisy)
+    by_parameter = auto(early_stopping_rounds=3).fit(*noisy)
+    same_terms(by_callback, by_parameter)
+    assert by_callback.settings_ == by_parameter.settings_
+    assert len(by_callback.fitted_.held_out.values) == by_callback.n_rounds_ + 3
+
+
+# Hostile tables
+
+
+TARGETS = np.arange(60) % 3
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.ones((60, 2)), np.full((60, 2), np.nan), np.zeros((60, 1)), np.arange(60.0)[:, None] % 1],
+    ids=["constant", "all missing", "one value", "one column"],
+)
+@pytest.mark.parametrize("y", [TARGETS, (TARGETS == 0).astype(int)], ids=["even", "uneven"])
+def test_columns_without_information_give_the_shares_of_the_classes(X, y):
+    model = auto().fit(X, y)
+    shares = np.bincount(y) / len(y)
+    np.testing.assert_allclose(model.predict_proba(X[:1])[0], shares, atol=0.02)
+    assert model.n_rounds_ <= 1
+    assert model.settings_.rounds_from == "5 folds"
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_many_classes_of_few_rows(copies):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), copies)
+    X = rng.normal(size=(len(y), 2)) + y[:, None]
+    model = auto(max_bins=16).fit(X, y)
+    p = model.predict_proba(X)
+    assert p.shape == (len(y), 40)
+    assert np.isfinite(p).all()
+    assert model.settings_.rounds_from == ("too few rows" if copies == 1 else "5 folds")
+
+
+@pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-9, 2.0**1000])
+def test_the_scale_of_weights_does_not_matter(noisy, same_terms, scale):
+    X, y = noisy
+    weights = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
+    plain, scaled = (auto().fit(X, y, sample_weight=w) for w in (weights, scale * weights))
+    assert plain.n_rounds_ == scaled.n_rounds_
+    np.testing.assert_allclose(plain.predict_proba(X), scaled.predict_proba(X), rtol=1e-6)
+
+
+def test_one_row_of_nearly_all_the_weight(noisy):
+    X, y = noisy
+    weights = np.where(np.arange(len(y)) == 0, 1e200, 1.0)
+    p = auto().fit(X, y, sample_weight=weights).predict_proba(X)
+    assert np.isfinite(p).all()
+    assert p[0].argmax() == y[0]
+
+
+def test_weights_count_in_the_folds(noisy):
+    X, y = noisy
+    y = y.copy()
+    y[::2] = np.random.default_rng(0).permutation(y[::2])  # half of the rows know nothing
+    trusted = auto().fit(X, y, sample_weight=np.where(np.arange(len(y)) % 2, 1.0, 0.01)).settings_
+    equal = auto().fit(X, y).settings_
+    assert trusted.held_out_log_loss < equal.held_out_log_loss
+
+
+def test_labels_that_never_vary(noisy):
+    X, y = noisy
+    Y = np.stack([y == 0, np.zeros(len(y)), np.ones(len(y)), np.arange(len(y)) == 3], axis=1)
+    p = auto().fit(X, Y.astype(int)).predict_proba(X)
+    assert (p[:, 1] < 0.05).all()
+    assert (p[:, 2] > 0.95).all()
+    assert np.isfinite(p).all()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "sparse"])
+def test_tables_of_every_kind_choose(noisy, kind):
+    X, y = noisy
+    letters = np.array(list("abcde"))[np.arange(len(y)) % 5]
+    if kind == "pandas":
+        pandas = pytest.importorskip("pandas")
+        table = pandas.DataFrame({"x": X[:, 0], "z": pandas.Categorical(letters)})
+        new = pandas.DataFrame({"x": [0.0, np.nan], "z": pandas.Categorical(["never seen", None])})
+    elif kind == "polars":
+        polars = pytest.importorskip("polars")
+        table = polars.DataFrame({"x": X[:, 0], "z": letters})
+        table = table.with_columns(polars.col("z").cast(polars.Categorical))
+        new = polars.DataFrame({"x": [0.0, None], "z": ["never seen", None]})
+    else:
+        table = sparse.csr_matrix(np.where(X > 0, X, 0.0))
+        new = sparse.csr_matrix((2, X.shape[1]))
+    model = auto().fit(table, y)
+    assert model.settings_.rounds_from == "5 folds"
+    p = model.predict_proba(new)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("rare", [1, 2, 3])
+def test_rare_classes_are_in_some_folds_only(noisy, rare):
+    X, y = noisy
+    y = y.copy()
+    y[:rare] = 9
+    model = auto().fit(X, y)
+    assert model.classes_.tolist() == [0, 1, 2, 9]
+    assert np.isfinite(model.settings_.held_out_log_loss)
+    assert model.predict_proba(X)[:, 3].mean() == pytest.approx(rare / len(y), abs=0.02)
+
+
+def test_validation_rows_without_some_class_choose(noisy):
+    X, y = noisy
+    model = auto().fit(X, y, eval_set=(X[y < 2], y[y < 2]))
+    assert model.settings_.rounds_from == "eval_set"
+
+
+def test_a_warm_start_keeps_more_rounds_than_folds_choose(noisy, same_terms):
+    model = auto(n_rounds=60, warm_start=True).fit(*noisy)
+    model.set_params(n_rounds="auto").fit(*noisy)
+    same_terms(model, auto(n_rounds=60).fit(*noisy))
+    assert model.settings_.n_rounds == 60 > model.fitted_.held_out.n_rounds
 
 
 @pytest.mark.parametrize("n_rounds", ["none", "Auto", 0, 2.5])

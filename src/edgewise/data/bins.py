@@ -249,7 +249,8 @@ def _last_of_bins(counts: Exacts, n_bins: int, quick: bool) -> NDArray[np.intp]:
     lasts = set(np.flatnonzero(heavy).tolist())
     for start, stop in segments:
         mass = int(counts[start:stop].sum())
-        lasts.update(_even(counts, start, stop, 1 + spare * mass // light, quick))
+        # Beside huge weights, small ones count 0 in fixed point.
+        lasts.update(_even(counts, start, stop, 1 + spare * mass // max(light, 1), quick))
         lasts.add(stop - 1)
     lasts.discard(len(counts) - 1)
     return np.array(sorted(lasts), dtype=np.intp)

@@ -749,14 +749,19 @@ def _callbacks(
     """Return the callbacks of the parameters, and then the user's own.
 
     While rounds are chosen, which may take the share `choosing` of the time, the user's own have
-    no model to watch.
+    no model to watch; but early stopping is for this, and not for the fit after it.
     """
-    model = run.model
+    model, chooses = run.model, run.problem.n_rounds is None
     own = check_callbacks(model.callbacks)
+    stopping = [callback for callback in own if isinstance(callback, EarlyStopping)]
     callbacks: list[Callback] = [ProgressBar()] if model.verbose else []
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
-    elif validates and run.problem.n_rounds is None:
+    elif validates and chooses and not stopping:
         callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
-    return [*callbacks, *limits, *(own if choosing is None else [])]
+    if choosing is not None:
+        own = stopping
+    elif chooses and not validates:
+        own = [callback for callback in own if callback not in stopping]
+    return [*callbacks, *limits, *own]
