@@ -66,7 +66,7 @@ S = TypeVar("S")
 F = TypeVar("F", bound=Fitted)
 
 
-MOST_ROUNDS = 1000
+MOST_ROUNDS = 2000
 """The most rounds that held-out rows choose from."""
 
 # Held-out rows look no further after this many rounds, or this share of the rounds so far, in which

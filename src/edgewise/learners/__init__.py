@@ -48,9 +48,8 @@ __all__ = [
 # Subsets of values with fewer rows fit the noise; small tables have no others.
 _RARE, _MANY_ROWS = 100, 10_000
 
-# The automatic trees have twice as many leaves from each of these numbers of rows on, and steps are
-# half as large below this one.
-_MORE_LEAVES_FROM, _FEW_ROWS = (2_000, 30_000), 1_000
+# The automatic trees have twice as many leaves from each of these numbers of rows on.
+_MORE_LEAVES_FROM = (2_000, 30_000)
 
 
 class Goal(NamedTuple):
@@ -106,7 +105,7 @@ def _auto(base: Learner, goal: Goal) -> Preset:
         tree,
         votes="real",
         loss="softmax",
-        learning_rate=0.1 if goal.multilabel or goal.n_rows < _FEW_ROWS else 0.2,
+        learning_rate=0.1,
         subsample=0.7,
         n_rounds=None,
         damping=damping,
