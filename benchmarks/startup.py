@@ -1,7 +1,12 @@
-"""CPU time (user and system) of a first use, in fresh processes.
+"""Time of a first use, in fresh processes.
 
-Run with `python benchmarks/startup.py [--repeats 15]`. A small fit must cost little compared with
-the imports that any scikit-learn program pays for, and must not load Numba.
+Run with `python benchmarks/startup.py [--repeats 15]` for the CPU time (user and system) of imports
+and a small fit, which must cost little compared with the imports that any scikit-learn program pays
+for, and must not load Numba.
+
+Run with `python benchmarks/startup.py --cold [--repeats 3]` for the first fit of a fresh
+installation, whose kernels nobody has compiled, and for the same fit once they are in the cache:
+the time from `import edgewise` to a fitted model, on a table of generated rows.
 
 Importing the same modules varies by tenths of a second between processes, more than a small fit
 takes. So every cost is the difference of two clock readings within one process, shown as the median
@@ -14,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +28,25 @@ from sklearn.datasets import load_iris
 # CPU seconds beyond the reference step.
 IMPORT_TARGET = 0.1
 FIT_TARGET = 0.5
+
+# Rows and classes of the first fits, of 20 columns; seconds of wall time in multiples of the same
+# fit with kernels in the cache, and more.
+FIRST_FITS = ((500, 2), (500, 3), (20_000, 2), (20_000, 3))
+COLD_FACTOR, COLD_SECONDS = 1.5, 2.0
+
+FIRST_FIT = """
+import sys, time
+import numpy as np
+n_rows, n_classes = map(int, sys.argv[1:])
+rng = np.random.default_rng(0)
+X = rng.normal(size=(n_rows, 20))
+scores = X[:, 0] + X[:, 1] * X[:, 2] + 0.7 * rng.normal(size=n_rows)
+y = np.digitize(scores, np.quantile(scores, np.arange(1, n_classes) / n_classes))
+wall, cpu = time.perf_counter(), time.process_time()
+from edgewise import AdaBoostMH
+AdaBoostMH().fit(X, y)
+print(time.perf_counter() - wall, time.process_time() - cpu)
+"""
 
 # Fix the number of threads.
 ENVIRONMENT = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -60,10 +85,46 @@ def show(name: str, times: list[float], target: float | None = None) -> bool:
     return target is None or middle <= target
 
 
+def first_fit(cache: Path, n_rows: int, n_classes: int) -> tuple[float, float]:
+    """Return wall and CPU seconds of a first fit, once nothing compiles in the background."""
+    environment = ENVIRONMENT | {"NUMBA_CACHE_DIR": str(cache), "EDGEWISE_BACKEND": "auto"}
+    command = [sys.executable, "-c", FIRST_FIT, str(n_rows), str(n_classes)]
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    while list(cache.glob("*.lock")):
+        time.sleep(0.1)
+    wall, cpu = map(float, run.stdout.split())
+    return wall, cpu
+
+
+def cold_and_warm(repeats: int) -> int:
+    """Print the times of first fits, and return 1 if a cold one takes too long."""
+    print(f"rows x 20, AdaBoostMH(): seconds from the import to the model, median of {repeats}")
+    print("   rows classes     cold (CPU)     warm (CPU)   limit")
+    missed = False
+    for n_rows, n_classes in FIRST_FITS:
+        times = []
+        for _ in range(repeats):
+            with tempfile.TemporaryDirectory() as folder:
+                times.append([first_fit(Path(folder), n_rows, n_classes) for _ in range(2)])
+        (cold, cold_cpu), (warm, warm_cpu) = np.median(times, axis=0)
+        limit = COLD_FACTOR * warm + COLD_SECONDS
+        missed |= bool(cold > limit)
+        print(
+            f"{n_rows:7} {n_classes:7} {cold:8.2f} ({cold_cpu:4.2f}){warm:9.2f} ({warm_cpu:4.2f})"
+            f"{limit:8.2f} {'MISSED' if cold > limit else 'met'}",
+            flush=True,
+        )
+    return int(missed)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--repeats", type=int)
+    parser.add_argument("--cold", action="store_true", help="first fits, cold and warm")
     options = parser.parse_args()
+    if options.cold:
+        return cold_and_warm(options.repeats or 3)
+    options.repeats = options.repeats or 15
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "iris.npz"
         X, y = load_iris(return_X_y=True)

@@ -11,7 +11,7 @@ from edgewise.data import BinnedTable
 
 
 class ArrayHistogram(Histogram):
-    """A histogram as one array of shape (bins, K), or (bins, K + 1) with a mass column."""
+    """A histogram as one array of shape (K, bins), or (K + 1, bins) with a mass column."""
 
     def __init__(self, columns: Columns, values: Exacts, totals: Exacts, mass: int) -> None:
         self.columns = columns
@@ -21,7 +21,7 @@ class ArrayHistogram(Histogram):
 
     @property
     def values(self) -> Exacts:
-        return self._values
+        return self._values.T
 
     def __add__(self, other: "ArrayHistogram") -> "ArrayHistogram":
         sums = self._values + other._values, self.totals + other.totals
@@ -187,7 +187,6 @@ def cut_gains(edges: Exacts, totals: Exacts, damping: float = 0.0) -> Exacts:
     An edge is the sum above the cut minus the sum below.
     """
     whole = totals[:, None, None]
-    above, below = (whole + edges) >> 1, (whole - edges) >> 1
-    both = (above[-1] > 0) & (below[-1] > 0)
-    parts = [gains((part[:-1] ** 2).sum(axis=0), part[-1], damping) for part in (above, below)]
-    return np.where(both, parts[0] + parts[1], -1)
+    sides = np.stack([whole + edges, whole - edges], axis=1) >> 1
+    gained = gains((sides[:-1] ** 2).sum(axis=0), sides[-1], damping)
+    return np.where((sides[-1] > 0).all(axis=0), gained.sum(axis=0), -1)
