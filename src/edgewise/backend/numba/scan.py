@@ -188,7 +188,9 @@ def _gain(squares, mass, damping):  # type: ignore[no-untyped-def]
 
 
 @inner
-def scan_values(histogram, base, n_codes, question, totals, n_sums, lanes, inside, sides):  # type: ignore[no-untyped-def]
+def scan_values(  # type: ignore[no-untyped-def]
+    histogram, base, n_codes, question, directions, totals, n_sums, lanes, inside, sides
+):
     """Find the best of a column's splits into two sets of values; return its edge or gain.
 
     Sets are what comes first when values are sorted by their sums along one of the directions: see
@@ -196,12 +198,12 @@ def scan_values(histogram, base, n_codes, question, totals, n_sums, lanes, insid
     """
     n_scores, least = question.n_scores, question.least
     keys, best = np.empty(n_codes), np.int64(-1)
-    for direction in range(len(question.directions)):
+    for direction in range(len(directions)):
         for code in range(n_codes):
             along = 0.0
             for k in range(n_scores):
                 at = (base + (k // lanes) * n_codes + code) * lanes + k % lanes
-                along += question.directions[direction, k] * np.float64(histogram[at])
+                along += directions[direction, k] * np.float64(histogram[at])
             if question.by_gain:
                 at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
                 along /= max(np.float64(histogram[at]), 1.0)

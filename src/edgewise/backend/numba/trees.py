@@ -15,7 +15,7 @@ from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
 from edgewise.backend.numba.scan import scan_edge, scan_gain, scan_values
 from edgewise.backend.numba.vectors import inner, kernel
-from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
+from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows, Signs
 from edgewise.common.threads import Threads
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.
@@ -99,7 +99,6 @@ class _Question(NamedTuple):
     absent: int
     least: Exacts
     damping: float
-    directions: Reals
 
 
 class _Finished(NamedTuple):
@@ -110,6 +109,13 @@ class _Finished(NamedTuple):
     totals: Exacts
     masses: Exacts
     leaf_of: Columns
+
+
+@inner
+def _copy(source, target):  # type: ignore[no-untyped-def]
+    """Copy an array: an assignment takes Numba two seconds to compile."""
+    for at in range(len(source)):
+        target[at] = source[at]
 
 
 @inner
@@ -125,8 +131,15 @@ def _newest(tree):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _search(first_batch, last_batch, layout, question, signed, n, width, tree, histograms):  # type: ignore[no-untyped-def]
-    """Find the best cut of each column of some batches, in the newest leaves. OUT tree.found."""
+def _search(  # type: ignore[no-untyped-def]
+    first_batch, last_batch, layout, question, directions, by_edge, signed, n, width, tree,
+    histograms,
+):  # fmt: skip
+    """Find the best split of each column of some batches, in the newest leaves.
+
+    `directions` are for sets of values, None without any; `by_edge` is None where splits are
+    compared by gain: Numba then compiles no more than is needed. OUT tree.found, tree.sets.
+    """
     n_scores, least, damping = question.n_scores, question.least, question.damping
     lanes = 1 << (width.ndim - 1)
     chunks, n_sums = tree.sums.shape[2] // lanes, question.n_own + len(least)
@@ -157,22 +170,23 @@ def _search(first_batch, last_batch, layout, question, signed, n, width, tree, h
             totals = tree.sums[0, leaf]
             for q in range(low, high):
                 base, n_codes, gone = layout.bases[q], layout.n_codes[q], layout.has_missing[q]
-                if q >= layout.n_cut:
+                best, first, missing = np.int64(-1), 0, 0
+                if directions is not None and q >= layout.n_cut:
                     best = scan_values(
-                        bins, base, n_codes, question, totals, n_sums, lanes, edges,
+                        bins, base, n_codes, question, directions, totals, n_sums, lanes, edges,
                         tree.sets[side, q - layout.n_cut],
                     )  # fmt: skip
-                    first, missing = 0, 0
-                elif question.by_gain:
-                    best, first, missing = scan_gain(
-                        bins, base, n_codes, gone, question.absent, totals, n_scores, least,
-                        damping, any_side, width, scratch,
-                    )  # fmt: skip
-                else:
-                    best, first, missing = scan_edge(
-                        bins, base, n_codes, gone, False, question.absent, totals, n_scores,
-                        n_sums, least, any_side, width, edges,
-                    )  # fmt: skip
+                if q < layout.n_cut:
+                    if by_edge is None:
+                        best, first, missing = scan_gain(
+                            bins, base, n_codes, gone, question.absent, totals, n_scores, least,
+                            damping, any_side, width, scratch,
+                        )  # fmt: skip
+                    else:
+                        best, first, missing = scan_edge(
+                            bins, base, n_codes, gone, False, question.absent, totals, n_scores,
+                            n_sums, least, any_side, width, edges,
+                        )  # fmt: skip
                 tree.found[side, q, 0] = best
                 tree.found[side, q, 1] = first
                 tree.found[side, q, 2] = missing
@@ -217,7 +231,7 @@ def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def
     if best > 0:
         leaf.improvement = best - alone
         if leaf.column >= layout.n_cut:
-            tree.sides[place] = tree.sets[side, leaf.column - layout.n_cut]
+            _copy(tree.sets[side, leaf.column - layout.n_cut], tree.sides[place])
 
 
 @inner
@@ -328,7 +342,7 @@ def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
             node = finished.nodes[numbers[made]]
             node[0], node[1], node[2] = leaf.column, leaf.first, leaf.missing
             node[3], node[4] = numbers[leaf.child], numbers[leaf.child + 1]
-            finished.sides[numbers[made]] = tree.sides[made]
+            _copy(tree.sides[made], finished.sides[numbers[made]])
     if n_searched == len(leaf_of):
         return
     for row in range(len(leaf_of)):
@@ -370,12 +384,17 @@ def walk(codes, nodes, sides, leaf_of):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def grow(layout, question, signed, n, width, tree, max_leaf_nodes, histograms, finished):  # type: ignore[no-untyped-def]
+def grow(  # type: ignore[no-untyped-def]
+    layout, question, directions, by_edge, signed, n, width, tree, max_leaf_nodes, histograms,
+    finished,
+):  # fmt: skip
     """Grow a tree on one thread. IN the arguments up to width. OUT tree, finished."""
     n_batches = len(layout.starts) - 1
     grows = True
     while grows:
-        _search(0, n_batches, layout, question, signed, n, width, tree, histograms)
+        _search(
+            0, n_batches, layout, question, directions, by_edge, signed, n, width, tree, histograms
+        )
         grows = _step(layout, question, signed, n, width, tree, max_leaf_nodes)
     _finish(layout, question.n_scores, tree, finished)
 
@@ -400,7 +419,10 @@ class TreeGrower:
         threads: Threads,
     ) -> None:
         self._n_scores, self._n_own = problem.n_scores, problem.n_scores + problem.mass_column
-        self._threads, self._directions = threads, growth.directions(problem.n_scores)
+        self._threads, self._directions = threads, None
+        if growth.n_cut < len(places):
+            self._directions = growth.directions(problem.n_scores)
+        self._by_edge = None if growth.criterion == "gain" else True
         chunks, _, lanes = problem.shape
         n_amounts = len(_amounts(problem, growth))
         if n_amounts:
@@ -449,22 +471,21 @@ class TreeGrower:
             growth.missing,
             np.array(growth.least, dtype=np.int64),
             growth.damping,
-            self._directions,
         )
         layout, most = self._rows_again(), growth.max_leaf_nodes
-        asked = (layout, question, signed, n, self._width, tree)
+        data, kinds = (signed, n, self._width, tree), (self._directions, self._by_edge)
         n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
         if self._threads.n == 1 or n_batches == 1 or work < _THREADS_FROM:
-            grow(*asked, most, self._histograms, self._finished)
+            grow(layout, question, *kinds, *data, most, self._histograms, self._finished)
             return self._grown()
 
         def run(batch: int) -> None:
-            search(batch, batch + 1, *asked, self._histograms)
+            search(batch, batch + 1, layout, question, *kinds, *data, self._histograms)
 
         grows = True
         while grows:
             self._threads.map(run, range(n_batches))
-            grows = step(*asked, most)
+            grows = step(layout, question, *data, most)
         finish(layout, self._n_scores, tree, self._finished)
         return self._grown()
 
