@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 # The usual choice of rounds and the fit after it are begun if they have time for so many rounds.
-_PLENTY = 200
+_PLENTY = 400
 
 # Steps grow, up to this rate, so that fewer rounds go as far as so many usual ones.
-_ENOUGH, _LARGEST_RATE = 100, 0.4
+_ENOUGH, _LARGEST_RATE = 200, 0.4
 
 # Below so many rounds, rows are left out instead; but not below so many rows.
 _FEWEST, _FEWEST_ROWS = 40, 2_000
