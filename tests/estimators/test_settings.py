@@ -49,6 +49,8 @@ def documented_table():
     for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
         values = [spanned(getattr(p, name) for p in ps) for ps in presets.values()]
         rows.append([f"`{name}`", *values, shown(getattr(other, name))])
+    searches = [spanned(p.search for p in ps) for ps in presets.values()]
+    rows.append(["`search`", *searches, shown(other.search)])
     assert all(preset.n_rounds is None for ps in presets.values() for preset in ps)
     rows.append(["`n_rounds`", *['`"auto"`'] * len(presets), shown(other.n_rounds)])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -98,6 +100,20 @@ def test_the_default_uses_what_goes_with_auto(goal, y):
         assert getattr(settings, name) == getattr(preset, name), name
     assert settings.reasons == dict.fromkeys(("learner", *names), "auto") | {"n_rounds": "auto"}
     assert settings.rounds_from == "5 folds"
+
+
+def test_the_default_learns_which_of_many_columns_to_search():
+    X, y = np.random.default_rng(0).normal(size=(60, 200)), rows(2)[1][:60]
+    usual, auto_search, all_columns = (
+        AdaBoostMH(n_rounds=3, **given).fit(X, y)
+        for given in ({}, {"search": "auto"}, {"search": "exhaustive"})
+    )
+    assert np.array_equal(usual.decision_function(X), auto_search.decision_function(X))
+    # The first round may be the constant, for which no column is searched.
+    assert (usual.history_["saved"][1:] >= 0.75).all()
+    assert (all_columns.history_["saved"][1:] < 0.5).all()
+    papers = AdaBoostMH("stump", n_rounds=3).fit(X, y)
+    assert papers.history_["columns"].tolist() == [200.0] * 3
 
 
 @pytest.mark.parametrize(

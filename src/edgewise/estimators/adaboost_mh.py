@@ -116,6 +116,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     min_samples_leaf: int | None = None
     damping: float | None = None
     n_rounds: int | str | None = None  # type: ignore[assignment]
+    search: Any = None
     subsample: float | None = None  # type: ignore[assignment]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:

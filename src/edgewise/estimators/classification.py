@@ -54,6 +54,7 @@ from edgewise.learners import (
 from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
 from edgewise.objective import SAMPLINGS, Hamming, Settings, Targets
+from edgewise.search import Search, search_named
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
@@ -159,6 +160,11 @@ def _subsample(model: "AdaBoostMH", learner: Learner | str) -> float:
     return _settings_of(learner).subsample if model.trim is None else 1.0
 
 
+def _search(model: "AdaBoostMH", learner: Learner | str) -> Search:
+    """Return which columns a round searches."""
+    return search_named(_settings_of(learner).search if model.search is None else model.search)
+
+
 class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     """Rows with classes or labels, and how a model is to learn them."""
 
@@ -172,6 +178,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.max_bins = model.max_bins or _bins(learner, self.table.n_rows)
         self.least_share = float(model.min_weight_fraction_leaf)
         self.subsample = _subsample(model, learner)
+        self.search = _search(model, learner)
         self.looks_at_all_rows = (
             self.subsample == 1 and model.sampling == "uniform" and model.trim is None
         )

@@ -53,7 +53,7 @@ from edgewise.metrics.registry import metric_name
 from edgewise.model import Terms
 from edgewise.objective import Objective
 from edgewise.objective.lists import Layout
-from edgewise.search import Exhaustive, Search, search_named
+from edgewise.search import Exhaustive, Search
 
 if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
@@ -131,6 +131,7 @@ class TrainingProblem(ABC, Generic[S, F]):
     fields: tuple[str, ...]  # what the history records
     max_bins: int
     least_share: float = 0.0  # of the weight, on each side of a threshold
+    search: Search
     looks_at_all_rows: bool  # in every round
     layout: Layout | None = None  # of graded documents
     by_energy: bool = False  # whether rankings are compared by their exact energy
@@ -270,7 +271,7 @@ class Prepared(NamedTuple, Generic[S, F]):
         """Give the task of a run, and close its backend afterwards."""
         model, problem, binned, plan = self[:4]
         work, n_jobs = n_rounds * plan.learner.cost, n_threads(model.n_jobs)
-        search = search_named(model.search)
+        search = problem.search
         backend = backend_for(
             binned,
             problem.n_scores,

@@ -64,6 +64,7 @@ class TableParameters(TrainingParameters):
     search : {"exhaustive", "auto", "lazy", "ucb", "thompson", "exp3p"} or Search
         Which columns a round searches: by default all, "lazy" random ones; the others learn which
         columns pay off. "auto" searches all of up to 199 columns, and 50 of more, which it learns.
+        A classifier has None by default: "auto" for ``learner="auto"``, else "exhaustive".
     subsample : float, default 1.0
         The share of the rows (a ranker: of the queries), drawn in every round, to search for rules.
         Votes and steps use all rows. A classifier has None by default: below 1 for
@@ -86,7 +87,8 @@ class TableParameters(TrainingParameters):
 
     def _check_training(self, eval_set: Any, chooses_rounds: bool = False) -> None:
         """Raise if one of these parameters is wrong; `fit` may hold rows out to choose rounds."""
-        search_named(self.search)
+        if self.search is not None:
+            search_named(self.search)
         flag("warm_start", self.warm_start)
         if self.max_bins is not None:
             integer("max_bins", self.max_bins, 2, MAX_BINS)

@@ -28,6 +28,7 @@ from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import larger_is_better
 from edgewise.objective import STEPS, Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.search import search_named
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
@@ -93,6 +94,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         self.max_bins = model.max_bins or (
             MAX_BINS if judged.table.n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
         )
+        self.search = search_named(model.search)
         self.looks_at_all_rows = model.subsample == 1
         self.layout = judged.layout(model.pair_weight)
         self.by_energy = model.criterion == "energy"

@@ -81,6 +81,7 @@ class Preset(NamedTuple):
     n_rounds: int | None = 500  # None: as many as are best on held-out rows
     damping: float | None = None
     min_samples_leaf: int = 1
+    search: str = "exhaustive"
 
 
 def auto_leaves(n_scores: int, n_rows: int = 0) -> int:
@@ -111,6 +112,7 @@ def _auto(base: Learner, goal: Goal) -> Preset:
         damping=damping,
         # Tiny tables could not be split otherwise.
         min_samples_leaf=min(3, max(1, goal.n_rows // 20)),
+        search="auto",
     )
 
 
