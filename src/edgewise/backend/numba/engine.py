@@ -70,7 +70,6 @@ class NumbaBackend(ReferenceBackend):
         self._scratch_shape: tuple[int, Any] = (0, None)
         self._scratch_plan: HistogramPlan | None = None
         self._stores: dict[bool, PartStore] = {}
-        self._keeps = True
         self._trees: tuple[Any, TreeGrower | None] | None = None
         self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
         self._learned: tuple[Any, GrownTree] | None = None

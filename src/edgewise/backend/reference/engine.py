@@ -61,6 +61,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def __init__(self, table: BinnedTable) -> None:
         self.table = table
         self._plans: dict[bytes, ScanPlan] = {}
+        self._keeps = True  # histograms of a tree's nodes, where they ask for it
         self._evaluated: tuple[Rule, Signs | Reals] | None = None
         self._leaf_of: tuple[Any, NDArray[np.intp]] | None = None
         self._signs: dict[int, tuple[Test, Signs]] = {}
@@ -184,7 +185,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
-        if problem.kept is None:
+        if problem.kept is None or not self._keeps:
             return self._summed(columns, problem)
         key = columns.tobytes()
         if key not in problem.kept:
@@ -217,7 +218,10 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return scan(self._plan(histogram.columns), histogram, question)
 
     def over(self, table: BinnedTable) -> "ReferenceBackend":
-        return ReferenceBackend(table)
+        other = ReferenceBackend(table)
+        # Its columns are others each time: no node would meet them again.
+        other._keeps = False
+        return other
 
     # Parts of the weights.
 
