@@ -163,8 +163,6 @@ def test_a_given_setting_changes_no_other(name, value, learner):
 
 def test_settings_that_follow_from_others_say_so():
     X, y = rows()
-    weights = used(X, y, init_weights="balanced", n_rounds=2)
-    assert (weights.loss, weights.reasons["loss"]) == ("logistic", "auto, for these init_weights")
     trimmed = used(X, y, trim=0.9, n_rounds=2)
     assert (trimmed.subsample, trimmed.reasons["subsample"]) == (1.0, "auto, with trim")
     stumps = used(X, y, factorized=False, n_rounds=2)

@@ -37,7 +37,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         The family of base functions. "stump" tests one column: a threshold, or a subset of the
         values of a categorical one. "product" multiplies three such tests, "tree" nests them to 8
         leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees
-        and, unless you set them, real votes, softmax loss, small damped steps, samples of the rows,
+        and, unless you set them, real votes, log loss, small damped steps, samples of the rows,
         and rounds chosen on held-out rows; a table in docs/learners.md has the values. All other
         learners come with the papers' settings.
     votes : {"discrete", "real", "abstain"} or None, default None
@@ -46,8 +46,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     loss : {"exponential", "logistic", "softmax"} or None, default None
         The loss to minimise; the last two resist wrong labels. "softmax" is the log loss of the
         classes' probabilities, started from the class priors where votes are real; two classes and
-        multi-label targets have the logistic loss of each score instead. None is "softmax" for
-        ``learner="auto"`` ("logistic" with other `init_weights`), else "exponential".
+        multi-label targets have the logistic loss of each score instead. With ``learner="auto"``
+        None is "softmax" for these two, "logistic" for several classes; else it is "exponential".
     learning_rate : float or None, default None
         The factor on every step, above 0 and at most 1; smaller steps take more rounds and overfit
         less. None is below 1 for ``learner="auto"``, else 1.
@@ -140,7 +140,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         # A model that only predicts does not import what trains it.
         from edgewise.estimators.classification import (
             ClassificationProblem,
-            chosen_loss,
+            loss_of_classes,
             read_parameters,
         )
         from edgewise.estimators.fitting import fit
@@ -149,7 +149,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         learner = read_parameters(self, eval_set)
 
         def read(table: "Table") -> "ClassificationProblem":
-            loss = chosen_loss(self, learner)
+            loss = loss_of_classes(self, learner)
             rows = read_rows(table, y, sample_weight, self.init_weights, loss)
             return ClassificationProblem(self, learner, rows)
 

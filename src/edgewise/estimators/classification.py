@@ -65,6 +65,8 @@ _FOLDS = {1_000: (5, 5), 5_000: (3, 3), math.inf: (5, 1)}
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
 
+_ANY_GOAL = Goal()
+
 # The most bins of a column.
 _BINS = 256
 
@@ -112,21 +114,16 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
     return learner
 
 
-def _settings_of(learner: Learner | str) -> Preset:
+def _settings_of(learner: Learner | str, goal: Goal = _ANY_GOAL) -> Preset:
     """Return the settings that go with a learner, before there is a table."""
     if isinstance(learner, str):
-        return NAMED_LEARNERS[learner](Stump(), Goal())
+        return NAMED_LEARNERS[learner](Stump(), goal)
     return Preset(learner)
 
 
-def chosen_loss(model: "AdaBoostMH", learner: Learner | str) -> str:
-    """Return the loss to minimise: the user's, or the one that goes with the learner."""
-    if model.loss is not None:
-        return model.loss
-    loss, weights = _settings_of(learner).loss, model.init_weights
-    # The softmax loss has initial weights of its own; the logistic one takes all.
-    own = isinstance(weights, str) and weights in ("auto", "uniform")
-    return "logistic" if loss == "softmax" and not own else loss
+def loss_of_classes(model: "AdaBoostMH", learner: Learner | str) -> str:
+    """Return the loss of several classes: the user's, or the one that goes with the learner."""
+    return _settings_of(learner, Goal(n_scores=3)).loss if model.loss is None else model.loss
 
 
 def _bins(learner: Learner | str, n_rows: int) -> int:
@@ -287,7 +284,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         settings = Settings(
             votes,
             self.factorized,
-            chosen_loss(model, self.learner),
+            preset.loss if model.loss is None else model.loss,
             float(rate),
             self.subsample,
             str(model.sampling),
@@ -327,8 +324,6 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
             reasons[name] = usual if getattr(model, name) is None else "given"
         reasons["n_rounds"] = usual if model.n_rounds is None else "given"
-        if reasons["loss"] == "auto" and plan.settings.loss != "softmax":
-            reasons["loss"] = "auto, for these init_weights"
         if reasons["subsample"] == "auto" and model.trim is not None:
             reasons["subsample"] = "auto, with trim"
         reasons.update(dict.fromkeys(self.in_haste, "time_limit"))

@@ -105,7 +105,8 @@ def _auto(base: Learner, goal: Goal) -> Preset:
     return Preset(
         tree,
         votes="real",
-        loss="softmax",
+        # Of two classes and of labels the same loss, started from the priors.
+        loss="softmax" if goal.apart else "logistic",
         learning_rate=0.1,
         subsample=0.7,
         n_rounds=None,
