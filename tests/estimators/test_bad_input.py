@@ -156,7 +156,7 @@ def test_bad_sample_weight(weights):
 
 WRONG_TYPE = {
     "learner": [3, None, Stump, Lazy(), [Stump(), 3]],
-    "search": [3, None, Lazy, Stump()],
+    "search": [3, Lazy, Stump()],
     "n_rounds": [2.0, "3", True, [5]],
     "loss": [3],
     "learning_rate": ["fast", True, [0.1]],
@@ -167,7 +167,7 @@ WRONG_TYPE = {
     "validation_fraction": ["half", [0.1], True],
     "early_stopping_rounds": [2.0, "3", True],
     "time_limit": ["long", True],
-    "max_bins": [16.0, "16", None, True],
+    "max_bins": [16.0, "16", True],
     "n_jobs": ["two", 1.5],
     "random_state": ["abc", 1.5],
     "verbose": ["loud", [1]],

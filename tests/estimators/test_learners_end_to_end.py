@@ -372,7 +372,8 @@ def test_the_automatic_learner_is_a_tree_that_grows_with_the_classes(n_classes, 
     model = AdaBoostMH(n_rounds=1).fit(X, y)
     expected = Tree(Stump(), leaves, leaf_votes="free", criterion=criterion)
     assert as_params(model.learner_) == as_params(expected)
-    assert (model.votes_, model.loss_, model.learning_rate_) == ("real", "softmax", 0.2)
+    loss = "softmax" if n_classes == 2 else "logistic"
+    assert (model.votes_, model.loss_, model.learning_rate_) == ("real", loss, 0.1)
     assert (model.learner, model.votes, model.loss, model.learning_rate) == ("auto", *[None] * 3)
 
 
@@ -387,8 +388,8 @@ def test_the_automatic_model_is_the_same_as_one_spelled_out(data, base, kind):
     y = targets(X, kind)
     criterion, damping = ("edge", 0.1) if kind == "three classes" else ("gain", 0.5)
     learner = Tree(base, 8, "free", criterion)
-    rate = 0.1 if kind == "labels" else 0.2
-    chosen = {"votes": "real", "loss": "softmax", "learning_rate": rate, "subsample": 0.7}
+    loss = "logistic" if kind == "three classes" else "softmax"
+    chosen = {"votes": "real", "loss": loss, "learning_rate": 0.1, "subsample": 0.7, "max_bins": 32}
     chosen |= {"damping": damping, "min_samples_leaf": min(3, max(1, len(y) // 20))}
     model = AdaBoostMH(n_rounds=ROUNDS).fit(X, y)
     assert as_params(model.learner_) == as_params(learner)
@@ -401,14 +402,14 @@ def test_what_is_given_is_not_chosen():
     for name, value in chosen.items():
         model = AdaBoostMH(n_rounds=1, **{name: value}).fit(X, targets(X))
         found = {each: getattr(model, f"{each}_") for each in chosen}
-        assert found == {"votes": "real", "loss": "softmax", "learning_rate": 0.2, name: value}
+        assert found == {"votes": "real", "loss": "logistic", "learning_rate": 0.1, name: value}
 
 
 @cases
 def test_with_a_learner_of_ones_own_the_rest_is_as_in_the_papers(case):
     model, data = make(case, n_rounds=1)
     model.fit(data(), targets(data()))
-    papers, automatic = ("discrete", "exponential", 1.0), ("real", "softmax", 0.2)
+    papers, automatic = ("discrete", "exponential", 1.0), ("real", "logistic", 0.1)
     found = (model.votes_, model.loss_, model.learning_rate_)
     assert found == (automatic if case == "automatic" else papers)
 

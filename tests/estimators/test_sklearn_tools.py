@@ -41,7 +41,7 @@ def test_fit_leaves_the_settings_alone(iris):
     assert model.learner is learner
     assert model.search is search
     assert {name: repr(value) for name, value in model.get_params().items()} == before
-    assert vars(search) == {"k": 2}
+    assert vars(search) == {"k": 2, "per_round": False}
 
 
 def test_grid_search_reaches_the_settings_of_learner_and_search(iris):

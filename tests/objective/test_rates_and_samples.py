@@ -82,12 +82,23 @@ def drawn(objective, rounds):
     return [rows.tolist() for rows in objective.backend.rows]
 
 
-@pytest.mark.parametrize(("share", "n_drawn"), [(0.5, 40), (0.3, 24), (0.99, 79), (1e-6, 1)])
-def test_a_sample_has_its_share_of_the_rows_each_once(start, share, n_drawn):
-    for rows in drawn(start(backend=Watched, subsample=share), range(5)):
-        assert len(rows) == n_drawn
+@pytest.mark.parametrize("share", [0.5, 0.3, 0.99])
+def test_a_sample_has_its_share_of_the_rows_each_once(start, share):
+    samples = drawn(start(backend=Watched, subsample=share), range(50))
+    assert len(samples) == 50
+    for rows in samples:
         assert sorted(set(rows)) == rows
         assert 0 <= rows[0] <= rows[-1] < 80
+    # Each row is drawn by itself.
+    deviation = (share * (1 - share) / (50 * 80)) ** 0.5
+    assert sum(map(len, samples)) / (50 * 80) == pytest.approx(share, abs=4 * deviation)
+
+
+def test_a_sample_without_any_row_is_all_rows(start):
+    objective = start(backend=Watched, subsample=1e-6)
+    assert drawn(objective, range(5)) == []
+    learner = Stump().ready(objective.backend.table, Exhaustive(), seed=0)
+    assert objective.find(learner, 0) is not None
 
 
 def test_samples_depend_on_the_seed_and_the_round_only(start, boost):
