@@ -88,7 +88,7 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> model = AdaBoostMH(n_rounds=50).fit(X, y)
     >>> round(model.score(X, y), 2)
-    1.0
+    0.99
     >>> bool(model.history_["hamming_loss"][-1] <= model.history_["bound"][-1])
     True
     """
