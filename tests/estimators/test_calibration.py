@@ -57,9 +57,8 @@ def test_the_default_is_calibrated(kind, scale):
     check(AdaBoostMH(), kind, scale, known=0.3 if scale == NOISY else 0.7)
 
 
-@pytest.mark.parametrize("votes", ["discrete", "real"])
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
-@pytest.mark.parametrize("learner", ["stump", "product"])
+@pytest.mark.parametrize(("learner", "votes"), [("stump", "discrete"), ("product", "real")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_learner_and_loss_is_calibrated(kind, learner, loss, votes):
     check(AdaBoostMH(learner, loss=loss, votes=votes, n_rounds="auto"), kind, CLEAN)

@@ -279,8 +279,9 @@ def test_by_gain_the_loss_falls_to_second_order_by_the_gains_of_the_leaves(
     assert gains[1] >= gains[0] - leaves
 
 
-@pytest.mark.parametrize("base", [Stump(), Selector(), Indicator(), "mixed"], ids=str)
-@pytest.mark.parametrize("n_scores", [1, 2, 15, 16, 33])
+@pytest.mark.parametrize(
+    ("base", "n_scores"), [(Selector(), 15), ("mixed", 16), (Selector(), 33)], ids=str
+)
 def test_by_gain_compiled_kernels_grow_the_same_tree(random_small, base, n_scores):
     """The mass has a column of its own, which may be the first of another chunk of lanes."""
     numeric = 0 if isinstance(base, (Selector, Indicator)) else 3
