@@ -148,12 +148,12 @@ class BinnedOnce:
         return self.binned
 
 
-def rounds_shown(n_rounds: int) -> list[int]:
-    """Return the rounds at which a curve has points, including the last."""
+def rounds_shown(n_rounds: int, step: float = STEP) -> list[int]:
+    """Return the rounds at which a curve has points, each `step` times the last, and the end."""
     shown, at = [], 1.0
     while round(at) < n_rounds:
         shown.append(round(at))
-        at = max(at * STEP, round(at) + 1.0)
+        at = max(at * step, round(at) + 1.0)
     return [*shown, n_rounds]
 
 

@@ -30,10 +30,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("EDGEWISE_BACKEND", "numba")
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
 
+from _curves import rounds_shown
 from edgewise import AdaBoostMH, Callback
 from edgewise.common.text import text_table
 
@@ -120,15 +120,6 @@ class Clock:
         self.marks.append(time.process_time() - self.began)
 
 
-def shown(n_rounds: int) -> list[int]:
-    """Return the rounds that a curve shows: first all, then fewer and fewer, and the last."""
-    found, at = [], 1.0
-    while round(at) < n_rounds:
-        found.append(round(at))
-        at = max(at * SHOWN, round(at) + 1.0)
-    return [*found, n_rounds]
-
-
 class _Marks(Callback):
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -143,10 +134,10 @@ def ours(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable[[An
     model.fit(X, y)
 
     def scored(X_test: Any) -> Scored:
-        wanted = set(shown(len(clock.marks)))
-        for t, scores in enumerate(model.staged_decision_function(X_test), start=1):
+        wanted = set(rounds_shown(len(clock.marks), SHOWN))
+        for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
             if t in wanted:
-                yield t, softmax(scores if scores.ndim == 2 else np.outer(scores, (0, 1)), axis=1)
+                yield t, shares
 
     return scored
 
@@ -169,7 +160,7 @@ def lightgbm(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callable
     model.fit(X, y, callbacks=[clock.mark])
 
     def scored(X_test: Any) -> Scored:
-        for t in shown(len(clock.marks)):
+        for t in rounds_shown(len(clock.marks), SHOWN):
             yield t, model.predict_proba(X_test, num_iteration=t)
 
     return scored
@@ -193,7 +184,7 @@ def histogram(X: Any, y: Any, clock: Clock, task: Task, threads: int) -> Callabl
     clock.marks = clock.marks[model.n_trees_per_iteration_ - 1 :: model.n_trees_per_iteration_]
 
     def scored(X_test: Any) -> Scored:
-        wanted = set(shown(len(clock.marks)))
+        wanted = set(rounds_shown(len(clock.marks), SHOWN))
         for t, shares in enumerate(model.staged_predict_proba(X_test), start=1):
             if t in wanted:
                 yield t, shares

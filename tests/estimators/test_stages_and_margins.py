@@ -23,6 +23,10 @@ def test_the_last_stage_is_the_model(blobs, votes, n_classes, learner, factorize
     assert len(scores) == len(decided) == model.n_rounds_ == 25
     np.testing.assert_allclose(scores[-1], model.decision_function(new), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(decided[-1], model.predict(new))
+    shares = list(model.staged_predict_proba(new))
+    assert len(shares) == 25
+    np.testing.assert_allclose(shares[-1], model.predict_proba(new), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(model.classes_[shares[3].argmax(axis=1)], decided[3])
     assert scores[0].shape == model.decision_function(new).shape
 
 

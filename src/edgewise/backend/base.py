@@ -212,10 +212,6 @@ class Growth(NamedTuple):
     damping: float = 0.0
     groups: Mapping[int, Columns] = MappingProxyType({})
 
-    def directions(self, n_scores: int) -> Reals:
-        """Return the directions along which values are sorted: see `split_directions`."""
-        return split_directions(self.criterion, n_scores)
-
 
 def split_directions(criterion: str, n_scores: int) -> Reals:
     """Return the directions along which the values of a categorical column are sorted.
@@ -252,7 +248,7 @@ class GrownTree(NamedTuple):
     leaf_of : intp array of shape (n,)
         The leaf of each row of the table, those that do not count too.
     improvements : int64 array
-        How much the best cut of each column gains, summed over all searches.
+        How much the best split of each column improves the criterion, summed over all searches.
     mass : int
         The sum of ``|S|`` over the rows of all searches.
 

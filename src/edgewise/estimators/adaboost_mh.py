@@ -175,7 +175,10 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         of which several classes have the softmax: ``settings_.temperature``, the best for the log
         loss of those rows.
         """
-        scores, fitted = self._scores(X), self.fitted_
+        return self._probabilities(self._scores(X))
+
+    def _probabilities(self, scores: Reals) -> Reals:
+        fitted = self.fitted_
         given = fitted.offsets, fitted.multilabel, fitted.loss, fitted.temperature
         return probabilities(scores, *given)
 
@@ -188,6 +191,11 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         """Yield the predictions after each round."""
         for scores in self._staged_scores(X):
             yield self._decided(scores.T)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Reals]:
+        """Yield the probabilities after each round, at the temperature of the whole model."""
+        for scores in self._staged_scores(X):
+            yield self._probabilities(scores.T)
 
     def margins(self, X: Any, y: Any) -> Reals:
         """Return the normalised margins of rows (or labels): in [-1, 1], above 0 where right."""

@@ -51,7 +51,7 @@ class HeldOutRecord:
     chosen : bool
         Whether they chose the rounds.
     values : float array
-        The validation metric after each round, the mean over folds.
+        Their validation metric after each round; the log loss is that at their best temperature.
     log_loss, error : float
         Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
     temperature : float

@@ -54,7 +54,8 @@ class Indicator(ColumnLearner):
         "exact" tries all votes, for up to 12 classes. "informed" climbs from the best selector,
         the constant and the signs of the leading singular vector of the value-by-class matrix, so
         it is at least as good as the first two. "random" climbs from random signs, as in the
-        paper. "auto" is exact for up to 6 classes, else informed.
+        paper. "auto" is exact for up to 6 classes, else informed. Trees that split by gain, or have
+        free leaves of a least size, sort the values instead, and have no start.
     restarts : int, default 0
         Additional climbs from random signs; the best wins.
     values : {"signs", "real"}, default "signs"

@@ -193,8 +193,8 @@ def scan_values(  # type: ignore[no-untyped-def]
 ):
     """Find the best of a column's splits into two sets of values; return its edge or gain.
 
-    Sets are what comes first when values are sorted by their sums along one of the directions: see
-    `Growth.directions`. `inside` is memory for `n_sums` sums. OUT sides: +1 first, -1 the others.
+    Sets are what comes first when values are sorted by their sums along one of the directions, see
+    `base.split_directions`. `inside` is memory for `n_sums` sums. OUT sides: +1 first, -1 others.
     """
     n_scores, least = question.n_scores, question.least
     keys, best = np.empty(n_codes), np.int64(-1)

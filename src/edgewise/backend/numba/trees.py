@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.base import LEARN, GrownTree, Growth
+from edgewise.backend.base import LEARN, GrownTree, Growth, split_directions
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
 from edgewise.backend.numba.scan import scan_edge, scan_gain, scan_values
@@ -421,7 +421,7 @@ class TreeGrower:
         self._n_scores, self._n_own = problem.n_scores, problem.n_scores + problem.mass_column
         self._threads, self._directions = threads, None
         if growth.n_cut < len(places):
-            self._directions = growth.directions(problem.n_scores)
+            self._directions = split_directions(growth.criterion, problem.n_scores)
         self._by_edge = None if growth.criterion == "gain" else True
         chunks, _, lanes = problem.shape
         n_amounts = len(_amounts(problem, growth))
