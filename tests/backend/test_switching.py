@@ -152,6 +152,7 @@ def test_what_is_compiled_is_of_the_same_form(given, monkeypatch):
     seen, rehearsals = [], []
     monkeypatch.setattr(choose, "use_compiled", lambda visits, *, form, **_: seen.append(form))
     monkeypatch.setattr(choose, "_COMPILE_APART_FROM", 0)
+    monkeypatch.setattr(choose, "_compilations", {})
     monkeypatch.setattr(
         choose, "Compilation", lambda form, rehearsal: rehearsals.append(rehearsal) or Never()
     )
@@ -161,6 +162,21 @@ def test_what_is_compiled_is_of_the_same_form(given, monkeypatch):
     function, *small = pickle.loads(pickle.dumps(rehearsals[-1]()))
     function(*small)
     assert len(set(seen)) == 1
+
+
+def test_work_of_a_form_adds_up_until_one_process_compiles(empty_cache, monkeypatch):
+    started = []
+    monkeypatch.setattr(choose, "_compilations", {})
+    monkeypatch.setattr(choose, "Compilation", lambda *given: started.append(given) or Never())
+    half = choose._COMPILE_APART_FROM / 2
+    assert choose.compiled_when(half, "cubes", list) is choose.never
+    assert choose.compiled_when(half, "cones", list) is choose.never
+    assert not started
+    for _ in range(3):
+        assert not choose.compiled_when(half, "cubes", list)()
+    assert started == [("cubes", list)]
+    compiled.remember("cubes")
+    assert choose.compiled_when(1, "cubes", list)()
 
 
 class Never:

@@ -1,5 +1,7 @@
 """A row has the same scores however it comes: alone, in any batch, type, backend and thread."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,8 @@ import pytest
 from scipy import sparse
 
 from edgewise import AdaBoostMH, RankBoost
+from edgewise.backend import choose
+from edgewise.common import compiled
 from edgewise.learners import Haar, Product, Tree
 
 NAMES = [f"c{j}" for j in range(6)]
@@ -189,9 +193,11 @@ def test_trees_of_any_size_with_values_missing_as_in_training_or_not(
         X[:, columns] = np.where(np.isnan(rows), np.nan, X)[:, columns]
     tree = Tree("stump", n_leaves, leaf_votes="free")
     model = AdaBoostMH(tree, n_rounds=4, votes="real").fit(X, y)
-    for new in (X, rows, X[:1], rows[:5]):
-        *_, expected = model.staged_decision_function(new)
-        assert np.array_equal(model.decision_function(new), expected)
+    for backend in ("numpy", "numba"):
+        monkeypatch.setenv("EDGEWISE_BACKEND", backend)
+        for new in (X, rows, X[:1], rows[:5]):
+            *_, expected = model.staged_decision_function(new)
+            assert np.array_equal(model.decision_function(new), expected)
 
 
 def test_codes_that_do_not_fit_16_bits_are_walked_by_numpy(monkeypatch):
@@ -212,3 +218,37 @@ def test_few_rows_take_the_compiled_walk_once_it_is_there(monkeypatch):
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr("edgewise.model.forest.Forest.walk", None)
     assert np.array_equal(model.decision_function(X), expected)
+    assert np.array_equal(model.decision_function(X[:1]), expected[:1])
+
+
+@pytest.mark.parametrize("learner", ["auto", "product"])
+def test_the_row_where_compiled_loops_take_over_does_not_show(learner, monkeypatch):
+    X = numbers()
+    model = AdaBoostMH(learner, n_rounds=10).fit(X, np.nan_to_num(X[:, 0] + X[:, 1]) > 0)
+    *_, expected = model.staged_decision_function(X)
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+    monkeypatch.setattr("edgewise.model.forest._WALKS", 500)
+    for count in (0, 1, 3, 99):
+        answers = iter([False] * count + [True])
+        monkeypatch.setattr(
+            "edgewise.model.forest.compiled_when", lambda *_, given=answers: lambda: next(given)
+        )
+        assert np.array_equal(model.decision_function(X), expected)
+
+
+def test_another_process_can_compile_the_walk(monkeypatch):
+    given = []
+    X = numbers()
+    model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
+    monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
+    monkeypatch.setattr(compiled, "_loaded", set())
+    monkeypatch.setattr(
+        "edgewise.model.forest.compiled_when", lambda *work: given.append(work) or choose.never
+    )
+    model.decision_function(X[:31])
+    assert not given, "a few rows are not worth loading kernels"
+    model.decision_function(X)
+    ((_, form, rehearsal),) = given
+    function, forest = pickle.loads(pickle.dumps(rehearsal()))
+    function(forest)
+    assert form in compiled._loaded

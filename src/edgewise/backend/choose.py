@@ -99,9 +99,7 @@ def backend_for(
             work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
         visits += work * float(n_rounds)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
-    visits += _done[form]
     fits = table.n_rows * table.n_columns <= _COMPILE_FROM_VALUES
-    waits = rehearsal is None or not fits
 
     def compiled_backend() -> "Backend":
         from edgewise.backend.numba.engine import NumbaBackend
@@ -110,26 +108,55 @@ def backend_for(
         _forms[backend] = form
         return backend
 
-    if use_compiled(visits if fits else max(visits, COMPILE_FROM), form=form, waits=waits):
+    ready = compiled_when(visits if fits else max(visits, COMPILE_FROM), form, rehearsal, not fits)
+    if ready():
         return compiled_backend()
     from edgewise.backend.reference.engine import ReferenceBackend
 
     backend = ReferenceBackend(table)
-    if form:
-        _done[form] = visits
-    if rehearsal is None or visits < _COMPILE_APART_FROM or chosen_backend() != "auto":
+    if ready is never:
         return backend
-    compilation = Compilation(form, rehearsal)
-
-    def ready() -> bool:
-        return compilation.is_done() or (compilation.failed and visits >= COMPILE_FROM)
-
     return cast("Backend", SwitchingBackend(backend, ready, compiled_backend))
 
 
-# The entries that NumPy has visited in training models of each form: many small models are worth
-# compiled kernels as well.
+def compiled_when(
+    visits: float, form: str, rehearsal: Rehearsal | None = None, waits: bool = False
+) -> Callable[[], bool]:
+    """Return what tells, at any time during the work, whether compiled loops do the rest of it.
+
+    The work visits this many entries, and earlier work of the same `form` counts as well. If it is
+    worth it, another process compiles the `rehearsal` meanwhile; work that has none, or `waits`,
+    compiles its loops itself.
+    """
+    visits += _done[form]
+    if use_compiled(visits, form=form, waits=waits or rehearsal is None):
+        return always
+    if form:
+        _done[form] = visits
+    if rehearsal is None or visits < _COMPILE_APART_FROM or chosen_backend() != "auto":
+        return never
+    if form not in _compilations:
+        _compilations[form] = Compilation(form, rehearsal)
+    compilation = _compilations[form]
+    return lambda: compilation.is_done() or (compilation.failed and visits >= COMPILE_FROM)
+
+
+def always() -> bool:
+    """Return True."""
+    return True
+
+
+def never() -> bool:
+    """Return False."""
+    return False
+
+
+# The entries that NumPy has visited in work of each form: many small models are worth compiled
+# kernels as well.
 _done: "defaultdict[str, float]" = defaultdict(float)
+
+# What other processes compile, by its form.
+_compilations: dict[str, Compilation] = {}
 
 # The forms of the work that compiled backends do.
 _forms: "WeakKeyDictionary[Backend, str]" = WeakKeyDictionary()

@@ -60,24 +60,22 @@ class Compilation:
         self._form, self._rehearsal = form, rehearsal
         self._process: subprocess.Popen[bytes] | None = None
         self._next_look = 0.0
-        self.failed = not can_start()
+        self.failed, self._done = not can_start(), False
         self._look()
 
     def is_done(self) -> bool:
         """Return whether the kernels are there."""
-        if self.failed or time.monotonic() < self._next_look:
-            return False
-        return self._look()
+        if not (self._done or self.failed or time.monotonic() < self._next_look):
+            self._look()
+        return self._done
 
-    def _look(self) -> bool:
+    def _look(self) -> None:
         self._next_look = time.monotonic() + _LOOK_EVERY
         ended = self._process is not None and self._process.poll() is not None
-        if is_compiled(self._form):
-            return True
-        self.failed |= ended
-        if self._process is None and not self.failed and _locked():
+        self._done = is_compiled(self._form)
+        self.failed |= ended and not self._done
+        if self._process is None and not (self._done or self.failed) and _locked():
             self._start()
-        return False
 
     def _start(self) -> None:
         path = os.pathsep.join(part for part in sys.path if part)

@@ -196,8 +196,11 @@ class ArrayTable(Table):
                 file.madvise(mmap.MADV_DONTNEED)
 
     def block(self, columns: NDArray[np.intp], part: slice) -> NDArray[np.float64]:
-        """Return some rows of some columns in float64, a column in each row; infinities settled."""
-        block = self.values[part].take(columns, axis=1).T.astype(np.float64, order="C")
+        """Return some rows in float64, infinities settled; given ascending columns, each a row."""
+        rows = self.values[part]
+        if len(columns) < self.n_columns:
+            rows = rows.take(columns, axis=1)
+        block = rows.T.astype(np.float64, order="C")
         if self.infinite != "value" and self.values.dtype.kind == "f":
             infinite = np.isinf(block)
             if infinite.any():

@@ -6,14 +6,17 @@ a walk ends stands a row of the term's outputs times its coefficients, one for e
 The score of a row is the sum of these rows, from the first term to the last.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.compiled import remember, use_compiled
+from edgewise.backend.choose import compiled_when, never
+from edgewise.common.compiled import is_compiled, remember, use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import Threads
 from edgewise.data import Aligned
@@ -30,9 +33,9 @@ _MOST_CODES = 65_535
 
 # How many walks NumPy makes at once, how many numbers it sums, and how many values of rows the
 # compiled walk reads at a time: what stays in the caches.
-_WALKS, _SUMMED, _READ = 1 << 16, 1 << 15, 1 << 19
+_WALKS, _SUMMED, _READ = 1 << 16, 1 << 15, 1 << 17
 
-# The compiled walk takes as long for this many rows as for one, and NumPy less for fewer.
+# Fewer rows take the compiled walk only once it is loaded: nobody waits half a second for one row.
 _FEW_ROWS = 32
 
 # The leaves of a tree that fit into the bits of a number.
@@ -43,9 +46,6 @@ _VISITS_A_WALK, _VISITS_A_SET = 12, 4
 
 # With fewer rows, another thread costs more than it saves.
 _ROWS_PER_THREAD = 1024
-
-# The form of compiled work: once it is loaded, few rows take it too.
-_FORM = "walk"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +94,17 @@ class Forest:
         """Return the scores of every row, shape (n, K)."""
         n_rows, n_terms, width = rows.n_rows, len(self.roots), self.ends.shape[1]
         scores = np.zeros((n_rows, width))
-        walked = _VISITS_A_WALK if self._leaf_sets is None else _VISITS_A_SET
-        visits = float(n_rows) * n_terms * (walked + width)
-        compiled = n_rows >= _FEW_ROWS and self._fits and use_compiled(visits, form=_FORM)
-        walk = self._walk_compiled if compiled else self.walk
-        size = _READ // (1 + len(self.columns)) if compiled else _WALKS // (n_terms + 1)
         if not rows.is_array:
             rows.read(self.columns.tolist())
-        with Threads(n_jobs if compiled and n_rows >= 2 * _ROWS_PER_THREAD else 1) as threads:
-            size = max(1, min(size, -(-n_rows // threads.n)))
-
-            def run(start: int) -> None:
-                part = slice(start, start + size)
-                scores[part] = walk(rows.block(self.columns, part))
-
-            threads.map(run, range(0, n_rows, size))
+        walked = _VISITS_A_WALK if self._leaf_sets is None else _VISITS_A_SET
+        compiled = self._compiled_for(n_rows, float(n_rows) * n_terms * (walked + width))
+        size, start = 1 + _WALKS // (n_terms + 1), 0
+        while start < n_rows and not compiled():
+            part = slice(start, start + size)
+            scores[part] = self.walk(rows.block(self.columns, part))
+            start += size
+        if start < n_rows:
+            self._score_compiled(rows, start, n_jobs, scores)
         return scores
 
     def walk(self, values: Reals) -> Reals:
@@ -171,6 +167,49 @@ class Forest:
 
     # The compiled walk
 
+    @property
+    def _form(self) -> str:
+        """The form of compiled work."""
+        return "walk" if self._leaf_sets is None else f"walk {self._leaf_sets.bits.name}"
+
+    def _compiled_for(self, n_rows: int, visits: float) -> Callable[[], bool]:
+        """Return what tells, in the middle of the work too, whether compiled loops do the rest."""
+        if not self._fits or (n_rows < _FEW_ROWS and not use_compiled(0, form=self._form)):
+            return never
+        return compiled_when(visits, self._form, lambda: (Forest.compile, replace(self)))
+
+    def compile(self) -> None:
+        """Compile the walk, for rows with missing values and without."""
+        for value in (0.0, np.nan):
+            self._walk_compiled(
+                np.full((len(self.columns), 1), value), np.empty_like(self.ends[:1])
+            )
+        remember(self._form)
+
+    def _score_compiled(self, rows: Aligned, start: int, n_jobs: int, scores: Reals) -> None:
+        """Write the scores of all rows from `start` on."""
+        if not is_compiled(self._form):
+            self.compile()
+        remember(self._form)
+        n_rows = rows.n_rows - start
+        with Threads(n_jobs if n_rows >= 2 * _ROWS_PER_THREAD else 1) as threads:
+            size = max(1, min(_READ // (1 + len(self.columns)), -(-n_rows // threads.n)))
+
+            def run(first: int) -> None:
+                part = slice(first, first + size)
+                self._walk_compiled(rows.block(self.columns, part), scores[part])
+
+            threads.map(run, range(start, rows.n_rows, size))
+
+    def _walk_compiled(self, values: Reals, scores: Reals) -> None:
+        """Write what `walk` returns."""
+        kernels = import_module("edgewise.backend.numba.score")
+        sets = self._leaf_sets
+        if sets is not None and not (np.isnan(values).any(axis=1) & sets.third).any():
+            kernels.walk_sets(values, *self._cuts[:3], *self._coded_sets, scores)
+        else:
+            kernels.walk(values, *self._cuts[:3], *self._coded, scores)
+
     @cached_property
     def _fits(self) -> bool:
         """Whether the compiled walk has numbers enough."""
@@ -181,8 +220,8 @@ class Forest:
         return bool(most < _MOST_CODES)
 
     @cached_property
-    def _coded(self) -> tuple[NDArray[Any], ...]:
-        """The forest as the compiled walk reads it: thresholds by number, ends term by term."""
+    def _cuts(self) -> tuple[NDArray[Any], ...]:
+        """The thresholds by column, padded, their bounds, their numbers, and that of each node."""
         numeric = ~np.isnan(self.thresholds)
         cuts = np.zeros(len(self.places), dtype=np.uint16)
         padded, sizes = [], []
@@ -194,41 +233,66 @@ class Forest:
             full[: len(distinct)] = distinct
             padded.append(full)
             sizes.append(len(distinct))
-        term = np.repeat(np.arange(len(self.roots)), np.diff(self.firsts))
-        children = _local(self.children, self.firsts[term], self.bases[term])
-        of_target = np.repeat(term, np.diff(self.target_starts))
-        targets = _local(self.targets, self.firsts[of_target], self.bases[of_target])
-        roots = _local(self.roots, self.firsts[:-1], self.bases[:-1])
         return (
             np.concatenate([np.empty(0), *padded]),
             _bounds(np.array([len(full) for full in padded], dtype=np.intp)),
             np.array(sizes, dtype=np.intp),
-            roots,
-            self.firsts,
-            self.places,
             cuts,
+        )
+
+    @cached_property
+    def _coded(self) -> tuple[NDArray[Any], ...]:
+        """The forest as the compiled walk reads it, ends term by term."""
+        term = self._term_of_node
+        children = _local(self.children, self.firsts[term], self.bases[term])
+        of_target = np.repeat(term, np.diff(self.target_starts))
+        targets = _local(self.targets, self.firsts[of_target], self.bases[of_target])
+        roots = _local(self.roots, self.firsts[:-1], self.bases[:-1])
+        more = self._terms_missing
+        return (
+            np.pad(roots, (0, more), constant_values=-1),
+            np.pad(self.firsts, (0, more), mode="edge"),
+            self.places,
+            self._cuts[3],
             *children,
             self.target_starts,
             targets,
-            self.bases,
-            np.pad(self.ends, ((0, 0), (0, self._padding))),
+            # The terms that are added end in a row of zeros after the last end.
+            np.pad(self.bases, (0, more), mode="edge"),
+            _aligned(self.ends, len(self.ends) + 1),
+        )
+
+    @cached_property
+    def _coded_sets(self) -> tuple[NDArray[Any], ...]:
+        """The leaf sets as the compiled walk reads them."""
+        from edgewise.backend.numba.score import MISSING
+
+        sets = self._leaf_sets
+        assert sets is not None
+        node = np.arange(len(self.places)) - self.firsts[self._term_of_node], self._term_of_node, 0
+        # The codes of a column are read twice where missing values go both ways.
+        planes, plane = np.unique(2 * self.places + sets.missing_high[node], return_inverse=True)
+        more = self._terms_missing
+        return (
+            planes // 2,
+            np.where(planes % 2, MISSING, 0).astype(np.uint16),
+            np.pad(self.firsts, (0, more), mode="edge"),
+            plane.astype(np.intp),
+            self._cuts[3],
+            sets.lost[node].astype(sets.bits),
+            _aligned(self.ends[sets.ends.ravel()], sets.ends.size + more * sets.ends.shape[1]),
         )
 
     @property
-    def _padding(self) -> int:
-        """How many zeros fill a row of several scores up to fours, which are added at once."""
-        n_scores = self.ends.shape[1]
-        return -n_scores % 4 if n_scores > 1 else 0
+    def _term_of_node(self) -> Columns:
+        return np.repeat(np.arange(len(self.roots)), np.diff(self.firsts))
 
-    def _walk_compiled(self, values: Reals) -> Reals:
-        """Return what `walk` does."""
-        from edgewise.backend.numba.score import walk
+    @property
+    def _terms_missing(self) -> int:
+        """How many terms that add nothing fill up the last group, which is added at once."""
+        from edgewise.backend.numba.score import TOGETHER
 
-        n_scores = self.ends.shape[1]
-        scores = np.zeros((values.shape[1], n_scores + self._padding))
-        walk(values, *self._coded, scores)
-        remember(_FORM)
-        return scores[:, :n_scores]
+        return -len(self.roots) % TOGETHER
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,6 +351,11 @@ class _LeafSets:
             ends,
             third,
         )
+
+    @property
+    def bits(self) -> np.dtype[Any]:
+        """The type of the sets in the compiled walk."""
+        return np.promote_types(self.lost.dtype, np.uint32)
 
     def ends_of(self, values: Reals) -> Columns:
         """Return what `Forest.ends_of` does."""
@@ -387,3 +456,14 @@ def _bounds(sizes: Columns) -> Columns:
 def _local(places: Columns, first: Columns, base: Columns) -> NDArray[np.int32]:
     """Return nodes and ends counted from the first of their term."""
     return np.where(places >= 0, places - first, places + base).astype(np.int32)
+
+
+def _aligned(ends: Reals, n_rows: int) -> Reals:
+    """Return rows, followed by zeros, where no vector of four numbers crosses a cache line."""
+    width = ends.shape[1]
+    full = width + (-width % 4 if width > 1 else 0)
+    memory = np.zeros(n_rows * full + 8)
+    first = -memory.ctypes.data % 64 // memory.itemsize
+    found = memory[first : first + n_rows * full].reshape(n_rows, full)
+    found[: len(ends), :width] = ends
+    return found

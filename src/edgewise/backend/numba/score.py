@@ -2,15 +2,16 @@
 
 import numpy as np
 
-from edgewise.backend.numba.vectors import add_reals, inner, kernel
+from edgewise.backend.numba.vectors import LEAF_LANES, add_reals, find_leaves, inner, kernel
 
-# Rows that walk together, so that what they need stays in a core's first cache.
+# Rows that walk together, so that what they need stays in a core's first cache; a multiple of
+# LEAF_LANES.
 _BLOCK = 256
 
 # Terms whose ends are added at once.
-_TOGETHER = 4
+TOGETHER = 8
 
-_MISSING = np.uint16(65_535)
+MISSING = np.uint16(65_535)
 
 
 @kernel
@@ -47,16 +48,16 @@ def walk(  # type: ignore[no-untyped-def]
     values, thresholds, starts, sizes, roots, firsts, places, cuts, low, high, missing,
     target_starts, targets, bases, ends, out,
 ):  # fmt: skip
-    """Add the rows where the walks through all terms end to the scores of some rows.
+    """Write the sums of the rows where the walks through all terms end.
 
     IN values (columns, n), thresholds (by column from starts, padded by infinities to one less than
-    a power of two; sizes tells how many there are, 0 for categories), roots (by term) and firsts,
-    bases (the first node and end of each); for each node, places (its column), cuts (the number of
-    its threshold, from 1), low, high and missing (what follows: a node of the term, or -1 - an
-    end of the term), target_starts and targets (what follows on each category); ends (E, K).
-    OUT out (n, K), K being 1 or a multiple of 4.
+    a power of two; sizes tells how many there are, 0 for categories), roots (by term, a multiple of
+    TOGETHER) and firsts, bases (the first node and end of each); for each node, places (its
+    column), cuts (the number of its threshold, from 1), low, high and missing (what follows: a node
+    of the term, or -1 - an end of the term), target_starts and targets (what follows on each
+    category); ends (E, 1 or a multiple of 4, K at least). OUT out (n, K).
     """
-    n_rows, n_terms = values.shape[1], len(roots)
+    n_rows, n_terms, width = values.shape[1], len(roots), ends.shape[1]
     most = 0
     for t in range(n_terms):
         most = max(most, firsts[t + 1] - firsts[t])
@@ -65,16 +66,16 @@ def walk(  # type: ignore[no-untyped-def]
     counts = np.empty(_BLOCK, dtype=np.int64)
     # Where each row ends from each node on; the last three rows are for ends that follow directly.
     reached = np.empty((most + 3, _BLOCK), dtype=np.uint16)
-    ended = np.empty((_TOGETHER, _BLOCK), dtype=np.int64)
+    ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
+    sums = np.empty((_BLOCK, width))
     for begin in range(0, n_rows, _BLOCK):
         n = min(_BLOCK, n_rows - begin)
         for j in range(len(values)):
-            column = values[j, begin : begin + n]
-            some_missing[j] = _encode(
-                column, thresholds[starts[j] : starts[j + 1]], sizes[j], counts[:n], codes[j, :n]
-            )
+            column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
+            some_missing[j] = _encode(column, mine, sizes[j], MISSING, counts[:n], codes[j, :n])
+        sums[:] = 0.0
         for t in range(n_terms):
-            first, slot = firsts[t], t % _TOGETHER
+            first, slot = firsts[t], t % TOGETHER
             for node in range(firsts[t + 1] - 1, first - 1, -1):
                 j, at = places[node], reached[node - first, :n]
                 code = codes[j, :n]
@@ -92,26 +93,58 @@ def walk(  # type: ignore[no-untyped-def]
                     for i in range(n):
                         one, two, three = below[i], above[i], absent[i]
                         here = two if code[i] >= cut else one
-                        at[i] = three if code[i] == _MISSING else here
+                        at[i] = three if code[i] == MISSING else here
                 else:
                     for i in range(n):
                         one, two = below[i], above[i]
                         at[i] = two if code[i] >= cut else one
             root = _reached(reached, roots[t], most, n)
-            base = bases[t]
             for i in range(n):
-                ended[slot, i] = base + root[i]
-            if slot == _TOGETHER - 1:
-                _add_four(ended, ends, out[begin : begin + n])
-            elif t == n_terms - 1:
-                for s in range(slot + 1):
-                    for i in range(n):
-                        for k in range(ends.shape[1]):
-                            out[begin + i, k] += ends[ended[s, i], k]
+                ended[slot, i] = width * (bases[t] + root[i])
+            if slot == TOGETHER - 1:
+                _add_ends(ended, ends, n, sums)
+        out[begin : begin + n] = sums[:n, : out.shape[1]]
+
+
+@kernel
+def walk_sets(  # type: ignore[no-untyped-def]
+    values, thresholds, starts, sizes, columns, absent, firsts, planes, cuts, lost, ends, out
+):
+    """Write what `walk` does, for trees of thresholds by sets of leaves.
+
+    IN values, thresholds, starts, sizes, firsts (by term), cuts (by node) and ends as in `walk`, as
+    many ends for each term; columns and absent (by plane, which are the codes of a column: which
+    one, and the code of a missing value), planes (by node), lost (by node, the leaves below the
+    threshold, as bits). OUT out (n, K).
+    """
+    n_rows, n_terms, width = values.shape[1], len(firsts) - 1, ends.shape[1]
+    n_ends = len(ends) // max(1, n_terms)
+    codes = np.zeros((len(columns), _BLOCK), dtype=np.uint16)
+    counts = np.empty(_BLOCK, dtype=np.int64)
+    ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
+    sums = np.empty((_BLOCK, width))
+    code, end, place = codes.ravel(), ended.ravel(), _BLOCK * planes
+    for begin in range(0, n_rows, _BLOCK):
+        n = min(_BLOCK, n_rows - begin)
+        for p in range(len(columns)):
+            j = columns[p]
+            column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
+            _encode(column, mine, sizes[j], absent[p], counts[:n], codes[p, :n])
+        sums[:] = 0.0
+        for some in range(0, n_terms, TOGETHER):
+            for i in range(0, n, LEAF_LANES):
+                for slot in range(TOGETHER):
+                    t = some + slot
+                    find_leaves(
+                        code, i, place, cuts, lost, firsts[t], firsts[t + 1],
+                        end, slot * _BLOCK + i, t * n_ends * width, width,
+                    )  # fmt: skip
+            _add_ends(ended, ends, n, sums)
+        out[begin : begin + n] = sums[:n, : out.shape[1]]
 
 
 @inner
-def _encode(column, thresholds, size, counts, codes):  # type: ignore[no-untyped-def]
+def _encode(column, thresholds, size, absent, counts, codes):  # type: ignore[no-untyped-def]
     """Write how many thresholds each value reaches; return whether values are missing."""
     n, some = len(column), False
     if size == 0:
@@ -128,7 +161,7 @@ def _encode(column, thresholds, size, counts, codes):  # type: ignore[no-untyped
     for i in range(n):
         is_missing = column[i] != column[i]
         some |= is_missing
-        codes[i] = _MISSING if is_missing else min(counts[i], size)
+        codes[i] = absent if is_missing else min(counts[i], size)
     return some
 
 
@@ -143,13 +176,17 @@ def _reached(reached, following, spare, n):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _add_four(ended, ends, out):  # type: ignore[no-untyped-def]
-    """Add the ends of four terms, in their order, to the scores of rows."""
-    width, scores, flat = ends.shape[1], out.ravel(), ends.ravel()
-    for i in range(len(out)):
+def _add_ends(ended, ends, n, sums):  # type: ignore[no-untyped-def]
+    """Add the ends of TOGETHER terms, in their order, to the sums of n rows."""
+    width, scores, flat = ends.shape[1], sums.ravel(), ends.ravel()
+    for i in range(n):
         a, b, c, d = ended[0, i], ended[1, i], ended[2, i], ended[3, i]
+        e, f, g, h = ended[4, i], ended[5, i], ended[6, i], ended[7, i]
         if width == 1:
-            scores[i] = (((scores[i] + flat[a]) + flat[b]) + flat[c]) + flat[d]
-        a, b, c, d = width * a, width * b, width * c, width * d
+            half = (((scores[i] + flat[a]) + flat[b]) + flat[c]) + flat[d]
+            scores[i] = (((half + flat[e]) + flat[f]) + flat[g]) + flat[h]
         for k in range(0, width - 3, 4):
-            add_reals(scores, width * i + k, flat, a + k, b + k, c + k, d + k)
+            add_reals(
+                scores, width * i + k, flat,
+                a + k, b + k, c + k, d + k, e + k, f + k, g + k, h + k,
+            )  # fmt: skip

@@ -86,7 +86,7 @@ def prefetch(context: Any, array: Any, index: Any) -> Any:
 
 
 def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Emit a load of four doubles, the additions of four others, one by one, and a store."""
+    """Emit a load of four doubles, the additions of eight others, one by one, and a store."""
     out_kind, _, rows_kind, *_ = signature.args
     out, o, rows, *places = arguments
     reals = ir.VectorType(ir.DoubleType(), 4)
@@ -100,10 +100,68 @@ def _emit_add_reals(context: Any, builder: Any, signature: Any, arguments: Any) 
 
 
 @intrinsic
-def add_reals(context: Any, out: Any, o: Any, rows: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
-    """Add the four doubles at ``rows[a]``, then at b, c and d, to those at ``out[o]``."""
+def add_reals(
+    context: Any, out: Any, o: Any, rows: Any,
+    a: Any, b: Any, c: Any, d: Any, e: Any, f: Any, g: Any, h: Any,
+) -> Any:  # fmt: skip
+    """Add the four doubles at ``rows[a]``, then at b, c and so on, to those at ``out[o]``."""
+    return types.void(out, types.intp, rows, *[types.intp] * 8), _emit_add_reals
+
+
+# Rows whose leaves are found at once.
+LEAF_LANES = 64
+
+
+def _emit_leaves(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Emit a loop over nodes that keeps the lost leaves of all lanes in registers."""
+    codes_kind, _, planes_kind, cuts_kind, lost_kind, _, _, out_kind, *_ = signature.args
+    codes, at, planes, cuts, lost, start, stop, out, o, base, width = arguments
+    lanes, bits = LEAF_LANES, lost_kind.dtype.bitwidth
+    sets, number = ir.VectorType(ir.IntType(bits), lanes), ir.VectorType(ir.IntType(32), lanes)
+
+    def item(kind: Any, array: Any, index: Any) -> Any:
+        pointer = builder.gep(context.make_array(kind)(context, builder, array).data, [index])
+        return builder.load(pointer)
+
+    none = ir.Constant(sets, None)
+    gone = cgutils.alloca_once_value(builder, none)
+    step = ir.Constant(ir.IntType(64), 1)
+    with cgutils.for_range_slice(builder, start, stop, step) as (node, _):
+        place = builder.add(item(planes_kind, planes, node), at)
+        code, _, _ = _load(context, builder, codes_kind, codes, place, lanes)
+        cut = _everywhere(builder, item(cuts_kind, cuts, node), lanes)
+        below = _everywhere(builder, item(lost_kind, lost, node), lanes)
+        now = builder.select(builder.icmp_unsigned(">=", code, cut), below, none)
+        builder.store(builder.or_(builder.load(gone), now), gone)
+    total = builder.load(gone)
+    # The first leaf that is left has the number of ones before the first zero.
+    ones = builder.and_(total, builder.not_(builder.add(total, ir.Constant(sets, [1] * lanes))))
+    count = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(sets, [sets]), f"llvm.ctpop.v{lanes}i{bits}"
+    )
+    leaf = builder.call(count, [ones])
+    if bits > 32:
+        leaf = builder.trunc(leaf, number)
+    base, width = (builder.trunc(one, ir.IntType(32)) for one in (base, width))
+    scaled = builder.mul(leaf, _everywhere(builder, width, lanes))
+    target, _ = _vector_at(context, builder, out_kind, out, o, lanes)
+    builder.store(builder.add(scaled, _everywhere(builder, base, lanes)), target).align = 4
+    return context.get_dummy_value()
+
+
+@intrinsic
+def find_leaves(
+    context: Any, codes: Any, at: Any, planes: Any, cuts: Any, lost: Any, start: Any, stop: Any,
+    out: Any, o: Any, base: Any, width: Any,
+) -> Any:  # fmt: skip
+    """Write base + width * the first leaf that rows do not lose at the nodes from start to stop.
+
+    At a node, rows whose code, at ``codes[planes[node] + at]``, reaches ``cuts[node]`` lose the
+    leaves ``lost[node]``. The leaves of LEAF_LANES rows go to ``out[o]``, 32 bits each.
+    """
     index = types.intp
-    return types.void(out, index, rows, index, index, index, index), _emit_add_reals
+    given = (codes, index, planes, cuts, lost, index, index, out, index, index, index)
+    return types.void(*given), _emit_leaves
 
 
 def _emit_cut(move: bool, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -159,13 +217,16 @@ def sum_squares(context: Any, a: Any, b: Any, at: Any, factor: Any, width: Any) 
 
 def _spread(builder: Any, number: Any, bits: int, lanes: int) -> Any:
     """Return a vector that has a 64-bit number in every lane."""
-    narrow = ir.VectorType(ir.IntType(bits), lanes)
     single = builder.trunc(number, ir.IntType(bits)) if bits < 64 else number
-    first = builder.insert_element(
-        ir.Constant(narrow, ir.Undefined), single, ir.Constant(ir.IntType(32), 0)
-    )
-    everywhere = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
-    return builder.shuffle_vector(first, ir.Constant(narrow, ir.Undefined), everywhere)
+    return _everywhere(builder, single, lanes)
+
+
+def _everywhere(builder: Any, single: Any, lanes: int) -> Any:
+    """Return a vector that has a number of its own width in every lane."""
+    unset = ir.Constant(ir.VectorType(single.type, lanes), ir.Undefined)
+    first = builder.insert_element(unset, single, ir.Constant(ir.IntType(32), 0))
+    order = ir.Constant(ir.VectorType(ir.IntType(32), lanes), [0] * lanes)
+    return builder.shuffle_vector(first, unset, order)
 
 
 def _reduced(builder: Any, wide: Any, lanes: int) -> Any:
