@@ -46,7 +46,13 @@ def even(running, start, n_bins, lasts):  # type: ignore[no-untyped-def]
     total, done, first, n_lasts = running[-1], np.int64(0), 0, 0
     for left in range(n_bins, 1, -1):
         target = done + (total - done + left - 1) // left
-        last = first + np.searchsorted(running[first:], target)
+        last, stop = first, len(running)
+        while last < stop:
+            middle = (last + stop) // 2
+            if running[middle] < target:
+                last = middle + 1
+            else:
+                stop = middle
         around = running[last] + running[last - 1]
         if last > first and around * left > 2 * (done * left + total - done):
             last -= 1

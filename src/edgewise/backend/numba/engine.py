@@ -27,7 +27,7 @@ from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
 from edgewise.backend.numba.plans import Batch, HistogramPlan, LaneHistogram, Lease, Shapes
-from edgewise.backend.numba.scan import EDGE, GAIN, SCORE, scan_columns
+from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
@@ -43,8 +43,6 @@ _KEPT_BYTES = 1 << 25
 
 # The most memory for the histograms of a whole tree's leaves, and for its codes.
 _TREE_BYTES = 1 << 28
-
-_BY = {"edge": EDGE, "gain": GAIN, "score": SCORE}
 
 # For compiled code: any mass will do, and which documents moved is unknown.
 _ANY_MASS = np.empty((0, 2), dtype=bool)
@@ -168,11 +166,11 @@ class NumbaBackend(ReferenceBackend):
             sides = places.heavy(question.masses, question.missing, question.least)
             heavy = np.ascontiguousarray(sides.T)
         options = (
-            _BY[question.criterion], question.constant, question.missing, histogram.mass_column,
-            question.bounds, heavy,
+            per_score, question.constant, question.missing, histogram.mass_column, question.bounds,
+            heavy,
         )  # fmt: skip
-        mass = histogram.mass if question.criterion == "gain" else 0
-        sums = (plan.chunks, totals, mass, question.damping, plan.width)
+        gain = (histogram.mass, question.damping) if question.criterion == "gain" else None
+        sums = (plan.chunks, totals, gain, plan.width)
         found = (best, first, missing, edges)
 
         def run(batch: Batch) -> None:
@@ -208,10 +206,10 @@ class NumbaBackend(ReferenceBackend):
             return
         problem, chunks, width = histogram.problem, histogram.plan.chunks, histogram.plan.width
         assert problem is not None
-        n = problem.shape[1]
+        _, n, lanes = problem.shape
         stored = (*batch.codes, batch.places, batch.bases, batch.n_codes)
         if problem.entries is not None:
-            on_entries.sum_entries(*stored, problem.entries.arrays, chunks, width, bins)
+            on_entries.sum_entries(*stored, problem.entries.arrays, chunks, lanes, bins)
         elif batch.sparse:
             on_rows.sum_sparse(
                 *stored, problem.flat_signed, n, problem.member, chunks, problem.column_totals,
@@ -285,17 +283,14 @@ class NumbaBackend(ReferenceBackend):
     # Parts of the weights.
 
     def row_masses(self, problem: SignedProblem) -> Exacts:
-        chunks, n, _ = problem.shape
+        chunks, n, lanes = problem.shape
         masses = np.zeros(n, dtype=np.int64)
-        on_entries.row_masses(
-            problem.flat_signed, n, chunks, problem.width, problem.n_scores, masses
-        )
+        on_entries.row_masses(problem.flat_signed, n, chunks, lanes, problem.n_scores, masses)
         return masses
 
     def mass_from(self, problem: SignedProblem, least: int) -> int:
-        n = problem.n_rows
-        signed, width = problem.flat_signed, problem.width
-        return int(on_entries.mass_from(signed, least, n, width, problem.n_scores))
+        n, lanes = problem.n_rows, problem.shape[2]
+        return int(on_entries.mass_from(problem.flat_signed, least, n, lanes, problem.n_scores))
 
     def part(self, rows: Rows) -> Part[SignedProblem]:
         if not self._can_copy:
@@ -340,7 +335,7 @@ class NumbaBackend(ReferenceBackend):
         def run(part: int) -> tuple[int, int]:
             return updates.advance(
                 *spans[part], state.labels, state.target, state.row_mass, state.equal_mass, signs,
-                step.agree, step.against, step.rest, step.coefficients, step.votes, whole.width,
+                step.agree, step.against, step.rest, step.coefficients, step.votes, whole.shape[2],
                 whole.mass_column, state.weights, state.scores, whole.flat_signed, sums[part],
             )  # fmt: skip
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from edgewise.backend.numba.vectors import copy_to
 from edgewise.common.compiled import cached
 
 RELEASES_GIL = True
@@ -156,8 +157,8 @@ def ridge_rows(  # type: ignore[no-untyped-def]
     matrix, right = np.empty((k, k)), np.empty(k)
     for i in range(start, stop):
         first, last = starts[i], starts[i + 1]
-        matrix[:] = base
         for f in range(k):
+            copy_to(matrix[f], base[f])
             matrix[f, f] += scales[i] * penalties[f]
         _add_outer(matrix, design, others[first:last], weights[first:last])
         right[:] = 0.0
@@ -166,7 +167,7 @@ def ridge_rows(  # type: ignore[no-untyped-def]
             for f in range(k):
                 right[f] += target * y[f]
         _solve(matrix, right, tiny)
-        solutions[i] = right
+        copy_to(solutions[i], right)
 
 
 @_kernel
@@ -233,7 +234,7 @@ def _residual(gram, design, others, extra, targets, vector, out):  # type: ignor
             d -= np.float32(targets[even])
         for f in range(k):
             total[f] += d * y[f]
-    out[:] = total
+    copy_to(out, total)
 
 
 @_kernel
@@ -250,7 +251,7 @@ def conjugate_rows(  # type: ignore[no-untyped-def]
     for i in range(start, stop):
         first, last = starts[i], starts[i + 1]
         near, more = others[first:last], extra[first:last]
-        x[:] = factors[i]
+        copy_to(x, factors[i])
         _residual(gram, design, near, more, targets[first:last], x, r)
         size = np.float32(0.0)
         for f in range(k):
@@ -272,7 +273,7 @@ def conjugate_rows(  # type: ignore[no-untyped-def]
             for f in range(k):
                 p[f] = r[f] + left / size * p[f]
             size = left
-        factors[i] = x
+        copy_to(factors[i], x)
 
 
 @_kernel

@@ -31,7 +31,8 @@ def _sift(similarities, rows, place, size):  # type: ignore[no-untyped-def]
 def _keep_largest(near, candidates, count, similarities, rows):  # type: ignore[no-untyped-def]
     """Keep the most similar candidates, in order; ties go to the lower number."""
     size = min(count, len(rows))
-    similarities[:size], rows[:size] = near[:size], candidates[:size]
+    for c in range(size):
+        similarities[c], rows[c] = near[c], candidates[c]
     for place in range(size // 2 - 1, -1, -1):
         _sift(similarities, rows, place, size)
     for c in range(size, count):

@@ -54,9 +54,7 @@ class EntryPart(Part[SignedProblem]):
         form = self._entries
         values = np.empty(len(form.rows), dtype=problem.signed.dtype)
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
-        gather_entries(
-            problem.flat_signed, self._at, form.starts, form.lanes, problem.width, values, *sums
-        )
+        gather_entries(problem.flat_signed, self._at, form.starts, form.lanes, lanes, values, *sums)
         totals, masses = sums[:, : problem.n_scores]
         if problem.mass_column:
             form = _with_masses(form, values, problem.n_scores)
@@ -72,7 +70,7 @@ class EntryPart(Part[SignedProblem]):
 def heavy_entries(backend: "NumbaBackend", problem: SignedProblem, least: int) -> EntryPart:
     """Return the part of the entries of S that are at least `least`."""
     chunks, n, lanes = problem.shape
-    place = (n, chunks, problem.width, problem.n_scores)
+    place = (n, chunks, lanes, problem.n_scores)
     counts = np.zeros(chunks, dtype=np.int64)
     count_entries(problem.flat_signed, least, *place, counts)
     size = int(counts.sum())
@@ -97,7 +95,7 @@ def flip_entries(problem: SignedProblem, signs: Signs) -> SignedProblem:
     assert form is not None
     chunks, _, lanes = problem.shape
     values, totals = np.empty_like(form.values), np.zeros(chunks * lanes, dtype=np.int64)
-    multiply_entries(form.arrays, signs, problem.width, values, totals)
+    multiply_entries(form.arrays, signs, lanes, values, totals)
     entries = replace(form, values=values)
     masses = problem.signed_masses
     if not signs.all():
@@ -152,12 +150,12 @@ def _with_masses(entries: Entries, values: np.ndarray, n_scores: int) -> Entries
 
 
 @kernel
-def sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram):  # type: ignore[no-untyped-def]
+def sum_entries(codes, places, bases, n_codes, entries, chunks, lanes, histogram):  # type: ignore[no-untyped-def]
     """Sum entries (see host.Entries) in each bin of a batch of dense columns. OUT histogram."""
     histogram[:] = 0
     starts, rows, lane_of, values = entries
     # Unsigned numbers need no check for places counted from the end.
-    lanes = np.uint64(1 << (width.ndim - 1))
+    wide = np.uint64(lanes)
     n_columns = len(places)
     for chunk in range(chunks):
         q = 0
@@ -170,24 +168,23 @@ def sum_entries(codes, places, bases, n_codes, entries, chunks, width, histogram
             base_d = np.uint64(bases[q + 3] + chunk * n_codes[q + 3])
             for e in range(starts[chunk], starts[chunk + 1]):
                 row, lane, value = np.uint64(rows[e]), np.uint64(lane_of[e]), values[e]
-                histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += value
-                histogram[(base_b + np.uint64(code_b[row])) * lanes + lane] += value
-                histogram[(base_c + np.uint64(code_c[row])) * lanes + lane] += value
-                histogram[(base_d + np.uint64(code_d[row])) * lanes + lane] += value
+                histogram[(base_a + np.uint64(code_a[row])) * wide + lane] += value
+                histogram[(base_b + np.uint64(code_b[row])) * wide + lane] += value
+                histogram[(base_c + np.uint64(code_c[row])) * wide + lane] += value
+                histogram[(base_d + np.uint64(code_d[row])) * wide + lane] += value
             q += 4
         while q < n_columns:
             code_a, base_a = codes[places[q]], np.uint64(bases[q] + chunk * n_codes[q])
             for e in range(starts[chunk], starts[chunk + 1]):
                 row, lane = np.uint64(rows[e]), np.uint64(lane_of[e])
-                histogram[(base_a + np.uint64(code_a[row])) * lanes + lane] += values[e]
+                histogram[(base_a + np.uint64(code_a[row])) * wide + lane] += values[e]
             q += 1
 
 
 @kernel
-def multiply_entries(entries, signs, width, out, totals):  # type: ignore[no-untyped-def]
+def multiply_entries(entries, signs, lanes, out, totals):  # type: ignore[no-untyped-def]
     """Multiply entries by their rows' signs. IN entries, signs. OUT out, totals (lane by lane)."""
     starts, rows, lane_of, values = entries
-    lanes = 1 << (width.ndim - 1)
     for chunk in range(len(starts) - 1):
         for e in range(starts[chunk], starts[chunk + 1]):
             value = values[e] * signs[rows[e]]
@@ -196,9 +193,8 @@ def multiply_entries(entries, signs, width, out, totals):  # type: ignore[no-unt
 
 
 @kernel
-def gather_entries(signed, at, starts, lane_of, width, out, totals, masses):  # type: ignore[no-untyped-def]
+def gather_entries(signed, at, starts, lane_of, lanes, out, totals, masses):  # type: ignore[no-untyped-def]
     """Copy entries of S and sum them. IN signed, at, starts, lane_of. OUT out, totals, masses."""
-    lanes = 1 << (width.ndim - 1)
     for chunk in range(len(starts) - 1):
         for e in range(starts[chunk], starts[chunk + 1]):
             value, k = signed[at[e]], chunk * lanes + np.intp(lane_of[e])
@@ -220,9 +216,8 @@ def gather_rows(signed, rows, n, chunks, width, out, unused, totals, masses):  #
 
 
 @kernel
-def row_masses(signed, n, chunks, width, n_scores, out):  # type: ignore[no-untyped-def]
+def row_masses(signed, n, chunks, lanes, n_scores, out):  # type: ignore[no-untyped-def]
     """Sum the sizes of each row's signed weights. IN signed (flat). OUT out."""
-    lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         used = min(lanes, n_scores - chunk * lanes)
         for i in range(n):
@@ -234,9 +229,8 @@ def row_masses(signed, n, chunks, width, n_scores, out):  # type: ignore[no-unty
 
 
 @kernel
-def mass_from(signed, least, n, width, n_scores):  # type: ignore[no-untyped-def]
+def mass_from(signed, least, n, lanes, n_scores):  # type: ignore[no-untyped-def]
     """Return the sum of the |S| that are at least `least`."""
-    lanes = 1 << (width.ndim - 1)
     mass = np.int64(0)
     for at in range(len(signed)):
         size = abs(signed[at])
@@ -251,9 +245,8 @@ def mass_from(signed, least, n, width, n_scores):  # type: ignore[no-untyped-def
 
 
 @kernel
-def count_entries(signed, least, n, chunks, width, n_scores, counts):  # type: ignore[no-untyped-def]
+def count_entries(signed, least, n, chunks, lanes, n_scores, counts):  # type: ignore[no-untyped-def]
     """Count the entries of each chunk that are at least `least`. IN signed. OUT counts."""
-    lanes = 1 << (width.ndim - 1)
     for chunk in range(chunks):
         used = min(lanes, n_scores - chunk * lanes)
         count = np.int64(0)
@@ -265,9 +258,8 @@ def count_entries(signed, least, n, chunks, width, n_scores, counts):  # type: i
 
 
 @kernel
-def list_entries(signed, least, n, chunks, width, n_scores, at_entry, rows, lane_of):  # type: ignore[no-untyped-def]
+def list_entries(signed, least, n, chunks, lanes, n_scores, at_entry, rows, lane_of):  # type: ignore[no-untyped-def]
     """List the entries that are at least `least`. IN signed. OUT at_entry, rows, lane_of."""
-    lanes = 1 << (width.ndim - 1)
     e = 0
     for chunk in range(chunks):
         used = min(lanes, n_scores - chunk * lanes)

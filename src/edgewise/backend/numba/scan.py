@@ -4,16 +4,15 @@ import numpy as np
 
 from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN
-from edgewise.backend.numba.vectors import add, inner, kernel, move_bin, sum_squares, try_bin
-
-# The criteria of a scan.
-EDGE, GAIN, SCORE = 0, 1, 2
-
-
-@inner
-def _holds(heavy, t, side):  # type: ignore[no-untyped-def]
-    """Return whether both sides of a cut hold enough."""
-    return len(heavy) == 0 or heavy[t, side]
+from edgewise.backend.numba.vectors import (
+    add,
+    inner,
+    kernel,
+    move_bin,
+    sort_stably,
+    sum_squares,
+    try_bin,
+)
 
 
 @inner
@@ -62,9 +61,9 @@ def scan_edge(  # type: ignore[no-untyped-def]
                 other -= turned
                 if amount >= 0:
                     other_allowed = other_allowed and totals[k] - turned >= 2 * least[amount]
-        if size > best and allowed and _holds(heavy, t, 0):
+        if size > best and allowed and (len(heavy) == 0 or heavy[t, 0]):
             best, first, missing = size, t, usual
-        if other > best and other_allowed and _holds(heavy, t, 1):
+        if other > best and other_allowed and (len(heavy) == 0 or heavy[t, 1]):
             best, first, missing = other, t, -1
     return best, first, missing
 
@@ -105,7 +104,7 @@ def scan_gain(  # type: ignore[no-untyped-def]
             held |= histogram[(base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes]
         cuts[n_cuts] = t
         n_cuts += held != 0 or len(heavy) > 0
-    if n_scores == 1 and len(heavy) == 0:
+    if width.ndim < 4 and n_scores == 1 and len(heavy) == 0:  # one is never in more lanes than 4
         return _scan_gain_of_one(
             histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes,
             cuts[:n_cuts],
@@ -121,7 +120,7 @@ def scan_gain(  # type: ignore[no-untyped-def]
                 continue
             total = whole if side == 0 else rest
             # Where the side is given, its own cuts are in the first column.
-            allowed = _holds(heavy, t, side if absent == LEARN else 0)
+            allowed = len(heavy) == 0 or heavy[t, side if absent == LEARN else 0]
             beyond, beneath = np.int64(0), np.int64(0)
             for k in range(n_scores, n_sums):
                 # What is no score column takes part in the sums of squares, and leaves them here.
@@ -198,6 +197,7 @@ def scan_values(  # type: ignore[no-untyped-def]
     """
     n_scores, least = question.n_scores, question.least
     keys, best = np.empty(n_codes), np.int64(-1)
+    order, spare = np.empty(n_codes, dtype=np.intp), np.empty(n_codes, dtype=np.intp)
     for direction in range(len(directions)):
         for code in range(n_codes):
             along = 0.0
@@ -208,7 +208,7 @@ def scan_values(  # type: ignore[no-untyped-def]
                 at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
                 along /= max(np.float64(histogram[at]), 1.0)
             keys[code] = along
-        order = np.argsort(keys, kind="mergesort")
+        sort_stably(keys, order, spare)
         for k in range(n_sums):
             inside[k] = 0
         better = -1
@@ -297,11 +297,11 @@ def _scan_single(  # type: ignore[no-untyped-def]
             p += 1
         # At the first bin a cut tells present from missing values, which is no direction.
         size = _size(edge, 0 if t == 0 or abs(edge) <= limit else direction)
-        if size > best and (t > 0 or constant or usual < 1) and _holds(heavy, t, 0):
+        if size > best and (t > 0 or constant or usual < 1) and (len(heavy) == 0 or heavy[t, 0]):
             best, first, missing = size, t, usual
         turned = edge - 2 * gone
         size = _size(turned, 0 if t == 0 or abs(turned) <= other_limit else direction)
-        if other and size > best and _holds(heavy, t, 1):
+        if other and size > best and (len(heavy) == 0 or heavy[t, 1]):
             best, first, missing = size, t, -1
         start = t + 1
         t = min(firsts[p], n_values) if p < len(firsts) else n_values
@@ -322,28 +322,36 @@ def _scan_single(  # type: ignore[no-untyped-def]
 
 @kernel
 def scan_columns(  # type: ignore[no-untyped-def]
-    histogram, bases, n_codes, has_missing, where, by, constant, absent, massed, bounds, heavy,
-    offsets, chunks, totals, mass, damping, width, best, first, missing, score_edges,
+    histogram, bases, n_codes, has_missing, where, by_score, constant, absent, massed, bounds,
+    heavy, offsets, chunks, totals, gain, width, best, first, missing, score_edges,
 ):  # fmt: skip
     """Find the best cut of each column of a batch.
 
-    IN histogram, the columns' bins, where (their rows in the output), by (EDGE, GAIN or SCORE), the
-    question, heavy (whether both sides of each cut hold enough, from offsets[q] on; empty for any).
-    OUT best, first, missing of shape (columns, 1), or (columns, K) with SCORE; score_edges of shape
+    IN histogram, the columns' bins, where (their rows in the output), the question, heavy (whether
+    both sides of each cut hold enough, from offsets[q] on; empty for any), gain (mass and damping
+    where cuts are compared by gain, or None: Numba then compiles no more than is needed). OUT best,
+    first, missing of shape (columns, 1), or (columns, K) by score; score_edges of shape
     (columns, K), or (0, 0) if not wanted.
     """
     lanes = 1 << (width.ndim - 1)
     scratch, n_scores = np.empty(chunks * lanes, dtype=np.int64), len(totals)
-    sums, parts = np.zeros_like(scratch), np.empty((4, len(scratch)), dtype=histogram.dtype)
-    sums[:n_scores] = totals
-    if by == GAIN:
-        sums[n_scores] = mass
+    sums = np.empty(chunks * lanes, dtype=np.int64)
+    parts = np.empty((4, len(sums)), dtype=histogram.dtype)
+    for k in range(len(sums)):
+        sums[k] = totals[k] if k < n_scores else 0
+    if gain is not None:
+        sums[n_scores] = gain[0]
     no_least = np.empty(0, dtype=np.int64)
     none = np.empty(0, dtype=np.intp), np.empty(0, dtype=np.int8), np.empty(0, dtype=np.int64)
     for q in range(len(bases)):
         row = where[q]
         allowed = heavy[offsets[q] : offsets[q] + n_codes[q]] if len(heavy) > 0 else heavy
-        if by == SCORE or (by == EDGE and n_scores == 1):
+        if gain is not None:
+            best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
+                histogram, bases[q], n_codes[q], has_missing[q], absent, sums, n_scores,
+                no_least, gain[1], allowed, width, parts,
+            )  # fmt: skip
+        elif by_score or n_scores == 1:
             direction, exceptions = np.int64(0), none
             if bounds is not None:
                 low, high = bounds.starts[row], bounds.starts[row + 1]
@@ -357,11 +365,6 @@ def scan_columns(  # type: ignore[no-untyped-def]
                     histogram[at : at + n_codes[q] * lanes : lanes], has_missing[q], constant,
                     absent, totals[score], direction, exceptions, allowed,
                 )  # fmt: skip
-        elif by == GAIN:
-            best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
-                histogram, bases[q], n_codes[q], has_missing[q], absent, sums, n_scores,
-                no_least, damping, allowed, width, parts,
-            )  # fmt: skip
         else:
             best[row, 0], first[row, 0], missing[row, 0] = scan_edge(
                 histogram, bases[q], n_codes[q], has_missing[q], constant, absent, sums, n_scores,

@@ -59,9 +59,8 @@ def _wrong_mass(f, y, mass):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-def]
+def _write_rows(quanta, size, at, n, lanes, signed):  # type: ignore[no-untyped-def]
     """Write a tile of quanta (IN), stored by score column, as rows of S (OUT signed, flat)."""
-    lanes = 1 << (width.ndim - 1)
     flat = quanta.reshape(-1)
     blocks = size - size % 8 if lanes >= 8 else 0
     for low in range(0, len(quanta), lanes):
@@ -71,15 +70,15 @@ def _write_rows(quanta, size, at, n, width, signed):  # type: ignore[no-untyped-
                 transpose_8(
                     flat, (low + k) * _TILE + i, _TILE, signed, origin + i * lanes + k, lanes
                 )
-        for i in range(blocks, size):
-            for k in range(lanes):
+        for k in range(lanes):
+            for i in range(blocks, size):
                 signed[origin + i * lanes + k] = quanta[low + k, i]
 
 
 @kernel
 def advance(  # type: ignore[no-untyped-def]
     start, stop, labels, target, row_mass, equal_mass, signs, agree, against, rest, coefficients,
-    votes, width, mass_column, weights, scores, signed, sums,
+    votes, lanes, mass_column, weights, scores, signed, sums,
 ):  # fmt: skip
     """Take one step on the rows from start to stop; return (pseudo, wrong rows).
 
@@ -141,7 +140,7 @@ def advance(  # type: ignore[no-untyped-def]
             pseudo += np.int64(np.rint(abs(pull[i]) * EXACT_SCALE))
             lost = winner[i] != target[at + i] if multi_class else top[i] > 0.0
             wrong_rows += row_mass[at + i] if lost else np.int64(0)
-        _write_rows(quanta, end - at, at, n, width, signed)
+        _write_rows(quanta, end - at, at, n, lanes, signed)
     return pseudo, wrong_rows
 
 

@@ -14,7 +14,7 @@ from edgewise.backend.base import LEARN, GrownTree, Growth, split_directions
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
 from edgewise.backend.numba.scan import scan_edge, scan_gain, scan_values
-from edgewise.backend.numba.vectors import inner, kernel
+from edgewise.backend.numba.vectors import copy_to, inlined, inner, kernel
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows, Signs
 from edgewise.common.threads import Threads
 
@@ -112,13 +112,6 @@ class _Finished(NamedTuple):
 
 
 @inner
-def _copy(source, target):  # type: ignore[no-untyped-def]
-    """Copy an array: an assignment takes Numba two seconds to compile."""
-    for at in range(len(source)):
-        target[at] = source[at]
-
-
-@inner
 def _newest(tree):  # type: ignore[no-untyped-def]
     """Return the newest two leaves, the smaller first; -1 is the second of the root."""
     low, high = tree.counts[0] - 2, tree.counts[0] - 1
@@ -130,7 +123,7 @@ def _newest(tree):  # type: ignore[no-untyped-def]
     return low, high
 
 
-@inner
+@inlined
 def _search(  # type: ignore[no-untyped-def]
     first_batch, last_batch, layout, question, directions, by_edge, signed, n, width, tree,
     histograms,
@@ -208,13 +201,10 @@ def _alone(totals, question):  # type: ignore[no-untyped-def]
     return np.int64(np.rint(share * GAIN_SCALE))
 
 
-@inner
+@inlined
 def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def]
     """Give a leaf the best split of its columns, the first of equal ones."""
     best, leaf = np.int64(0), tree.leaves[place]
-    # Every split leaves one side of a single row empty.
-    if place > 0 and leaf.stop - leaf.start < 2:
-        return
     tree.counts[2] += 1
     # The root is split if any split has an edge, other leaves if that beats the constant.
     alone = _alone(tree.sums[0, place], question) if place > 0 else np.int64(0)
@@ -231,7 +221,7 @@ def _settle(side, place, layout, tree, question):  # type: ignore[no-untyped-def
     if best > 0:
         leaf.improvement = best - alone
         if leaf.column >= layout.n_cut:
-            _copy(tree.sets[side, leaf.column - layout.n_cut], tree.sides[place])
+            copy_to(tree.sides[place], tree.sets[side, leaf.column - layout.n_cut])
 
 
 @inner
@@ -258,7 +248,7 @@ def _add_leaf(tree, start, stop):  # type: ignore[no-untyped-def]
     tree.counts[0] += 1
 
 
-@inner
+@inlined
 def _split(parent, layout, absent, signed, n, width, tree):  # type: ignore[no-untyped-def]
     """Part the rows of a leaf."""
     lanes = 1 << (width.ndim - 1)
@@ -291,13 +281,15 @@ def _split(parent, layout, absent, signed, n, width, tree):  # type: ignore[no-u
         masses[larger, k] = masses[parent, k] - masses[smaller, k]
 
 
-@inner
+@inlined
 def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
     """Split the leaf that gains most, the earliest of equal ones; return whether to go on."""
     smaller, larger = _newest(tree)
-    _settle(0, smaller, layout, tree, question)
-    if larger >= 0:
-        _settle(1, larger, layout, tree, question)
+    for side in range(2 if larger >= 0 else 1):
+        place = smaller if side == 0 else larger
+        # Every split leaves one side of a single row empty.
+        if place == 0 or tree.leaves[place].stop - tree.leaves[place].start > 1:
+            _settle(side, place, layout, tree, question)
     best, chosen = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
@@ -309,7 +301,7 @@ def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ig
     return tree.counts[1] < max_leaf_nodes
 
 
-@inner
+@inlined
 def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
     """Give nodes and leaves their numbers, and every row its leaf, searched or not.
 
@@ -342,7 +334,7 @@ def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
             node = finished.nodes[numbers[made]]
             node[0], node[1], node[2] = leaf.column, leaf.first, leaf.missing
             node[3], node[4] = numbers[leaf.child], numbers[leaf.child + 1]
-            _copy(tree.sides[made], finished.sides[numbers[made]])
+            copy_to(finished.sides[numbers[made]], tree.sides[made])
     if n_searched == len(leaf_of):
         return
     for row in range(len(leaf_of)):

@@ -13,7 +13,40 @@ from edgewise.common.compiled import cached
 # Inner functions are called from compiled code only and need no way in from Python, which would
 # take most of their compile time; what calls them is cached with them.
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+# A long function that has a single caller: as an inner one it would be optimised twice.
+inlined = njit(nogil=True, inline="always")
 kernel = cached(nogil=True, no_cfunc_wrapper=True)
+
+
+@inner
+def copy_to(target, source):  # type: ignore[no-untyped-def]
+    """Copy an array: Numba takes two seconds to compile an assignment, with its error message."""
+    for at in range(len(source)):
+        target[at] = source[at]
+
+
+@inner
+def sort_stably(keys, order, spare):  # type: ignore[no-untyped-def]
+    """Sort as ``np.argsort(kind="stable")`` does, which takes Numba a second to compile.
+
+    IN keys. OUT order, spare (memory for as many).
+    """
+    n, width = len(keys), 1
+    for at in range(n):
+        order[at] = at
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle, stop = min(start + width, n), min(start + 2 * width, n)
+            low, high = start, middle
+            for at in range(start, stop):
+                takes_high = low == middle
+                if low < middle and high < stop:
+                    takes_high = keys[order[high]] < keys[order[low]]
+                spare[at] = order[high if takes_high else low]
+                high += takes_high
+                low += not takes_high
+        copy_to(order, spare)
+        width *= 2
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
