@@ -140,6 +140,21 @@ def test_infinite_values(learner, backend):
     assert np.isfinite(strict.decision_function(unused)).all()
 
 
+@pytest.mark.parametrize("missing", [False, True])
+def test_categories_that_training_saw_and_others(missing, backend):
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(rng.choice(list("abcdefg"), (300, 3)), columns=list("xyz"))
+    if missing:
+        frame["y"] = frame["y"].where(rng.random(300) < 0.8)
+    frame["size"] = rng.normal(size=300)
+    y = frame["x"].isin(["a", "c", "d"]) ^ frame["y"].isin(["b", "g"]) ^ (frame["size"] > 0.5)
+    model = AdaBoostMH(n_rounds=20).fit(frame, y)
+    new = frame.replace({"z": {"g": "unseen"}})
+    for rows in (frame, new, frame[:1], new[:40]):
+        *_, expected = model.staged_decision_function(rows)
+        assert np.array_equal(model.decision_function(rows), expected)
+
+
 @pytest.mark.parametrize("learner", ["auto", "stump", "product"])
 def test_categories_row_by_row(learner, backend):
     rng = np.random.default_rng(3)
@@ -230,9 +245,7 @@ def test_the_row_where_compiled_loops_take_over_does_not_show(learner, monkeypat
     monkeypatch.setattr("edgewise.model.forest._WALKS", 500)
     for count in (0, 1, 3, 99):
         answers = iter([False] * count + [True])
-        monkeypatch.setattr(
-            "edgewise.model.forest.compiled_when", lambda *_, given=answers: lambda: next(given)
-        )
+        monkeypatch.setattr(choose, "compiled_when", lambda *_, given=answers: lambda: next(given))
         assert np.array_equal(model.decision_function(X), expected)
 
 
@@ -242,9 +255,7 @@ def test_another_process_can_compile_the_walk(monkeypatch):
     model = AdaBoostMH(n_rounds=5).fit(X, np.nan_to_num(X[:, 0]) > 0)
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
     monkeypatch.setattr(compiled, "_loaded", set())
-    monkeypatch.setattr(
-        "edgewise.model.forest.compiled_when", lambda *work: given.append(work) or choose.never
-    )
+    monkeypatch.setattr(choose, "compiled_when", lambda *work: given.append(work) or choose.never)
     model.decision_function(X[:31])
     assert not given, "a few rows are not worth loading kernels"
     model.decision_function(X)

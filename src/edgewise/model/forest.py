@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.choose import compiled_when, never
 from edgewise.common.compiled import is_compiled, remember, use_compiled
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.common.threads import Threads
 from edgewise.data import Aligned
+from edgewise.model.leaf_sets import LeafSets
 from edgewise.model.rules import KINDS, Scores, Test, TreeRule
 from edgewise.model.terms import Terms
 
@@ -128,7 +128,7 @@ class Forest:
     def ends_of(self, values: Reals) -> Columns:
         """Return where the walk of each row through each term ends, shape (T, n)."""
         sets = self._leaf_sets
-        if sets is not None and not np.isnan(values[sets.third]).any():
+        if sets is not None and sets.covers(values):
             return sets.ends_of(values)
         n_rows = values.shape[1]
         found = np.repeat(self.roots, n_rows)
@@ -157,13 +157,13 @@ class Forest:
         return following
 
     @cached_property
-    def _leaf_sets(self) -> "_LeafSets | None":
-        """The terms as sets of leaves, if all are trees of thresholds, and small ones."""
+    def _leaf_sets(self) -> "LeafSets | None":
+        """The terms as sets of leaves, if all are small trees."""
         below = self.children[:2]
         shared = len(np.unique(below)) < below.size
-        if len(self.targets) or shared or np.diff(self.firsts).max(initial=0) >= _MOST_LEAVES:
+        if shared or np.diff(self.firsts).max(initial=0) >= _MOST_LEAVES:
             return None
-        return _LeafSets.of(self)
+        return LeafSets.of(self)
 
     # The compiled walk
 
@@ -175,7 +175,10 @@ class Forest:
     def _compiled_for(self, n_rows: int, visits: float) -> Callable[[], bool]:
         """Return what tells, in the middle of the work too, whether compiled loops do the rest."""
         if not self._fits or (n_rows < _FEW_ROWS and not use_compiled(0, form=self._form)):
-            return never
+            return lambda: False
+        # A process that only predicts a few rows need not read this.
+        from edgewise.backend.choose import compiled_when
+
         return compiled_when(visits, self._form, lambda: (Forest.compile, replace(self)))
 
     def compile(self) -> None:
@@ -205,7 +208,7 @@ class Forest:
         """Write what `walk` returns."""
         kernels = import_module("edgewise.backend.numba.score")
         sets = self._leaf_sets
-        if sets is not None and not (np.isnan(values).any(axis=1) & sets.third).any():
+        if sets is not None and sets.covers(values):
             kernels.walk_sets(values, *self._cuts[:3], *self._coded_sets, scores)
         else:
             kernels.walk(values, *self._cuts[:3], *self._coded, scores)
@@ -265,20 +268,32 @@ class Forest:
     @cached_property
     def _coded_sets(self) -> tuple[NDArray[Any], ...]:
         """The leaf sets as the compiled walk reads them."""
-        from edgewise.backend.numba.score import MISSING
-
+        kernels = import_module("edgewise.backend.numba.score")
         sets = self._leaf_sets
         assert sets is not None
         node = np.arange(len(self.places)) - self.firsts[self._term_of_node], self._term_of_node, 0
+        is_subset = np.isnan(self.thresholds)
         # The codes of a column are read twice where missing values go both ways.
-        planes, plane = np.unique(2 * self.places + sets.missing_high[node], return_inverse=True)
+        high = sets.missing_high[node] & ~is_subset
+        planes, plane = np.unique(2 * self.places + high, return_inverse=True)
         more = self._terms_missing
+        firsts = np.pad(self.firsts, (0, more), mode="edge")
+        # Each subset of a group of terms has a plane of its own after those.
+        subsets = np.flatnonzero(is_subset)
+        starts = np.searchsorted(subsets, firsts[:: kernels.TOGETHER])
+        sources = plane[subsets]
+        group = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        plane[subsets] = len(planes) + np.arange(len(subsets)) - starts[group]
         return (
             planes // 2,
-            np.where(planes % 2, MISSING, 0).astype(np.uint16),
-            np.pad(self.firsts, (0, more), mode="edge"),
-            plane.astype(np.intp),
-            self._cuts[3],
+            np.where(planes % 2, kernels.MISSING, 0).astype(np.uint16),
+            starts,
+            sources,
+            self.target_starts[subsets],
+            sets.above.astype(np.uint16),
+            firsts,
+            plane,
+            np.where(is_subset, 1, self._cuts[3]).astype(np.uint16),
             sets.lost[node].astype(sets.bits),
             _aligned(self.ends[sets.ends.ravel()], sets.ends.size + more * sets.ends.shape[1]),
         )
@@ -293,84 +308,6 @@ class Forest:
         from edgewise.backend.numba.score import TOGETHER
 
         return -len(self.roots) % TOGETHER
-
-
-@dataclass(frozen=True, eq=False)
-class _LeafSets:
-    """Trees of thresholds as sets of leaves: L leaves in the order from left to right, as bits.
-
-    A row loses the leaves below every threshold that it reaches, and ends in the first that is
-    left (Lucchese et al. 2015). All trees have M nodes, some of which lose no leaf.
-    """
-
-    places: Columns  # (M, T), the column of each node, as its place in `Forest.columns`
-    thresholds: Reals  # (M, T, 1)
-    missing_high: NDArray[np.bool_]  # (M, T, 1), whether a missing value is above the threshold
-    lost: NDArray[Any]  # (M, T, 1), the leaves below the threshold
-    ends: Columns  # (T, L)
-    third: NDArray[np.bool_]  # (U,), whether a missing value of the column goes another way
-
-    @staticmethod
-    def of(forest: Forest) -> "_LeafSets":
-        """Return the sets of a forest."""
-        n_nodes = np.diff(forest.firsts)
-        n_terms, most = len(n_nodes), int(n_nodes.max(initial=0))
-        low, high, missing = forest.children
-        # How many leaves are below each node, an end having one, and the first of them.
-        count = np.ones(len(low) + 1, dtype=np.intp)
-        first = np.zeros(len(low), dtype=np.intp)
-        ends = np.zeros((n_terms, most + 1), dtype=np.intp)
-        alone = np.flatnonzero(n_nodes == 0)
-        ends[alone, 0] = -1 - forest.roots[alone]
-        by_place = [forest.firsts[:-1][n_nodes > place] + place for place in range(most)]
-        for nodes in reversed(by_place):
-            count[nodes] = sum(count[np.maximum(side[nodes], -1)] for side in (low, high))
-        term = np.repeat(np.arange(n_terms), n_nodes)
-        for nodes in by_place:
-            above = first[nodes] + count[np.maximum(low[nodes], -1)]
-            for side, start in ((low[nodes], first[nodes]), (high[nodes], above)):
-                inner = side >= 0
-                first[side[inner]] = start[inner]
-                ends[term[nodes[~inner]], start[~inner]] = -1 - side[~inner]
-        bits = np.min_scalar_type((1 << (most + 1)) - 1)
-        sizes = count[np.maximum(low, -1)].astype(np.uint64)
-        lost = ((np.uint64(1) << sizes) - np.uint64(1)) << first.astype(np.uint64)
-        third = np.zeros(len(forest.columns), dtype=bool)
-        third[forest.places[(missing != low) & (missing != high)]] = True
-
-        def table(values: NDArray[Any]) -> NDArray[Any]:
-            full = np.zeros((most, n_terms), dtype=values.dtype)
-            full[np.arange(len(term)) - forest.firsts[term], term] = values
-            return full
-
-        return _LeafSets(
-            table(forest.places),
-            table(forest.thresholds)[..., None],
-            table(missing == high)[..., None],
-            table(lost.astype(bits))[..., None],
-            ends,
-            third,
-        )
-
-    @property
-    def bits(self) -> np.dtype[Any]:
-        """The type of the sets in the compiled walk."""
-        return np.promote_types(self.lost.dtype, np.uint32)
-
-    def ends_of(self, values: Reals) -> Columns:
-        """Return what `Forest.ends_of` does."""
-        lost = np.zeros((len(self.ends), values.shape[1]), dtype=self.lost.dtype)
-        missing = np.isnan(values)
-        some_missing = bool(missing.any())
-        nodes = zip(self.places, self.thresholds, self.missing_high, self.lost, strict=True)
-        for places, thresholds, missing_high, below in nodes:
-            reached = values.take(places, axis=0) >= thresholds
-            if some_missing:
-                reached |= missing.take(places, axis=0) & missing_high
-            lost |= reached * below
-        first = ~lost & (lost + lost.dtype.type(1))
-        leaf = np.frexp(first.astype(np.float32))[1] - 1
-        return self.ends.take(leaf + self.ends.shape[1] * np.arange(len(lost))[:, None])
 
 
 def in_order(moves: Reals) -> Reals:

@@ -108,18 +108,24 @@ def walk(  # type: ignore[no-untyped-def]
 
 @kernel
 def walk_sets(  # type: ignore[no-untyped-def]
-    values, thresholds, starts, sizes, columns, absent, firsts, planes, cuts, lost, ends, out
-):
-    """Write what `walk` does, for trees of thresholds by sets of leaves.
+    values, thresholds, starts, sizes, columns, absent, subset_starts, sources, side_starts, sides,
+    firsts, planes, cuts, lost, ends, out,
+):  # fmt: skip
+    """Write what `walk` does, by sets of leaves.
 
     IN values, thresholds, starts, sizes, firsts (by term), cuts (by node) and ends as in `walk`, as
     many ends for each term; columns and absent (by plane, which are the codes of a column: which
-    one, and the code of a missing value), planes (by node), lost (by node, the leaves below the
-    threshold, as bits). OUT out (n, K).
+    one, and the code of a missing value); subset_starts (by TOGETHER terms, the bounds of the nodes
+    that test subsets, which have planes after those), and for each such node sources (the plane of
+    its column) and side_starts (where its categories start in sides, which are 1 above, else 0);
+    planes and lost (by node, the leaves below it, as bits). OUT out (n, K).
     """
     n_rows, n_terms, width = values.shape[1], len(firsts) - 1, ends.shape[1]
     n_ends = len(ends) // max(1, n_terms)
-    codes = np.zeros((len(columns), _BLOCK), dtype=np.uint16)
+    most = 0
+    for group in range(len(subset_starts) - 1):
+        most = max(most, subset_starts[group + 1] - subset_starts[group])
+    codes = np.zeros((len(columns) + most, _BLOCK), dtype=np.uint16)
     counts = np.empty(_BLOCK, dtype=np.int64)
     ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
     sums = np.empty((_BLOCK, width))
@@ -132,6 +138,12 @@ def walk_sets(  # type: ignore[no-untyped-def]
             _encode(column, mine, sizes[j], absent[p], counts[:n], codes[p, :n])
         sums[:] = 0.0
         for some in range(0, n_terms, TOGETHER):
+            first = subset_starts[some // TOGETHER]
+            for s in range(first, subset_starts[some // TOGETHER + 1]):
+                source, side = codes[sources[s]], sides[side_starts[s] :]
+                plane = codes[len(columns) + s - first]
+                for i in range(n):
+                    plane[i] = side[source[i]]
             for i in range(0, n, LEAF_LANES):
                 for slot in range(TOGETHER):
                     t = some + slot
