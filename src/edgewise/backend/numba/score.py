@@ -73,7 +73,7 @@ def walk(  # type: ignore[no-untyped-def]
         for j in range(len(values)):
             column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
             some_missing[j] = _encode(column, mine, sizes[j], MISSING, counts[:n], codes[j, :n])
-        sums[:] = 0.0
+        _clear(sums)
         for t in range(n_terms):
             first, slot = firsts[t], t % TOGETHER
             for node in range(firsts[t + 1] - 1, first - 1, -1):
@@ -103,7 +103,7 @@ def walk(  # type: ignore[no-untyped-def]
                 ended[slot, i] = width * (bases[t] + root[i])
             if slot == TOGETHER - 1:
                 _add_ends(ended, ends, n, sums)
-        out[begin : begin + n] = sums[:n, : out.shape[1]]
+        _write(sums, begin, n, out)
 
 
 @kernel
@@ -129,14 +129,16 @@ def walk_sets(  # type: ignore[no-untyped-def]
     counts = np.empty(_BLOCK, dtype=np.int64)
     ended = np.empty((TOGETHER, _BLOCK), dtype=np.int32)
     sums = np.empty((_BLOCK, width))
-    code, end, place = codes.ravel(), ended.ravel(), _BLOCK * planes
+    code, end, place = codes.ravel(), ended.ravel(), np.empty_like(planes)
+    for node in range(len(planes)):
+        place[node] = _BLOCK * planes[node]
     for begin in range(0, n_rows, _BLOCK):
         n = min(_BLOCK, n_rows - begin)
         for p in range(len(columns)):
             j = columns[p]
             column, mine = values[j, begin : begin + n], thresholds[starts[j] : starts[j + 1]]
             _encode(column, mine, sizes[j], absent[p], counts[:n], codes[p, :n])
-        sums[:] = 0.0
+        _clear(sums)
         for some in range(0, n_terms, TOGETHER):
             first = subset_starts[some // TOGETHER]
             for s in range(first, subset_starts[some // TOGETHER + 1]):
@@ -152,7 +154,7 @@ def walk_sets(  # type: ignore[no-untyped-def]
                         end, slot * _BLOCK + i, t * n_ends * width, width,
                     )  # fmt: skip
             _add_ends(ended, ends, n, sums)
-        out[begin : begin + n] = sums[:n, : out.shape[1]]
+        _write(sums, begin, n, out)
 
 
 @inner
@@ -163,7 +165,8 @@ def _encode(column, thresholds, size, absent, counts, codes):  # type: ignore[no
         for i in range(n):
             codes[i] = np.uint16(column[i])
         return False
-    counts[:] = 0
+    for i in range(n):
+        counts[i] = 0
     step = (len(thresholds) + 1) // 2
     # Without branches, and value by value inside, the compiler takes several values at once.
     while step > 0:
@@ -183,7 +186,8 @@ def _reached(reached, following, spare, n):  # type: ignore[no-untyped-def]
     if following >= 0:
         return reached[following, :n]
     row = reached[spare, :n]
-    row[:] = -1 - following
+    for i in range(n):
+        row[i] = -1 - following
     return row
 
 
@@ -202,3 +206,20 @@ def _add_ends(ended, ends, n, sums):  # type: ignore[no-untyped-def]
                 scores, width * i + k, flat,
                 a + k, b + k, c + k, d + k, e + k, f + k, g + k, h + k,
             )  # fmt: skip
+
+
+# Loops, since assignments to parts of arrays take long to compile.
+
+
+@inner
+def _clear(sums):  # type: ignore[no-untyped-def]
+    for i in range(len(sums)):
+        for k in range(sums.shape[1]):
+            sums[i, k] = 0.0
+
+
+@inner
+def _write(sums, begin, n, out):  # type: ignore[no-untyped-def]
+    for i in range(n):
+        for k in range(out.shape[1]):
+            out[begin + i, k] = sums[i, k]
