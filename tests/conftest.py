@@ -1,5 +1,6 @@
 """Random problems and models that several test folders share."""
 
+import gc
 import math
 import os
 from dataclasses import dataclass, fields
@@ -21,6 +22,19 @@ from .helpers import state_of
 # The first example of a test may import libraries; time says nothing about behaviour.
 settings.register_profile("edgewise", deadline=None)
 settings.load_profile("edgewise")
+
+
+# The garbage collector would take a third of the time to collect tests, and a tenth of all later.
+
+
+def pytest_collection():
+    gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.set_threshold(50_000)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
