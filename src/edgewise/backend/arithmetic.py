@@ -25,6 +25,12 @@ GAIN_SCALE = 2.0**20
 ENERGY_SCALE = 2.0**52
 """One unit of weight in sums of energies, which may exceed 1."""
 
+HEAD_ROOM = 2.0**6
+"""By how much a sum of new weights may exceed the last one in fixed point."""
+
+LEAST_WEIGHT = 1e-10
+"""If weights with a limit sum to less than this, every row is right by a wide margin."""
+
 WIDE_SEARCH_LIMIT = 2**26
 """Past this many weights their rounding errors alone could fill the 32-bit head room."""
 
@@ -111,6 +117,34 @@ def exp(x: Reals) -> Reals:
     return value * ((n.astype(np.int64) + 1023) << 52).view(np.float64)
 
 
+SQRT_HALF = math.sqrt(0.5)
+
+SERIES = tuple(2.0 / (2 * k + 1) for k in range(1, 11))
+"""The coefficients of s**3, s**5, ... in ln((1 + s) / (1 - s)) = 2 s + ..."""
+
+
+def log(x: Reals) -> Reals:
+    """Return the natural logarithm of positive numbers.
+
+    ln(m 2**n) = n ln 2 + ln m with m between sqrt(1/2) and sqrt(2), by a series.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log(np.array([1.0, 2.0, 1e-300]))
+    array([   0.        ,    0.69314718, -690.77552790])
+    """
+    m, n = np.frexp(x)
+    low = m < SQRT_HALF
+    m, n = np.where(low, m + m, m), n - low
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    tail = SERIES[-1] * z
+    for term in SERIES[-2::-1]:
+        tail = (tail + term) * z
+    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
+
+
 # The largest float that fits into 64 bits: a share of 1 draws all but one row in 2**53.
 _HASHES = 2.0**64 - 2.0**11
 
@@ -133,6 +167,15 @@ def drawn(n: int, share: float, seed: int, t: int) -> Rows:
     >>> drawn(10, 0.5, seed=0, t=1).tolist()
     [0, 1, 3, 4, 6, 7, 9]
     """
-    key = splitmix64(np.array([seed], dtype=np.uint64), t + 1)
-    hashes = splitmix64(key, np.arange(1, n + 1, dtype=np.uint64))
-    return np.flatnonzero(hashes < np.uint64(share * _HASHES)).astype(ROW)
+    hashes = splitmix64(draw_key(seed, t), np.arange(1, n + 1, dtype=np.uint64))
+    return np.flatnonzero(hashes < draw_limit(share)).astype(ROW)
+
+
+def draw_key(seed: int, t: int) -> NDArray[np.uint64]:
+    """Return the seed of a round's hashes."""
+    return splitmix64(np.array([seed], dtype=np.uint64), t + 1)
+
+
+def draw_limit(share: float) -> np.uint64:
+    """Return the number that the hashes of drawn rows are below."""
+    return np.uint64(share * _HASHES)

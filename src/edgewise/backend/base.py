@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import GAIN_SCALE
+from edgewise.backend.arithmetic import GAIN_SCALE, drawn
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
 
@@ -265,6 +265,69 @@ class GrownTree(NamedTuple):
     mass: int
 
 
+class Boosting(NamedTuple):
+    """Rounds of trees with real votes under the logistic loss, to be trained in one call.
+
+    Attributes
+    ----------
+    growth : Growth
+        How trees grow; its damping changes with the weights.
+    row_masses : tuple of str
+        What leaves must hold a least amount of.
+    t, n_rounds : int
+        The first round, and the most rounds.
+    share, seed : float, int
+        The share of the rows that a round draws, and the seed of the draws.
+    damping : float
+        What votes add on either side, in shares of the initial weight.
+    rate : float
+        The factor on votes.
+    weight : float
+        The sum of the weights.
+    """
+
+    growth: Growth
+    row_masses: tuple[str, ...]
+    t: int
+    n_rounds: int
+    share: float
+    seed: int
+    damping: float
+    rate: float
+    weight: float
+
+
+class BoostedRound(NamedTuple):
+    """A round that was trained with others in one call.
+
+    Attributes
+    ----------
+    nodes, sides, n_searches
+        As `GrownTree` has them.
+    votes : array of shape (2 N + 1, K)
+        The votes of the tree's leaves, and of its nodes where they abstain.
+    edge : int
+        The tree's edge, in the search's fixed point.
+    energy, weight : float
+        The energy, and the sum of the weights before the step.
+    tally : Tally
+        The counts of the step.
+    scores, watched : arrays of shape (K, n)
+        The scores after the step, of training and of validation rows.
+    """
+
+    nodes: Columns
+    sides: Signs
+    n_searches: int
+    votes: Reals
+    edge: int
+    energy: float
+    weight: float
+    tally: "Tally"
+    scores: Reals
+    watched: Reals
+
+
 class Edges(NamedTuple):
     """Sums over the rows for each score column, in 64-bit fixed point."""
 
@@ -382,6 +445,10 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def within(self, problem: ProblemT, rows: Rows) -> ProblemT:
         """Return the problem of some rows, ascending."""
 
+    def drawn(self, share: float, seed: int, t: int) -> Rows:
+        """Return a round's sample of the rows: see `arithmetic.drawn`."""
+        return drawn(self.table.n_rows, share, seed, t)
+
     # The search.
 
     @abstractmethod
@@ -395,6 +462,15 @@ class Backend(ABC, Generic[StateT, ProblemT]):
     def grow(self, problem: ProblemT, growth: Growth) -> GrownTree | None:
         """Return a whole tree; None where the caller is to grow it node by node."""
         return None
+
+    def boost(
+        self, state: StateT, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None
+    ) -> tuple[list[BoostedRound], float]:
+        """Train some rounds, and return them and the sum of the weights; none where it cannot.
+
+        `watched` are validation rows and their scores. The state is as after the last round.
+        """
+        return [], boosting.weight
 
     @abstractmethod
     def over(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":

@@ -4,6 +4,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.learners import Learner
 from edgewise.model import Rule, Terms
-from edgewise.objective import REFRESH_EVERY, Objective, Progress, Vote
+from edgewise.objective import REFRESH_EVERY, Objective, Taken, Vote
 
 logger = logging.getLogger("edgewise")
 
@@ -103,16 +104,15 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
     """Train round by round, yielding after each."""
     _replay(task, terms.pack())
     measure = binary_measures(task.objective, task.monitor)
-    while len(terms) < run.n_rounds:
-        step = _step(task, len(terms))
+    for step in _steps(task, len(terms), run.n_rounds):
         if isinstance(step, str):
             run.stop_reason = step
             if step == "no edge" and len(terms) == 0:
                 logger.warning("no rule has an edge on the training rows: the model has no rounds")
             return
-        vote = step.vote
-        terms.append(step.rule, vote)
-        noted = {**step.progress._asdict(), **measure(), **_looked(task, step.fell_back)}
+        rule, vote, progress = step.taken()
+        terms.append(rule, vote)
+        noted = {**progress._asdict(), **measure(), **_looked(task, step.fell_back)}
         run.history.append(
             edge=vote.edge,
             alpha=vote.alpha,
@@ -128,9 +128,10 @@ def _rounds_together(
 ) -> Iterator[None]:
     """Train all tasks by one round, yielding after each; one that has ended stays as it is."""
     growing = set(range(len(tasks)))
-    for t in range(run.n_rounds):
+    steps = [_steps(task, 0, run.n_rounds) for task in tasks]
+    for _ in range(run.n_rounds):
         for place in sorted(growing):
-            step = _step(tasks[place], t)
+            step = next(steps[place])
             if isinstance(step, str):
                 growing.remove(place)
                 run.stop_reason = step
@@ -142,12 +143,28 @@ def _rounds_together(
 
 
 class _Step(NamedTuple):
-    """The rule and the votes of a round, and what they did."""
+    """A round that has been trained."""
 
-    rule: Rule
-    vote: Vote
-    progress: Progress
-    fell_back: bool  # whether all columns and rows were searched after some of them
+    taken: Callable[[], Taken]
+    fell_back: bool = False  # whether all columns and rows were searched after some of them
+
+
+def _steps(task: Task, t: int, n_rounds: int) -> Iterator[_Step | str]:
+    """Train from round `t` on, yielding after each; last comes why there is no other.
+
+    Where the objective can, several rounds are trained before the first of them is yielded.
+    """
+    monitor = task.monitor
+    while t < n_rounds:
+        before, watched = t, None if monitor is None else (monitor.binned, monitor.scores)
+        for leapt in task.objective.leap(task.learner, t, n_rounds - t, watched):
+            if monitor is not None:
+                monitor.scores = leapt.watched
+            t += 1
+            yield _Step(leapt.taken)
+        if t == before:
+            yield _step(task, t)
+            t += 1
 
 
 def _step(task: Task, t: int) -> _Step | str:
@@ -163,7 +180,7 @@ def _step(task: Task, t: int) -> _Step | str:
     progress = task.objective.advance(rule, vote)
     if task.monitor is not None:
         task.monitor.follow(rule, vote.coefficients)
-    return _Step(rule, vote, progress, fell_back)
+    return _Step(partial(Taken, rule, vote, progress), fell_back)
 
 
 def _choose(task: Task, t: int) -> tuple[Rule, Vote, bool] | None:

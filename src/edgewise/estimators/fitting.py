@@ -409,8 +409,9 @@ def _seconds_per_round(run: Prepared[S, F], limit: float) -> float:
         boost(task, TermList(run.first.terms), probe, [ends])
     if probe.stop_reason == "interrupted":
         raise KeyboardInterrupt
-    # The first round may be a constant, and the second may compile.
-    return float(min(np.diff(ends.times)[1:], default=1e-9))
+    # The first round may be a constant, and compile; several rounds may end at once.
+    times = ends.times[1:]
+    return max((times[-1] - times[0]) / max(len(times) - 1, 1), 1e-9)
 
 
 class _RoundTimes(Callback):

@@ -1,25 +1,30 @@
 """Trees of base functions (Kégl 2014a; Kégl and Busa-Fekete 2009a, 2009b)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from edgewise.backend.base import LEARN, GrownTree, Growth, Problem
+from edgewise.backend.arithmetic import log
+from edgewise.backend.base import LEARN, BoostedRound, GrownTree, Growth, Problem
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable, Categories
 from edgewise.learners.base import ColumnLearner, Comparison, Found, Round, Wrapper
 from edgewise.learners.best import Best
 from edgewise.learners.indicator import Indicator
 from edgewise.learners.selector import subset_rule
 from edgewise.learners.stump import MISSING_SIDES, Stump
-from edgewise.model import Node, Test, TreeRule
+from edgewise.model import LazyTree, Node, Test, TreeRule
 from edgewise.search import Search
 
 LEAF_VOTES = ("inherit", "free")
 CRITERIA = ("edge", "gain")
+
+_NO_COLUMNS = np.empty(0, dtype=np.intp)
 
 # Random first tests before giving up: where no test has an edge by itself, as on the corners of a
 # cube, a tree may still have one.
@@ -124,6 +129,40 @@ class Tree(Wrapper):
         masses = round.problem.signed_masses
         return found._replace(loss=float(energies(found.score_edges[None], masses)[0]))
 
+    def growth(self, least: tuple[int, ...], damping: float) -> tuple[Growth | None, list[Columns]]:
+        """Return how a backend may grow a whole tree, or None, and the columns of each part."""
+        parts = self.parts_
+        pulled = [part.search_.pull() for part in parts]
+        columns = pulled[0] if len(pulled) == 1 else np.concatenate([_NO_COLUMNS, *pulled])
+        if len(columns) == 0:
+            return None, pulled
+        stump, subsets = _stump(parts), _subsets(parts)
+        growth = Growth(
+            columns,
+            0 if stump is None else len(pulled[0]),
+            self.max_leaf_nodes,
+            self.criterion,
+            LEARN if stump is None else MISSING_SIDES[stump.missing],
+            least,
+            damping,
+            subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
+        )
+        return growth, pulled
+
+    def whole_growth(self, least: tuple[int, ...]) -> Growth | None:
+        """Return how a backend may grow trees in all rounds, or None: searches must be complete."""
+        splits = self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
+        if not splits or not all(part.searches_all for part in self.column_learners()):
+            return None
+        return self.growth(least, 0.0)[0]
+
+    def taken(self, grown: BoostedRound, growth: Growth, table: BinnedTable) -> TreeRule:
+        """Return a tree that was trained with others in one call."""
+        for part in self.parts_:
+            part.count(len(part.columns_), grown.n_searches)
+        given = (table, self.parts_, growth.columns, grown.nodes, grown.sides)
+        return LazyTree(partial(_grown_nodes, *given), grown.votes)
+
     def settled(self, found: Found, round: Round) -> Found:
         """Return a tree grown on a part of the weights, with its leaves' votes on all."""
         rule = found.rule
@@ -140,8 +179,9 @@ class Tree(Wrapper):
                 votes = sized(part.signed_totals, part.signed_masses, round)
                 leaves[-1 - number] = votes
         edge = int((totals * np.sign(leaves).astype(np.int64)).sum())
+        rule = TreeRule(rule.nodes, leaves)
         round.backend.learned(rule, [parts[-1 - leaf] for leaf in range(len(parts))])
-        return found._replace(rule=replace(rule, leaves=leaves), edge=edge)
+        return found._replace(rule=rule, edge=edge)
 
     @property
     def cost(self) -> int:
@@ -277,11 +317,13 @@ class _Grower:
         for node, (test, ends) in enumerate(zip(self.tests, self.children, strict=True)):
             nodes.append(Node(test, ends["low"], ends["high"], -1 - len(self.leaves) - node))
         self.ends = self._ends()
-        return self._found(nodes, [leaf.problem for leaf in self.leaves])
+        return self._found(lambda: tuple(nodes), [leaf.problem for leaf in self.leaves])
 
-    def _found(self, nodes: list[Node], leaves: list[Problem] | GrownTree) -> Found:
+    def _found(
+        self, nodes: Callable[[], tuple[Node, ...]], leaves: list[Problem] | GrownTree
+    ) -> Found:
         table, totals, _ = self.ends
-        rule = TreeRule(tuple(nodes), table if self.round.real_votes else table.astype(np.int8))
+        rule = LazyTree(nodes, table if self.round.real_votes else table.astype(np.int8))
         self.round.backend.learned(rule, leaves)
         score_edges = (totals * np.sign(table).astype(np.int64)).sum(axis=0)
         edge = int(score_edges.sum())
@@ -289,24 +331,13 @@ class _Grower:
 
     def _grow_at_once(self) -> GrownTree | None:
         """Return the tree that the backend grows in one call, or None if it does not."""
-        round, settings, parts = self.round, self.settings, self.settings.parts_
-        if not parts or not self.keeps or not round.compare.splits or round.pairs is not None:
+        round, parts = self.round, self.settings.parts_
+        if not self.keeps or not round.compare.splits or round.pairs is not None:
             return None
-        stump, subsets = _stump(parts), _subsets(parts)
-        pulled = [part.search_.pull() for part in parts]
-        self.columns = pulled[0] if len(pulled) == 1 else np.concatenate(pulled)
-        if len(self.columns) == 0:
+        growth, pulled = self.settings.growth(round.least, round.damping)
+        if growth is None:
             return None
-        growth = Growth(
-            self.columns,
-            0 if stump is None else len(pulled[0]),
-            settings.max_leaf_nodes,
-            settings.criterion,
-            LEARN if stump is None else MISSING_SIDES[stump.missing],
-            round.least,
-            round.damping,
-            subsets.groups_ if subsets is not None and subsets.rare > 1 else {},
-        )
+        self.columns = growth.columns
         grown = round.backend.grow(round.problem, growth)
         if grown is None:
             return None
@@ -317,26 +348,12 @@ class _Grower:
                 part.learn(round, own, grown.improvements[end - len(own) : end], grown.mass)
         return grown
 
-    def _test(self, column: int, first: int, missing: int, sides: Signs) -> Test:
-        """Return the test of a node of a tree that was grown in one call."""
-        table, parts = self.round.table, self.settings.parts_
-        stump, subsets, bins = _stump(parts), _subsets(parts), table.bins[column]
-        if not isinstance(bins, Categories):
-            assert stump is not None
-            return stump.cut(table, column, first, missing)
-        assert subsets is not None
-        group = subsets.groups_[column] if subsets.rare > 1 else np.arange(bins.n_codes)
-        return subset_rule(table, column, sides[group])
-
     def _taken(self, grown: GrownTree) -> Found:
         """Return a tree that was grown in one call; it abstains on none of the rows."""
-        n_leaves, columns = len(grown.nodes) + 1, self.columns.tolist()
-        nodes = [
-            Node(self._test(columns[q], first, missing, sides), low, high, -1 - n_leaves - node)
-            for node, ((q, first, missing, low, high), sides) in enumerate(
-                zip(grown.nodes.tolist(), grown.sides, strict=True)
-            )
-        ]
+        n_leaves = len(grown.nodes) + 1
+        # Copies: the next tree will have the memory.
+        given = (self.round.table, self.settings.parts_, self.columns)
+        nodes = partial(_grown_nodes, *given, grown.nodes.copy(), grown.sides.copy())
         outputs = sized(grown.totals, grown.masses, self.round)
         outputs[n_leaves] = 0.0
         totals, masses = grown.totals.copy(), grown.masses.copy()
@@ -367,6 +384,30 @@ class _Grower:
         return outputs, sums[0], sums[1]
 
 
+def _grown_nodes(
+    table: BinnedTable,
+    parts: Sequence[ColumnLearner],
+    columns: Columns,
+    nodes: NDArray[np.intp],
+    sides: Signs,
+) -> tuple[Node, ...]:
+    """Return the nodes of a tree that was grown in one call."""
+    stump, subsets = _stump(parts), _subsets(parts)
+    made: list[Node] = []
+    for q, first, missing, low, high in nodes.tolist():
+        column, own = int(columns[q]), sides[len(made)]
+        bins = table.bins[column]
+        if not isinstance(bins, Categories):
+            assert stump is not None
+            test: Test = stump.cut(table, column, first, missing)
+        else:
+            assert subsets is not None
+            group = subsets.groups_[column] if subsets.rare > 1 else np.arange(bins.n_codes)
+            test = subset_rule(table, column, own[group])
+        made.append(Node(test, low, high, -2 - len(nodes) - len(made)))
+    return tuple(made)
+
+
 def _stump(parts: Sequence[ColumnLearner]) -> Stump | None:
     return parts[0] if isinstance(parts[0], Stump) else None
 
@@ -383,5 +424,6 @@ def sized(edges: Exacts, masses: Exacts, round: Round) -> Reals:
     if not round.real_votes:
         return np.where(edges > 0, 1.0, -1.0)
     plus, minus = (masses + edges) / 2 + round.floor, (masses - edges) / 2 + round.floor
-    votes = 0.5 * np.log(plus / minus)
-    return votes.astype(np.float16).astype(np.float64) if round.damping else votes
+    if not round.damping:
+        return np.asarray(0.5 * np.log(plus / minus))
+    return (0.5 * log(plus / minus)).astype(np.float16).astype(np.float64)

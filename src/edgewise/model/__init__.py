@@ -15,6 +15,7 @@ from edgewise.model.predict import Predictor, collapse
 from edgewise.model.rules import (
     EVERYWHERE,
     Cut,
+    LazyTree,
     Linear,
     Node,
     PerScore,
@@ -36,6 +37,7 @@ __all__ = [
     "Cut",
     "Explanation",
     "FusionWording",
+    "LazyTree",
     "Linear",
     "ModelExplanation",
     "ModelFileError",

@@ -6,7 +6,9 @@ one class here and one line in `KINDS`.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -287,6 +289,18 @@ class TreeRule(Rule):
                 leaf = moves * self.leaves[-1 - end]
                 lines.append(f"{pad}{word}: {wording.leaf(leaf, self.is_real)}")
         return "\n".join(lines)
+
+
+class LazyTree(TreeRule):
+    """A tree whose nodes are made when they are asked for: in most rounds of folds, never."""
+
+    def __init__(self, make: Callable[[], tuple[Node, ...]], leaves: Signs | Reals) -> None:
+        object.__setattr__(self, "leaves", leaves)
+        self._make = make
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        return self._make()
 
 
 @dataclass(frozen=True)

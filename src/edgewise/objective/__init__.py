@@ -1,7 +1,7 @@
 """Objectives: how scores become signed weights, and how long the step is."""
 
 from edgewise.backend.base import Targets
-from edgewise.objective.base import Objective, Progress
+from edgewise.objective.base import Objective, Progress, Taken
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, Settings
 from edgewise.objective.ranking import STEPS, Ranking, RankSettings, edge_limit
@@ -19,6 +19,7 @@ __all__ = [
     "RankSettings",
     "Ranking",
     "Settings",
+    "Taken",
     "Targets",
     "Vote",
     "VoteRule",

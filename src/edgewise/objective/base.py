@@ -1,12 +1,13 @@
 """The interface between the boosting loop and an objective."""
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from edgewise.backend.base import Targets
 from edgewise.common.dtypes import Reals
+from edgewise.data import BinnedTable
 from edgewise.learners import Found, Learner
 from edgewise.model import Rule
 from edgewise.objective.votes import Vote
@@ -16,6 +17,21 @@ class Progress(Protocol):
     """The quantities that a round adds to the history, by name."""
 
     def _asdict(self) -> Mapping[str, float]: ...
+
+
+class Taken(NamedTuple):
+    """The rule and the votes of a round, and what they did."""
+
+    rule: Rule
+    vote: Vote
+    progress: Progress
+
+
+class Leapt(NamedTuple):
+    """One of several rounds that were trained in one call."""
+
+    watched: Reals  # the scores of the validation rows
+    taken: Callable[[], Taken]  # tells what the round did
 
 
 class Objective(Protocol):
@@ -30,6 +46,15 @@ class Objective(Protocol):
 
     def vote(self, found: Found) -> Vote | None:
         """Return the votes on what was found, or None where no step lowers the loss."""
+
+    def leap(
+        self, learner: Learner, t: int, most: int, watched: tuple[BinnedTable, Reals] | None
+    ) -> Iterator[Leapt]:
+        """Train up to `most` rounds from `t` on at once, and yield them; none where it cannot.
+
+        `watched` are validation rows and their scores.
+        """
+        return iter(())
 
     def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
         """Return given votes with their energy on the current weights."""

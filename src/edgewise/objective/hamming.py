@@ -1,17 +1,37 @@
 """The losses of AdaBoost.MH, exponential, logistic and softmax: weights and steps."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.backend.arithmetic import ENERGY_SCALE, EXACT_SCALE, SEARCH_SCALE, drawn, fixed
-from edgewise.backend.base import Backend, Problem, RealStep, Step, Tally, Targets
+from edgewise.backend.arithmetic import (
+    ENERGY_SCALE,
+    EXACT_SCALE,
+    HEAD_ROOM,
+    LEAST_WEIGHT,
+    SEARCH_SCALE,
+    fixed,
+)
+from edgewise.backend.base import (
+    Backend,
+    BoostedRound,
+    Boosting,
+    Growth,
+    Problem,
+    RealStep,
+    Step,
+    Tally,
+    Targets,
+)
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round
+from edgewise.data import BinnedTable
+from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round, Tree
 from edgewise.model import EVERYWHERE, Rule, TreeRule
-from edgewise.objective.base import Objective, Stream
+from edgewise.objective.base import Leapt, Objective, Stream, Taken
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
 from edgewise.objective.votes import VOTE_RULES, Vote, sides
 
@@ -22,11 +42,9 @@ REFRESH_EVERY = 1024
 # The largest logarithm of a row's unit of damping under the exponential loss.
 _LARGEST_SHIFT = 600.0
 
-# By how much a sum of new weights may exceed the last one in fixed point.
-_HEAD_ROOM = 2.0**6
-
-# If weights with a limit sum to less than this, every row is right by a wide margin.
-_LEAST_WEIGHT = 1e-10
+# The rounds of one call are few at first, since training may end after any of them, and look at no
+# more entries of the table than this, all together.
+_SHORTEST_LEAP, _LARGEST_LEAP = 8, 1 << 20
 
 # Logarithms of class priors that differ by less are equal: they start no model.
 _EQUAL_PRIORS = 1e-9
@@ -94,6 +112,8 @@ class Hamming(Objective):
         # The logistic weights of all entries start at one half of the initial weights.
         self._weight = 0.5 if self.loss == "logistic" else float("nan")
         self._shift = 0.0
+        # The scores after a round that was trained with later ones.
+        self._scores: Reals | None = None
         self.state = backend.state(targets, mass_column)
         self._unit_losses = targets.label_weights * (self.state.scale / EXACT_SCALE)
         if self.loss == "softmax":
@@ -108,7 +128,7 @@ class Hamming(Objective):
 
     @property
     def is_fitted(self) -> bool:
-        return self._weight < _LEAST_WEIGHT
+        return self._weight < LEAST_WEIGHT
 
     def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
         """Return the learner's best base function on the round's sample, or on `everything`."""
@@ -138,6 +158,46 @@ class Hamming(Objective):
             return found
         return learner.settled(found, round._replace(backend=self.backend, problem=everywhere))
 
+    def leap(
+        self, learner: Learner, t: int, most: int, watched: tuple[BinnedTable, Reals] | None
+    ) -> Iterator[Leapt]:
+        growth = self._whole_growth(learner)
+        if t == 0 or growth is None or not isinstance(learner, Tree):
+            return
+        settings, table = self.settings, self.backend.table
+        n_rounds = min(
+            _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // (table.n_rows * len(growth.columns))
+        )
+        n_rounds = min(n_rounds, most)
+        if n_rounds < 2:
+            return
+        boosting = Boosting(
+            growth, self._amounts, t, n_rounds, settings.subsample, settings.seed,
+            self._row_damping, settings.learning_rate, self._weight,
+        )  # fmt: skip
+        rounds, self._weight = self.backend.boost(self.state, boosting, watched)
+        for place, grown in enumerate(rounds):
+            self._scores = grown.scores
+            yield Leapt(grown.watched, partial(self._taken, learner, growth, t + place, grown))
+        self._scores = None
+
+    def _whole_growth(self, learner: Learner) -> Growth | None:
+        """Return how trees of all rounds grow, or None where rounds must be taken one by one."""
+        settings = self.settings
+        plain = settings.votes == "real" and settings.factorized and self.loss == "logistic"
+        if not (plain and settings.damping and self._selection is None):
+            return None
+        if settings.least_leaf > 0 or not isinstance(learner, Tree):
+            return None
+        return learner.whole_growth((settings.least_rows,) if settings.least_rows > 1 else ())
+
+    def _taken(self, learner: Tree, growth: Growth, t: int, grown: BoostedRound) -> Taken:
+        """Return what one of several rounds did."""
+        learner.begin(t)
+        rule, ones = learner.taken(grown, growth, self.backend.table), np.ones(self.state.n_scores)
+        vote = Vote(self.settings.learning_rate, ones, grown.edge / SEARCH_SCALE, grown.energy)
+        return Taken(rule, vote, self._progress(grown.weight, grown.tally))
+
     def _priors(self) -> Found | None:
         """Return the constant of least loss, by which models of the softmax loss begin.
 
@@ -158,9 +218,14 @@ class Hamming(Objective):
             return None
         return Found(EVERYWHERE, 0, 0.0, None, votes)
 
-    def _problem(self) -> Problem:
+    @cached_property
+    def _amounts(self) -> tuple[str, ...]:
+        """What leaves must hold a least amount of."""
         limits = {"weight": self.settings.least_leaf > 0, "count": self.settings.least_rows > 1}
-        return self.backend.problem(self.state, tuple(name for name in limits if limits[name]))
+        return tuple(name for name in limits if limits[name])
+
+    def _problem(self) -> Problem:
+        return self.backend.problem(self.state, self._amounts)
 
     def _least(self, problem: Problem) -> tuple[int, ...]:
         """Return the least amounts of a leaf: a share of the rows searched, and their number."""
@@ -183,10 +248,15 @@ class Hamming(Objective):
         """
         if self.settings.damping is None:
             return self.floor
-        row = 1.0 / (self.backend.table.n_rows * self.state.n_scores)
         if self.loss == "exponential":
-            return self.settings.damping * row * math.exp(min(self._shift, _LARGEST_SHIFT))
-        return self.settings.damping * row / self._weight
+            return self._row_damping * math.exp(min(self._shift, _LARGEST_SHIFT))
+        return self._row_damping / self._weight
+
+    @cached_property
+    def _row_damping(self) -> float:
+        """The same, as a share of the initial weight."""
+        row = 1.0 / (self.backend.table.n_rows * self.state.n_scores)
+        return (self.settings.damping or 0.0) * row
 
     def follow(self, t: int) -> None:
         if isinstance(self._selection, HeaviestWeights):
@@ -198,12 +268,12 @@ class Hamming(Objective):
 
     def _sample(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the backend and the problem that a round searches."""
-        share, n_rows = self.settings.subsample, self.backend.table.n_rows
+        share = self.settings.subsample
         if self._selection is not None:
             return self._selection.part(problem, t)
         if share == 1.0:
             return self.backend, problem
-        rows = drawn(n_rows, share, self.settings.seed, t)
+        rows = self.backend.drawn(share, self.settings.seed, t)
         return self.backend, self.backend.within(problem, rows) if len(rows) else problem
 
     def vote(self, found: Found) -> Vote | None:
@@ -255,6 +325,10 @@ class Hamming(Objective):
             )
             tally = self.backend.advance(self.state, rule, step)
             self._shift -= math.log(vote.energy)
+        return self._progress(weight, tally)
+
+    def _progress(self, weight: float, tally: Tally) -> HammingProgress:
+        """Return what a step adds to the history, given the weight before it."""
         error, bound = tally.wrong_rows / self._row_total, float("nan")
         if self.loss == "softmax":
             n_scores = self.state.n_scores
@@ -269,7 +343,7 @@ class Hamming(Objective):
         """Move the scores, recompute the weights from them and normalise."""
         # Weights with a limit decrease with the loss; their sum hardly ever grows.
         limited = self.loss != "exponential"
-        unit = EXACT_SCALE / _HEAD_ROOM * 2.0 ** -math.frexp(self._weight if limited else 1.0)[1]
+        unit = EXACT_SCALE / HEAD_ROOM * 2.0 ** -math.frexp(self._weight if limited else 1.0)[1]
         moves = RealStep(vote.coefficients, vote.votes, self.loss, self._shift, unit)
         total, pseudo = self.backend.reweigh(self.state, rule, moves)
         if limited:
@@ -285,7 +359,8 @@ class Hamming(Objective):
             self.backend.refresh(self.state)
 
     def training_scores(self) -> tuple[Reals, Targets]:
-        return self.backend.scores(self.state), self.targets
+        scores = self.backend.scores(self.state) if self._scores is None else self._scores
+        return scores, self.targets
 
     def _energies(self, score_edges: Exacts, masses: Exacts) -> Reals:
         return self.rule.energies(*sides(score_edges, masses))
@@ -294,7 +369,7 @@ class Hamming(Objective):
         if self.targets.matrix is None:
             return float((wrong_entries * self._unit_losses).sum())
         total = 0
-        for k, scores in enumerate(self.backend.scores(self.state)):
+        for k, scores in enumerate(self.training_scores()[0]):
             wrong = (scores > 0) != (self.targets.labels[k] > 0)
             shares = self.targets.initial_weights(k)[wrong] * self.state.scale
             total += int(fixed(shares).sum())

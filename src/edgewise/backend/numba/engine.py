@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.backend.arithmetic import draw_key, draw_limit
 from edgewise.backend.base import (
+    BoostedRound,
+    Boosting,
     Candidates,
     Edges,
     GrownTree,
@@ -27,6 +30,7 @@ from edgewise.backend.numba import ranking
 from edgewise.backend.numba import step as updates
 from edgewise.backend.numba.parts import RowPart, entries_within, flip_entries, heavy_entries
 from edgewise.backend.numba.plans import Batch, HistogramPlan, LaneHistogram, Lease, Shapes
+from edgewise.backend.numba.rounds import train
 from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
@@ -128,6 +132,10 @@ class NumbaBackend(ReferenceBackend):
         totals, masses = sums[:, : problem.n_scores]
         return self._narrowed(problem, totals, masses, rows)
 
+    def drawn(self, share: float, seed: int, t: int) -> Rows:
+        rows = np.empty(self.table.n_rows, dtype=ROW)
+        return rows[: on_rows.draw_rows(draw_key(seed, t)[0], draw_limit(share), rows)]
+
     # The search.
 
     def histogram(self, columns: Columns, problem: SignedProblem) -> Histogram:
@@ -226,24 +234,40 @@ class NumbaBackend(ReferenceBackend):
         self._growth = growth
         return None if grower is None else grower.grow(problem, growth)
 
+    def boost(
+        self, state: HostState, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None
+    ) -> tuple[list[BoostedRound], float]:
+        problem, growth = state.problem(boosting.row_masses), boosting.growth
+        grower = self._grower(problem, growth)
+        if grower is None:
+            return [], boosting.weight
+        codes, before = np.empty((len(growth.columns), 0), dtype=np.uint8), state.scores[:, :0]
+        if watched is not None:
+            codes, before = self._watched_codes(watched[0], growth), watched[1]
+        self._leaf_of = self._learned = None
+        return train(grower, state, problem, boosting, codes, before)
+
     def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem] | GrownTree) -> None:
         super().learned(tree, leaves)
-        self._learned = (tree.nodes, leaves) if isinstance(leaves, GrownTree) else None
+        self._learned = (tree, leaves) if isinstance(leaves, GrownTree) else None
 
     def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
-        if self._learned is None or getattr(rule, "nodes", None) is not self._learned[0]:
+        if self._learned is None or self._learned[0] is not rule:
             return super().outputs_on(table, rule)
-        columns, tree = self._growth.columns, self._learned[1]
-        if len(columns) * table.n_rows > _TREE_BYTES:
+        growth, tree = self._growth, self._learned[1]
+        if len(growth.columns) * table.n_rows > _TREE_BYTES:
             return super().outputs_on(table, rule)
-        seen = self._watched
-        if seen is None or seen[0] is not table or not np.array_equal(seen[1], columns):
-            codes = _stacked(table, columns, self._growth.groups)
-            self._watched = seen = (table, columns, codes)
         leaf_of = np.empty(table.n_rows, dtype=np.intp)
-        walk(seen[2], tree.nodes, tree.sides, leaf_of)
-        by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
+        walk(self._watched_codes(table, growth), tree.nodes, tree.sides, leaf_of)
+        by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)
         return by_score.take(leaf_of, axis=1)
+
+    def _watched_codes(self, table: BinnedTable, growth: Growth) -> Codes:
+        """Return the codes of validation rows, kept for the next round."""
+        seen, columns = self._watched, growth.columns
+        if seen is None or seen[0] is not table or not np.array_equal(seen[1], columns):
+            self._watched = seen = (table, columns, _stacked(table, columns, growth.groups))
+        return seen[2]
 
     def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:
         """Return the memory for trees on some columns, kept for the next round."""

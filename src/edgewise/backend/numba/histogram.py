@@ -193,6 +193,25 @@ def flip(start, stop, signed, signs, n, chunks, width, out, totals):  # type: ig
             flip_vector(out, at, signed, at, np.int64(signs[i]), totals, chunk * lanes, width)
 
 
+@inner
+def hashed(seed, n):  # type: ignore[no-untyped-def]
+    """Return the n-th output of splitmix64, see `arithmetic.splitmix64`."""
+    z = seed + np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def draw_rows(key, limit, rows):  # type: ignore[no-untyped-def]
+    """Draw rows by their hash, see `arithmetic.drawn`. OUT rows; return their number."""
+    n_drawn = 0
+    for row in range(len(rows)):
+        rows[n_drawn] = row
+        n_drawn += hashed(key, row + 1) < limit
+    return n_drawn
+
+
 @kernel
 def sum_rows(signed, rows, n, chunks, width, totals, masses):  # type: ignore[no-untyped-def]
     """Sum S and |S| of some rows. IN signed (flat), rows. OUT totals, masses (by lane)."""

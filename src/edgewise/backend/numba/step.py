@@ -1,5 +1,7 @@
 """The sums that a step follows from, and the step, compiled."""
 
+import math
+
 import numpy as np
 
 from edgewise.backend.arithmetic import (
@@ -11,6 +13,8 @@ from edgewise.backend.arithmetic import (
     LOG2_E,
     LOWEST,
     SEARCH_SCALE,
+    SERIES,
+    SQRT_HALF,
     TAYLOR,
 )
 from edgewise.backend.numba.vectors import inner, kernel, power_of_two, transpose_8
@@ -158,6 +162,28 @@ def _exp(x):  # type: ignore[no-untyped-def]
     c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
     value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
     return value * power_of_two(np.int64(n))
+
+
+@inner
+def log(x):  # type: ignore[no-untyped-def]
+    """Return the logarithm of x, operation by operation as `arithmetic.log` does."""
+    m, n = math.frexp(x)
+    if m < SQRT_HALF:
+        m, n = m + m, n - 1
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    tail = SERIES[-1] * z
+    for k in range(len(SERIES) - 2, -1, -1):
+        tail = (tail + SERIES[k]) * z
+    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
+
+
+@inner
+def half(x):  # type: ignore[no-untyped-def]
+    """Return x rounded to half precision."""
+    # 11 bits, or the last one of the smallest numbers.
+    n = max(math.frexp(x)[1], -13)
+    return math.ldexp(np.rint(math.ldexp(x, 11 - n)), n - 11)
 
 
 @kernel

@@ -87,7 +87,7 @@ class _Growing(NamedTuple):
     improvements: Exacts
 
 
-class _Question(NamedTuple):
+class Question(NamedTuple):
     """What a search looks for: see `Growth`.
 
     Of `n_own` columns of S the first `n_scores` are score columns; the amounts follow.
@@ -348,17 +348,31 @@ def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _take_weights(signed, lanes_given, amounts, n_own, n, width, tree, out):  # type: ignore[no-untyped-def]
-    """Copy the signed weights of the rows that count, each with its amounts. OUT out."""
-    lanes = 1 << (width.ndim - 1)
-    for p in range(tree.leaves[0].stop):
-        row = np.intp(tree.order[p])
-        for k in range(n_own):
-            to = ((k // lanes) * n + row) * lanes + k % lanes
-            out[to] = signed[((k // lanes_given) * n + row) * lanes_given + k % lanes_given]
-        for a in range(len(amounts)):
-            k = n_own + a
-            out[((k // lanes) * n + row) * lanes + k % lanes] = amounts[a, row]
+def _begin(rows, weights, n_own, signed, n, width, tree):  # type: ignore[no-untyped-def]
+    """Start with the root alone: the rows that count, and the sums over them.
+
+    `weights` are S as the problem has it, its lanes, and each row's amounts, which are put together
+    unless there are no amounts. OUT signed, tree.
+    """
+    lanes, (given, lanes_given, amounts) = 1 << (width.ndim - 1), weights
+    for p in range(len(rows)):
+        row = np.intp(rows[p])
+        tree.order[p] = rows[p]
+        if len(amounts):
+            for k in range(n_own):
+                to = ((k // lanes) * n + row) * lanes + k % lanes
+                signed[to] = given[((k // lanes_given) * n + row) * lanes_given + k % lanes_given]
+            for a in range(len(amounts)):
+                k = n_own + a
+                signed[((k // lanes) * n + row) * lanes + k % lanes] = amounts[a, row]
+    tree.counts[0], tree.counts[1], tree.counts[2] = 0, 1, 0
+    for q in range(len(tree.improvements)):
+        tree.improvements[q] = 0
+    _add_leaf(tree, 0, len(rows))
+    tree.leaves[0].slot = 0
+    for k in range(tree.sums.shape[2]):
+        tree.sums[0, 0, k] = tree.sums[1, 0, k] = 0
+    sum_rows(signed, rows, n, tree.sums.shape[2] // lanes, width, tree.sums[0, 0], tree.sums[1, 0])
 
 
 @kernel
@@ -377,11 +391,12 @@ def walk(codes, nodes, sides, leaf_of):  # type: ignore[no-untyped-def]
 
 @kernel
 def grow(  # type: ignore[no-untyped-def]
-    layout, question, directions, by_edge, signed, n, width, tree, max_leaf_nodes, histograms,
-    finished,
+    rows, weights, layout, question, directions, by_edge, signed, n, width, tree, max_leaf_nodes,
+    histograms, finished,
 ):  # fmt: skip
-    """Grow a tree on one thread. IN the arguments up to width. OUT tree, finished."""
+    """Grow a tree on one thread. IN the arguments up to by_edge. OUT signed, tree, finished."""
     n_batches = len(layout.starts) - 1
+    _begin(rows, weights, question.n_own, signed, n, width, tree)
     grows = True
     while grows:
         _search(
@@ -395,7 +410,7 @@ def grow(  # type: ignore[no-untyped-def]
 search = kernel(_search.py_func)
 step = kernel(_step.py_func)
 finish = kernel(_finish.py_func)
-take_weights = kernel(_take_weights.py_func)
+begin = kernel(_begin.py_func)
 
 
 class TreeGrower:
@@ -410,33 +425,34 @@ class TreeGrower:
         problem: SignedProblem,
         threads: Threads,
     ) -> None:
-        self._n_scores, self._n_own = problem.n_scores, problem.n_scores + problem.mass_column
-        self._threads, self._directions = threads, None
+        self._columns = (problem.n_scores, problem.n_scores + problem.mass_column)
+        directions = None
         if growth.n_cut < len(places):
-            self._directions = split_directions(growth.criterion, problem.n_scores)
-        self._by_edge = None if growth.criterion == "gain" else True
+            directions = split_directions(growth.criterion, problem.n_scores)
+        self.kinds = (directions, None if growth.criterion == "gain" else True)
+        self._threads = threads
         chunks, _, lanes = problem.shape
-        n_amounts = len(_amounts(problem, growth))
+        n_amounts = len(row_amounts(problem, growth))
         if n_amounts:
-            chunks, lanes = lanes_for(self._n_own + n_amounts)
-        self._width, self._given = width_of(lanes), problem.shape[2]
+            chunks, lanes = lanes_for(self._columns[1] + n_amounts)
+        self.width = width_of(lanes)
         dtype, n = problem.signed.dtype, problem.n_rows
         self._layout = _laid_out(
             (codes, places, growth.n_cut), shapes, (chunks, lanes), dtype.itemsize, threads.n
         )
-        self._has_grown = False
-        self._signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
+        self._has_grown, self.all_rows = False, np.arange(problem.n_rows, dtype=ROW)
+        self.signed = aligned_zeros((chunks * n * lanes * (n_amounts > 0),), dtype.type)
         # One more, for the missing values of a table whose like training did not see.
         most, most_codes = growth.max_leaf_nodes, int(shapes[0].max()) + 1
-        self._histograms = aligned_zeros((most, int(self._layout.starts[-1])), dtype.type)
-        self._finished = _Finished(
+        self.histograms = aligned_zeros((most, int(self._layout.starts[-1])), dtype.type)
+        self.finished = _Finished(
             np.empty((most, 5), dtype=np.intp),
             np.zeros((most, most_codes), dtype=np.int8),
             np.empty((2 * most, problem.n_scores), dtype=np.int64),
             np.empty((2 * most, problem.n_scores), dtype=np.int64),
             np.empty(n, dtype=np.intp),
         )
-        self._tree = _Growing(
+        self.tree = _Growing(
             np.empty(n, dtype=ROW),
             np.empty(n, dtype=ROW),
             np.zeros(2 * most, dtype=_LEAF),
@@ -450,38 +466,36 @@ class TreeGrower:
 
     def grow(self, problem: SignedProblem, growth: Growth) -> GrownTree:
         """Grow a tree; what was grown before is no longer valid."""
-        amounts = _amounts(problem, growth)
-        self._begin(problem, amounts)
-        n, tree, n_own, signed = problem.n_rows, self._tree, self._n_own, problem.flat_signed
-        if len(amounts):
-            take_weights(signed, self._given, amounts, n_own, n, self._width, tree, self._signed)
-            signed = self._signed
-        question = _Question(
-            self._n_scores,
-            n_own,
-            growth.criterion == "gain",
-            growth.missing,
-            np.array(growth.least, dtype=np.int64),
-            growth.damping,
-        )
-        layout, most = self._rows_again(), growth.max_leaf_nodes
-        data, kinds = (signed, n, self._width, tree), (self._directions, self._by_edge)
+        question, amounts = self.question(growth), row_amounts(problem, growth)
+        rows = self.all_rows if problem.rows is None else problem.rows
+        n, tree, given = problem.n_rows, self.tree, problem.flat_signed
+        signed = self.signed if len(amounts) else given
+        layout, most = self.layout(), growth.max_leaf_nodes
+        start, data = (rows, (given, problem.shape[2], amounts)), (signed, n, self.width, tree)
         n_batches, work = len(layout.starts) - 1, problem.size * len(layout.places)
         if self._threads.n == 1 or n_batches == 1 or work < _THREADS_FROM:
-            grow(layout, question, *kinds, *data, most, self._histograms, self._finished)
+            results = (self.histograms, self.finished)
+            grow(*start, layout, question, *self.kinds, *data, most, *results)
             return self._grown()
 
         def run(batch: int) -> None:
-            search(batch, batch + 1, layout, question, *kinds, *data, self._histograms)
+            search(batch, batch + 1, layout, question, *self.kinds, *data, self.histograms)
 
+        begin(*start, question.n_own, *data)
         grows = True
         while grows:
             self._threads.map(run, range(n_batches))
             grows = step(layout, question, *data, most)
-        finish(layout, self._n_scores, tree, self._finished)
+        finish(layout, question.n_scores, tree, self.finished)
         return self._grown()
 
-    def _rows_again(self) -> _Layout:
+    def question(self, growth: Growth) -> Question:
+        """Return what searches look for."""
+        least = np.array(growth.least, dtype=np.int64)
+        by_gain = growth.criterion == "gain"
+        return Question(*self._columns, by_gain, growth.missing, least, growth.damping)
+
+    def layout(self) -> _Layout:
         """Return the layout, with codes by row from the second tree on the same columns on."""
         layout = self._layout
         size = len(layout.places) * layout.codes.shape[1]
@@ -491,39 +505,22 @@ class TreeGrower:
         self._has_grown = True
         return self._layout
 
-    def _begin(self, problem: SignedProblem, amounts: Integers) -> None:
-        """Start with the root alone."""
-        tree, k, n_own = self._tree, self._n_scores, self._n_own
-        if problem.rows is None:
-            tree.order[:] = np.arange(problem.n_rows, dtype=ROW)
-        else:
-            tree.order[: problem.size] = problem.rows
-        tree.leaves[0] = (0, problem.size, 0, 0, 0, 0, 0, -1)
-        tree.counts[:] = (1, 1, 0)
-        tree.improvements[:] = 0
-        tree.sums[0, 0, :k], tree.sums[1, 0, :k] = problem.signed_totals, problem.signed_masses
-        if n_own > k:
-            tree.sums[0, 0, k] = problem.mass
-        for a, amount in enumerate(amounts):
-            rows = amount if problem.rows is None else amount[problem.rows]
-            tree.sums[0, 0, n_own + a] = rows.sum(dtype=np.int64)
-
     def _grown(self) -> GrownTree:
-        n_nodes, tree = int(self._tree.counts[1]) - 1, self._finished
+        n_nodes, tree = int(self.tree.counts[1]) - 1, self.finished
         n_ends = 2 * n_nodes + 1
         return GrownTree(
             tree.nodes[:n_nodes],
             tree.sides[:n_nodes],
             tree.totals[:n_ends],
             tree.masses[:n_ends],
-            int(self._tree.counts[2]),
+            int(self.tree.counts[2]),
             tree.leaf_of,
-            self._tree.improvements[:-1],
-            int(self._tree.improvements[-1]),
+            self.tree.improvements[:-1],
+            int(self.tree.improvements[-1]),
         )
 
 
-def _amounts(problem: SignedProblem, growth: Growth) -> Integers:
+def row_amounts(problem: SignedProblem, growth: Growth) -> Integers:
     """Return what leaves must hold a least amount of, for each row."""
     masses = problem.row_masses
     if not growth.least:

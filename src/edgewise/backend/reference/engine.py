@@ -343,9 +343,8 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return self._evaluated[1]
 
     def _outputs_of(self, rule: "Rule") -> Signs | Reals:
-        nodes = getattr(rule, "nodes", None)
-        if nodes is not None and self._leaf_of is not None and self._leaf_of[0] is nodes:
-            by_score = np.ascontiguousarray(rule.leaves.T)  # type: ignore[attr-defined]
+        if self._leaf_of is not None and self._leaf_of[0] is rule:
+            by_score = np.ascontiguousarray(rule.leaves.T)
             return by_score.take(self._leaf_of[1], axis=1)
         factors = getattr(rule, "factors", ())
         if len(factors) > 1 and all(id(factor) in self._signs for factor in factors):
@@ -355,13 +354,13 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def learned(self, tree: "TreeRule", leaves: Sequence[SignedProblem] | GrownTree) -> None:
         n_rows = self.table.n_rows
         if isinstance(leaves, GrownTree):
-            self._leaf_of = (tree.nodes, leaves.leaf_of)
+            self._leaf_of = (tree, leaves.leaf_of)
             return
         if sum(leaf.size for leaf in leaves) == n_rows:
             leaf_of = np.empty(n_rows, dtype=np.intp)
             for number, leaf in enumerate(leaves):
                 leaf_of[leaf.rows] = number
-            self._leaf_of = (tree.nodes, leaf_of)
+            self._leaf_of = (tree, leaf_of)
 
     @cached_property
     def _everywhere(self) -> Signs:

@@ -1,0 +1,256 @@
+"""Several rounds of boosted trees in one compiled call.
+
+What `boosting.loop` does round by round with `objective.hamming`, `learners.tree` and the backend,
+in the same order of operations, and so with the same bits: on a few hundred rows, calls from Python
+take several times as long as the work.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from edgewise.backend.arithmetic import (
+    ENERGY_SCALE,
+    EXACT_SCALE,
+    HEAD_ROOM,
+    LEAST_WEIGHT,
+    SEARCH_SCALE,
+    draw_limit,
+)
+from edgewise.backend.base import BoostedRound, Boosting, Tally
+from edgewise.backend.host import HostState, SignedProblem
+from edgewise.backend.numba import step
+from edgewise.backend.numba.histogram import draw_rows, hashed
+from edgewise.backend.numba.trees import Question, TreeGrower, grow, row_amounts, walk
+from edgewise.backend.numba.vectors import inner, kernel
+from edgewise.common.dtypes import Codes, Columns, Exacts, Integers, Reals, Signs
+
+
+class Rounds(NamedTuple):
+    """The rounds of a call, each with its tree and what it did: see `base.BoostedRound`."""
+
+    nodes: Columns  # (rounds, nodes, 5)
+    sides: Signs  # (rounds, nodes, codes)
+    votes: Reals  # (rounds, ends, K)
+    counts: Columns  # (rounds, 2): nodes, searches
+    edges: Exacts  # (rounds,)
+    measures: Reals  # (rounds, 2): energy, the weight before the step
+    wrong_rows: Exacts  # (rounds,)
+    wrong_entries: Exacts  # (rounds, 2, K)
+    scores: Reals  # (rounds, K, n)
+    watched: Reals  # (rounds + 1, K, validation rows), from the scores before the first round on
+
+
+class Steps(NamedTuple):
+    """How rounds go on: the first, how rows are drawn, what leaves add, how far steps go."""
+
+    t: int
+    seed: np.uint64
+    limit: np.uint64  # rows are drawn if their hash is below; 0: all rows
+    damping: float  # in shares of the initial weight
+    rate: float
+
+
+class Weighed(NamedTuple):
+    """A state's arrays: see `host.HostState`."""
+
+    labels: Signs
+    target: Integers
+    row_mass: Exacts
+    equal_mass: bool
+    row_weights: Reals
+    label_weights: Reals
+    matrix: Reals
+    weights: Reals
+    scores: Reals
+    mass_column: bool
+
+
+@inner
+def _vote(tree, finished, floor, votes):  # type: ignore[no-untyped-def]
+    """Give leaves, and nodes that abstain, their votes; return the edge. OUT votes."""
+    n_leaves, edge = tree.counts[1], np.int64(0)
+    for end in range(2 * n_leaves - 1):
+        for k in range(votes.shape[1]):
+            total, mass = finished.totals[end, k], finished.masses[end, k]
+            plus, minus = (mass + total) / 2 + floor, (mass - total) / 2 + floor
+            vote = step.half(0.5 * step.log(plus / minus))
+            # The rows that the root abstains on had no votes.
+            votes[end, k] = 0.0 if end == n_leaves else vote
+            if end < n_leaves:
+                edge += total if vote > 0.0 else (-total if vote < 0.0 else np.int64(0))
+    return edge
+
+
+@inner
+def _keep(tree, finished, nodes, sides, counts):  # type: ignore[no-untyped-def]
+    """Copy a finished tree. OUT nodes, sides, counts."""
+    counts[0], counts[1] = tree.counts[1] - 1, tree.counts[2]
+    for node in range(counts[0]):
+        for at in range(nodes.shape[1]):
+            nodes[node, at] = finished.nodes[node, at]
+        for code in range(sides.shape[1]):
+            sides[node, code] = finished.sides[node, code]
+
+
+@kernel
+def boost(  # type: ignore[no-untyped-def]
+    weight, steps, data, watched_codes, all_rows, layout, question, directions, by_edge, amounts,
+    given, width_given, signed, width, tree, max_leaf_nodes, histograms, finished, rounds, sums,
+):  # fmt: skip
+    """Train rounds until all are done, or one is not for this call.
+
+    IN the arguments up to amounts, `weight` the sum of the weights. OUT data.weights, data.scores,
+    given (S, flat), signed, tree, histograms, finished, rounds, and sums (4, K) of the last step.
+    Return the number of rounds, and the sum of the weights after them.
+    """
+    n_scores, n = data.scores.shape
+    lanes_given, ends = 1 << (width_given.ndim - 1), np.empty(watched_codes.shape[1], dtype=np.intp)
+    drawn, outputs = np.empty(n, dtype=all_rows.dtype), np.empty((n_scores, n))
+    everywhere = np.empty((1, n), dtype=np.int8)
+    # A literal 0 or True would be compiled by itself.
+    first, logistic = np.int64(0), steps.rate > 0.0
+    ones, zeros, moves, same = (
+        np.empty(n_scores), np.empty(n_scores), np.empty(n_scores), np.empty(n_scores),
+    )  # fmt: skip
+    for i in range(n):
+        everywhere[0, i] = 1
+    for k in range(n_scores):
+        ones[k], zeros[k], moves[k] = 1.0, 0.0, steps.rate
+    for r in range(len(rounds.edges)):
+        if weight < LEAST_WEIGHT:
+            return r, weight
+        rows = all_rows
+        if steps.limit > 0:
+            n_drawn = draw_rows(hashed(steps.seed, steps.t + r + 1), steps.limit, drawn)
+            rows = drawn[:n_drawn] if n_drawn > 0 else all_rows
+        floor = steps.damping / weight * SEARCH_SCALE
+        asked = Question(
+            question.n_scores, question.n_own, question.by_gain, question.absent, question.least,
+            floor,
+        )  # fmt: skip
+        grow(
+            rows, (given, lanes_given, amounts), layout, asked, directions, by_edge, signed, n,
+            width, tree, max_leaf_nodes, histograms, finished,
+        )  # fmt: skip
+        if tree.counts[1] < 2:
+            return r, weight
+        votes = rounds.votes[r]
+        rounds.edges[r] = _vote(tree, finished, floor, votes)
+        for k in range(n_scores):
+            for i in range(n):
+                outputs[k, i] = votes[finished.leaf_of[i], k]
+        energy = step.sum_energy(first, n, data.weights, data.labels, outputs, moves) / ENERGY_SCALE
+        if not energy < 1.0:
+            return r, weight
+        _keep(tree, finished, rounds.nodes[r], rounds.sides[r], rounds.counts[r])
+        rounds.measures[r, 0], rounds.measures[r, 1] = energy, weight
+        unit = math.ldexp(EXACT_SCALE / HEAD_ROOM, -math.frexp(weight)[1])
+        total, _ = step.reweigh(
+            first, n, data.labels, outputs, moves, ones, data.row_weights, data.label_weights,
+            data.matrix, logistic, 0.0, unit, data.weights, data.scores,
+        )  # fmt: skip
+        weight = total / unit
+        factor = unit / total
+        for k in range(n_scores):
+            same[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k] = factor, 0, 0, 0, 0
+        _, rounds.wrong_rows[r] = step.advance(
+            first, n, data.labels, data.target, data.row_mass, data.equal_mass, everywhere, same,
+            same, factor, zeros, zeros, width_given, data.mass_column, data.weights, data.scores,
+            given, sums,
+        )  # fmt: skip
+        n_nodes = rounds.counts[r, 0]
+        walk(watched_codes, finished.nodes[:n_nodes], finished.sides[:n_nodes], ends)
+        for k in range(n_scores):
+            rounds.wrong_entries[r, 0, k] = sums[2, k]
+            rounds.wrong_entries[r, 1, k] = sums[3, k]
+            for i in range(n):
+                rounds.scores[r, k, i] = data.scores[k, i]
+            for i in range(len(ends)):
+                move = votes[ends[i], k] * moves[k]
+                rounds.watched[r + 1, k, i] = rounds.watched[r, k, i] + move
+    return len(rounds.edges), weight
+
+
+def train(
+    grower: TreeGrower,
+    state: HostState,
+    problem: SignedProblem,
+    boosting: Boosting,
+    codes: Codes,
+    watched: Reals,
+) -> tuple[list[BoostedRound], float]:
+    """Train rounds on one thread; return them and the weight after them.
+
+    `codes` and `watched` are the codes and scores of validation rows.
+    """
+    growth, n_rounds, whole = boosting.growth, boosting.n_rounds, state.whole
+    rounds = _room(grower, state, n_rounds, watched)
+    limit = draw_limit(boosting.share) if boosting.share < 1.0 else np.uint64(0)
+    amounts = row_amounts(problem, growth)
+    sums = np.zeros((4, state.n_scores), dtype=np.int64)
+    given = problem.flat_signed
+    done, weight = boost(
+        boosting.weight,
+        Steps(boosting.t, np.uint64(boosting.seed), limit, boosting.damping, boosting.rate),
+        Weighed(
+            state.labels, state.target, state.row_mass, state.equal_mass, *state.initial,
+            state.weights, state.scores, whole.mass_column,
+        ),
+        codes,
+        grower.all_rows,
+        grower.layout(),
+        grower.question(growth),
+        *grower.kinds,
+        amounts,
+        given,
+        problem.width,
+        grower.signed if len(amounts) else given,
+        grower.width,
+        grower.tree,
+        growth.max_leaf_nodes,
+        grower.histograms,
+        grower.finished,
+        rounds,
+        sums,
+    )  # fmt: skip
+    if done:
+        whole.signed_totals, whole.signed_masses = sums[0], sums[1]
+    return [_round(rounds, r) for r in range(done)], weight
+
+
+def _room(grower: TreeGrower, state: HostState, n_rounds: int, watched: Reals) -> Rounds:
+    """Return memory for the rounds of a call."""
+    finished, k = grower.finished, state.n_scores
+    rounds = Rounds(
+        np.empty((n_rounds, *finished.nodes.shape), dtype=np.intp),
+        np.empty((n_rounds, *finished.sides.shape), dtype=np.int8),
+        np.empty((n_rounds, *finished.totals.shape)),
+        np.empty((n_rounds, 2), dtype=np.intp),
+        np.empty(n_rounds, dtype=np.int64),
+        np.empty((n_rounds, 2)),
+        np.empty(n_rounds, dtype=np.int64),
+        np.empty((n_rounds, 2, k), dtype=np.int64),
+        np.empty((n_rounds, *state.scores.shape)),
+        np.empty((n_rounds + 1, *watched.shape)),
+    )
+    rounds.watched[0] = watched
+    return rounds
+
+
+def _round(rounds: Rounds, r: int) -> BoostedRound:
+    n_nodes, n_searches = rounds.counts[r].tolist()
+    energy, weight = rounds.measures[r].tolist()
+    return BoostedRound(
+        rounds.nodes[r, :n_nodes],
+        rounds.sides[r, :n_nodes],
+        n_searches,
+        rounds.votes[r, : 2 * n_nodes + 1],
+        int(rounds.edges[r]),
+        energy,
+        weight,
+        Tally(-1, int(rounds.wrong_rows[r]), rounds.wrong_entries[r]),
+        rounds.scores[r],
+        rounds.watched[r + 1],
+    )
