@@ -25,6 +25,11 @@ class AtOnce(NumbaBackend):
         AtOnce.count += grown is not None
         return grown
 
+    def boost(self, state, boosting, watched):
+        rounds, weight = super().boost(state, boosting, watched)
+        AtOnce.count += len(rounds)
+        return rounds, weight
+
 
 def trained(backend, X, y, weights, n_jobs=1, **settings):
     given = {"votes": "real", "loss": "logistic", "learning_rate": 0.5, "random_state": 0}
