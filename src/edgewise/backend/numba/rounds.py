@@ -97,7 +97,7 @@ def _keep(tree, finished, nodes, sides, counts):  # type: ignore[no-untyped-def]
 @kernel
 def boost(  # type: ignore[no-untyped-def]
     weight, steps, data, watched_codes, all_rows, layout, question, directions, by_edge, amounts,
-    given, width_given, signed, width, tree, max_leaf_nodes, histograms, finished, rounds, sums,
+    given, lanes_given, signed, width, tree, max_leaf_nodes, histograms, finished, rounds, sums,
 ):  # fmt: skip
     """Train rounds until all are done, or one is not for this call.
 
@@ -106,7 +106,7 @@ def boost(  # type: ignore[no-untyped-def]
     Return the number of rounds, and the sum of the weights after them.
     """
     n_scores, n = data.scores.shape
-    lanes_given, ends = 1 << (width_given.ndim - 1), np.empty(watched_codes.shape[1], dtype=np.intp)
+    ends = np.empty(watched_codes.shape[1], dtype=np.intp)
     drawn, outputs = np.empty(n, dtype=all_rows.dtype), np.empty((n_scores, n))
     everywhere = np.empty((1, n), dtype=np.int8)
     # A literal 0 or True would be compiled by itself.
@@ -157,7 +157,7 @@ def boost(  # type: ignore[no-untyped-def]
             same[k], sums[0, k], sums[1, k], sums[2, k], sums[3, k] = factor, 0, 0, 0, 0
         _, rounds.wrong_rows[r] = step.advance(
             first, n, data.labels, data.target, data.row_mass, data.equal_mass, everywhere, same,
-            same, factor, zeros, zeros, width_given, data.mass_column, data.weights, data.scores,
+            same, factor, zeros, zeros, lanes_given, data.mass_column, data.weights, data.scores,
             given, sums,
         )  # fmt: skip
         n_nodes = rounds.counts[r, 0]
@@ -205,7 +205,7 @@ def train(
         *grower.kinds,
         amounts,
         given,
-        problem.width,
+        problem.shape[2],
         grower.signed if len(amounts) else given,
         grower.width,
         grower.tree,
