@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from edgewise.estimators.adaboost_mh import AdaBoostMH
 
 # The folds that choose the number of rounds, and how many of them are used, below numbers of rows.
-_FOLDS = {1_000: (5, 5), 5_000: (3, 3), math.inf: (5, 1)}
+_FOLDS = {1_000: (3, 3), 5_000: (4, 2), math.inf: (5, 1)}
 
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1

@@ -44,8 +44,8 @@ class HeldOutRecord:
     Attributes
     ----------
     source : str
-        Which rows: "5 folds", "20% of the rows", "validation_fraction" or "eval_set"; "too few
-        rows" where none could be held out.
+        Which rows: "3 folds", "2 of 4 folds", "20% of the rows", "validation_fraction" or
+        "eval_set"; "too few rows" where none could be held out.
     n_rounds : int
         The number of rounds that they chose, or were measured at.
     chosen : bool
@@ -136,8 +136,8 @@ class ModelSettings:
     n_rounds : int
         The number of rounds in the model.
     rounds_from : str
-        What chose them: held-out rows ("5 folds", "3 folds", "20% of the rows", "10% of the rows",
-        "validation_fraction", "eval_set"), the parameter "n_rounds", or "too few rows".
+        What chose them: held-out rows ("3 folds", "2 of 4 folds", "20% of the rows", "10% of the
+        rows", "validation_fraction", "eval_set"), the parameter "n_rounds", or "too few rows".
     stop_reason : str
         Why training ended.
     held_out_log_loss, held_out_error : float

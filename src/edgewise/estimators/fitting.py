@@ -71,7 +71,7 @@ MOST_ROUNDS = 2000
 
 # Held-out rows look no further after this many rounds, or this share of the rounds so far, in which
 # the metric improved by less than this share of it, or by less than this.
-PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 20, 0.1, 0.005, 1e-4
+PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 30, 0.1, 0.005, 1e-4
 
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
@@ -331,7 +331,7 @@ def _rehearsal(run: Prepared[Any, Any]) -> tuple[Any, ...]:
 
 
 def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
-    """Return the rounds after which the folds have the best metric, and what ended the search.
+    """Return for how many rounds the folds improved, and what ended the search.
 
     The folds are trained side by side.
     """
@@ -339,7 +339,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     if not folds:
         return HeldOutRecord("too few rows", ROUNDS_UNCHOSEN), "n_rounds"
     n_rows, n_trained = run.binned.n_rows, sum(len(fold.rows) for fold in folds)
-    source = f"{len(folds)} folds" if len(folds) > 1 else _share(len(folds[0].aside) / n_rows)
+    source = _source(folds, n_rows)
     with ExitStack() as stack:
         held_out = [fold.held_out for fold in folds]
         monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
@@ -365,7 +365,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         list(zip(held_out, kept.after(chooses), strict=False)),
         run.plan,
         source=source,
-        n_rounds=chooses.best_round or 1,
+        n_rounds=chooses.best_round or max(chooses.history.n_rounds, 1),
         values=chooses.history["validation"],
     )
     return record, chooses.stop_reason
@@ -459,6 +459,18 @@ def _train_watched(
     return _train(run, start, run.problem.n_rounds or MOST_ROUNDS, owner, kept, finish)
 
 
+class _Plateau(EarlyStopping):
+    """Stop without improvement, too, but keep all rounds: the refit has more rows than the folds.
+
+    Late rounds hardly change the loss at the best temperature, and lower the error a little.
+    """
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        reason = super().on_round(run)
+        run.best_round = None
+        return reason
+
+
 class _KeptScores(Callback):
     """Keeps the scores of validation rows after the best round."""
 
@@ -546,6 +558,16 @@ def _hold_out(
     if problem.share_aside is not None:
         return *problem.split(problem.share_aside, seed), _share(problem.share_aside)
     return problem, None, ""
+
+
+def _source(folds: Sequence[Fold], n_rows: int) -> str:
+    """Return the name of the rows that choose."""
+    n_aside = [len(fold.aside) for fold in folds]
+    if len(folds) == 1:
+        return _share(n_aside[0] / n_rows)
+    if sum(n_aside) == n_rows:
+        return f"{len(folds)} folds"
+    return f"{len(folds)} of {round(n_rows / n_aside[0])} folds"
 
 
 def _share(share: float) -> str:
@@ -760,7 +782,8 @@ def _callbacks(
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and chooses and not stopping:
-        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST))
+        kind = EarlyStopping if choosing is None else _Plateau
+        callbacks.append(kind(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
         own = stopping

@@ -152,7 +152,8 @@ class Tree(Wrapper):
     def whole_growth(self, least: tuple[int, ...]) -> Growth | None:
         """Return how a backend may grow trees in all rounds, or None: searches must be complete."""
         splits = self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
-        if not splits or not all(part.searches_all for part in self.column_learners()):
+        parts = list(self.column_learners())
+        if not splits or not all(p.searches_all and not p.search_.learns for p in parts):
             return None
         return self.growth(least, 0.0)[0]
 
