@@ -33,7 +33,7 @@ def auto(**settings):
 @pytest.mark.parametrize("learner", ["auto", "stump", "product"])
 def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
     model = auto(learner=learner).fit(*noisy)
-    assert model.settings_.rounds_from == "5 folds"
+    assert model.settings_.rounds_from == "3 folds"
     given = auto(learner=learner, n_rounds=model.n_rounds_).fit(*noisy)
     same_terms(model, given)
     assert model.history_.n_rounds == model.n_rounds_
@@ -43,17 +43,18 @@ def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
     assert np.isnan(given.settings_.held_out_log_loss)
 
 
-def test_the_chosen_rounds_have_the_lowest_mean_loss(noisy):
+def test_the_chosen_rounds_are_the_last_of_about_the_lowest_loss(noisy):
     model = auto().fit(*noisy)
     record = model.fitted_.held_out
-    assert model.n_rounds_ == record.n_rounds == record.values.argmin() + 1
-    assert len(record.values) >= 20
-    assert record.log_loss == pytest.approx(record.values.min(), rel=1e-3)
+    low = np.flatnonzero(record.values <= 1.02 * record.values.min())
+    assert model.n_rounds_ == record.n_rounds == low[-1] + 1
+    assert len(record.values) >= 30
+    assert record.log_loss == pytest.approx(record.values[low[-1]], rel=1e-3)
 
 
 def test_the_default_chooses_and_named_learners_do_not():
     X, y = np.arange(40.0)[:, None], np.arange(40) % 3
-    assert AdaBoostMH().fit(X, y).settings_.rounds_from == "5 folds"
+    assert AdaBoostMH().fit(X, y).settings_.rounds_from == "3 folds"
     assert AdaBoostMH("stump").fit(X, y).history_.n_rounds == 500
 
 
@@ -97,7 +98,7 @@ def test_one_class_is_refused():
 def test_multilabel_targets(noisy):
     X, y = noisy
     model = auto().fit(X, np.stack([y == 0, y > 0, X[:, 0] > 0], axis=1).astype(int))
-    assert model.settings_.rounds_from == "5 folds"
+    assert model.settings_.rounds_from == "3 folds"
     assert 0 < model.settings_.held_out_log_loss < 3 * np.log(2)
 
 
@@ -117,7 +118,7 @@ def test_weights_count_in_the_choice(noisy, same_terms):
 def test_a_metric_of_ones_own_chooses(noisy):
     def worse_from_the_fourth_round(y, scores):
         calls.append(len(y))
-        return abs((len(calls) - 1) // 5 - 3)
+        return abs((len(calls) - 1) // 3 - 3)
 
     calls = []
     model = auto(eval_metric=worse_from_the_fourth_round, early_stopping_rounds=3).fit(*noisy)
@@ -200,7 +201,7 @@ def test_files_keep_the_settings_and_the_temperature(noisy, tmp_path):
 
 
 @pytest.mark.parametrize("call", [1, 3, 60])
-def test_an_interrupt_trains_the_rounds_so_far(noisy, call, same_terms):
+def test_an_interrupt_trains_the_best_rounds_so_far(noisy, call, same_terms):
     def metric(y, scores):
         calls.append(y)
         if len(calls) == call:
@@ -276,7 +277,7 @@ def test_verbose_shows_the_stage_and_the_settings(noisy, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     model = auto(verbose=1).fit(*noisy)
     shown = sys.stderr.getvalue()
-    assert "choosing rounds on 5 folds" in shown
+    assert "choosing rounds on 3 folds" in shown
     assert shown.endswith(f"{model.settings_}\n")
 
 
@@ -305,7 +306,7 @@ def test_columns_without_information_give_the_shares_of_the_classes(X, y):
     shares = np.bincount(y) / len(y)
     np.testing.assert_allclose(model.predict_proba(X[:1])[0], shares, atol=0.02)
     assert model.n_rounds_ <= 1
-    assert model.settings_.rounds_from == "5 folds"
+    assert model.settings_.rounds_from == "3 folds"
 
 
 @pytest.mark.parametrize("copies", [1, 2, 3])
@@ -317,7 +318,7 @@ def test_many_classes_of_few_rows(copies):
     p = model.predict_proba(X)
     assert p.shape == (len(y), 40)
     assert np.isfinite(p).all()
-    assert model.settings_.rounds_from == ("too few rows" if copies == 1 else "5 folds")
+    assert model.settings_.rounds_from == ("too few rows" if copies == 1 else "3 folds")
 
 
 @pytest.mark.parametrize("scale", [2.0**-1000, 2.0**-9, 2.0**1000])
@@ -372,7 +373,7 @@ def test_tables_of_every_kind_choose(noisy, kind):
         table = sparse.csr_matrix(np.where(X > 0, X, 0.0))
         new = sparse.csr_matrix((2, X.shape[1]))
     model = auto().fit(table, y)
-    assert model.settings_.rounds_from == "5 folds"
+    assert model.settings_.rounds_from == "3 folds"
     p = model.predict_proba(new)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
 
@@ -385,7 +386,7 @@ def test_rare_classes_are_in_some_folds_only(noisy, rare):
     model = auto().fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2, 9]
     assert np.isfinite(model.settings_.held_out_log_loss)
-    assert model.predict_proba(X)[:, 3].mean() == pytest.approx(rare / len(y), abs=0.02)
+    assert model.predict_proba(X)[:, 3].mean() == pytest.approx(rare / len(y), abs=0.03)
 
 
 def test_validation_rows_without_some_class_choose(noisy):

@@ -99,7 +99,7 @@ def test_the_default_uses_what_goes_with_auto(goal, y):
     for name in names:
         assert getattr(settings, name) == getattr(preset, name), name
     assert settings.reasons == dict.fromkeys(("learner", *names), "auto") | {"n_rounds": "auto"}
-    assert settings.rounds_from == "5 folds"
+    assert settings.rounds_from == "3 folds"
 
 
 def test_the_default_learns_which_of_many_columns_to_search():
@@ -201,7 +201,7 @@ def test_settings_can_be_read():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "chosen on 5 folds"),
+        ({}, "chosen on 3 folds"),
         ({"learner": "stump"}, "default"),
         ({"n_rounds": 9}, "given"),
         ({"validation_fraction": 0.2}, "chosen on validation_fraction"),

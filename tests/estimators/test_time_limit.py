@@ -120,7 +120,7 @@ def test_many_values_are_not_all_binned(speed, monkeypatch):
     settings = AdaBoostMH(time_limit=600.0).fit(*table()).settings_
     assert settings.n_rows == 300
     assert settings.reasons["n_rows"] == "time_limit"
-    assert settings.rounds_from == "5 folds"
+    assert settings.rounds_from == "3 folds"
 
 
 def test_time_limits_of_given_rounds_only_cut():

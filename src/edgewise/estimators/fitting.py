@@ -73,6 +73,10 @@ MOST_ROUNDS = 2000
 # the metric improved by less than this share of it, or by less than this.
 PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 30, 0.1, 0.005, 1e-4
 
+# A fit on all rows takes the last round whose metric is worse than the best by at most this share:
+# it has more rows to learn from, and late rounds, which hardly change the loss, lower the error.
+ABOUT = 0.02
+
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
 
@@ -365,7 +369,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         list(zip(held_out, kept.after(chooses), strict=False)),
         run.plan,
         source=source,
-        n_rounds=chooses.best_round or max(chooses.history.n_rounds, 1),
+        n_rounds=chooses.best_round or 1,
         values=chooses.history["validation"],
     )
     return record, chooses.stop_reason
@@ -457,18 +461,6 @@ def _train_watched(
         return replace(fitted, held_out=record)
 
     return _train(run, start, run.problem.n_rounds or MOST_ROUNDS, owner, kept, finish)
-
-
-class _Plateau(EarlyStopping):
-    """Stop without improvement, too, but keep all rounds: the refit has more rows than the folds.
-
-    Late rounds hardly change the loss at the best temperature, and lower the error a little.
-    """
-
-    def on_round(self, run: TrainingRun) -> str | None:
-        reason = super().on_round(run)
-        run.best_round = None
-        return reason
 
 
 class _KeptScores(Callback):
@@ -782,8 +774,8 @@ def _callbacks(
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and chooses and not stopping:
-        kind = EarlyStopping if choosing is None else _Plateau
-        callbacks.append(kind(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST))
+        about = 0.0 if choosing is None else ABOUT
+        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST, about))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
         own = stopping
