@@ -61,7 +61,7 @@ def test_the_default_is_calibrated(kind, scale):
 @pytest.mark.parametrize(("learner", "votes"), [("stump", "discrete"), ("product", "real")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_learner_and_loss_is_calibrated(kind, learner, loss, votes):
-    check(AdaBoostMH(learner, loss=loss, votes=votes, n_rounds="auto", tolerance=0.06), kind, CLEAN)
+    check(AdaBoostMH(learner, loss=loss, votes=votes, n_rounds="auto"), kind, CLEAN, tolerance=0.06)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
