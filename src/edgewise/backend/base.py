@@ -213,13 +213,18 @@ class Growth(NamedTuple):
     groups: Mapping[int, Columns] = MappingProxyType({})
 
 
+VALUE_SMOOTHING = 20.0
+"""Splits by gain sort values by means that are drawn to 0 by this many times the damping."""
+
+
 def split_directions(criterion: str, n_scores: int) -> Reals:
     """Return the directions along which the values of a categorical column are sorted.
 
     A split takes the first of the sorted values. By edge these are votes of all classes, of which
     the best subset for one has positive sums inside, negative ones outside: all votes of few
     classes, and each class against the others of many. By gain, values are sorted by the mean of
-    each score column; for one that finds the best of all subsets (Breiman et al. 1984).
+    each score column; for one that finds the best of all subsets (Breiman et al. 1984). With
+    damping, the means of rare values are drawn to 0: what few rows say counts less.
     """
     if criterion == "gain":
         return np.eye(n_scores)

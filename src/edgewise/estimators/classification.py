@@ -128,7 +128,7 @@ def loss_of_classes(model: "AdaBoostMH", learner: Learner | str) -> str:
 
 def _bins(learner: Learner | str, n_rows: int) -> int:
     """Return the most bins: thresholds that few rows lie between are not worth their time."""
-    return min(_BINS, max(_BINS // 8, n_rows // 8)) if learner == "auto" else _BINS
+    return min(_BINS, max(_BINS // 8, n_rows // 32)) if learner == "auto" else _BINS
 
 
 def _per_class(learner: Learner | str) -> Learner | str:

@@ -71,8 +71,8 @@ class TableParameters(TrainingParameters):
         ``learner="auto"`` without `trim`, else 1.
     max_bins : int or None
         The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
-        every threshold. By default None: for a classifier 256, with ``learner="auto"`` an eighth of
-        the rows from 32 to 256; for a ranker 65,535, from more documents on 1,024.
+        every threshold. By default None: for a classifier 256, with ``learner="auto"`` one for
+        every 32 rows, from 32 to 256; for a ranker 65,535, from more documents on 1,024.
     handle_infinite : {"raise", "missing", "value"}, default "raise"
         Whether an infinite number in X is an error, a missing value, or beyond all others.
     categorical_features : list of str or int, or None, default None

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.base import split_directions
+from edgewise.backend.base import VALUE_SMOOTHING, split_directions
 from edgewise.common.checks import integer, one_of
 from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
@@ -247,7 +247,7 @@ class _ValueMatrix:
             keys = self.values @ direction
             if by_gain:
                 assert self.masses is not None
-                keys /= np.maximum(self.masses, 1)
+                keys /= np.maximum(self.masses, 1) + VALUE_SMOOTHING * round.damping
             order = np.lexsort((keys, self.owner))
             found = self._prefix_sizes(round, order)
             largest = np.maximum.reduceat(found, self.starts)

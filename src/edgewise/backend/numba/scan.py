@@ -3,7 +3,7 @@
 import numpy as np
 
 from edgewise.backend.arithmetic import GAIN_SCALE
-from edgewise.backend.base import LEARN
+from edgewise.backend.base import LEARN, VALUE_SMOOTHING
 from edgewise.backend.numba.vectors import (
     add,
     inner,
@@ -13,6 +13,9 @@ from edgewise.backend.numba.vectors import (
     sum_squares,
     try_bin,
 )
+
+# Products of three floats differ from one another by less, whatever their order.
+_CAUTION = 1.0 + 1e-9
 
 
 @inner
@@ -71,14 +74,20 @@ def scan_edge(  # type: ignore[no-untyped-def]
 @inner
 def scan_gain(  # type: ignore[no-untyped-def]
     histogram, base, n_codes, has_missing, absent, totals, n_scores, least, damping, heavy, width,
-    scratch,
+    scratch, cuts,
 ):  # fmt: skip
     """Find a column's best cut by gain; return (gain, first bin, missing side).
 
     `totals` are the sums of the score columns, of the mass, and of the amounts of which both sides
-    must hold at least `least`. `scratch` has four rows for sums of the histogram's type.
+    must hold at least `least`. `scratch` has four rows for sums of the histogram's type,
+    `cuts` is memory for the cuts.
     """
     lanes = 1 << (width.ndim - 1)
+    if width.ndim < 4 and n_scores == 1 and len(heavy) == 0:  # one is never in more lanes than 4
+        return _scan_gain_of_one(
+            histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes,
+            scratch[0], cuts,
+        )  # fmt: skip
     n_values = n_codes - 1 if has_missing else n_codes
     n_sums, size = n_scores + 1 + len(least), scratch.shape[1]
     best, first, missing = np.int64(-1), 0, 1
@@ -94,7 +103,7 @@ def scan_gain(  # type: ignore[no-untyped-def]
             rest[at + k] = totals[at + k] - gone[at + k]
     # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
     # which bins are empty. The first cut of all leaves no values below.
-    cuts, n_cuts = np.empty(n_values, dtype=np.intp), 0
+    n_cuts = 0
     if has_missing:
         cuts[0], n_cuts = 0, 1
     mass_at = (base + (n_scores // lanes) * n_codes) * lanes + n_scores % lanes
@@ -104,11 +113,6 @@ def scan_gain(  # type: ignore[no-untyped-def]
             held |= histogram[(base + (k // lanes) * n_codes + t - 1) * lanes + k % lanes]
         cuts[n_cuts] = t
         n_cuts += held != 0 or len(heavy) > 0
-    if width.ndim < 4 and n_scores == 1 and len(heavy) == 0:  # one is never in more lanes than 4
-        return _scan_gain_of_one(
-            histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes,
-            cuts[:n_cuts],
-        )  # fmt: skip
     for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
@@ -145,14 +149,33 @@ def scan_gain(  # type: ignore[no-untyped-def]
 
 @inner
 def _scan_gain_of_one(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes, cuts
+    histogram, base, n_codes, has_missing, absent, totals, least, damping, lanes, held, cuts
 ):
-    """Find a column's best cut by gain for one score column: all sums stay in registers."""
+    """Find a column's best cut by gain for one score column: all sums stay in registers.
+
+    `held` is memory for the amounts below a cut, `cuts` for the cuts. Divisions are for cuts that
+    may be the best.
+    """
     best, first, missing = np.int64(-1), 0, 1
     total, mass, last = totals[0], totals[1], (base + n_codes - 1) * lanes
-    low, low_mass = np.int64(0), np.int64(0)
-    held = np.zeros(len(least), dtype=np.int64)
-    for cut in range(len(cuts)):
+    low, low_mass, to_beat = np.int64(0), np.int64(0), -1.0
+    for k in range(len(least)):
+        held[k] = 0
+        if totals[2 + k] < 2 * least[k]:
+            return best, first, missing
+    # A cut after an empty bin is the cut before it. Listed first, since no processor could predict
+    # which bins are empty. The first cut of all leaves no values below.
+    n_values, n_cuts = n_codes - 1 if has_missing else n_codes, 0
+    if has_missing:
+        cuts[0], n_cuts = 0, 1
+    for t in range(1, n_values):
+        at = (base + t - 1) * lanes + 1
+        amount = histogram[at]
+        for k in range(len(least)):
+            amount |= histogram[at + 1 + k]
+        cuts[n_cuts] = t
+        n_cuts += amount != 0
+    for cut in range(n_cuts):
         t = cuts[cut]
         if t > 0:
             at = (base + t - 1) * lanes
@@ -170,13 +193,19 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
             above, over = total - below, mass - under
             allowed = under > 0 and over > 0
             for k in range(len(least)):
-                amount = held[k] + (np.int64(histogram[last + 2 + k]) if side == 1 else 0)
+                amount = np.int64(held[k]) + (np.int64(histogram[last + 2 + k]) if side == 1 else 0)
                 allowed = allowed and min(amount, totals[2 + k] - amount) >= least[k]
-            if allowed:
+            if not allowed:
+                continue
+            b, u = np.float64(below), np.float64(under) + damping
+            a, o = np.float64(above), np.float64(over) + damping
+            if (b * b * o + a * a * u) * _CAUTION > to_beat * (u * o):
                 gain = _gain(below * below, under, damping)
                 gain += _gain(above * above, over, damping)
                 if gain > best:
                     best, first, missing = gain, t, 1 - 2 * side
+                    # Two less, for what rounding to integers may add.
+                    to_beat = np.float64(best - 2) / GAIN_SCALE
     return best, first, missing
 
 
@@ -188,16 +217,32 @@ def _gain(squares, mass, damping):  # type: ignore[no-untyped-def]
 
 @inner
 def scan_values(  # type: ignore[no-untyped-def]
-    histogram, base, n_codes, question, directions, totals, n_sums, lanes, inside, sides
+    histogram,
+    base,
+    n_codes,
+    question,
+    directions,
+    totals,
+    n_sums,
+    lanes,
+    inside,
+    keys,
+    orders,
+    sides,
 ):
     """Find the best of a column's splits into two sets of values; return its edge or gain.
 
     Sets are what comes first when values are sorted by their sums along one of the directions, see
-    `base.split_directions`. `inside` is memory for `n_sums` sums. OUT sides: +1 first, -1 others.
+    `base.split_directions`. `inside` is memory for `n_sums` sums, `keys` and
+    `orders` for values. OUT sides: +1 first, -1 others.
     """
     n_scores, least = question.n_scores, question.least
-    keys, best = np.empty(n_codes), np.int64(-1)
-    order, spare = np.empty(n_codes, dtype=np.intp), np.empty(n_codes, dtype=np.intp)
+    best, keys, order, spare = (
+        np.int64(-1),
+        keys[:n_codes],
+        orders[0, :n_codes],
+        orders[1, :n_codes],
+    )
     for direction in range(len(directions)):
         for code in range(n_codes):
             along = 0.0
@@ -206,7 +251,7 @@ def scan_values(  # type: ignore[no-untyped-def]
                 along += directions[direction, k] * np.float64(histogram[at])
             if question.by_gain:
                 at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
-                along /= max(np.float64(histogram[at]), 1.0)
+                along /= max(np.float64(histogram[at]), 1.0) + VALUE_SMOOTHING * question.damping
             keys[code] = along
         sort_stably(keys, order, spare)
         for k in range(n_sums):
@@ -349,7 +394,7 @@ def scan_columns(  # type: ignore[no-untyped-def]
         if gain is not None:
             best[row, 0], first[row, 0], missing[row, 0] = scan_gain(
                 histogram, bases[q], n_codes[q], has_missing[q], absent, sums, n_scores,
-                no_least, gain[1], allowed, width, parts,
+                no_least, gain[1], allowed, width, parts, np.empty(n_codes[q], dtype=np.intp),
             )  # fmt: skip
         elif by_score or n_scores == 1:
             direction, exceptions = np.int64(0), none

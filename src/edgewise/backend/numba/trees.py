@@ -141,6 +141,8 @@ def _search(  # type: ignore[no-untyped-def]
     rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     scratch = np.empty((4, chunks * lanes), dtype=histograms.dtype)
     edges = np.empty(chunks * lanes, dtype=np.int64)
+    keys = np.empty(tree.sides.shape[1])
+    orders = np.empty((2, tree.sides.shape[1]), dtype=np.intp)
     for batch in range(first_batch, last_batch):
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
@@ -167,13 +169,13 @@ def _search(  # type: ignore[no-untyped-def]
                 if directions is not None and q >= layout.n_cut:
                     best = scan_values(
                         bins, base, n_codes, question, directions, totals, n_sums, lanes, edges,
-                        tree.sets[side, q - layout.n_cut],
+                        keys, orders, tree.sets[side, q - layout.n_cut],
                     )  # fmt: skip
                 if q < layout.n_cut:
                     if by_edge is None:
                         best, first, missing = scan_gain(
                             bins, base, n_codes, gone, question.absent, totals, n_scores, least,
-                            damping, any_side, width, scratch,
+                            damping, any_side, width, scratch, orders[0],
                         )  # fmt: skip
                     else:
                         best, first, missing = scan_edge(
