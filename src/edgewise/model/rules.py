@@ -300,6 +300,7 @@ class LazyTree(TreeRule):
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
+        """The nodes, root first."""
         return self._make()
 
 
