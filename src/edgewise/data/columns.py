@@ -202,6 +202,10 @@ def _word(value: Any) -> str:
 
 
 def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
+    native = series.to_native()
+    own = getattr(native, "dtype", None)
+    if isinstance(own, np.dtype) and own.kind in "fiu" and own.itemsize <= 8:
+        return np.asarray(native)
     plain = series.dtype.is_integer() or series.dtype.is_float()
     if plain and not series.is_null().any():
         values = series.to_numpy()
