@@ -42,8 +42,8 @@ REFRESH_EVERY = 1024
 # The largest logarithm of a row's unit of damping under the exponential loss.
 _LARGEST_SHIFT = 600.0
 
-# The rounds of one call are few at first, since training may end after any of them, and look at no
-# more entries of the table than this, all together.
+# The rounds of one call are few at first, since training may end after any of them; all together
+# they look at no more entries of the table, and keep no more scores, than this.
 _SHORTEST_LEAP, _LARGEST_LEAP = 8, 1 << 20
 
 # Logarithms of class priors that differ by less are equal: they start no model.
@@ -164,11 +164,9 @@ class Hamming(Objective):
         growth = self._whole_growth(learner)
         if t == 0 or growth is None or not isinstance(learner, Tree):
             return
-        settings, table = self.settings, self.backend.table
-        n_rounds = min(
-            _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // (table.n_rows * len(growth.columns))
-        )
-        n_rounds = min(n_rounds, most)
+        settings, n_rows = self.settings, self.backend.table.n_rows
+        size = n_rows * max(len(growth.columns), self.state.n_scores)
+        n_rounds = min(most, _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // size)
         if n_rounds < 2:
             return
         boosting = Boosting(

@@ -76,7 +76,7 @@ class NumbaBackend(ReferenceBackend):
         self._growth = Growth(np.empty(0, dtype=np.intp), 0, 2)
         self._learned: tuple[Any, GrownTree] | None = None
         self._sorted: Columns | None = None
-        self._watched: tuple[BinnedTable, Columns, Codes] | None = None
+        self._watched: tuple[BinnedTable, Columns, Rows] | None = None
 
     # The round's problem.
 
@@ -241,7 +241,7 @@ class NumbaBackend(ReferenceBackend):
         grower = self._grower(problem, growth)
         if grower is None:
             return [], boosting.weight
-        codes, before = np.empty((len(growth.columns), 0), dtype=np.uint8), state.scores[:, :0]
+        codes, before = np.empty((len(growth.columns), 0), dtype=ROW), state.scores[:, :0]
         if watched is not None:
             codes, before = self._watched_codes(watched[0], growth), watched[1]
         self._leaf_of = self._learned = None
@@ -262,11 +262,13 @@ class NumbaBackend(ReferenceBackend):
         by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)
         return by_score.take(leaf_of, axis=1)
 
-    def _watched_codes(self, table: BinnedTable, growth: Growth) -> Codes:
+    def _watched_codes(self, table: BinnedTable, growth: Growth) -> Rows:
         """Return the codes of validation rows, kept for the next round."""
         seen, columns = self._watched, growth.columns
         if seen is None or seen[0] is not table or not np.array_equal(seen[1], columns):
-            self._watched = seen = (table, columns, _stacked(table, columns, growth.groups))
+            # Of one type for all tables, so that kernels are compiled once.
+            codes = _stacked(table, columns, growth.groups).astype(ROW)
+            self._watched = seen = (table, columns, codes)
         return seen[2]
 
     def _grower(self, problem: SignedProblem, growth: Growth) -> TreeGrower | None:

@@ -24,7 +24,7 @@ from edgewise.backend.numba import step
 from edgewise.backend.numba.histogram import draw_rows, hashed
 from edgewise.backend.numba.trees import Question, TreeGrower, grow, row_amounts, walk
 from edgewise.backend.numba.vectors import inner, kernel
-from edgewise.common.dtypes import Codes, Columns, Exacts, Integers, Reals, Signs
+from edgewise.common.dtypes import Columns, Exacts, Integers, Reals, Rows, Signs
 
 
 class Rounds(NamedTuple):
@@ -178,7 +178,7 @@ def train(
     state: HostState,
     problem: SignedProblem,
     boosting: Boosting,
-    codes: Codes,
+    codes: Rows,
     watched: Reals,
 ) -> tuple[list[BoostedRound], float]:
     """Train rounds on one thread; return them and the weight after them.
