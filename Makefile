@@ -9,7 +9,9 @@ JOBS   ?= auto
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
 
+# The first tests compile kernels that many others take: side by side with those, some twice.
 test: $(VENV)/.dev lint
+	$(BIN)/python -m pytest -n $(JOBS) -q tests/backend/test_rounds.py -k default
 	$(BIN)/python -m pytest -n $(JOBS)
 
 lint: $(VENV)/.dev

@@ -46,15 +46,16 @@ def both(X, y, weights=None, eval_set=None, **settings):
     return models
 
 
-@pytest.mark.parametrize("kind", ["two", "three", "labels", "categories"])
+@pytest.mark.parametrize("kind", ["two", "three", "ten", "labels", "categories"])
 def test_the_default_is_the_same(kind):
     rng = np.random.default_rng(0)
     X = table_of(rng, 240, 5, 30, 0.1)
     signal = np.nan_to_num(X[:, 0]) + np.nan_to_num(X[:, 1]) * rng.normal(size=240)
     weights = None if kind == "two" else rng.integers(1, 4, size=240).astype(float)
     y = (signal > np.median(signal)).astype(int)
-    if kind == "three":
-        y = np.digitize(signal, np.quantile(signal, [0.3, 0.7]))
+    if kind in ("three", "ten"):
+        cuts = [0.3, 0.7] if kind == "three" else np.linspace(0.1, 0.9, 9)
+        y = np.digitize(signal, np.quantile(signal, cuts))
     elif kind == "labels":
         y = np.stack([y, rng.integers(2, size=240)], axis=1)
     elif kind == "categories":

@@ -90,7 +90,7 @@ def test_imbalanced_classes_keep_their_share():
     assert y.mean() < 0.08
     model = AdaBoostMH().fit(X[:1_000], y[:1_000])
     q = model.predict_proba(X[1_000:])[:, 1]
-    assert q.mean() == pytest.approx(y[:1_000].mean(), abs=0.01)
+    assert q.mean() == pytest.approx(y[:1_000].mean(), abs=0.015)
     assert np.corrcoef(q, p[1_000:])[0, 1] > 0.8
 
 
