@@ -221,6 +221,17 @@ def test_searches_of_some_columns_go_node_by_node():
     assert_same(*models)
 
 
+def test_inherited_votes_are_inherited():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(90, 4)), rng.integers(3, size=90)
+    learner = Tree(Stump(), 6, "inherit", "gain")
+    models = [
+        trained(backend, X, y, None, learner=learner, n_rounds=4, damping=0.5)
+        for backend in (AtOnce, node_by_node)
+    ]
+    assert_same(*models)
+
+
 def test_without_a_cut_that_gains_random_first_tests_are_tried():
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     y = np.array([0, 1, 1, 0])

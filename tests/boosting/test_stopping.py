@@ -309,3 +309,12 @@ def test_the_best_round_of_a_series(patience, larger_is_better):
         seen = -values[:n] if larger_is_better else values[:n]
         assert watch.best == 1 + int(np.argmin(seen))
         assert stops == (patience is not None and n - watch.best >= patience)
+
+
+def test_slack_keeps_later_rounds_that_are_about_as_good():
+    values = [1.0, 0.5, 0.504, 0.52, 0.508, 0.6, 0.7]
+    for slack, expected in [(0.0, 2), (0.01, 3), (0.02, 5), (0.05, 5)]:
+        watch = BestRound(3, slack=slack)
+        stops = [watch.update(value) for value in values]
+        assert watch.best == expected
+        assert stops.index(True) == 4

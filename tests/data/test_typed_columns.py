@@ -332,3 +332,10 @@ def test_infinite_value_is_the_largest_or_smallest_value(kind):
     assert not any(has_missing)
     # -inf < 0.5 < 2 < inf
     assert codes[1] == [2, 3, 0, 1]
+
+
+def test_half_precision_is_widened():
+    frame = pd.DataFrame({"a": np.array([0.5, np.nan, 2.0], dtype=np.float16)})
+    values = next(iter(as_table(frame).columns())).values
+    assert values.dtype == np.float64
+    assert np.array_equal(values, [0.5, np.nan, 2.0], equal_nan=True)

@@ -123,6 +123,11 @@ def test_many_values_are_not_all_binned(speed, monkeypatch):
     assert settings.rounds_from == "3 folds"
 
 
+def test_columns_without_information_take_no_time():
+    model = AdaBoostMH(time_limit=0.5).fit(np.ones((60, 3)), np.arange(60) % 2)
+    np.testing.assert_allclose(model.predict_proba(np.ones((1, 3))), 0.5)
+
+
 def test_time_limits_of_given_rounds_only_cut():
     settings = AdaBoostMH(n_rounds=5, time_limit=1e-9).fit(*table()).settings_
     assert (settings.n_rounds, settings.n_rows) == (1, 600)

@@ -97,7 +97,7 @@ class BestRound:
 
     `patience` is the number of values to wait for one that is better than the last such value by
     `least` and by the share `tolerance` of it; it grows to the `share` of the values so far. Values
-    that are worse than the best by at most the share `about` are as good.
+    that are worse than the best by at most the share `slack` are as good.
     """
 
     def __init__(
@@ -107,10 +107,10 @@ class BestRound:
         share: float = 0.0,
         tolerance: float = 0.0,
         least: float = 0.0,
-        about: float = 0.0,
+        slack: float = 0.0,
     ) -> None:
         self.patience, self.larger_is_better = patience, larger_is_better
-        self.share, self.tolerance, self.least, self.about = share, tolerance, least, about
+        self.share, self.tolerance, self.least, self.slack = share, tolerance, least, slack
         self.n_rounds = self.best = self._last = 0
         self._least = self._to_beat = math.inf
 
@@ -120,7 +120,7 @@ class BestRound:
         loss = -value if self.larger_is_better else value
         if loss < self._least:
             self._least, self.best = loss, self.n_rounds
-        elif self.about and loss - self._least <= self.about * abs(self._least):
+        elif self.slack and loss - self._least <= self.slack * abs(self._least):
             self.best = self.n_rounds
         if loss < self._to_beat:
             self._to_beat = loss - max(self.tolerance * abs(loss), self.least)
@@ -145,8 +145,9 @@ class EarlyStopping(Callback):
         The least improvement that counts, as a share of the metric.
     least : float, default 0.0
         The least improvement that counts.
-    about : float, default 0.0
+    slack : float, default 0.0
         Keep the rounds up to the last whose metric is worse than the best by at most this share.
+        Of metrics for which larger is better, the best round is kept.
 
     Examples
     --------
@@ -163,18 +164,19 @@ class EarlyStopping(Callback):
         share: float = 0.0,
         tolerance: float = 0.0,
         least: float = 0.0,
-        about: float = 0.0,
+        slack: float = 0.0,
     ) -> None:
         self.rounds = integer("rounds", rounds, 1)
         self.share = not_negative("share", share)
         self.tolerance = not_negative("tolerance", tolerance)
         self.least = not_negative("least", least)
-        self.about = not_negative("about", about)
+        self.slack = not_negative("slack", slack)
 
     def on_start(self, run: TrainingRun) -> None:
         if not run.validates:
             raise ValueError("EarlyStopping needs validation rows: validation_fraction or eval_set")
-        least = (self.share, self.tolerance, self.least, self.about)
+        slack = 0.0 if run.larger_is_better else self.slack
+        least = (self.share, self.tolerance, self.least, slack)
         self._watch = BestRound(self.rounds, run.larger_is_better, *least)
         for value in run.history["validation"].tolist():
             self._note(run, value)

@@ -13,7 +13,7 @@ from edgewise.boosting.callbacks import Callback, TrainingRun
 from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.learners import Learner
-from edgewise.model import Rule, Terms
+from edgewise.model import Rule, Terms, TreeRule
 from edgewise.objective import REFRESH_EVERY, Objective, Taken, Vote
 
 logger = logging.getLogger("edgewise")
@@ -28,6 +28,9 @@ class TermList:
 
     def append(self, rule: Rule, vote: Vote) -> None:
         """Add a round's term."""
+        if isinstance(rule, TreeRule):
+            # Made now: until then a tree keeps what it was made from.
+            _ = rule.nodes
         self._new.append((rule, vote))
 
     def __len__(self) -> int:

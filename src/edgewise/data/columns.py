@@ -204,14 +204,19 @@ def _word(value: Any) -> str:
 def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
     native = series.to_native()
     own = getattr(native, "dtype", None)
-    if isinstance(own, np.dtype) and own.kind in "fiu" and own.itemsize <= 8:
+    if isinstance(own, np.dtype) and _is_stored(own):
         return np.asarray(native)
     plain = series.dtype.is_integer() or series.dtype.is_float()
     if plain and not series.is_null().any():
         values = series.to_numpy()
-        if values.dtype.kind in "fiu" and values.dtype.itemsize <= 8:
+        if _is_stored(values.dtype):
             return np.asarray(values)
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def _is_stored(dtype: np.dtype[Any]) -> bool:
+    """Return whether numbers of a type are kept as they are."""
+    return dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (4, 8))
 
 
 def _from_objects(values: list[Any], name: str) -> Column:

@@ -75,7 +75,7 @@ PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 30, 0.1, 0.005, 1e-4
 
 # A fit on all rows takes the last round whose metric is worse than the best by at most this share:
 # it has more rows to learn from, and late rounds, which hardly change the loss, lower the error.
-ABOUT = 0.02
+SLACK = 0.02
 
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
@@ -415,7 +415,7 @@ def _seconds_per_round(run: Prepared[S, F], limit: float) -> float:
         raise KeyboardInterrupt
     # The first round may be a constant, and compile; several rounds may end at once.
     times = ends.times[1:]
-    return max((times[-1] - times[0]) / max(len(times) - 1, 1), 1e-9)
+    return max((times[-1] - times[0]) / (len(times) - 1), 1e-9) if len(times) > 1 else 1e-9
 
 
 class _RoundTimes(Callback):
@@ -774,8 +774,8 @@ def _callbacks(
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and chooses and not stopping:
-        about = 0.0 if choosing is None else ABOUT
-        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST, about))
+        slack = 0.0 if choosing is None else SLACK
+        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST, slack))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
         own = stopping

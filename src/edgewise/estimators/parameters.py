@@ -22,8 +22,8 @@ class TrainingParameters:
     Parameters
     ----------
     n_rounds : int, default 500
-        The number of rounds. A classifier also takes "auto", the number that is best on held-out
-        rows, and has None by default: "auto" for ``learner="auto"``, else 500.
+        The number of rounds. A classifier also takes "auto", a number that held-out rows choose,
+        and has None by default: "auto" for ``learner="auto"``, else 500.
     validation_fraction : float or None, default None
         The share of the rows (a ranker: of the queries) to set aside for validation.
     early_stopping_rounds : int or None, default None

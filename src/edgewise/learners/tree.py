@@ -132,6 +132,8 @@ class Tree(Wrapper):
     def growth(self, least: tuple[int, ...], damping: float) -> tuple[Growth | None, list[Columns]]:
         """Return how a backend may grow a whole tree, or None, and the columns of each part."""
         parts = self.parts_
+        if self.leaf_votes != "free":
+            return None, []
         pulled = [part.search_.pull() for part in parts]
         columns = pulled[0] if len(pulled) == 1 else np.concatenate([_NO_COLUMNS, *pulled])
         if len(columns) == 0:

@@ -301,7 +301,8 @@ class LazyTree(TreeRule):
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes, root first."""
-        return self._make()
+        made: tuple[Node, ...] = self.__dict__.pop("_make")()
+        return made
 
 
 @dataclass(frozen=True)

@@ -165,7 +165,8 @@ class Hamming(Objective):
         if t == 0 or growth is None or not isinstance(learner, Tree):
             return
         settings, n_rows = self.settings, self.backend.table.n_rows
-        size = n_rows * max(len(growth.columns), self.state.n_scores)
+        n_scores, n_watched = self.state.n_scores, 0 if watched is None else watched[0].n_rows
+        size = max(n_rows * max(len(growth.columns), n_scores), n_watched * n_scores)
         n_rounds = min(most, _SHORTEST_LEAP + t // 16, _LARGEST_LEAP // size)
         if n_rounds < 2:
             return

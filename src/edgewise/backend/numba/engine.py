@@ -239,7 +239,7 @@ class NumbaBackend(ReferenceBackend):
     ) -> tuple[list[BoostedRound], float]:
         problem, growth = state.problem(boosting.row_masses), boosting.growth
         grower = self._grower(problem, growth)
-        if grower is None:
+        if grower is None or (watched is not None and not self._may_watch(watched[0], growth)):
             return [], boosting.weight
         codes, before = np.empty((len(growth.columns), 0), dtype=ROW), state.scores[:, :0]
         if watched is not None:
@@ -255,12 +255,16 @@ class NumbaBackend(ReferenceBackend):
         if self._learned is None or self._learned[0] is not rule:
             return super().outputs_on(table, rule)
         growth, tree = self._growth, self._learned[1]
-        if len(growth.columns) * table.n_rows > _TREE_BYTES:
+        if not self._may_watch(table, growth):
             return super().outputs_on(table, rule)
         leaf_of = np.empty(table.n_rows, dtype=np.intp)
         walk(self._watched_codes(table, growth), tree.nodes, tree.sides, leaf_of)
         by_score: NDArray[Any] = np.ascontiguousarray(rule.leaves.T)
         return by_score.take(leaf_of, axis=1)
+
+    def _may_watch(self, table: BinnedTable, growth: Growth) -> bool:
+        """Return whether the codes of validation rows are few enough to be kept."""
+        return len(growth.columns) * table.n_rows * np.dtype(ROW).itemsize <= _TREE_BYTES
 
     def _watched_codes(self, table: BinnedTable, growth: Growth) -> Rows:
         """Return the codes of validation rows, kept for the next round."""
