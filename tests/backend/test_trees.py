@@ -161,11 +161,12 @@ def test_on_the_columns_of_a_round_the_tree_is_the_same(shape, leaves, k, learns
         assert all(np.array_equal(mine[key], others[key]) for key in mine)
 
 
-def test_on_threads_the_tree_is_the_same(monkeypatch):
+@pytest.mark.parametrize("n_classes", [2, 10])
+def test_on_threads_the_tree_is_the_same(monkeypatch, n_classes):
     monkeypatch.setattr(trees, "_THREADS_FROM", 0)
     rng = np.random.default_rng(0)
     X = table_of(rng, 600, 11, 60, 0.1)
-    y = rng.integers(3, size=600)
+    y = rng.integers(n_classes, size=600)
     learner = Tree(Stump(), 9, "free", "gain")
     AtOnce.count = 0
     settings = {"learner": learner, "n_rounds": 4, "subsample": 0.7}

@@ -61,7 +61,7 @@ def test_the_default_is_calibrated(kind, scale):
 @pytest.mark.parametrize(("learner", "votes"), [("stump", "discrete"), ("product", "real")])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_learner_and_loss_is_calibrated(kind, learner, loss, votes):
-    check(AdaBoostMH(learner, loss=loss, votes=votes, n_rounds="auto"), kind, CLEAN, tolerance=0.06)
+    check(AdaBoostMH(learner, loss=loss, votes=votes, n_rounds="auto"), kind, CLEAN)
 
 
 @pytest.mark.parametrize("loss", ["exponential", "logistic", "softmax"])
@@ -90,7 +90,7 @@ def test_imbalanced_classes_keep_their_share():
     assert y.mean() < 0.08
     model = AdaBoostMH().fit(X[:1_000], y[:1_000])
     q = model.predict_proba(X[1_000:])[:, 1]
-    assert q.mean() == pytest.approx(y[:1_000].mean(), abs=0.015)
+    assert q.mean() == pytest.approx(y[:1_000].mean(), abs=0.01)
     assert np.corrcoef(q, p[1_000:])[0, 1] > 0.8
 
 

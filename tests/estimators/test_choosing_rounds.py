@@ -9,7 +9,7 @@ from scipy import sparse
 
 from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
 from edgewise.estimators import classification
-from edgewise.estimators.fitting import TrainingProblem
+from edgewise.estimators.fitting import TOLERANCE, TrainingProblem
 from edgewise.estimators.probabilities import (
     CalibratedLogLoss,
     best_temperature,
@@ -46,10 +46,15 @@ def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
 def test_the_chosen_rounds_are_the_last_of_about_the_lowest_loss(noisy):
     model = auto().fit(*noisy)
     record = model.fitted_.held_out
-    low = np.flatnonzero(record.values <= 1.02 * record.values.min())
+    low = np.flatnonzero(record.values <= (1 + TOLERANCE) * record.values.min())
     assert model.n_rounds_ == record.n_rounds == low[-1] + 1
     assert len(record.values) >= 30
     assert record.log_loss == pytest.approx(record.values[low[-1]], rel=1e-3)
+
+
+def test_other_learners_take_the_best_round(noisy):
+    model = auto(learner="product").fit(*noisy)
+    assert model.n_rounds_ == model.fitted_.held_out.values.argmin() + 1
 
 
 def test_the_default_chooses_and_named_learners_do_not():
@@ -386,7 +391,7 @@ def test_rare_classes_are_in_some_folds_only(noisy, rare):
     model = auto().fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2, 9]
     assert np.isfinite(model.settings_.held_out_log_loss)
-    assert model.predict_proba(X)[:, 3].mean() == pytest.approx(rare / len(y), abs=0.03)
+    assert model.predict_proba(X)[:, 3].mean() == pytest.approx(rare / len(y), abs=0.02)
 
 
 def test_validation_rows_without_some_class_choose(noisy):

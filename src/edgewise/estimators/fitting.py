@@ -73,10 +73,6 @@ MOST_ROUNDS = 2000
 # the metric improved by less than this share of it, or by less than this.
 PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 30, 0.1, 0.005, 1e-4
 
-# A fit on all rows takes the last round whose metric is worse than the best by at most this share:
-# it has more rows to learn from, and late rounds, which hardly change the loss, lower the error.
-SLACK = 0.02
-
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
 
@@ -774,7 +770,9 @@ def _callbacks(
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and chooses and not stopping:
-        slack = 0.0 if choosing is None else SLACK
+        # A fit on all rows has more of them to learn from, and late rounds of small steps, which
+        # hardly change the loss, lower the error.
+        slack = TOLERANCE if choosing is not None and run.problem.learner == "auto" else 0.0
         callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST, slack))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:

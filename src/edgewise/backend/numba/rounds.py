@@ -94,6 +94,20 @@ def _keep(tree, finished, nodes, sides, counts):  # type: ignore[no-untyped-def]
             sides[node, code] = finished.sides[node, code]
 
 
+@inner
+def _note(r, scores, sums, watched_codes, rate, finished, ends, rounds):  # type: ignore[no-untyped-def]
+    """Note what a step did to training and validation rows. OUT ends, rounds."""
+    n_nodes, votes = rounds.counts[r, 0], rounds.votes[r]
+    walk(watched_codes, finished.nodes[:n_nodes], finished.sides[:n_nodes], ends)
+    for k in range(len(scores)):
+        rounds.wrong_entries[r, 0, k] = sums[2, k]
+        rounds.wrong_entries[r, 1, k] = sums[3, k]
+        for i in range(scores.shape[1]):
+            rounds.scores[r, k, i] = scores[k, i]
+        for i in range(len(ends)):
+            rounds.watched[r + 1, k, i] = rounds.watched[r, k, i] + votes[ends[i], k] * rate
+
+
 @kernel
 def boost(  # type: ignore[no-untyped-def]
     weight, steps, data, watched_codes, all_rows, layout, question, directions, by_edge, amounts,
@@ -160,16 +174,7 @@ def boost(  # type: ignore[no-untyped-def]
             same, factor, zeros, zeros, lanes_given, data.mass_column, data.weights, data.scores,
             given, sums,
         )  # fmt: skip
-        n_nodes = rounds.counts[r, 0]
-        walk(watched_codes, finished.nodes[:n_nodes], finished.sides[:n_nodes], ends)
-        for k in range(n_scores):
-            rounds.wrong_entries[r, 0, k] = sums[2, k]
-            rounds.wrong_entries[r, 1, k] = sums[3, k]
-            for i in range(n):
-                rounds.scores[r, k, i] = data.scores[k, i]
-            for i in range(len(ends)):
-                move = votes[ends[i], k] * moves[k]
-                rounds.watched[r + 1, k, i] = rounds.watched[r, k, i] + move
+        _note(r, data.scores, sums, watched_codes, steps.rate, finished, ends, rounds)
     return len(rounds.edges), weight
 
 

@@ -140,8 +140,10 @@ def scan_gain(  # type: ignore[no-untyped-def]
                 beneath += sum_squares(present, gone, at, np.int64(side), width)
                 beyond += sum_squares(total, present, at, np.int64(-1), width)
             mass = np.int64(present[n_scores]) + side * np.int64(gone[n_scores])
-            gain = _gain(beneath, mass, damping)
-            gain += _gain(beyond, np.int64(total[n_scores]) - np.int64(present[n_scores]), damping)
+            gain = gain_of(beneath, mass, damping)
+            gain += gain_of(
+                beyond, np.int64(total[n_scores]) - np.int64(present[n_scores]), damping
+            )
             if gain > best:
                 best, first, missing = gain, t, 1 - 2 * side
     return best, first, missing
@@ -200,8 +202,8 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
             b, u = np.float64(below), np.float64(under) + damping
             a, o = np.float64(above), np.float64(over) + damping
             if (b * b * o + a * a * u) * _CAUTION > to_beat * (u * o):
-                gain = _gain(below * below, under, damping)
-                gain += _gain(above * above, over, damping)
+                gain = gain_of(below * below, under, damping)
+                gain += gain_of(above * above, over, damping)
                 if gain > best:
                     best, first, missing = gain, t, 1 - 2 * side
                     # Two less, for what rounding to integers may add.
@@ -210,86 +212,76 @@ def _scan_gain_of_one(  # type: ignore[no-untyped-def]
 
 
 @inner
-def _gain(squares, mass, damping):  # type: ignore[no-untyped-def]
+def gain_of(squares, mass, damping):  # type: ignore[no-untyped-def]
     """Return the gain of one side of a cut: see `base.gains`."""
     return np.int64(np.rint(np.float64(squares) / (np.float64(mass) + damping) * GAIN_SCALE))
 
 
 @inner
+def _sort_values(histogram, base, n_codes, question, direction, lanes, keys, orders):  # type: ignore[no-untyped-def]
+    """Sort a column's values by their sums along a direction. OUT keys, orders (the first row)."""
+    n_scores = question.n_scores
+    for code in range(n_codes):
+        along = 0.0
+        for k in range(n_scores):
+            at = (base + (k // lanes) * n_codes + code) * lanes + k % lanes
+            along += direction[k] * np.float64(histogram[at])
+        if question.by_gain:
+            at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
+            along /= max(np.float64(histogram[at]), 1.0) + VALUE_SMOOTHING * question.damping
+        keys[code] = along
+    sort_stably(keys[:n_codes], orders[0, :n_codes], orders[1, :n_codes])
+
+
+@inner
+def _split_size(inside, totals, n_sums, question):  # type: ignore[no-untyped-def]
+    """Return the edge or gain of a set of values, given the sums inside; -1 if it is no split."""
+    n_scores, least = question.n_scores, question.least
+    for k in range(n_sums - len(least), n_sums):
+        if min(inside[k], totals[k] - inside[k]) < least[k - n_sums + len(least)]:
+            return np.int64(-1)
+    size = np.int64(0)
+    if not question.by_gain:
+        for k in range(n_scores):
+            size += abs(2 * inside[k] - totals[k])
+        return size
+    within, without = inside[n_scores], totals[n_scores] - inside[n_scores]
+    if within <= 0 or without <= 0:
+        return np.int64(-1)
+    squares, others = np.int64(0), np.int64(0)
+    for k in range(n_scores):
+        squares += inside[k] * inside[k]
+        others += (totals[k] - inside[k]) * (totals[k] - inside[k])
+    return gain_of(squares, within, question.damping) + gain_of(others, without, question.damping)
+
+
+@inner
 def scan_values(  # type: ignore[no-untyped-def]
-    histogram,
-    base,
-    n_codes,
-    question,
-    directions,
-    totals,
-    n_sums,
-    lanes,
-    inside,
-    keys,
-    orders,
+    histogram, base, n_codes, question, directions, totals, n_sums, lanes, inside, keys, orders,
     sides,
-):
+):  # fmt: skip
     """Find the best of a column's splits into two sets of values; return its edge or gain.
 
     Sets are what comes first when values are sorted by their sums along one of the directions, see
-    `base.split_directions`. `inside` is memory for `n_sums` sums, `keys` and
-    `orders` for values. OUT sides: +1 first, -1 others.
+    `base.split_directions`. `inside` is memory for `n_sums` sums, `keys` and `orders` for values.
+    OUT sides: +1 first, -1 others.
     """
-    n_scores, least = question.n_scores, question.least
-    best, keys, order, spare = (
-        np.int64(-1),
-        keys[:n_codes],
-        orders[0, :n_codes],
-        orders[1, :n_codes],
-    )
+    best = np.int64(-1)
     for direction in range(len(directions)):
-        for code in range(n_codes):
-            along = 0.0
-            for k in range(n_scores):
-                at = (base + (k // lanes) * n_codes + code) * lanes + k % lanes
-                along += directions[direction, k] * np.float64(histogram[at])
-            if question.by_gain:
-                at = (base + (n_scores // lanes) * n_codes + code) * lanes + n_scores % lanes
-                along /= max(np.float64(histogram[at]), 1.0) + VALUE_SMOOTHING * question.damping
-            keys[code] = along
-        sort_stably(keys, order, spare)
+        _sort_values(histogram, base, n_codes, question, directions[direction], lanes, keys, orders)
         for k in range(n_sums):
             inside[k] = 0
         better = -1
         for place in range(n_codes - 1):
             for k in range(n_sums):
-                at = (base + (k // lanes) * n_codes + order[place]) * lanes + k % lanes
+                at = (base + (k // lanes) * n_codes + orders[0, place]) * lanes + k % lanes
                 inside[k] += histogram[at]
-            allowed = True
-            for k in range(n_sums - len(least), n_sums):
-                amount = least[k - n_sums + len(least)]
-                allowed = allowed and min(inside[k], totals[k] - inside[k]) >= amount
-            if not allowed:
-                continue
-            size = np.int64(0)
-            if question.by_gain:
-                within, squares, others = inside[n_scores], np.int64(0), np.int64(0)
-                for k in range(n_scores):
-                    squares += inside[k] * inside[k]
-                    others += (totals[k] - inside[k]) * (totals[k] - inside[k])
-                without = totals[n_scores] - within
-                if within <= 0 or without <= 0:
-                    continue
-                size += np.int64(
-                    np.rint(np.float64(squares) / (within + question.damping) * GAIN_SCALE)
-                )
-                size += np.int64(
-                    np.rint(np.float64(others) / (without + question.damping) * GAIN_SCALE)
-                )
-            else:
-                for k in range(n_scores):
-                    size += abs(2 * inside[k] - totals[k])
+            size = _split_size(inside, totals, n_sums, question)
             if size > best:
                 best, better = size, place
         if better >= 0:
             for place in range(n_codes):
-                sides[order[place]] = 1 if place <= better else -1
+                sides[orders[0, place]] = 1 if place <= better else -1
     # Values that training did not see.
     sides[n_codes] = 0
     return best

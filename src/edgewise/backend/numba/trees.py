@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import GAIN_SCALE
 from edgewise.backend.base import LEARN, GrownTree, Growth, split_directions
 from edgewise.backend.host import SignedProblem, aligned_zeros, lanes_for, width_of
 from edgewise.backend.numba.histogram import sum_dense, sum_few, sum_rows
-from edgewise.backend.numba.scan import scan_edge, scan_gain, scan_values
+from edgewise.backend.numba.scan import gain_of, scan_edge, scan_gain, scan_values
 from edgewise.backend.numba.vectors import copy_to, inlined, inner, kernel
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows, Signs
 from edgewise.common.threads import Threads
@@ -197,10 +196,7 @@ def _alone(totals, question):  # type: ignore[no-untyped-def]
     if not question.by_gain:
         return edge
     mass = totals[question.n_scores]
-    if mass == 0:
-        return np.int64(0)
-    share = np.float64(squares) / (np.float64(mass) + question.damping)
-    return np.int64(np.rint(share * GAIN_SCALE))
+    return gain_of(squares, mass, question.damping) if mass > 0 else np.int64(0)
 
 
 @inlined
