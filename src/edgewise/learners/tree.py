@@ -106,8 +106,9 @@ class Tree(Wrapper):
     def find(self, round: Round) -> Found | None:
         # Nodes are compared by edge: the tree has one coefficient, so that edges add up.
         # A constant gains nothing, and leaves one side without the rows that it must hold.
-        splits = self.criterion == "gain" or (bool(round.least) and self.leaf_votes == "free")
-        compare = Comparison(self.criterion, None, score_edges=True, splits=splits)
+        compare = Comparison(
+            self.criterion, None, score_edges=True, splits=self._splits(round.least)
+        )
         plain = round._replace(compare=compare)
         for part in self.column_learners():
             part.gather()
@@ -153,11 +154,13 @@ class Tree(Wrapper):
 
     def whole_growth(self, least: tuple[int, ...]) -> Growth | None:
         """Return how a backend may grow trees in all rounds, or None: searches must be complete."""
-        splits = self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
         parts = list(self.column_learners())
-        if not splits or not all(p.searches_all and not p.search_.learns for p in parts):
-            return None
-        return self.growth(least, 0.0)[0]
+        complete = all(part.searches_all and not part.search_.learns for part in parts)
+        return self.growth(least, 0.0)[0] if complete and self._splits(least) else None
+
+    def _splits(self, least: tuple[int, ...]) -> bool:
+        """Return whether every node must split its rows; else a constant may be its best rule."""
+        return self.criterion == "gain" or (bool(least) and self.leaf_votes == "free")
 
     def taken(self, grown: BoostedRound, growth: Growth, table: BinnedTable) -> TreeRule:
         """Return a tree that was trained with others in one call."""
