@@ -137,22 +137,22 @@ def test_progress_on_a_terminal_is_one_line(blobs):
     screen = Terminal()
     AdaBoostMH(n_rounds=30, callbacks=[ProgressBar(screen)]).fit(*blobs())
     text = screen.getvalue()
-    assert text.startswith("\r[")
+    assert text.startswith("\r")
     assert text.count("\n") == 1
     assert text.endswith("\n")
     last = text.rstrip("\n").split("\r")[-1]
     assert "30/30" in last
-    assert "." not in last[: last.index("]")]
     assert "error" in last
     assert "bound" in last
-    assert "left" not in last
 
 
 def test_progress_in_a_file_is_a_line_every_tenth(blobs):
     lines = io.StringIO()
     AdaBoostMH(n_rounds=50, callbacks=[ProgressBar(lines)]).fit(*blobs())
     found = lines.getvalue().splitlines()
-    assert [line.split()[1] for line in found] == [f"{n}/50" for n in range(5, 51, 5)]
+    assert [line.split("| ")[1].split()[0] for line in found] == [
+        f"{n}/50" for n in range(5, 51, 5)
+    ]
     assert "\r" not in lines.getvalue()
 
 

@@ -168,7 +168,7 @@ class TestProgress:
         lines = err.splitlines()
         assert out == ""
         assert len(lines) == 10
-        assert "40/40  " in lines[-1]
+        assert "40/40 " in lines[-1]
         assert "epochs/s" in lines[-1]
         assert " left" in lines[0]
         assert "loss 0.5" in lines[-1]
@@ -177,7 +177,7 @@ class TestProgress:
         with progress(True, 1, "users") as step:
             step()
         line = capfd.readouterr().err
-        assert "1/1  " in line
+        assert "1/1 " in line
         assert "users/s" in line
 
     def test_an_error_goes_through(self):

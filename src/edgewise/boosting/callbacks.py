@@ -6,11 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from edgewise.boosting.history import History
 from edgewise.common.checks import integer, not_negative, positive
-from edgewise.common.progress import ProgressLine
+from edgewise.common.progress import close, progress_bar
+
+if TYPE_CHECKING:
+    from tqdm.std import tqdm
 
 # The quantities of a round that a progress bar shows, where they were recorded.
 _SHOWN = {
@@ -251,16 +254,16 @@ class Checkpoint(Callback):
 
 
 class ProgressBar(Callback):
-    """Show rounds, speed, time left, training error and its bound.
+    """Show rounds, training error and its bound, speed and time left, in a bar of tqdm.
 
     For two classes, ROC AUC and balanced accuracy too: of the validation rows where there are any,
-    else of the training rows.
+    else of the training rows. In a notebook the bar is a widget if ipywidgets is installed.
 
     Parameters
     ----------
     stream : text stream or None
-        Where to write; None is standard error. A terminal shows one line that is kept up to date;
-        other streams get a line every tenth of the way.
+        Where to write; None is standard error, if it is a terminal. A terminal shows one line that
+        is kept up to date; other streams get a line every tenth of the way.
 
     Examples
     --------
@@ -268,27 +271,37 @@ class ProgressBar(Callback):
     >>> model = AdaBoostMH(n_rounds=1000, callbacks=[ProgressBar()])
     """
 
+    _bar: "tqdm | None" = None
+
     def __init__(self, stream: TextIO | None = None) -> None:
         self.stream = stream
 
     def on_start(self, run: TrainingRun) -> None:
         done = run.history.n_rounds
-        self._line = ProgressLine(run.n_rounds, "rounds", done, run.seconds, self.stream)
+        self._bar = progress_bar(run.n_rounds, "rounds", done, run.stage, self.stream)
 
     def on_round(self, run: TrainingRun) -> str | None:
-        self._line.update(run.history.n_rounds, run.seconds, lambda: _notes(run))
+        if self._bar is not None and not self._bar.disable:
+            self._bar.set_postfix_str(_notes(run), refresh=False)
+            self._bar.update(run.history.n_rounds - self._bar.n)
         return None
 
     def on_end(self, run: TrainingRun) -> None:
-        self._line.close(run.history.n_rounds, run.seconds, lambda: _notes(run))
+        # An interrupt may come before the bar does.
+        if self._bar is not None:
+            close(self._bar)
+            self._bar = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A bar can be neither copied nor pickled.
+        return {"stream": self.stream}
 
 
-def _notes(run: TrainingRun) -> list[str]:
-    """Return the stage, and the losses and metrics of the last round, in words."""
+def _notes(run: TrainingRun) -> str:
+    """Return the losses and metrics of the last round in words."""
     last = {name: run.history.last(name) for name in _SHOWN if name in run.history.fields}
     known = {name: value for name, value in last.items() if not math.isnan(value)}
-    stage = [run.stage] if run.stage else []
-    return stage + [_SHOWN[name].format(value) for name, value in known.items()]
+    return ", ".join(_SHOWN[name].format(value) for name, value in known.items())
 
 
 def check_callbacks(callbacks: Any) -> Sequence[Callback]:

@@ -1,6 +1,7 @@
 """The one sequence in which every estimator trains."""
 
 import math
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -766,7 +767,7 @@ def _callbacks(
     model, chooses = run.model, run.problem.n_rounds is None
     own = check_callbacks(model.callbacks)
     stopping = [callback for callback in own if isinstance(callback, EarlyStopping)]
-    callbacks: list[Callback] = [ProgressBar()] if model.verbose else []
+    callbacks: list[Callback] = [ProgressBar(sys.stderr)] if model.verbose else []
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
     elif validates and chooses and not stopping:
