@@ -14,6 +14,7 @@ from edgewise.boosting.history import (
     CLASSIFYING as CLASSIFYING,
     RANKING as RANKING,
     History as History,
+    evaluation as evaluation,
 )
 from edgewise.boosting.loop import (
     Task as Task,

@@ -27,8 +27,13 @@ CLASSIFYING = (
 RANKING = ("edge", "alpha", "energy", "bound", "ranking_loss", "validation", "columns", "saved")
 """The quantities of a ranker's rounds."""
 
-# Listed only where they were recorded.
+# Listed only where they were recorded, as are the metrics of named validation rows.
 _OPTIONAL = ("validation", "weight", "roc_auc", "balanced_accuracy", "columns", "saved")
+
+
+def evaluation(name: str, metric: str) -> str:
+    """Return the name of the record of a metric on a set of validation rows."""
+    return f"{name}:{metric}"
 
 
 class History(Mapping[str, Reals]):
@@ -43,7 +48,8 @@ class History(Mapping[str, Reals]):
       running product of Z. The logistic loss decreases by at least ``weight * (1 - energy)`` in a
       round, and the bound is what remains of it in units of ln 2. With the softmax loss it is twice
       the mean probability of the wrong classes, which bounds the training error;
-    - `validation`: the eval metric of the validation rows;
+    - `validation`: the eval metric of the validation rows; of several, the first metric on the last
+      set. Each metric of each set has a record of its own, such as `test:log_loss`;
     - `columns`: the number of columns searched, summed over the decisions of the round;
     - `saved`: the share of the work of searching all columns and rows that was saved, 0 to 1;
     - `ranking_loss` (rankers): the weighted share of misordered pairs, ties counted by half;
@@ -95,6 +101,21 @@ class History(Mapping[str, Reals]):
         for energy, weight in zip(self["energy"].tolist(), weights.tolist(), strict=True):
             self._lower(energy, weight)
 
+    def evaluations(self) -> dict[str, dict[str, Reals]]:
+        """Return the metrics of every round, by the names of validation rows and metric."""
+        found: dict[str, dict[str, Reals]] = {}
+        for field in self:
+            name, colon, metric = field.rpartition(":")
+            if colon:
+                found.setdefault(name, {})[metric] = self[field]
+        return found
+
+    def widened(self, fields: tuple[str, ...]) -> "History":
+        """Return the same record with more quantities, which its rounds lack."""
+        new = tuple(name for name in fields if name not in self.fields)
+        lacking = np.full((self.n_rounds, len(new)), np.nan)
+        return History.from_array(np.hstack([self.to_array(), lacking]), self.fields + new)
+
     def __copy__(self) -> "History":
         return History.from_array(self.to_array(), self.fields)
 
@@ -110,9 +131,8 @@ class History(Mapping[str, Reals]):
         return np.array([row[place] for row in self._rows], dtype=np.float64)
 
     def __contains__(self, name: object) -> bool:
-        if name in self.fields and name in _OPTIONAL:
-            return not np.isnan(self[str(name)]).all()
-        return name in self.fields
+        optional = name in _OPTIONAL or ":" in str(name)
+        return name in self.fields and not (optional and np.isnan(self[str(name)]).all())
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self.fields if name in self)

@@ -3,13 +3,14 @@
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.boosting.callbacks import Callback, TrainingRun
+from edgewise.boosting.history import evaluation
 from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
 from edgewise.learners import Learner
@@ -56,7 +57,17 @@ class Task:
     # Returns the same learner with a search of all columns, for rounds in which the search
     # pulled none with an edge; None where that is what the learner does anyway.
     fallback: Callable[[], Learner] | None = None
-    monitor: Monitor | None = None  # of the validation rows
+    watched: dict[str, Monitor] = field(default_factory=dict)  # sets of validation rows
+
+    @property
+    def monitor(self) -> Monitor | None:
+        """The set of validation rows that decides: the last."""
+        return next(reversed(self.watched.values()), None)
+
+    @property
+    def others(self) -> list[Monitor]:
+        """The sets of validation rows that are only recorded."""
+        return list(self.watched.values())[:-1]
 
 
 def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Callback]) -> None:
@@ -115,12 +126,14 @@ def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
             return
         rule, vote, progress = step.taken()
         terms.append(rule, vote)
+        for other in task.others:
+            other.follow(rule, vote.coefficients)
         noted = {**progress._asdict(), **measure(), **_looked(task, step.fell_back)}
         run.history.append(
             edge=vote.edge,
             alpha=vote.alpha,
             energy=vote.energy,
-            validation=_value(task.monitor),
+            **_evaluated(task),
             **noted,
         )
         yield
@@ -224,22 +237,23 @@ def _replay(task: Task, terms: Terms) -> None:
     """Bring weights and scores to where the given terms left them."""
     if len(terms) == 0:
         return
-    monitor, rows = task.monitor, task.binned.aligned
+    rows = task.binned.aligned
     assert rows is not None
     used = np.unique(terms.columns).tolist()
     rows.read(used)
-    watched = None
-    if monitor is not None and monitor.binned.aligned is not None:
-        monitor.binned.aligned.read(used)
-        watched = terms.outputs(monitor.binned.aligned)
+    watched = []
+    for monitor in task.watched.values():
+        if monitor.binned.aligned is not None:
+            monitor.binned.aligned.read(used)
+            watched.append((monitor, terms.outputs(monitor.binned.aligned)))
     for t in range(len(terms)):
         _refresh(task.objective, t)
         task.objective.follow(t)
         rule = terms.rule(t)
         vote = task.objective.retake(rule, float(terms.alphas[t]), terms.votes[t])
         task.objective.advance(rule, vote)
-        if monitor is not None and watched is not None:
-            monitor.advance(next(watched), vote.coefficients)
+        for monitor, outputs in watched:
+            monitor.advance(next(outputs), vote.coefficients)
 
 
 def _refresh(objective: Objective, n_rounds: int) -> None:
@@ -247,5 +261,11 @@ def _refresh(objective: Objective, n_rounds: int) -> None:
         objective.refresh()
 
 
-def _value(monitor: Monitor | None) -> float:
-    return math.nan if monitor is None else monitor.value()
+def _evaluated(task: Task) -> dict[str, float]:
+    """Return the metrics of validation rows, and as `validation` the one that decides."""
+    noted, decides = {}, math.nan
+    for name, monitor in task.watched.items():
+        values = monitor.values()
+        noted.update({evaluation(name, metric): value for metric, value in values.items()})
+        decides = next(iter(values.values()))
+    return {**noted, "validation": decides}

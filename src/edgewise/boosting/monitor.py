@@ -1,8 +1,7 @@
 """Scores of validation rows, and metrics of two classes, updated round by round."""
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,18 +18,20 @@ from edgewise.objective import Objective
 _MOST_SORTED = 1 << 16
 _MOST_WEIGHTED = _MOST_SORTED // 4
 
-Metric = Callable[[Any, Reals], float]
-"""A function of true targets and scores of shape (n, K)."""
+Metric = Callable[[Reals], float]
+"""A function of the scores of validation rows, of shape (n, K)."""
 
 
 class Monitor:
-    """The scores of validation rows, shape (K, n); `positive` marks the second of two classes."""
+    """The scores of validation rows, shape (K, n), and metrics of them, of which the first decides.
+
+    `positive` marks the second of two classes.
+    """
 
     def __init__(
         self,
         binned: BinnedTable,
-        y: Any,
-        metric: Metric,
+        metrics: Mapping[str, Metric],
         n_scores: int,
         larger_is_better: bool = False,
         positive: NDArray[np.bool_] | None = None,
@@ -38,11 +39,10 @@ class Monitor:
         self.binned = binned
         self.larger_is_better = larger_is_better
         self.positive = positive
-        self._y = y
-        self._metric = metric
+        self._metrics = dict(metrics)
         self.scores = np.zeros((n_scores, binned.n_rows))
         self.backend: Backend | None = None  # of the training rows
-        self.measured: Callable[[], float] | None = None  # gives the value in place of the metric
+        self.measured: Callable[[], float] | None = None  # gives the value in place of the first
 
     def follow(self, rule: Rule, moves: Reals) -> None:
         """Move the scores by a new term."""
@@ -57,13 +57,20 @@ class Monitor:
         self.scores += outputs * moves[:, None]
 
     def value(self) -> float:
-        """Return the metric of the scores so far."""
-        if self.measured is not None:
+        """Return the first metric of the scores so far."""
+        return self._value(next(iter(self._metrics)), decides=True)
+
+    def values(self) -> dict[str, float]:
+        """Return all metrics of the scores so far, the first of them first."""
+        return {name: self._value(name, t == 0) for t, name in enumerate(self._metrics)}
+
+    def _value(self, name: str, decides: bool) -> float:
+        if decides and self.measured is not None:
             return self.measured()
-        value = float(self._metric(self._y, self.scores.T))
+        value = float(self._metrics[name](self.scores.T))
         if math.isnan(value):
             # No round would be the best.
-            raise ValueError("eval_metric gave NaN on the validation rows")
+            raise ValueError(f"eval_metric gave NaN on the validation rows: {name}")
         return value
 
 

@@ -34,7 +34,7 @@ def apply(model: str, file: str, output: str | None, **roles: str | None) -> Non
     If the documents have grades, in a LETOR file or in the column --target, the
     metrics of `edgewise rank --test` are shown.
     """
-    from edgewise.metrics import ranking_metric
+    from edgewise.metrics.registry import first_metric, ranking_metric
 
     documents.check_roles(roles, file)
     ranker = common.load_model(model, "RankBoost", "rank documents")
@@ -44,7 +44,7 @@ def apply(model: str, file: str, output: str | None, **roles: str | None) -> Non
             f"{file} with grades"
         )
     with common.one_line_errors(model):
-        metric = ranking_metric(ranker.eval_metric)
+        metric = ranking_metric(first_metric(ranker.eval_metric))
     ranked = documents.read_for_model(file, roles, ranker, model)
     documents.check_output(output, ranked)
     scores = documents.score(ranked, ranker, output)

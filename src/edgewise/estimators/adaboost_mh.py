@@ -66,10 +66,12 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         or a list with a dict ``{0: weight, 1: weight}`` for each label.
     factorized : bool, default True
         Whether all classes share the base function of a round, or each has a stump of its own.
-    eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"} or callable
+    eval_metric : {"error", "hamming_loss", "log_loss", "balanced_accuracy", "roc_auc"}, callable, \
+or list of them
         The validation metric, by default None: "log_loss" where held-out rows choose the number of
         rounds, else "error". A callable takes the true targets and the scores; it is minimised
-        unless its attribute ``larger_is_better`` is true.
+        unless its attribute ``larger_is_better`` is true. Of several, the first decides; where
+        `fit` watches validation rows, `evals_result_` has all.
     min_weight_fraction_leaf : float, default 0.0
         The least share of the weight of a round's rows on each side of a split.
     min_samples_leaf : int or None, default None
@@ -119,7 +121,14 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
     search: Any = None
     subsample: float | None = None  # type: ignore[assignment]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, eval_set: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_names: Any = None,
+    ) -> Self:
         """Train on rows `X` with targets `y` and return the model.
 
         Ctrl-C ends the training early and keeps the rounds so far; while rounds are chosen, it ends
@@ -134,8 +143,11 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
             Classes, or the labels of a multi-label problem.
         sample_weight : array of shape (n_samples,) or None
             Weights of the rows; a row of weight 0 counts as absent.
-        eval_set : tuple (X, y) or None
-            Validation rows.
+        eval_set : tuple (X, y), list of such tuples, or None
+            Validation rows. Of several sets the last decides, by the first `eval_metric`, when to
+            stop early; `evals_result_` has all.
+        eval_names : list of str or None
+            The names of the sets; by default "validation_0", "validation_1" and so on.
         """
         # A model that only predicts does not import what trains it.
         from edgewise.estimators.classification import (
@@ -143,17 +155,18 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
             loss_of_classes,
             read_parameters,
         )
-        from edgewise.estimators.fitting import fit
+        from edgewise.estimators.fitting import fit, named_sets
         from edgewise.estimators.targets import read_rows
 
-        learner = read_parameters(self, eval_set)
+        sets = named_sets(eval_set, eval_names)
+        learner = read_parameters(self, bool(sets))
 
         def read(table: "Table") -> "ClassificationProblem":
             loss = loss_of_classes(self, learner)
             rows = read_rows(table, y, sample_weight, self.init_weights, loss)
             return ClassificationProblem(self, learner, rows)
 
-        self.fitted_ = fit(self, X, read, eval_set)
+        self.fitted_ = fit(self, X, read, sets)
         if self.verbose:
             sys.stderr.write(f"{self.settings_}\n")
         return self

@@ -54,6 +54,9 @@ class BoostedModel(Storable, Generic[F]):
         "best_iteration", "The round with the best validation metric; without one, the last."
     )
     eval_metric_: str = recorded("eval_metric", "The name of the validation metric.")
+    evals_result_: dict[str, dict[str, Reals]] = recorded(
+        "evaluations", "The metrics of validation rows after each round: a dict by set, by metric."
+    )
     stop_reason_: str = recorded("stop_reason", "Why training ended.")
     n_features_in_: int = recorded("n_features", "The number of columns of X in training.")
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
 from edgewise.data import BinnedTable
 from edgewise.estimators.fitted import FittedClassifier, HeldOutRecord
 from edgewise.estimators.fitting import (
+    EvalSet,
     FitPlan,
     Fold,
     HeldOut,
@@ -52,7 +53,7 @@ from edgewise.learners import (
     preset_for,
 )
 from edgewise.metrics.classification import error, log_loss
-from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better
+from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better, metrics_by_name
 from edgewise.objective import SAMPLINGS, Hamming, Settings, Targets
 from edgewise.search import Search, search_named
 
@@ -74,7 +75,7 @@ _BINS = 256
 LEARNER_NAMES = tuple(name for name in NAMED_LEARNERS if name != "feature")
 
 
-def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
+def read_parameters(model: "AdaBoostMH", validates: bool) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
     learner = model.learner
     if isinstance(learner, str):
@@ -87,7 +88,7 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         one_of("n_rounds", model.n_rounds, ("auto",))
     elif model.n_rounds is not None:
         integer("n_rounds", model.n_rounds, 1)
-    model._check_training(eval_set, _n_rounds(model, learner) is None)
+    model._check_training(validates, _n_rounds(model, learner) is None)
     if model.votes is not None:
         one_of("votes", model.votes, VOTES)
     if model.loss is not None:
@@ -109,9 +110,15 @@ def read_parameters(model: "AdaBoostMH", eval_set: Any) -> Learner | str:
         integer("min_samples_leaf", model.min_samples_leaf, 1)
     if model.damping is not None:
         positive("damping", model.damping)
-    if model.eval_metric is not None and not callable(model.eval_metric):
-        one_of("eval_metric", model.eval_metric, CLASSIFICATION_METRICS)
+    if model.eval_metric is not None:
+        read_metrics(model.eval_metric)
     return learner
+
+
+def read_metrics(eval_metric: Any) -> dict[str, Any]:
+    """Return the metrics of validation rows by name."""
+    known = partial(one_of, "eval_metric", choices=CLASSIFICATION_METRICS)
+    return metrics_by_name(eval_metric, known)
 
 
 def _settings_of(learner: Learner | str, goal: Goal = _ANY_GOAL) -> Preset:
@@ -182,9 +189,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.factorized = bool(model.factorized)
         self.in_haste: tuple[str, ...] = ()  # the settings that a time limit changed
         self.n_rounds = _n_rounds(model, learner)
-        self.eval_metric = model.eval_metric
-        if self.eval_metric is None:
-            self.eval_metric = "log_loss" if self.n_rounds is None else "error"
+        usual = "log_loss" if self.n_rounds is None else "error"
+        self.eval_metrics = read_metrics(usual if model.eval_metric is None else model.eval_metric)
         if self.n_rounds is None and rows.table.n_rows >= _NO_REFIT_FROM:
             self.share_aside = _SHARE_ASIDE
 
@@ -242,13 +248,14 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         weights = self.targets.row_weights
         return None if (weights == weights[0]).all() else weights[rows]
 
-    def read_held_out(self, eval_set: Any) -> HeldOut:
-        if not isinstance(eval_set, tuple) or len(eval_set) != 2:
-            raise ValueError("eval_set must be a tuple (X, y)")
-        table = read_validation(eval_set[0], self.table)
-        codes = encode_labels(eval_set[1], self.labels.classes, self.labels.multilabel, "eval_set")
+    def read_held_out(self, eval_set: EvalSet) -> HeldOut:
+        _, given, argument = eval_set
+        if not isinstance(given, tuple) or len(given) != 2:
+            raise ValueError(f"{argument} must be a tuple (X, y)")
+        table = read_validation(given[0], self.table, argument)
+        codes = encode_labels(given[1], self.labels.classes, self.labels.multilabel, argument)
         if len(codes) != table.n_rows:
-            raise ValueError(f"eval_set has {table.n_rows} rows and {len(codes)} targets")
+            raise ValueError(f"{argument} has {table.n_rows} rows and {len(codes)} targets")
         return HeldOut(table, codes)
 
     @cached_property
@@ -378,23 +385,23 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         A callable metric gets targets as the user gave them, and scores as ``decision_function``
         returns them.
         """
-        labels, eval_metric = self.labels, self.eval_metric
-        codes: NDArray[np.int64] = held_out.targets
-        if isinstance(eval_metric, str) and eval_metric == "roc_auc":
+        labels, codes = self.labels, held_out.targets
+        if "roc_auc" in self.eval_metrics.values():
             _check_roc_auc(codes, labels)
-        targets: NDArray = codes
-        if callable(eval_metric) and not labels.multilabel:
-            targets = labels.classes[codes]
+        metrics = {
+            name: self._metric(metric, held_out, plan) for name, metric in self.eval_metrics.items()
+        }
         positive = codes == 1 if labels.n_scores == 1 and not labels.multilabel else None
-        metric, larger = self._metric(plan, held_out.weights), larger_is_better(eval_metric)
-        return Monitor(binned, targets, metric, labels.n_scores, larger, positive)
+        larger = larger_is_better(self.eval_metric)
+        return Monitor(binned, metrics, labels.n_scores, larger, positive)
 
-    def _metric(self, plan: FitPlan[Settings], weights: Reals | None) -> Metric:
-        """Return the metric as a function of targets and scores of shape (n, K)."""
-        eval_metric, labels = self.eval_metric, self.labels
+    def _metric(self, eval_metric: Any, held_out: HeldOut, plan: FitPlan[Settings]) -> Metric:
+        """Return a metric of held-out rows as a function of their scores of shape (n, K)."""
+        labels, (_, y, weights) = self.labels, held_out
         if callable(eval_metric):
-            return lambda y, scores: eval_metric(
-                y, scores[:, 0] if scores.shape[1] == 1 else scores
+            true = y if labels.multilabel else labels.classes[y]
+            return lambda scores: eval_metric(
+                true, scores[:, 0] if scores.shape[1] == 1 else scores
             )
         # Rows of one class among several are compared by its probability; a score of its own ranks
         # rows as its probability does, and never saturates.
@@ -403,11 +410,11 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         compared = several and named.takes == "either"
         if eval_metric == "hamming_loss" and plan.settings.loss == "softmax" and several:
             # Only differences of scores mean anything: entries are right or wrong by class.
-            return lambda y, scores: 2.0 * error(y, scores) / scores.shape[1]
+            return lambda scores: 2.0 * error(y, scores) / scores.shape[1]
         if named.takes != "probabilities" and not compared:
-            return named.function
+            return partial(named.function, y)
         given = {} if weights is None or eval_metric != "log_loss" else {"sample_weight": weights}
-        return lambda y, scores: named.function(y, self._probabilities(scores, plan), **given)
+        return lambda scores: named.function(y, self._probabilities(scores, plan), **given)
 
 
 def _joined(held_out: Sequence[HeldOut]) -> tuple[NDArray[Any], Reals | None]:

@@ -93,6 +93,14 @@ class Fitted:
         return Predictor(self.terms, self.n_features, self.categories, self.filters)
 
     @property
+    def evaluations(self) -> dict[str, dict[str, Reals]]:
+        """The metrics of validation rows after each round, by the names of rows and metric."""
+        if "validation" not in self.history:
+            return {}
+        alone = {"validation": {self.eval_metric: self.history["validation"]}}
+        return self.history.evaluations() or alone
+
+    @property
     def decreases(self) -> Reals:
         """The decrease of the logarithm of the loss by each term: -ln Z."""
         energies = self.history["energy"][: len(self.terms)]
@@ -298,11 +306,22 @@ class _ClassLabels(Field):
 
 
 def _history_field(quantities: tuple[str, ...]) -> Field:
-    return Converted(
-        Array(f"* {len(quantities)}", np.float64, finite=False),
-        History.to_array,
-        lambda rounds: History.from_array(rounds, quantities),
-    )
+    known = len(quantities)
+
+    def take(history: History, key: str) -> Any:
+        return history.to_array() if key == "rounds" else history.fields[known:]
+
+    def make(rounds: Reals, evaluations: list[str]) -> History:
+        fields = (*quantities, *evaluations)
+        if rounds.shape[1] != len(fields) or len({*fields}) != len(fields):
+            raise ValueError("the history does not match the names of its quantities")
+        return History.from_array(rounds, fields)
+
+    parts = {
+        "rounds": Array("* *", np.float64, finite=False),
+        "evaluations": ListOf(Value(str)),
+    }
+    return Record(parts, make, take)
 
 
 def _category(value: object) -> object:

@@ -32,6 +32,7 @@ from edgewise.boosting import (
     boost,
     boost_together,
     check_callbacks,
+    evaluation,
 )
 from edgewise.common import checks
 from edgewise.common.dtypes import Exacts, Reals, Rows
@@ -50,7 +51,6 @@ from edgewise.data.part import part_of
 from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.pace import Pace
 from edgewise.learners import Learner
-from edgewise.metrics.registry import metric_name
 from edgewise.model import Terms
 from edgewise.objective import Objective
 from edgewise.objective.lists import Layout
@@ -73,6 +73,9 @@ MOST_ROUNDS = 2000
 # Held-out rows look no further after this many rounds, or this share of the rounds so far, in which
 # the metric improved by less than this share of it, or by less than this.
 PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 30, 0.1, 0.005, 1e-4
+
+ONE_SET = "validation"
+"""The name of validation rows that have no other."""
 
 EVAL_SET = "eval_set"
 """The source of validation rows that the user gave."""
@@ -98,12 +101,50 @@ class HeldOut(NamedTuple):
     weights: Reals | None = None
 
 
+class EvalSet(NamedTuple):
+    """A set of validation rows as the user gave it, its name, and what errors call it."""
+
+    name: str
+    given: Any
+    argument: str = "eval_set"
+
+
+def named_sets(eval_set: Any, eval_names: Any) -> list[EvalSet]:
+    """Return the sets of validation rows: one, or a list of them, with or without names."""
+    if eval_set is None:
+        if eval_names is not None:
+            raise ValueError("eval_names are for eval_set, which is None")
+        return []
+    listed = eval_set if isinstance(eval_set, list) else [eval_set]
+    if not listed:
+        raise ValueError("eval_set is an empty list: give at least one tuple, or None")
+    numbered = [f"{ONE_SET}_{i}" for i in range(len(listed))]
+    names = [ONE_SET] if len(listed) == 1 else numbered
+    if eval_names is not None:
+        names = list(eval_names) if isinstance(eval_names, (list, tuple)) else []
+        if len(names) != len(listed) or not all(isinstance(name, str) and name for name in names):
+            raise ValueError(
+                f"eval_names must be a list of {len(listed)} strings, one for each eval_set, got "
+                f"{eval_names!r}"
+            )
+        if len({*names}) != len(names):
+            raise ValueError(f"eval_names must differ from each other, got {eval_names!r}")
+    if len(listed) == 1:
+        return [EvalSet(names[0], listed[0])]
+    return [
+        EvalSet(name, given, f"eval_set[{i}]")
+        for i, (name, given) in enumerate(zip(names, listed, strict=True))
+    ]
+
+
 class Validation(NamedTuple):
     """Validation rows, in the bins of the training rows, and where they are from."""
 
     held_out: HeldOut
     binned: BinnedTable
     source: str
+    name: str = ONE_SET
+    others: tuple["Validation", ...] = ()  # which are only recorded
 
 
 class Fold(NamedTuple):
@@ -137,7 +178,7 @@ class TrainingProblem(ABC, Generic[S, F]):
     layout: Layout | None = None  # of graded documents
     by_energy: bool = False  # whether rankings are compared by their exact energy
     factorized: bool = True  # whether all score columns share a rule
-    eval_metric: Any  # a name or a function
+    eval_metrics: dict[str, Any]  # names or functions, of which the first decides
     estimates_probabilities: bool = False
     n_rounds: int | None  # None: as many as are best on held-out rows
     share_aside: float | None = None  # of the rows, where one part chooses the rounds without refit
@@ -147,8 +188,13 @@ class TrainingProblem(ABC, Generic[S, F]):
         """Set a random share of the rows, class by class, or of the queries aside."""
 
     @abstractmethod
-    def read_held_out(self, eval_set: Any) -> HeldOut:
-        """Return the validation rows that the user gave."""
+    def read_held_out(self, eval_set: EvalSet) -> HeldOut:
+        """Return validation rows that the user gave."""
+
+    @property
+    def eval_metric(self) -> Any:
+        """The metric that decides, a name or a function."""
+        return next(iter(self.eval_metrics.values()))
 
     @abstractmethod
     def mass(self) -> Exacts | None:
@@ -206,12 +252,13 @@ def fit(
     model: "Model",
     X: Any,
     read: Callable[[Table], TrainingProblem[Any, F]],
-    eval_set: Any = None,
+    eval_sets: Sequence[EvalSet] = (),
     owner: "BoostedModel | None" = None,
 ) -> F:
     """Train a model and return its record.
 
-    `read` makes a problem of the table; checkpoints save `owner`, or the model itself.
+    `read` makes a problem of the table. The last of `eval_sets` decides. Checkpoints save `owner`,
+    or the model itself.
     """
     started = time.perf_counter()
     before = model.fitted_ if model.warm_start and model.__sklearn_is_fitted__() else None
@@ -223,17 +270,19 @@ def fit(
     hurries = limit < math.inf and problem.n_rounds is None and before is None
     if hurries and not isinstance(X, BinnedTable):
         problem = problem.readable(limit, seed)
-    problem, held_out, source = _hold_out(model, problem, eval_set, seed)
+    problem, held_out, source = _hold_out(model, problem, eval_sets, seed)
     filters, n_jobs = _filters(problem.learner), n_threads(model.n_jobs)
     binned = _binned(X, table, problem, filters, n_jobs)
     plan = problem.plan(binned, seed)
     columns |= {"categories": categories_of(binned.bins), "filters": filters, "seed": seed}
+    columns["history"] = History(problem.fields + _evaluations(problem, held_out))
     run = Prepared(model, problem, binned, plan, _first(problem, plan, columns), started, limit)
     validation = None
-    if held_out is not None:
+    for name, aside in held_out.items():
         assert binned.aligned is not None
-        rows = encode(held_out.table, binned.bins, filters=binned.aligned.filters)
-        validation = Validation(held_out, rows, source)
+        rows = encode(aside.table, binned.bins, filters=binned.aligned.filters)
+        others = () if validation is None else (*validation.others, validation)
+        validation = Validation(aside, rows, source, name, others)
     if hurries:
         run, validation = _within_time(run, limit, validation, columns)
     start = run.first
@@ -268,7 +317,7 @@ class Prepared(NamedTuple, Generic[S, F]):
     limit: float  # the seconds from then on after which training is to stop
 
     @contextmanager
-    def task(self, monitor: Monitor | None, start: F, n_rounds: int) -> Iterator[Task]:
+    def task(self, watched: dict[str, Monitor], start: F, n_rounds: int) -> Iterator[Task]:
         """Give the task of a run, and close its backend afterwards."""
         model, problem, binned, plan = self[:4]
         work, n_jobs = n_rounds * plan.learner.cost, n_threads(model.n_jobs)
@@ -283,7 +332,7 @@ class Prepared(NamedTuple, Generic[S, F]):
             (plan.learner, plan.settings, search),
             partial(_rehearsal, self),
         )
-        if monitor is not None:
+        for monitor in watched.values():
             monitor.backend = backend
         with closing(backend):
             objective = problem.objective(backend, plan)
@@ -291,7 +340,7 @@ class Prepared(NamedTuple, Generic[S, F]):
             fallback = None
             if not (isinstance(search, Exhaustive) and problem.looks_at_all_rows):
                 fallback = cache(partial(plan.learner.ready, binned, Exhaustive(), start.seed))
-            yield Task(binned, objective, learner, fallback, monitor)
+            yield Task(binned, objective, learner, fallback, watched)
             finished(backend)
 
     def of(self, fold: Fold) -> "Prepared[S, F]":
@@ -345,7 +394,9 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         held_out = [fold.held_out for fold in folds]
         monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
         tasks = [
-            stack.enter_context(run.of(fold).task(monitor, run.first, len(folds) * USUAL_ROUNDS))
+            stack.enter_context(
+                run.of(fold).task({ONE_SET: monitor}, run.first, len(folds) * USUAL_ROUNDS)
+            )
             for fold, monitor in zip(folds, monitors, strict=True)
         ]
         kept = _KeptScores(monitors)
@@ -406,7 +457,7 @@ def _seconds_per_round(run: Prepared[S, F], limit: float) -> float:
     """Return the time of a round, from a few that take at most about a tenth of what is left."""
     probe = TrainingRun(_PROBE_ROUNDS, History(run.problem.fields), lambda path: None)
     ends = _RoundTimes(run.started + limit)
-    with run.task(None, run.first, USUAL_ROUNDS) as task:
+    with run.task({}, run.first, USUAL_ROUNDS) as task:
         boost(task, TermList(run.first.terms), probe, [ends])
     if probe.stop_reason == "interrupted":
         raise KeyboardInterrupt
@@ -435,8 +486,12 @@ def _train_watched(
 
     An `eval_set` may hold training rows, and fits no temperature.
     """
-    held_out, binned, source = validation
-    monitor = run.problem.monitor(held_out, binned, run.plan)
+    held_out, source = validation.held_out, validation.source
+    watched = {
+        one.name: run.problem.monitor(one.held_out, one.binned, run.plan)
+        for one in (*validation.others, validation)
+    }
+    monitor = watched[validation.name]
     if run.problem.n_rounds is None and source != EVAL_SET:
         monitor.measured = run.problem.value_of([monitor], [held_out], run.plan)
     kept = _KeptScores([monitor])
@@ -457,7 +512,8 @@ def _train_watched(
         )
         return replace(fitted, held_out=record)
 
-    return _train(run, start, run.problem.n_rounds or MOST_ROUNDS, owner, kept, finish)
+    n_rounds = run.problem.n_rounds or MOST_ROUNDS
+    return _train(run, start, n_rounds, owner, watched, kept, finish)
 
 
 class _KeptScores(Callback):
@@ -535,18 +591,29 @@ def _time_limit(model: "Model") -> float:
 
 
 def _hold_out(
-    model: "Model", problem: TrainingProblem[S, F], eval_set: Any, seed: int
-) -> tuple[TrainingProblem[S, F], HeldOut | None, str]:
+    model: "Model", problem: TrainingProblem[S, F], eval_sets: Sequence[EvalSet], seed: int
+) -> tuple[TrainingProblem[S, F], dict[str, HeldOut], str]:
     """Return the problem of the training rows, and the validation rows and where they are from."""
-    if eval_set is not None:
-        alone = isinstance(eval_set, list) and len(eval_set) == 1
-        held_out = problem.read_held_out(eval_set[0] if alone else eval_set)
-        return problem, held_out, EVAL_SET
-    if model.validation_fraction is not None:
-        return *problem.split(model.validation_fraction, seed), "validation_fraction"
-    if problem.share_aside is not None:
-        return *problem.split(problem.share_aside, seed), _share(problem.share_aside)
-    return problem, None, ""
+    if eval_sets:
+        read = {one.name: problem.read_held_out(one) for one in eval_sets}
+        return problem, read, EVAL_SET
+    share, source = model.validation_fraction, "validation_fraction"
+    if share is None and problem.share_aside is not None:
+        share, source = problem.share_aside, _share(problem.share_aside)
+    if share is None:
+        return problem, {}, ""
+    problem, aside = problem.split(share, seed)
+    return problem, {ONE_SET: aside}, source
+
+
+def _evaluations(
+    problem: TrainingProblem[Any, Any], held_out: dict[str, HeldOut]
+) -> tuple[str, ...]:
+    """Return the names of the metrics of validation rows; one of unnamed rows needs none."""
+    names = [*held_out] or [ONE_SET]
+    if names == [ONE_SET] and len(problem.eval_metrics) == 1:
+        return ()
+    return tuple(evaluation(name, metric) for name in names for metric in problem.eval_metrics)
 
 
 def _source(folds: Sequence[Fold], n_rows: int) -> str:
@@ -563,15 +630,15 @@ def _share(share: float) -> str:
     return f"{share:.0%} of the rows"
 
 
-def read_validation(X: Any, like: Table) -> Table:
+def read_validation(X: Any, like: Table, argument: str) -> Table:
     """Return validation rows, which must have the columns of the training rows."""
     table = as_table(X, like.infinite).declare(list(like.categorical))
     if table.n_columns != like.n_columns:
-        raise ValueError(f"eval_set has {table.n_columns} columns, X has {like.n_columns}")
+        raise ValueError(f"{argument} has {table.n_columns} columns, X has {like.n_columns}")
     if table.names is not None and like.names is not None:
         differing = [a for a, b in zip(table.names, like.names, strict=True) if a != b]
         if differing:
-            raise ValueError(f"eval_set has the column {differing[0]!r} where X has another")
+            raise ValueError(f"{argument} has the column {differing[0]!r} where X has another")
     return table
 
 
@@ -619,9 +686,8 @@ def _first(problem: TrainingProblem[S, F], plan: FitPlan[S], columns: dict[str, 
     return problem.fitted(
         plan,
         terms=Terms.empty(problem.n_scores, n_cuts),
-        history=History(problem.fields),
         learner=plan.learner,
-        eval_metric=metric_name(problem.eval_metric),
+        eval_metric=next(iter(problem.eval_metrics)),
         best_iteration=0,
         stop_reason="n_rounds",
         **columns,
@@ -644,7 +710,7 @@ def _go_on(model: "Model", start: F, before: Fitted, n_rounds: int | None) -> F:
             f"n_rounds={n_rounds} must be at least {n_before}, the number of rounds there are "
             "already, when warm_start=True"
         )
-    history = copy(before.history)
+    history = before.history.widened(start.history.fields)
     history.truncate(n_before)
     return replace(
         start,
@@ -704,6 +770,7 @@ def _train(
     start: F,
     n_rounds: int,
     owner: "BoostedModel",
+    watched: dict[str, Monitor] | None = None,
     kept: _KeptScores | None = None,
     finish: Callable[[F, TrainingRun], F] = lambda fitted, ended: fitted,
 ) -> F:
@@ -741,7 +808,7 @@ def _train(
         larger_is_better=larger,
     )
     callbacks = _callbacks(prepared, monitor is not None)
-    with prepared.task(monitor, start, n_rounds) as task:
+    with prepared.task(watched or {}, start, n_rounds) as task:
         # The states of searches are noted before a callback can save the model.
         states = _SearchStates(task.learner, len(terms))
         boost(task, terms, run, [states, *callbacks, *([] if kept is None else [kept])])

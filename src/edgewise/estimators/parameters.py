@@ -85,8 +85,11 @@ class TableParameters(TrainingParameters):
     handle_infinite: str = "raise"
     categorical_features: Any = None
 
-    def _check_training(self, eval_set: Any, chooses_rounds: bool = False) -> None:
-        """Raise if one of these parameters is wrong; `fit` may hold rows out to choose rounds."""
+    def _check_training(self, validates: bool, chooses_rounds: bool = False) -> None:
+        """Raise if one of these parameters is wrong.
+
+        There may be an eval set, and `fit` may hold rows out to choose rounds.
+        """
         if self.search is not None:
             search_named(self.search)
         flag("warm_start", self.warm_start)
@@ -98,13 +101,13 @@ class TableParameters(TrainingParameters):
         threads("n_jobs", self.n_jobs)
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, below=1.0)
-            if eval_set is not None:
+            if validates:
                 raise ValueError("give validation_fraction or eval_set, not both")
         if self.time_limit is not None:
             positive("time_limit", self.time_limit)
         if self.early_stopping_rounds is not None:
             integer("early_stopping_rounds", self.early_stopping_rounds, 1)
-            if self.validation_fraction is None and eval_set is None and not chooses_rounds:
+            if self.validation_fraction is None and not validates and not chooses_rounds:
                 raise ValueError(
                     "early_stopping_rounds needs rows to validate on: validation_fraction or "
                     "eval_set"
@@ -138,10 +141,11 @@ class RankingParameters(TrainingParameters):
         The weight of a pair: 1, or the difference of its grades.
     query_weight : {"pairs", "root", "equal"}, default "root"
         The weight of all pairs of a query: their number, its square root, or 1.
-    eval_metric : str or callable, default "map"
+    eval_metric : str, callable or list of them, default "map"
         The metric of validation queries, and of `score`: "map", "ndcg", "ndcg@10", "mrr",
         "precision@10", "recall@10", "auc", "disagreement", "prot" or "coverage", averaged over
-        ties. A callable takes grades, scores and query ids, and is maximised.
+        ties. A callable takes grades, scores and query ids, and is maximised. Of several, the first
+        decides and `evals_result_` has all.
     """
 
     criterion: str = "edge"

@@ -1,6 +1,6 @@
 """RankBoost as a scikit-learn style estimator."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -12,12 +12,12 @@ from edgewise.common.dtypes import Reals
 from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel
 from edgewise.estimators.fitted import RANKER, FittedRanker
-from edgewise.estimators.fitting import fit
+from edgewise.estimators.fitting import EvalSet, fit, named_sets
 from edgewise.estimators.judgements import read_judged, read_pairs
 from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
 from edgewise.estimators.ranking import RankingProblem, measure, read_parameters
 from edgewise.metrics import Lists
-from edgewise.metrics.registry import larger_is_better
+from edgewise.metrics.registry import first_metric, larger_is_better
 from edgewise.model import RankWording, Rule
 
 
@@ -38,8 +38,8 @@ class Ranker(BoostedModel[FittedRanker]):
         return ranks
 
     def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
-        """Return `eval_metric`, larger values being better."""
-        value = measure(self.eval_metric, Lists(y, qid), scores)
+        """Return `eval_metric`, the first of several, larger values being better."""
+        value = measure(first_metric(self.eval_metric), Lists(y, qid), scores)
         return value if larger_is_better(self.eval_metric, default=True) else -value
 
     def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
@@ -91,7 +91,13 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     learner: Any = field(default="stump", kw_only=False)
 
     def fit(
-        self, X: Any, y: Any, qid: Any = None, sample_weight: Any = None, eval_set: Any = None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_names: Any = None,
     ) -> Self:
         """Train on documents `X` with grades `y` in the queries `qid`, and return the model.
 
@@ -108,10 +114,14 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         sample_weight : array of shape (n_samples,) or (n_queries,), dict or None
             Weights of the documents, which multiply the weights of their pairs; or of the queries,
             in the order of their sorted ids or by id.
-        eval_set : tuple (X, y) or (X, y, qid), or None
-            Validation documents.
+        eval_set : tuple (X, y) or (X, y, qid), a list of such tuples, or None
+            Validation documents. Of several sets the last decides, by the first `eval_metric`, when
+            to stop early; `evals_result_` has all.
+        eval_names : list of str or None
+            The names of the sets; by default "validation_0", "validation_1" and so on.
         """
-        self.fitted_ = self._trained(X, y, qid, sample_weight, eval_set)
+        sets = named_sets(eval_set, eval_names)
+        self.fitted_ = self._trained(X, y, qid, sample_weight, sets)
         return self
 
     def _trained(
@@ -120,11 +130,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         y: Any,
         qid: Any,
         sample_weight: Any,
-        eval_set: Any,
+        eval_sets: Sequence[EvalSet],
         owner: Ranker | None = None,
     ) -> FittedRanker:
         """Train on graded documents and return the record; checkpoints save `owner`."""
-        learner = read_parameters(self, eval_set)
+        learner = read_parameters(self, bool(eval_sets))
         if y is None:
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
@@ -132,9 +142,16 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             judged = read_judged(table, y, qid, sample_weight)
             return RankingProblem(self, learner, judged, judged.has_queries)
 
-        return fit(self, X, read, eval_set, owner)
+        return fit(self, X, read, eval_sets, owner)
 
-    def fit_pairs(self, X: Any, pairs: Any, weights: Any = None, eval_set: Any = None) -> Self:
+    def fit_pairs(
+        self,
+        X: Any,
+        pairs: Any,
+        weights: Any = None,
+        eval_set: Any = None,
+        eval_names: Any = None,
+    ) -> Self:
         """Train on pairs of documents: any feedback function Phi of Iyer 1999 section 4.1.
 
         Parameters
@@ -146,8 +163,10 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             Repeated pairs add up; opposite ones are subtracted.
         weights : float array of shape (n_pairs,) or None
             The importance of each pair; a negative weight means the opposite order.
-        eval_set : tuple (X, y) or (X, y, qid), or None
-            Validation documents with grades.
+        eval_set : tuple (X, y) or (X, y, qid), a list of such tuples, or None
+            Validation documents with grades, as in `fit`.
+        eval_names : list of str or None
+            The names of the sets.
 
         Examples
         --------
@@ -156,12 +175,13 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         >>> model.rank([[1.0], [3.0]])
         array([2, 1])
         """
-        learner = read_parameters(self, eval_set)
+        sets = named_sets(eval_set, eval_names)
+        learner = read_parameters(self, bool(sets))
 
         def read(table: Table) -> RankingProblem:
             return RankingProblem(self, learner, read_pairs(table, pairs, weights), False)
 
-        self.fitted_ = fit(self, X, read, eval_set)
+        self.fitted_ = fit(self, X, read, sets)
         return self
 
     def predict(self, X: Any) -> Reals:

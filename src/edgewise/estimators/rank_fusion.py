@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from edgewise.common.dtypes import Reals
 from edgewise.data import ArrayTable
 from edgewise.data.table import is_frame
+from edgewise.estimators.fitting import EvalSet, named_sets
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
@@ -52,7 +53,12 @@ class RankFusion(RankingParameters, Ranker):
     _wording = FusionWording
 
     def fit(
-        self, lists: Any, judgements: Any, sample_weight: Any = None, eval_set: Any = None
+        self,
+        lists: Any,
+        judgements: Any,
+        sample_weight: Any = None,
+        eval_set: Any = None,
+        eval_names: Any = None,
     ) -> Self:
         """Learn from lists and the judgements of their documents, and return the model.
 
@@ -64,21 +70,20 @@ class RankFusion(RankingParameters, Ranker):
             The grades of the documents.
         sample_weight : array of shape (n_rows,) or (n_queries,), dict or None
             Weights of the documents or of the queries.
-        eval_set : tuple (lists, judgements) or None
-            Validation queries.
+        eval_set : tuple (lists, judgements), list of such tuples, or None
+            Validation queries. Of several sets the last decides, by the first `eval_metric`, when
+            to stop early; `evals_result_` has all.
+        eval_names : list of str or None
+            The names of the sets; by default "validation_0", "validation_1" and so on.
         """
+        sets = named_sets(eval_set, eval_names)
         read = ranked_lists(lists)
         grades = _grades(read, judgements)
         ranker = RankBoost(**self.get_params(deep=False))
         if self.warm_start and self.__sklearn_is_fitted__():
             ranker.fitted_ = self.fitted_
             read = _with_names(read, self.list_names_, "lists")
-        held_out = None
-        if eval_set is not None:
-            if not isinstance(eval_set, tuple) or len(eval_set) != 2:
-                raise ValueError("eval_set must be a tuple (lists, judgements)")
-            aside = _with_names(ranked_lists(eval_set[0]), read.names, "eval_set")
-            held_out = (_features(aside), _grades(aside, eval_set[1]), aside.qid)
+        held_out = [one._replace(given=_documents(one, read.names)) for one in sets]
         self.fitted_ = ranker._trained(
             _features(read), grades, read.qid, sample_weight, held_out, owner=self
         )
@@ -150,6 +155,15 @@ class RankFusion(RankingParameters, Ranker):
 def _features(lists: RankedLists) -> ArrayTable:
     """Return the lists as columns, named after them."""
     return ArrayTable(lists.features, lists.names)
+
+
+def _documents(eval_set: EvalSet, names: tuple[str, ...]) -> tuple[ArrayTable, Reals, NDArray]:
+    """Return lists and judgements to validate on as documents with grades and query ids."""
+    _, given, argument = eval_set
+    if not isinstance(given, tuple) or len(given) != 2:
+        raise ValueError(f"{argument} must be a tuple (lists, judgements)")
+    aside = _with_names(ranked_lists(given[0]), names, argument)
+    return _features(aside), _grades(aside, given[1]), aside.qid
 
 
 def _grades(lists: RankedLists, judgements: Any) -> Reals:

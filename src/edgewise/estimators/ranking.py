@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.backend.base import Backend
-from edgewise.boosting import RANKING, Monitor
+from edgewise.boosting import RANKING, Metric, Monitor
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
 from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.fitting import (
+    EvalSet,
     FitPlan,
     HeldOut,
     TrainingProblem,
@@ -26,7 +27,7 @@ from edgewise.estimators.targets import bin_mass
 from edgewise.learners import Goal, Learner, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
-from edgewise.metrics.registry import larger_is_better
+from edgewise.metrics.registry import larger_is_better, metrics_by_name
 from edgewise.objective import STEPS, Cumulative, Ranking, RankSettings, edge_limit
 from edgewise.search import search_named
 
@@ -37,11 +38,11 @@ if TYPE_CHECKING:
 _BINS_OF_MANY_ROWS = 1024
 
 
-def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
+def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
     integer("n_rounds", model.n_rounds, 1)
     up_to_one("subsample", model.subsample)
-    model._check_training(eval_set)
+    model._check_training(validates)
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner
     if isinstance(learner, str):
@@ -68,12 +69,16 @@ def read_parameters(model: "RankBoost", eval_set: Any) -> Learner | str:
     one_of("query_weight", model.query_weight, choices.QUERY_WEIGHTS)
     if isinstance(model.monotonic_cst, str):
         one_of("monotonic_cst", model.monotonic_cst, choices.MONOTONIC)
-    if not callable(model.eval_metric):
-        try:
-            ranking_metric(model.eval_metric)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"eval_metric={model.eval_metric!r}: {error}") from error
+    metrics_by_name(model.eval_metric, _check_metric)
     return learner
+
+
+def _check_metric(name: Any) -> None:
+    """Raise unless a ranking metric has this name."""
+    try:
+        ranking_metric(name)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"eval_metric={name!r}: {error}") from error
 
 
 class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
@@ -99,26 +104,27 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         self.layout = judged.layout(model.pair_weight)
         self.by_energy = model.criterion == "energy"
         self.n_rounds = model.n_rounds
-        self.eval_metric = model.eval_metric
+        self.eval_metrics = metrics_by_name(model.eval_metric, _check_metric)
 
     def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
         judged, held_out = self.judged.split(fraction, seed)
         return RankingProblem(self.model, self.learner, judged, self.has_queries), held_out
 
-    def read_held_out(self, eval_set: Any) -> HeldOut:
-        if not isinstance(eval_set, tuple) or len(eval_set) not in (2, 3):
-            raise ValueError("eval_set must be a tuple (X, y) or (X, y, qid)")
-        if self.has_queries and (len(eval_set) == 2 or eval_set[2] is None):
+    def read_held_out(self, eval_set: EvalSet) -> HeldOut:
+        _, given, argument = eval_set
+        if not isinstance(given, tuple) or len(given) not in (2, 3):
+            raise ValueError(f"{argument} must be a tuple (X, y) or (X, y, qid)")
+        if self.has_queries and (len(given) == 2 or given[2] is None):
             raise ValueError(
-                "eval_set must be a tuple (X, y, qid), since training has several queries"
+                f"{argument} must be a tuple (X, y, qid), since training has several queries"
             )
-        table = read_validation(eval_set[0], self.table)
+        table = read_validation(given[0], self.table, argument)
         try:
-            lists = Lists(*eval_set[1:])
+            lists = Lists(*given[1:])
         except (TypeError, ValueError) as error:
-            raise type(error)(f"eval_set: {error}") from error
+            raise type(error)(f"{argument}: {error}") from error
         if lists.n_rows != table.n_rows:
-            raise ValueError(f"eval_set has {table.n_rows} rows and {lists.n_rows} grades")
+            raise ValueError(f"{argument} has {table.n_rows} rows and {lists.n_rows} grades")
         return HeldOut(table, lists)
 
     def mass(self) -> Exacts | None:
@@ -187,20 +193,21 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
     def monitor(
         self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[RankSettings]
     ) -> Monitor:
-        eval_metric, lists = self.eval_metric, held_out.targets
-        if not callable(eval_metric):
+        decides, lists = self.eval_metric, held_out.targets
+        if not callable(decides):
             grades = lists.grades
-            if measure(eval_metric, lists, grades) == measure(eval_metric, lists, -grades):
+            if measure(decides, lists, grades) == measure(decides, lists, -grades):
                 raise ValueError(
-                    f"eval_metric={eval_metric!r} is the same for every order of the validation "
+                    f"eval_metric={decides!r} is the same for every order of the validation "
                     "documents, in which relevant means a grade above 0: take 'ndcg' or "
                     "'disagreement', or other grades"
                 )
 
-        def metric(lists: Lists, scores: Reals) -> float:
-            return measure(eval_metric, lists, scores[:, 0])
+        def metric(eval_metric: Any) -> Metric:
+            return lambda scores: measure(eval_metric, lists, scores[:, 0])
 
-        return Monitor(binned, lists, metric, 1, larger_is_better(eval_metric, default=True))
+        metrics = {name: metric(one) for name, one in self.eval_metrics.items()}
+        return Monitor(binned, metrics, 1, larger_is_better(decides, default=True))
 
 
 def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:

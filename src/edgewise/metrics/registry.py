@@ -132,6 +132,32 @@ def ranking_metric(name: str) -> RankingMetric:
     raise ValueError(f"name must be one of {spelt}, with k a number from 1, got {name!r}")
 
 
+def first_metric(eval_metric: Any) -> Any:
+    """Return the metric that decides: the only one, or the first of several."""
+    return eval_metric[0] if isinstance(eval_metric, (list, tuple)) else eval_metric
+
+
+def metrics_by_name(eval_metric: Any, check: Callable[[Any], object]) -> dict[str, Any]:
+    """Return the one or several metrics of `eval_metric` by their names.
+
+    `check` raises where a name is not known.
+    """
+    several = isinstance(eval_metric, (list, tuple))
+    found: dict[str, Any] = {}
+    for metric in eval_metric if several else [eval_metric]:
+        if not callable(metric):
+            check(metric)
+        name = metric_name(metric)
+        if name in found:
+            raise ValueError(
+                f"eval_metric has two metrics of the name {name!r}; a function's is its __name__"
+            )
+        found[name] = metric
+    if not found:
+        raise ValueError("eval_metric is an empty list: name at least one metric")
+    return found
+
+
 def metric_name(metric: Any) -> str:
     """Return the name of an `eval_metric`, "metric" for a function that has none."""
     if isinstance(metric, str):
@@ -141,11 +167,12 @@ def metric_name(metric: Any) -> str:
 
 
 def larger_is_better(metric: Any, default: bool = False) -> bool:
-    """Return the direction of an `eval_metric`: a name, a metric or a function.
+    """Return the direction of an `eval_metric`: a name, a metric or a function, or a list of them.
 
     A function that is not in the registry may have an attribute ``larger_is_better``; `default`
     applies where it has none.
     """
+    metric = first_metric(metric)
     if isinstance(metric, str):
         named = CLASSIFICATION_METRICS.get(metric) or ranking_metric(metric)
         return named.larger_is_better
