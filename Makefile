@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
 
-.PHONY: demo test bench experiments lint format clean
+.PHONY: demo test docs bench experiments lint format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
@@ -23,6 +23,10 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The site, in docs/_build/html: the examples run, the figures are drawn, and a warning is an error.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/rounds.py
@@ -50,7 +54,7 @@ experiments: $(VENV)/.bench
 	$(BIN)/python experiments/ratings.py
 
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api/names docs/api/uses .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find src tests benchmarks experiments examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -63,6 +67,10 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	touch $@
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python

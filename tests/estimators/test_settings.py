@@ -8,7 +8,7 @@ import pytest
 from edgewise import AdaBoostMH, Indicator, Product, Stump, Tree, load
 from edgewise.learners import NAMED_LEARNERS, Goal
 
-PAGE = Path(__file__).parents[2] / "docs/learners.md"
+PAGE = Path(__file__).parents[2] / "docs/guide/defaults.md"
 
 # The kinds of targets that "auto" tells apart, by the numbers of classes or labels.
 KINDS = {
@@ -35,7 +35,7 @@ def shown(value):
 
 
 def documented_table():
-    """Return the table of docs/learners.md, made from the code."""
+    """Return the table of docs/guide/defaults.md, made from the code."""
     presets = {
         kind: [auto(goal, n_rows) for goal in goals for n_rows in (500, 10_000, 100_000)]
         for kind, goals in KINDS.items()
@@ -58,7 +58,7 @@ def documented_table():
 
 def test_the_table_of_the_documents_is_the_codes():
     table = documented_table().replace("| --- |", "|---|").replace(" --- |", "---|")
-    assert table in PAGE.read_text(), f"docs/learners.md should have\n{table}"
+    assert table in PAGE.read_text(), f"docs/guide/defaults.md should have\n{table}"
     assert PAGE.read_text().count("any other learner |") == 1
 
 

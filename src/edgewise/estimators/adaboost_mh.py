@@ -38,8 +38,8 @@ class AdaBoostMH(TableParameters, ClassifierMixin, BoostedModel[FittedClassifier
         values of a categorical one. "product" multiplies three such tests, "tree" nests them to 8
         leaves. Given a list, each round uses the best. "auto" is best over many data sets: trees
         and, unless you set them, real votes, log loss, small damped steps, samples of the rows,
-        and rounds chosen on held-out rows; a table in docs/learners.md has the values. All other
-        learners come with the papers' settings.
+        and rounds chosen on held-out rows; a table in docs/guide/defaults.md has the values. All
+        other learners come with the papers' settings.
     votes : {"discrete", "real", "abstain"} or None, default None
         "discrete" votes are -1 or +1 with one step size, "real" votes have any size, and "abstain"
         adds 0 to the discrete ones. None is "real" for ``learner="auto"``, else "discrete".

@@ -121,8 +121,8 @@ class RankingParameters(TrainingParameters):
     Parameters
     ----------
     criterion : {"edge", "energy"}, default "edge"
-        How rules are compared: by |r|, which is fast, or by the exact Z = W0 + 2 sqrt(W- W+), some
-        ten times slower and for thresholds only (the third and second methods of Iyer 1999).
+        How rules are compared: by ``|r|``, which is fast, or by the exact Z = W0 + 2 sqrt(W- W+),
+        some ten times slower and for thresholds only (the third and second methods of Iyer 1999).
     step : {"bound", "exact"} or None, default None
         The step minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
         ``criterion="edge"`` and "exact" for "energy". Rules with real values take exact steps.

@@ -99,7 +99,7 @@ def auto_leaves(n_scores: int, n_rows: int = 0) -> int:
 
 
 def _auto(base: Learner, goal: Goal) -> Preset:
-    """Return the settings that measured best over many data sets (docs/learners.md)."""
+    """Return the settings that measured best over many data sets (docs/guide/defaults.md)."""
     criterion, damping = ("gain", 0.5) if goal.apart else ("edge", 0.1)
     tree = Tree(base, auto_leaves(goal.n_scores, goal.n_rows), "free", criterion)
     return Preset(

@@ -210,7 +210,7 @@ class Learner(BaseEstimator):
 
     @property
     def needs_mass(self) -> bool:
-        """Whether searches need each row's sum of |S|."""
+        """Whether searches need each row's sum of ``|S|``."""
         return False
 
     @property

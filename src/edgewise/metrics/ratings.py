@@ -32,7 +32,7 @@ def rmse(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | Non
 
 
 def mae(y: ArrayLike, predictions: ArrayLike, *, sample_weight: ArrayLike | None = None) -> float:
-    """Mean absolute error: the mean of |prediction - rating|.
+    """Mean absolute error: the mean of ``|prediction - rating|``.
 
     Takes the parameters of :func:`rmse`.
 

@@ -63,7 +63,8 @@ class Blend(Recommender, _BaseComposition):
     method : str, default "hedge"
         How to learn the weights:
 
-        - "hedge": by :class:`edgewise.online.Hedge`, losing |prediction - rating| / (high - low);
+        - "hedge": by :class:`edgewise.online.Hedge`, losing
+          ``|prediction - rating| / (high - low)``;
         - "majority": by :class:`edgewise.online.WeightedMajority`, voting for the nearest level;
         - "rankboost": by RankBoost with the models' scores as ranking features and users as
           queries; takes models that predict scores, and predicts scores itself;

@@ -29,8 +29,8 @@ def margins(scores: ArrayLike, y: ArrayLike, total_vote: float) -> NDArray[np.fl
     y : array-like of shape (n,) or (n, K)
         Signs or class indices, as above.
     total_vote : float
-        The largest possible absolute score: the sum over rounds of |alpha| for votes of +-1, or of
-        the largest |alpha * v| for real votes.
+        The largest possible absolute score: the sum over rounds of ``|alpha|`` for votes of +-1,
+        or of the largest ``|alpha * v|`` for real votes.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def pseudo_labels(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDA
 
 
 def pseudo_weights(weights: ArrayLike, signs: ArrayLike, votes: ArrayLike) -> NDArray[np.float64]:
-    """Weight of each example in the binary problem that the votes define: | sum_l w_il v_l y_il |.
+    """Weight of each example in the binary problem of the votes: ``| sum_l w_il v_l y_il |``.
 
     Takes the parameters of :func:`pseudo_labels`.
 
