@@ -1,6 +1,7 @@
 """The base of all boosted estimators: explanations, rules in words, files."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from operator import attrgetter
@@ -131,6 +132,57 @@ class BoostedModel(Storable, Generic[F]):
         wording = self._wording(fitted.feature_name, fitted.categories, self._score_names())
         worded = [wording.rule(t + 1, rule, moves) for t, rule, moves in self._listed_rules()]
         return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        table: str | Sequence[str] | None = None,
+        dtype: str | None = None,
+        max_size: int | None = None,
+    ) -> None:
+        """Write the model to a file that other programs run, by its ending.
+
+        ``.onnx`` is a graph of standard operators, for onnxruntime and others; it needs the package
+        onnx to be written. ``.py`` is a Python module that needs the standard library alone, with
+        ``predict``, ``predict_proba`` and ``scores`` of a row. ``.sql`` is a query that adds scores
+        and predictions to the rows of a table. All give the model's scores, up to rounding, also
+        for missing values and categories.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file: its name ends in ``.onnx``, ``.py`` or ``.sql``.
+        table : str, or sequence of str, default None
+            The table that the query reads, "data" if None; a sequence is a name with its schema, as
+            in ``("sales", "customers")``. For ``.sql`` only.
+        dtype : {"float64", "float32"} or None, default None
+            The type of the numbers that the graph takes; None is "float64". Numbers in float32 are
+            compared with the same thresholds, in float64. For ``.onnx`` only.
+        max_size : int or None, default None
+            The most characters of the file; None is 1,000,000. For ``.py`` and ``.sql`` only.
+
+        Raises
+        ------
+        ValueError
+            If the file would be larger than `max_size`, or the model has Haar filters.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from edgewise import AdaBoostMH
+        >>> model = AdaBoostMH("stump", n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"])
+        >>> path = os.path.join(tempfile.mkdtemp(), "small.py")
+        >>> model.export(path)
+        >>> names = {}
+        >>> exec(open(path).read(), names)
+        >>> names["predict"]({"x0": 1.7})
+        'b'
+        """
+        from edgewise.export import export
+
+        check_is_fitted(self)
+        export(self, path, table=table, dtype=dtype, max_size=max_size)
 
     def _restored(self) -> None:
         """Keep the names of the settings that the file could not hold."""

@@ -1,0 +1,222 @@
+"""A trained model in closed form: what every kind of export writes down.
+
+The score of a row is a sum of parts. All terms that test a single column add up to one function of
+it: steps along a number, a vote for each category, or a straight line. Products and trees stay as
+they are, equal ones added up.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted
+from edgewise.model.predict import collapse
+from edgewise.model.rules import Categories, Cut, Linear, PerScore, Scores, Subset, Test, TreeRule
+from edgewise.model.terms import Terms
+from edgewise.model.words import Wording
+
+
+class Steps(NamedTuple):
+    """What a numeric column adds, for each score column."""
+
+    column: int
+    thresholds: Reals  # (S,), ascending
+    values: Reals  # (S + 1, K), below the first threshold, between thresholds, from the last on
+    missing: Reals  # (K,)
+
+
+class Levels(NamedTuple):
+    """What the categories of a column add; the last row is for missing and unseen values."""
+
+    column: int
+    values: Reals  # (C + 1, K)
+
+
+class Line(NamedTuple):
+    """What a numeric column adds for each unit of it."""
+
+    column: int
+    slope: Reals  # (K,)
+    missing: Reals  # (K,)
+
+
+class SignedTest(NamedTuple):
+    """A product of tests, -1, 0 or +1, times its coefficients."""
+
+    test: Test
+    moves: Reals  # (K,)
+
+
+class VotingTree(NamedTuple):
+    """A tree, and what each of its leaves adds."""
+
+    tree: TreeRule
+    moves: Reals  # (K,), the coefficients of the tree
+    leaves: Reals  # (L, K), outputs times coefficients
+
+
+class Link(NamedTuple):
+    """How scores become probabilities: `kind` of ``scale * scores + shifts``.
+
+    "softmax" and "logistic" are these functions; "share" is the logistic function of each class,
+    divided by the sum over all of them.
+    """
+
+    kind: str
+    scale: float
+    shifts: Reals  # (K,)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """A trained model in closed form, with all names that it needs."""
+
+    title: str
+    columns: list[str]
+    categories: Categories
+    infinite: str  # what infinite numbers are, as `handle_infinite`
+    classes: list[Any] | None  # None for a ranker
+    multilabel: bool
+    link: Link | None  # None for a ranker
+    bias: Reals  # (K,)
+    steps: list[Steps]
+    levels: list[Levels]
+    lines: list[Line]
+    products: list[SignedTest]
+    trees: list[VotingTree]
+    wording: Wording
+    rules: list[str]  # the strongest, in words
+    derivation: list[str]  # how the columns are made of a table's, line by line
+
+    @property
+    def n_scores(self) -> int:
+        """K, the number of score columns."""
+        return len(self.bias)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether two classes share one score."""
+        return self.classes is not None and not self.multilabel and self.n_scores == 1
+
+    @property
+    def used(self) -> list[int]:
+        """The columns in use, ascending."""
+        single = [part.column for parts in (self.steps, self.levels, self.lines) for part in parts]
+        tests = [part.test for part in self.products]
+        tests += [node.test for part in self.trees for node in part.tree.nodes]
+        return sorted({*single, *(j for test in tests for j in test.columns)})
+
+    @property
+    def reach(self) -> float:
+        """The largest size that a score can have; infinite if a column adds its own value."""
+        if self.lines:
+            return np.inf
+        largest = [self.bias[None]]
+        largest += [np.vstack([part.values, part.missing]) for part in self.steps]
+        largest += [part.values for part in self.levels]
+        largest += [part.moves[None] for part in self.products]
+        largest += [part.leaves for part in self.trees]
+        return float(np.sum([np.abs(one).max(axis=0) for one in largest], axis=0).max())
+
+    def test_words(self, part: SignedTest) -> str:
+        """Return a product in words."""
+        return part.test.sentence(self.wording, part.moves)[1]
+
+    def tree_words(self, part: VotingTree) -> str:
+        """Return a tree in words, on several lines."""
+        return part.tree.sentence(self.wording, part.moves)[1]
+
+
+def formula_of(model: Any, n_rules: int = 10) -> Formula:
+    """Return a fitted classifier or ranker in closed form, with its strongest rules in words."""
+    fitted = model.fitted_
+    if fitted.filters is not None:
+        raise ValueError(
+            "a model of Haar filters cannot be exported: save it, and load it with "
+            "edgewise.predictor, which needs NumPy alone"
+        )
+    columns = [fitted.feature_name(j) for j in range(fitted.n_features)]
+    classes = fitted.classes.tolist() if hasattr(fitted, "classes") else None
+    wording = model._wording(fitted.feature_name, fitted.categories, model._score_names())
+    terms: Terms = fitted.terms
+    n_categories = {j: len(values) for j, values in fitted.categories.items()}
+    return Formula(
+        title=f"{type(model).__name__} of {counted(len(terms), 'rounds')}",
+        columns=columns,
+        categories=fitted.categories,
+        infinite=getattr(model, "handle_infinite", "raise"),
+        classes=classes,
+        multilabel=classes is not None and fitted.multilabel,
+        link=None if classes is None else _link(fitted),
+        wording=wording,
+        rules=list(dict.fromkeys(rule.text for rule in model.rules(n_rules))),
+        derivation=_derivation(model),
+        **_parts(terms, n_categories, model._score_offset),
+    )
+
+
+def _parts(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[str, Any]:
+    """Return the terms as parts of a sum."""
+    width, moves = terms.n_scores, terms.coefficients
+    cuts: list[tuple[Cut, Reals]] = []
+    levels: dict[int, Reals] = {}
+    lines: dict[int, Line] = {}
+    products: dict[object, SignedTest] = {}
+    trees: list[VotingTree] = []
+    for t, move in enumerate(moves):
+        rule = terms.rule(t)
+        if isinstance(rule, Cut):
+            cuts.append((rule, move))
+        elif isinstance(rule, PerScore):
+            cuts += zip(rule.cuts, np.diag(move), strict=True)
+        elif isinstance(rule, (Subset, Scores)):
+            j = rule.column
+            votes = levels.setdefault(j, np.zeros((n_categories[j] + 1, width)))
+            votes += rule.values[:, None] * move
+        elif isinstance(rule, Linear):
+            j, nothing = rule.column, np.zeros(width)
+            line = lines.get(j, Line(j, nothing, nothing))
+            lines[j] = Line(j, line.slope + move, line.missing + move * rule.fill)
+        elif isinstance(rule, Test):
+            known = products.get(rule.key, SignedTest(rule, np.zeros(width)))
+            products[rule.key] = SignedTest(rule, known.moves + move)
+        elif isinstance(rule, TreeRule):
+            trees.append(VotingTree(rule, move, rule.leaves * move))
+        else:
+            raise TypeError(f"a model of {type(rule).__name__} rules cannot be exported")
+    coefficients = np.array([move for _, move in cuts]).reshape(-1, width)
+    packed = Terms.pack([cut for cut, _ in cuts], np.ones(len(cuts)), coefficients, 1)
+    tables = collapse(packed.stumps)
+    steps = []
+    for f, j in enumerate(tables.columns.tolist()):
+        thresholds, values = tables.of(f)
+        steps.append(Steps(j, thresholds, values[:-1], values[-1]))
+    return {
+        "bias": tables.bias + offset,
+        "steps": steps,
+        "levels": [Levels(j, levels[j]) for j in sorted(levels)],
+        "lines": [lines[j] for j in sorted(lines)],
+        "products": list(products.values()),
+        "trees": trees,
+    }
+
+
+def _link(fitted: Any) -> Link:
+    """Return the link that :meth:`edgewise.AdaBoostMH.predict_proba` has."""
+    width = fitted.terms.n_scores
+    several = width > 1 and not fitted.multilabel
+    if several and fitted.loss == "softmax":
+        return Link("softmax", 1.0 / fitted.temperature, np.zeros(width))
+    scale, shifts = 2.0 if fitted.loss == "exponential" else 1.0, -fitted.offsets
+    if several and fitted.temperature == 1.0:
+        return Link("share", scale, shifts)
+    factor = ((width - 1) / width if several else 1.0) / fitted.temperature
+    return Link("softmax" if several else "logistic", scale * factor, shifts * factor)
+
+
+def _derivation(model: Any) -> list[str]:
+    """Return how a model's schema makes its columns of a table's, line by line."""
+    schema = getattr(model, "schema_", None)
+    return [] if schema is None else str(schema).splitlines()

@@ -1,0 +1,541 @@
+"""A model as an ONNX graph of standard operators, in double precision.
+
+Trees, and the steps of single columns as one balanced tree each, are a TreeEnsembleRegressor. The
+operator returns single precision. So every leaf adds two numbers to each score, one that sums of
+leaves hold exactly and a small remainder, and the graph adds both sums in double precision.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import Reals
+from edgewise.export.formula import Formula, Steps, VotingTree
+from edgewise.model.rules import Cut, Subset, Test
+
+# The versions of the format and of its operators, of 2022: what runs them is everywhere.
+_IR_VERSION, _OPERATORS, _TREE_OPERATORS = 8, 17, 3
+
+# The bits of a number in single precision.
+_SINGLE_BITS = 24
+
+
+def onnx_model(formula: Formula, dtype: str) -> bytes:
+    """Return a model file of ONNX that takes numbers of a type."""
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(
+            "ONNX files need the package onnx: pip install 'edgewise[onnx]'"
+        ) from error
+    from onnx import checker, helper
+
+    graph = _Graph(formula, dtype)
+    outputs = graph.outputs()
+    model = helper.make_model(
+        helper.make_graph(graph.nodes, "edgewise", graph.inputs, outputs, graph.constants),
+        opset_imports=[
+            helper.make_opsetid("", _OPERATORS),
+            helper.make_opsetid("ai.onnx.ml", _TREE_OPERATORS),
+        ],
+        ir_version=_IR_VERSION,
+        producer_name="edgewise",
+        doc_string="\n".join([formula.title, *formula.derivation]),
+    )
+    helper.set_model_props(model, _properties(formula))
+    assert isinstance(model, onnx.ModelProto)
+    checker.check_model(model, full_check=True)
+    return model.SerializeToString(deterministic=True)
+
+
+def _properties(formula: Formula) -> dict[str, str]:
+    """Return what a reader of the file may want to know, as JSON."""
+    categories = {formula.columns[j]: list(values) for j, values in formula.categories.items()}
+    known = {
+        "columns": formula.columns,
+        "categories": categories,
+        "classes": formula.classes,
+        "derivation": formula.derivation,
+    }
+    return {name: json.dumps(value) for name, value in known.items() if value}
+
+
+class _Graph:
+    """A graph as it grows: nodes, constants and inputs."""
+
+    def __init__(self, formula: Formula, dtype: str) -> None:
+        self.formula, self.dtype = formula, dtype
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self.inputs: list[Any] = []
+        self._names: set[str] = set()
+        self._double_of: dict[int, str] = {}
+        self._codes_of: dict[int, str] = {}
+        self._known: dict[tuple[object, ...], str] = {}
+        self._read_columns()
+
+    # Names and nodes
+
+    def free(self, name: str) -> str:
+        """Return a name that nothing else has."""
+        while not name or name in self._names:
+            name += "_"
+        self._names.add(name)
+        return name
+
+    def add(self, operator: str, *inputs: str, name: str = "", **attributes: Any) -> str:
+        """Add a node, and return the name of its result."""
+        from onnx import helper
+
+        domain = "ai.onnx.ml" if operator in ("TreeEnsembleRegressor", "LabelEncoder") else ""
+        result = name or self.free(f"{operator} {len(self.nodes)}")
+        node = helper.make_node(operator, inputs, [result], domain=domain, **attributes)
+        self.nodes.append(node)
+        return result
+
+    def constant(self, values: Any, dtype: Any = np.float64) -> str:
+        """Return the name of an array; equal small ones are kept once."""
+        from onnx import numpy_helper
+
+        array = np.asarray(values, dtype=dtype)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if dtype is not object and key in self._known:
+            return self._known[key]
+        name = self.free(f"constant {len(self.constants)}")
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        if dtype is not object:
+            self._known[key] = name
+        return name
+
+    def _input(self, name: str, kind: int, width: int) -> str:
+        from onnx import helper
+
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", width]))
+        return name
+
+    # Columns
+
+    def _read_columns(self) -> None:
+        """Make the inputs: one array, or one for each column if some are categorical."""
+        from onnx import TensorProto
+
+        formula = self.formula
+        number = TensorProto.FLOAT if self.dtype == "float32" else TensorProto.DOUBLE
+        if not formula.categories:
+            self.whole = self._numbers(self._input(self.free("X"), number, len(formula.columns)))
+            return
+        self.whole = ""
+        used = set(formula.used)
+        names = [self.free(name or f"x{j}") for j, name in enumerate(formula.columns)]
+        for j, name in enumerate(names):
+            values = formula.categories.get(j)
+            text = values is not None and any(isinstance(value, str) for value in values)
+            self._input(name, TensorProto.STRING if text else number, 1)
+            if j not in used:
+                continue
+            if values is None:
+                self._double_of[j] = self._numbers(name)
+            else:
+                self._codes_of[j] = self._codes(name, values, text)
+
+    def _numbers(self, name: str) -> str:
+        """Return numbers in double precision, infinite ones missing if they are so."""
+        from onnx import TensorProto
+
+        if self.dtype == "float32":
+            name = self.add("Cast", name, to=TensorProto.DOUBLE)
+        if self.formula.infinite == "missing":
+            name = self.add("Where", self.add("IsInf", name), self.constant(np.nan), name)
+        return name
+
+    def _codes(self, name: str, values: tuple[Any, ...], text: bool) -> str:
+        """Return the codes of a categorical column, of shape (N,)."""
+        from onnx import TensorProto
+
+        flat = self.add("Reshape", name, self.constant([-1], np.int64))
+        if text:
+            return self.add(
+                "LabelEncoder",
+                flat,
+                keys_strings=values,
+                values_int64s=range(len(values)),
+                default_int64=len(values),
+            )
+        column = self.add("Reshape", self._numbers(name), self.constant([-1, 1], np.int64))
+        same = self.add("Equal", column, self.constant([values]))
+        # The first of the equal values; where there is none, the last column.
+        found = self.add("Cast", same, to=TensorProto.FLOAT)
+        found = self.add("Concat", found, self._filled(np.float32(0.5)), axis=1)
+        return self.add("ArgMax", found, axis=1, keepdims=0)
+
+    def _gathered(self, columns: Sequence[int]) -> str:
+        """Return some numeric columns side by side, in double precision."""
+        if self.whole:
+            if list(columns) == list(range(len(self.formula.columns))):
+                return self.whole
+            return self.add("Gather", self.whole, self.constant(columns, np.int64), axis=1)
+        if len(set(columns)) == len(columns):
+            return self._side_by_side([self._double_of[j] for j in columns])
+        distinct = sorted(set(columns))
+        place = [distinct.index(j) for j in columns]
+        return self.add("Gather", self._gathered(distinct), self.constant(place, np.int64), axis=1)
+
+    def _side_by_side(self, parts: list[str]) -> str:
+        return self.add("Concat", *parts, axis=1) if len(parts) > 1 else parts[0]
+
+    # Tests
+
+    def signs(self, tests: Sequence[Test]) -> str:
+        """Return the signs of products of tests, in single precision, of shape (N, tests)."""
+        factors: dict[tuple[object, ...], Cut | Subset] = {}
+        for test in tests:
+            factors.update((factor.factor_key, factor) for factor in test.factors)
+        parts: list[str] = []
+        place: dict[tuple[object, ...], int] = {}
+        cuts = [(key, one) for key, one in factors.items() if isinstance(one, Cut)]
+        if cuts:
+            place = {key: at for at, (key, _) in enumerate(cuts)}
+            parts.append(self._cut_signs([cut for _, cut in cuts]))
+        by_column: dict[int, list[tuple[tuple[object, ...], Subset]]] = {}
+        for key, one in factors.items():
+            if isinstance(one, Subset):
+                by_column.setdefault(one.column, []).append((key, one))
+        for j, subsets in by_column.items():
+            first = len(place)
+            place.update((key, first + at) for at, (key, _) in enumerate(subsets))
+            table = np.stack([subset.values for _, subset in subsets], axis=1)
+            parts.append(self._looked_up(j, table, np.float32))
+        each = self._side_by_side(parts)
+        most = max(len(test.factors) for test in tests)
+        numbers = [[place[factor.factor_key] for factor in test.factors] for test in tests]
+        if most == 1:
+            flat = [own for (own,) in numbers]
+            if flat == list(range(len(place))):
+                return each
+            return self.add("Gather", each, self.constant(flat, np.int64), axis=1)
+        # A column of ones fills up the shorter products.
+        padded = self.add("Concat", each, self._filled(np.float32(1.0)), axis=1)
+        filled = [own + [len(place)] * (most - len(own)) for own in numbers]
+        product = ""
+        for places in zip(*filled, strict=True):
+            signs = self.add("Gather", padded, self.constant(places, np.int64), axis=1)
+            product = self.add("Mul", product, signs) if product else signs
+        return product
+
+    def _cut_signs(self, cuts: list[Cut]) -> str:
+        values = self._gathered([cut.column for cut in cuts])
+        plus, minus = self.constant(1, np.float32), self.constant(-1, np.float32)
+        above = self.add("GreaterOrEqual", values, self.constant([cut.threshold for cut in cuts]))
+        signs = self.add("Where", above, plus, minus)
+        missing = [cut.missing for cut in cuts]
+        # No comparison with NaN is true, so that the sign of a missing value is -1 already.
+        if all(sign < 0 for sign in missing):
+            return signs
+        gone = self.add("IsNaN", values)
+        return self.add("Where", gone, self.constant(missing, np.float32), signs)
+
+    def _looked_up(self, j: int, table: NDArray[Any], dtype: Any = np.float64) -> str:
+        """Return a row of a table for each category, the last for missing values."""
+        return self.add("Gather", self.constant(table, dtype), self._codes_of[j], axis=0)
+
+    # Scores
+
+    def scores(self) -> str:
+        """Return the scores, of shape (N, K)."""
+        from onnx import TensorProto
+
+        formula = self.formula
+        parts = []
+        if formula.steps or formula.trees:
+            parts.append(self._tree_scores())
+        parts += [self._looked_up(levels.column, levels.values) for levels in formula.levels]
+        if formula.lines:
+            values = self._gathered([line.column for line in formula.lines])
+            gone = self.add("IsNaN", values)
+            present = self.add("Where", gone, self.constant(0.0), values)
+            slopes = np.stack([line.slope for line in formula.lines])
+            fills = np.stack([line.missing for line in formula.lines])
+            absent = self.add("Cast", gone, to=TensorProto.DOUBLE)
+            parts.append(self.add("MatMul", present, self.constant(slopes)))
+            parts.append(self.add("MatMul", absent, self.constant(fills)))
+        if formula.products:
+            signs = self.signs([product.test for product in formula.products])
+            moves = np.stack([product.moves for product in formula.products])
+            exact = self.add("Cast", signs, to=TensorProto.DOUBLE)
+            parts.append(self.add("MatMul", exact, self.constant(moves)))
+        if not parts:
+            parts.append(self._filled(np.float64(0.0)))
+        total = parts[0]
+        for part in parts[1:]:
+            total = self.add("Add", total, part)
+        return self.add("Add", total, self.constant(formula.bias[None]))
+
+    def _filled(self, value: np.floating) -> str:
+        """Return a column of one number, as long as the input."""
+        from onnx import numpy_helper
+
+        shape = self.add("Shape", self.inputs[0].name)
+        rows = self.add("Slice", shape, *(self.constant([at], np.int64) for at in (0, 1)))
+        size = self.add("Concat", rows, self.constant([1], np.int64), axis=0)
+        return self.add("ConstantOfShape", size, value=numpy_helper.from_array(np.array([value])))
+
+    def _tree_scores(self) -> str:
+        """Return what steps and trees add, by one operator."""
+        from onnx import TensorProto, helper
+
+        formula = self.formula
+        trees = _Trees(formula)
+        parts = []
+        if trees.numeric:
+            parts.append(self._gathered(trees.numeric))
+        if trees.tests:
+            signs = self.add("Cast", self.signs(trees.tests), to=TensorProto.DOUBLE)
+            # A test that abstains is a missing value to the tree.
+            abstains = self.add("Equal", signs, self.constant(0.0))
+            parts.append(self.add("Where", abstains, self.constant(np.nan), signs))
+        found = self.add(
+            "TreeEnsembleRegressor",
+            self._side_by_side(parts),
+            aggregate_function="SUM",
+            post_transform="NONE",
+            n_targets=2 * formula.n_scores,
+            nodes_values_as_tensor=helper.make_tensor(
+                "thresholds", TensorProto.DOUBLE, [len(trees.values)], trees.values
+            ),
+            **trees.attributes(),
+        )
+        double = self.add("Cast", found, to=TensorProto.DOUBLE)
+        both = self.add("Reshape", double, self.constant([0, 2, formula.n_scores], np.int64))
+        return self.add("ReduceSum", both, self.constant([1], np.int64), keepdims=0)
+
+    # Outputs
+
+    def outputs(self) -> list[Any]:
+        """Return the outputs: label, probabilities and scores; of a ranker, the scores."""
+        from onnx import TensorProto, helper
+
+        formula = self.formula
+        names = [self.free(name) for name in ("label", "probabilities", "scores")]
+        scores = self.scores()
+        made = []
+        if formula.classes is None or formula.is_binary:
+            self.add("Reshape", scores, self.constant([-1], np.int64), name=names[2])
+            shape: list[Any] = ["N"]
+        else:
+            self.add("Identity", scores, name=names[2])
+            shape = ["N", formula.n_scores]
+        if formula.classes is not None:
+            kind, width = self._label(scores, names[0])
+            self._probabilities(scores, names[1])
+            made.append(helper.make_tensor_value_info(names[0], kind, ["N", *width]))
+            size = ["N", len(formula.classes)]
+            made.append(helper.make_tensor_value_info(names[1], TensorProto.DOUBLE, size))
+        return [*made, helper.make_tensor_value_info(names[2], TensorProto.DOUBLE, shape)]
+
+    def _label(self, scores: str, name: str) -> tuple[int, list[int]]:
+        """Add the predicted classes, or labels; return their type and width."""
+        from onnx import TensorProto
+
+        formula = self.formula
+        assert formula.classes is not None
+        if formula.multilabel or formula.is_binary:
+            above = self.add("Greater", scores, self.constant(0.0))
+            if formula.multilabel:
+                self.add("Cast", above, name=name, to=TensorProto.INT64)
+                return TensorProto.INT64, [formula.n_scores]
+            flat = self.add("Reshape", above, self.constant([-1], np.int64))
+            codes = self.add("Cast", flat, to=TensorProto.INT64)
+        else:
+            codes = self.add("ArgMax", scores, axis=1, keepdims=0)
+        kind, dtype = _class_type(formula.classes)
+        self.add("Gather", self.constant(formula.classes, dtype), codes, name=name, axis=0)
+        return kind, []
+
+    def _probabilities(self, scores: str, name: str) -> None:
+        formula = self.formula
+        assert formula.link is not None
+        kind, scale, shifts = formula.link
+        z = scores
+        if scale != 1.0:
+            z = self.add("Mul", z, self.constant(scale))
+        if shifts.any():
+            z = self.add("Add", z, self.constant(shifts[None]))
+        if kind == "logistic":
+            share = self.add("Sigmoid", z, name="" if formula.is_binary else name)
+            if formula.is_binary:
+                other = self.add("Sub", self.constant(1.0), share)
+                self.add("Concat", other, share, axis=1, name=name)
+            return
+        if kind == "share":
+            # The softmax of ln(logistic(z)): a row far from every class has probabilities too.
+            # ln(logistic(z)) is min(z, 0) - ln(1 + exp(-|z|)).
+            near = self.add("Exp", self.add("Neg", self.add("Abs", z)))
+            log = self.add("Log", self.add("Add", near, self.constant(1.0)))
+            z = self.add("Sub", self.add("Min", z, self.constant(0.0)), log)
+        self.add("Softmax", z, axis=1, name=name)
+
+
+def _class_type(classes: list[Any]) -> tuple[int, Any]:
+    """Return the types of classes in ONNX and in NumPy."""
+    from onnx import TensorProto
+
+    kinds = (
+        (bool, TensorProto.BOOL, np.bool_),
+        (int, TensorProto.INT64, np.int64),
+        (float, TensorProto.DOUBLE, np.float64),
+        (str, TensorProto.STRING, object),
+    )
+    for kind, tensor, dtype in kinds:
+        if all(type(one) is kind for one in classes):
+            return tensor, dtype
+    raise ValueError(f"ONNX cannot hold classes of several types, such as {classes[:3]!r}")
+
+
+class _Trees:
+    """All steps and trees of a model as the lists of the operator.
+
+    Its columns are `numeric` ones, as they are, followed by the signs of `tests`.
+    """
+
+    def __init__(self, formula: Formula) -> None:
+        trees = [part.tree for part in formula.trees]
+        nodes = [node for tree in trees for node in tree.nodes]
+        cuts = [node.test.column for node in nodes if isinstance(node.test, Cut)]
+        self.numeric = sorted({*(steps.column for steps in formula.steps), *cuts} - {-1})
+        self._place = {j: at for at, j in enumerate(self.numeric)}
+        others = {node.test.key: node.test for node in nodes if not isinstance(node.test, Cut)}
+        self.tests: list[Test] = list(others.values())
+        self._place_of_test = {key: len(self.numeric) + at for at, key in enumerate(others)}
+        self._n_scores = formula.n_scores
+        self.values: list[float] = []
+        self._modes: list[str] = []
+        self._columns: list[int] = []
+        self._true: list[int] = []
+        self._false: list[int] = []
+        self._missing: list[int] = []
+        self._sizes: list[int] = []
+        self._leaf_places: list[int] = []
+        self._leaf_trees: list[int] = []
+        self._leaves: list[Reals] = []
+        for steps in formula.steps:
+            self._plant(self._add_steps, steps)
+        for part in formula.trees:
+            self._plant(self._add_tree, part)
+
+    def _plant(self, add: Any, part: Any) -> None:
+        self._first = len(self.values)
+        add(part)
+        self._sizes.append(len(self.values) - self._first)
+
+    def _node(self, column: int, threshold: float, missing: bool) -> int:
+        """Add a node whose true branch has values from a threshold on; return its place."""
+        self._modes.append("BRANCH_GTE")
+        self._columns.append(column)
+        self.values.append(threshold)
+        self._missing.append(int(missing))
+        self._true.append(0)
+        self._false.append(0)
+        return len(self.values) - 1
+
+    def _leaf(self, votes: Reals) -> int:
+        place = self._node(0, 0.0, False)
+        self._modes[-1] = "LEAF"
+        self._leaf_places.append(place - self._first)
+        self._leaf_trees.append(len(self._sizes))
+        self._leaves.append(votes)
+        return place
+
+    def _lead(self, place: int, branch: str, child: int) -> None:
+        (self._true if branch == "true" else self._false)[place] = child - self._first
+
+    def _add_steps(self, steps: Steps) -> None:
+        """Add a balanced tree of the steps of a column."""
+        column = self._place[steps.column]
+        root = self._node(column, -math.inf, False)
+        self._lead(root, "false", self._leaf(steps.missing))
+        # Spans of steps that a branch leads to.
+        open_spans = [(root, "true", 0, len(steps.thresholds))]
+        while open_spans:
+            parent, branch, low, high = open_spans.pop()
+            if low == high:
+                child = self._leaf(steps.values[low])
+            else:
+                middle = (low + high) // 2
+                child = self._node(column, float(steps.thresholds[middle]), False)
+                open_spans.append((child, "true", middle + 1, high))
+                open_spans.append((child, "false", low, middle))
+            self._lead(parent, branch, child)
+
+    def _add_tree(self, part: VotingTree) -> None:
+        open_ends: list[tuple[int, str, int]] = [(-1, "", 0)]
+        while open_ends:
+            parent, branch, end = open_ends.pop()
+            while end >= 0 and not part.tree.nodes[end].test.factors:
+                end = part.tree.nodes[end].high
+            if end < 0:
+                child = self._leaf(part.leaves[-1 - end])
+            else:
+                node = part.tree.nodes[end]
+                column, threshold, missing = self._tested(node.test)
+                child = place = -1
+                if missing == 0:
+                    child = self._node(column, -math.inf, False)
+                    open_ends.append((child, "false", node.rest))
+                place = self._node(column, threshold, missing > 0)
+                if missing == 0:
+                    self._lead(child, "true", place)
+                else:
+                    child = place
+                open_ends.append((place, "true", node.high))
+                open_ends.append((place, "false", node.low))
+            if parent >= 0:
+                self._lead(parent, branch, child)
+
+    def _tested(self, test: Test) -> tuple[int, float, int]:
+        """Return the column of a test, its threshold, and the sign of a missing value."""
+        if isinstance(test, Cut):
+            return self._place[test.column], test.threshold, test.missing
+        can_abstain = any(
+            factor.missing == 0 if isinstance(factor, Cut) else not factor.values.all()
+            for factor in test.factors
+        )
+        return self._place_of_test[test.key], 0.5, 0 if can_abstain else -1
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of the operator, but for the thresholds."""
+        from onnx import TensorProto, helper
+
+        sizes = np.array(self._sizes)
+        starts = np.cumsum(sizes) - sizes
+        width = 2 * self._n_scores
+        weights = np.hstack(_halves(np.array(self._leaves)))
+        return {
+            "nodes_treeids": np.repeat(np.arange(len(sizes)), sizes).tolist(),
+            "nodes_nodeids": (np.arange(sizes.sum()) - np.repeat(starts, sizes)).tolist(),
+            "nodes_featureids": self._columns,
+            "nodes_modes": self._modes,
+            "nodes_truenodeids": self._true,
+            "nodes_falsenodeids": self._false,
+            "nodes_missing_value_tracks_true": self._missing,
+            "target_treeids": np.repeat(self._leaf_trees, width).tolist(),
+            "target_nodeids": np.repeat(self._leaf_places, width).tolist(),
+            "target_ids": np.tile(np.arange(width), len(weights)).tolist(),
+            "target_weights_as_tensor": helper.make_tensor(
+                "votes", TensorProto.DOUBLE, [weights.size], weights.ravel()
+            ),
+        }
+
+
+def _halves(leaves: Reals) -> list[Reals]:
+    """Return numbers as sums of two: multiples of a power of two, and small remainders.
+
+    No sum of the multiples needs more bits than single precision has.
+    """
+    most = float(np.abs(leaves).sum(axis=0).max())
+    unit = math.ldexp(1.0, math.frexp(most)[1] - _SINGLE_BITS) if most > 0 else 1.0
+    exact = np.rint(leaves / unit) * unit
+    return [exact, leaves - exact]

@@ -1,0 +1,293 @@
+"""A model as a SQL query: scores, predictions and probabilities beside every row of a table."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from edgewise.common.dtypes import Reals
+from edgewise.export.formula import Formula, Steps, VotingTree
+from edgewise.export.text import commented, within_limit
+from edgewise.model.rules import Cut, Subset, Test
+
+# A sum is a tree of additions, and databases limit its depth: sums of this many are in brackets.
+_GROUP = 100
+
+# No exponential overflows or vanishes between these; some databases take either for an error.
+_FARTHEST = 600
+
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def sql_query(formula: Formula, table: str | Sequence[str], max_size: int) -> str:
+    """Return a query that adds scores and predictions to the rows of a table."""
+    names = [table] if isinstance(table, str) else list(table)
+    writer = _Writer(formula)
+    scores, rest = writer.scores(), writer.predictions()
+    parts = [
+        *commented("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *_NOTES, ""]),
+        *commented("--", "The strongest rules:", formula.rules),
+        *commented("--", "How the columns are made:", formula.derivation),
+        "WITH scored AS (\nSELECT\n  t.*,\n" + ",\n".join(scores),
+        f"FROM {'.'.join(map(quoted, names))} AS t\n)",
+        "SELECT\n" + ",\n".join(["  s.*", *rest]),
+        "FROM scored AS s;\n",
+    ]
+    return within_limit("\n".join(parts), max_size, "the query", formula)
+
+
+_NOTES = ("NULL is a missing value, and so is a category that training did not know.",)
+
+
+class _Writer:
+    """The expressions of a query."""
+
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        taken = {name.casefold() for name in formula.columns}
+
+        def free(name: str) -> str:
+            while name.casefold() in taken:
+                name += "_"
+            taken.add(name.casefold())
+            return quoted(name)
+
+        classes = formula.classes
+        if classes is None or formula.is_binary:
+            self.score_names = [free("score")]
+        else:
+            self.score_names = [free(f"score {one}") for one in classes]
+        if classes is not None:
+            self.shares = [free(f"probability {one}") for one in classes]
+            labels = [f"has {one}" for one in classes] if formula.multilabel else ["prediction"]
+            self.labels = [free(label) for label in labels]
+            assert formula.link is not None
+            farthest = formula.link.scale * formula.reach + np.abs(formula.link.shifts).max()
+            self.is_small = 2 * farthest < _FARTHEST
+
+    # Scores
+
+    def scores(self) -> list[str]:
+        """Return one expression for each score column, with its name."""
+        return [
+            f"{self._sum([_number(bias), *self._parts(k)])} AS {name}"
+            for k, (bias, name) in enumerate(
+                zip(self.formula.bias.tolist(), self.score_names, strict=True)
+            )
+        ]
+
+    def _sum(self, parts: list[str]) -> str:
+        """Return a sum, a part a line."""
+        while len(parts) > _GROUP:
+            groups = [parts[at : at + _GROUP] for at in range(0, len(parts), _GROUP)]
+            parts = [f"({_plus(group)}\n  )" for group in groups]
+        return "  " + _plus(parts)
+
+    def _parts(self, k: int) -> Iterator[str]:
+        """Yield what each part of the model adds to a score column, where it adds anything."""
+        formula = self.formula
+        for steps in formula.steps:
+            if steps.values[:, k].any() or steps.missing[k]:
+                yield self._steps(steps, k)
+        for levels in formula.levels:
+            if levels.values[:, k].any():
+                yield self._levels(levels.column, levels.values[:, k])
+        for line in formula.lines:
+            x = self._column(line.column)
+            slope, missing = _number(line.slope[k]), _number(line.missing[k])
+            yield f"CASE WHEN {x} IS NULL THEN {missing} ELSE {slope} * {x} END"
+        for product in formula.products:
+            if product.moves[k]:
+                yield f"{_number(product.moves[k])} * {self._sign(product.test)}"
+        for part in formula.trees:
+            if part.leaves[:, k].any():
+                yield self._tree(part, part.leaves[:, k])
+
+    def _steps(self, steps: Steps, k: int) -> str:
+        x, values = self._column(steps.column), steps.values[:, k].tolist()
+        cases = [f"WHEN {x} IS NULL THEN {_number(steps.missing[k])}"]
+        for threshold, value in zip(steps.thresholds.tolist(), values, strict=False):
+            if threshold > -np.inf:
+                cases.append(f"WHEN {_below(x, threshold)} THEN {_number(value)}")
+        return _case("", [*cases, f"ELSE {_number(values[-1])}"])
+
+    def _levels(self, j: int, values: Reals) -> str:
+        named = zip(self.formula.categories[j], values.tolist(), strict=False)
+        last = float(values[-1])
+        cases = [f"WHEN {_literal(one)} THEN {_number(v)}" for one, v in named if v != last]
+        if not cases:
+            return _number(last)
+        return _case(self._column(j), [*cases, f"ELSE {_number(last)}"])
+
+    def _sign(self, test: Test) -> str:
+        """Return a test as a number: -1, 0 or +1."""
+        signs = []
+        for factor in test.factors:
+            cases = [f"WHEN {condition} THEN {sign}" for sign, condition in self._sides(factor)]
+            signs.append(f"CASE {' '.join(cases)} ELSE -1 END" if cases else "-1")
+        return " * ".join(signs) or "1"
+
+    def _sides(self, factor: Cut | Subset) -> list[tuple[int, str]]:
+        """Return when a factor is +1 and when it is 0; else it is -1."""
+        x = self._column(factor.column)
+        if isinstance(factor, Subset):
+            found = [(sign, self._among(factor, sign)) for sign in (1, 0)]
+            return [(sign, condition) for sign, condition in found if condition]
+        above = _from(x, factor.threshold) if factor.threshold > -np.inf else f"{x} IS NOT NULL"
+        if factor.missing > 0:
+            return [(1, f"({above} OR {x} IS NULL)")]
+        return [(1, above), *([(0, f"{x} IS NULL")] if factor.missing == 0 else [])]
+
+    def _among(self, factor: Subset, sign: int) -> str:
+        """Return the condition that a subset has a sign; empty where it never has."""
+        x, categories = self._column(factor.column), self.formula.categories[factor.column]
+        signs = factor.values.tolist()
+        pairs = list(zip(categories, signs, strict=False))
+        inside = ", ".join(_literal(one) for one, own in pairs if own == sign)
+        outside = ", ".join(_literal(one) for one, own in pairs if own != sign)
+        if signs[-1] != sign:
+            return f"{x} IN ({inside})" if inside else ""
+        return f"({x} IS NULL OR {x} NOT IN ({outside}))" if outside else "1 = 1"
+
+    def _tree(self, part: VotingTree, leaves: Reals) -> str:
+        """Return a tree as a flat list of cases.
+
+        Cases are taken in order, and what follows on +1 comes before what follows on 0 and -1. So a
+        leaf needs only the conditions of the nodes that it follows on +1 or 0.
+        """
+        nodes = part.tree.nodes
+        cases: list[tuple[tuple[str, ...], float]] = []
+        open_ends: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+        while open_ends:
+            place, conditions = open_ends.pop()
+            if place < 0:
+                cases.append((conditions, float(leaves[-1 - place])))
+                continue
+            node = nodes[place]
+            if not node.test.factors:
+                open_ends.append((node.high, conditions))
+                continue
+            # The last to be pushed is the first to be written.
+            open_ends.append((node.low, conditions))
+            ends = {1: node.high, 0: node.rest}
+            for sign, condition in reversed(self._when(node.test)):
+                open_ends.append((ends[sign], (*conditions, condition)))
+        last = next(place for place, (conditions, _) in enumerate(cases) if not conditions)
+        other = cases[last][1]
+        while last and cases[last - 1][1] == other:
+            last -= 1
+        written = [
+            f"WHEN {' AND '.join(conditions)} THEN {_number(value)}"
+            for conditions, value in cases[:last]
+        ]
+        return _case("", [*written, f"ELSE {_number(other)}"]) if written else _number(other)
+
+    def _when(self, test: Test) -> list[tuple[int, str]]:
+        """Return when a test is +1 and when it is 0."""
+        if len(test.factors) == 1:
+            return self._sides(test.factors[0])
+        sign = self._sign(test)
+        zero = any(side == 0 for factor in test.factors for side, _ in self._sides(factor))
+        return [(1, f"{sign} > 0"), *([(0, f"{sign} = 0")] if zero else [])]
+
+    def _column(self, j: int) -> str:
+        name = f"t.{quoted(self.formula.columns[j])}"
+        if self.formula.infinite == "missing" and j not in self.formula.categories:
+            return f"(CASE WHEN ABS({name}) <= {_LARGEST!r} THEN {name} END)"
+        return name
+
+    # Predictions
+
+    def predictions(self) -> list[str]:
+        """Return the expressions of predictions and probabilities, with their names."""
+        classes, link = self.formula.classes, self.formula.link
+        if classes is None or link is None:
+            return []
+        given = [f"s.{name}" for name in self.score_names]
+        z = [
+            f"({_number(link.scale)} * {score}{f' + {_number(shift)}' if shift else ''})"
+            for score, shift in zip(given, link.shifts.tolist(), strict=True)
+        ]
+        if self.formula.multilabel:
+            labels = [f"CASE WHEN {score} > 0 THEN 1 ELSE 0 END" for score in given]
+            shares = [self._logistic(one) for one in z]
+        elif self.formula.is_binary:
+            low, high = map(_literal, classes)
+            labels = [f"CASE WHEN {given[0]} > 0 THEN {high} ELSE {low} END"]
+            shares = [f"1.0E0 - {self._logistic(z[0])}", self._logistic(z[0])]
+        else:
+            labels = [_argmax(given, [_literal(one) for one in classes])]
+            shares = [self._share(z, k) for k in range(len(z))]
+        named = chain(zip(labels, self.labels, strict=True), zip(shares, self.shares, strict=True))
+        return [f"  {expression} AS {name}" for expression, name in named]
+
+    def _share(self, z: list[str], k: int) -> str:
+        assert self.formula.link is not None
+        if self.formula.link.kind == "softmax":
+            others = [self._exponential(f"{one} - {z[k]}") for j, one in enumerate(z) if j != k]
+            return f"1.0E0 / (1.0E0 + {' + '.join(others)})"
+        return f"{self._logistic(z[k])} / ({' + '.join(map(self._logistic, z))})"
+
+    def _logistic(self, z: str) -> str:
+        return f"1.0E0 / (1.0E0 + {self._exponential(f'-{z}')})"
+
+    def _exponential(self, z: str) -> str:
+        """Return the exponential of an expression, kept in the range of numbers."""
+        if self.is_small:
+            return f"EXP({z})"
+        return (
+            f"EXP(CASE WHEN {z} > {_FARTHEST} THEN {_FARTHEST} "
+            f"WHEN {z} < -{_FARTHEST} THEN -{_FARTHEST} ELSE {z} END)"
+        )
+
+
+def _case(operand: str, lines: list[str]) -> str:
+    """Return a CASE, a line for each case."""
+    return "\n      ".join([f"CASE {operand}".rstrip(), *lines]) + " END"
+
+
+def _plus(parts: list[str]) -> str:
+    return "\n  + ".join(parts)
+
+
+def _from(x: str, threshold: float) -> str:
+    return f"{x} > {_LARGEST!r}" if threshold == np.inf else f"{x} >= {_number(threshold)}"
+
+
+def _below(x: str, threshold: float) -> str:
+    return f"{x} <= {_LARGEST!r}" if threshold == np.inf else f"{x} < {_number(threshold)}"
+
+
+def _argmax(scores: list[str], names: list[str]) -> str:
+    cases = []
+    for k, score in enumerate(scores[:-1]):
+        least = " AND ".join(f"{score} >= {other}" for other in scores[k + 1 :])
+        cases.append(f"WHEN {least} THEN {names[k]}")
+    return f"CASE {' '.join(cases)} ELSE {names[-1]} END"
+
+
+def quoted(name: str) -> str:
+    """Return a name as an identifier."""
+    _check_text(name)
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, str):
+        _check_text(value)
+        return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return _number(value) if isinstance(value, float) else str(value)
+
+
+def _check_text(text: str) -> None:
+    if "\0" in text or text.encode("utf-8", "ignore").decode() != text:
+        raise ValueError(f"SQL cannot hold the name {text!r}")
+
+
+def _number(value: float) -> str:
+    """Return a number as an approximate literal, in brackets if it is negative."""
+    text = repr(float(value))
+    text = text.upper() if "e" in text else f"{text}E0"
+    return f"({text})" if value < 0 else text

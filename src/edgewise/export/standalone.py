@@ -1,0 +1,148 @@
+"""The functions of an exported Python module, which needs the standard library alone.
+
+:mod:`edgewise.export.python` writes a model's own values in place of the empty ones here.
+"""
+
+import math
+from bisect import bisect_right
+from typing import Any
+
+# model
+
+COLUMNS: Any = ()
+USED: Any = ()
+CATEGORICAL: Any = {}
+INFINITE: Any = "raise"
+CLASSES: Any = ()
+MULTILABEL: Any = False
+LINK: Any = ("logistic", 1.0, (0.0,))
+BIAS: Any = (0.0,)
+STEPS: Any = ()
+LEVELS: Any = ()
+LINES: Any = ()
+PRODUCTS: Any = ()
+TREES: Any = ()
+
+# functions
+
+
+def scores(row: Any) -> Any:
+    """Return the score of each class; one number for two classes or for a ranker."""
+    x = _values(row)
+    total = list(BIAS)
+
+    def add(votes: Any, times: float = 1) -> None:
+        for k, vote in enumerate(votes):
+            total[k] += vote * times
+
+    for column, missing, steps in STEPS:
+        value = x[column]
+        if value is None:
+            add(missing)
+        else:
+            add(steps[bisect_right(steps, value, key=_threshold) - 1][1])
+    for column, missing, levels in LEVELS:
+        add(levels.get(x[column], missing))
+    for column, missing, slope in LINES:
+        value = x[column]
+        if value is None:
+            add(missing)
+        else:
+            add(slope, value)
+    for tests, votes in PRODUCTS:
+        add(votes, _sign(tests, x))
+    for nodes, leaves in TREES:
+        place = 0
+        while place >= 0:
+            tests, high, low, rest = nodes[place]
+            sign = _sign(tests, x)
+            place = high if sign > 0 else low if sign < 0 else rest
+        add(leaves[-1 - place])
+    return total if len(total) > 1 or MULTILABEL else total[0]
+
+
+def _sign(tests: Any, x: dict[int, Any]) -> Any:
+    """Return the product of some tests: each is -1, 0 or +1."""
+    sign = 1
+    for column, test, missing in tests:
+        value = x[column]
+        if isinstance(test, dict):
+            sign *= test.get(value, missing)
+        elif value is None:
+            sign *= missing
+        elif value < test:
+            sign = -sign
+    return sign
+
+
+def _threshold(step: Any) -> Any:
+    return step[0]
+
+
+def _values(row: Any) -> dict[int, Any]:
+    """Return the values of the columns in use, None where missing."""
+    if not hasattr(row, "keys") and len(row) != len(COLUMNS):
+        raise ValueError(f"row must have {len(COLUMNS)} values, got {len(row)}")
+    values = {}
+    for column in USED:
+        name = COLUMNS[column]
+        place = name if hasattr(row, "keys") else column
+        try:
+            value = row[place]
+        except KeyError:
+            raise ValueError(f"row has no column {name!r}") from None
+        values[column] = _value(name, value, CATEGORICAL.get(column))
+    return values
+
+
+def _value(name: str, value: Any, kind: str | None) -> Any:
+    if value is None or value != value:
+        return None
+    if kind == "text":
+        whole = isinstance(value, float) and value.is_integer()
+        return str(int(value)) if whole else str(value)
+    number = float(value)
+    if number != number:
+        return None
+    if math.isinf(number) and INFINITE != "value":
+        if INFINITE == "raise":
+            raise ValueError(f"row has an infinite value in column {name!r}")
+        return None
+    return number
+
+
+# classifier
+
+
+def predict(row: Any) -> Any:
+    """Return the class of a row; of several labels, 1 for those that it has and 0 for others."""
+    found = scores(row)
+    if MULTILABEL:
+        return [int(score > 0) for score in found]
+    if not isinstance(found, list):
+        return CLASSES[found > 0]
+    return CLASSES[found.index(max(found))]
+
+
+def predict_proba(row: Any) -> list[float]:
+    """Return the probability of each class, or of each label."""
+    found = scores(row)
+    kind, scale, shifts = LINK
+    if not isinstance(found, list):
+        probability = _logistic(scale * found + shifts[0])
+        return [1.0 - probability, probability]
+    z = [scale * score + shift for score, shift in zip(found, shifts, strict=True)]
+    if kind == "logistic":
+        return [_logistic(one) for one in z]
+    if kind == "share":
+        # Logarithms of the logistic function: a row far from every class has probabilities too.
+        z = [min(one, 0.0) - math.log1p(math.exp(-abs(one))) for one in z]
+    largest = max(z)
+    shares = [math.exp(one - largest) for one in z]
+    return [share / sum(shares) for share in shares]
+
+
+def _logistic(z: float) -> float:
+    if z >= 0:
+        return 1.0 / (1.0 + math.exp(-z))
+    return math.exp(z) / (1.0 + math.exp(z))

@@ -1,0 +1,129 @@
+"""Every exported file gives the scores, classes and probabilities of the model itself."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgewise import AdaBoostMH, Indicator, Product, RankBoost, Stump
+
+from .programs import (
+    LEARNERS,
+    RANK_LEARNERS,
+    assert_same,
+    by_onnx,
+    by_python,
+    by_sql,
+    classifier,
+    mixed,
+    near_thresholds,
+    numbers,
+    ranker,
+    targets,
+)
+
+FEW = settings(max_examples=2, derandomize=True)
+OF_NUMBERS = ("stump", "stump that abstains", "feature")
+SEEDS = st.integers(0, 1000)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("exported")
+
+
+def assert_all_same(model, X, folder):
+    for found in (by_python, by_sql, by_onnx):
+        assert_same(found(model, X, folder), model, X)
+
+
+@pytest.mark.parametrize("kind", ["ints", "two", "bools", "strings", "labels"])
+@pytest.mark.parametrize("name", LEARNERS)
+@FEW
+@given(
+    seed=SEEDS,
+    votes=st.sampled_from(["discrete", "real", "abstain"]),
+    loss=st.sampled_from(["exponential", "logistic", "softmax"]),
+)
+def test_classifiers(name, kind, seed, votes, loss, folder):
+    rng = np.random.default_rng(seed)
+    make = numbers if name in OF_NUMBERS else mixed
+    X = make(rng, 60)
+    model = classifier(LEARNERS[name](), X, targets(rng, X, kind), votes=votes, loss=loss)
+    assert_all_same(model, near_thresholds(rng, model, make(rng, 40)), folder)
+
+
+@pytest.mark.parametrize("name", RANK_LEARNERS)
+@FEW
+@given(seed=SEEDS)
+def test_rankers(name, seed, folder):
+    rng = np.random.default_rng(seed)
+    make = numbers if name in OF_NUMBERS else mixed
+    X = make(rng, 60)
+    model = ranker(RANK_LEARNERS[name](), X, targets(rng, X, "grades"))
+    assert_all_same(model, near_thresholds(rng, model, make(rng, 40)), folder)
+
+
+@pytest.mark.parametrize("kind", ["ints", "two", "labels"])
+def test_the_default_classifier_with_its_temperature(kind, folder):
+    rng = np.random.default_rng(3)
+    X = mixed(rng, 80)
+    model = AdaBoostMH(early_stopping_rounds=5).fit(X, targets(rng, X, kind))
+    assert model.settings_.temperature != 1
+    assert_all_same(model, near_thresholds(rng, model, mixed(rng, 40)), folder)
+
+
+def test_a_stump_for_each_class(folder):
+    rng = np.random.default_rng(4)
+    X = numbers(rng, 60)
+    model = classifier("stump", X, targets(rng, X, "ints"), factorized=False)
+    assert_all_same(model, near_thresholds(rng, model, X), folder)
+
+
+def test_numbers_that_are_categories(folder):
+    rng = np.random.default_rng(5)
+    X = mixed(rng, 60)
+    X["code"] = rng.choice([1.0, 2.5, -7.0, np.nan], 60)
+    y = np.where(X["code"] > 1, "a", targets(rng, X, "strings"))
+    learner = Product([Stump(), Indicator()], 2)
+    model = classifier(learner, X, y, categorical_features=["code"])
+    X.loc[:5, "code"] = 3.0  # training did not have it
+    assert_all_same(model, X, folder)
+
+
+@pytest.mark.parametrize("infinite", ["missing", "value"])
+def test_infinite_numbers(infinite, folder):
+    rng = np.random.default_rng(6)
+    X = numbers(rng, 80)
+    X[rng.random(X.shape) < 0.2] = np.inf
+    X[rng.random(X.shape) < 0.2] = -np.inf
+    y = np.where(X[:, 0] == np.inf, 9, targets(rng, X, "ints"))
+    for learner in ("stump", Product(Stump(), 2), "tree"):
+        model = classifier(learner, X, y, handle_infinite=infinite)
+        assert_all_same(model, X, folder)
+
+
+def test_a_long_sum(folder):
+    rng = np.random.default_rng(7)
+    X = numbers(rng, 60)
+    model = AdaBoostMH(Product(Stump(), 2), n_rounds=300, votes="real", learning_rate=0.1)
+    model.fit(X, targets(rng, X, "two"))
+    assert_all_same(model, X, folder)
+
+
+def test_a_model_without_tests(folder):
+    X = np.ones((6, 2))
+    model = AdaBoostMH("stump", n_rounds=2).fit(X, [0, 1, 1, 1, 1, 1])
+    assert_all_same(model, X, folder)
+    fused = RankBoost(n_rounds=2).fit(X, [0, 1, 0, 0, 1, 0])
+    assert_all_same(fused, X, folder)
+
+
+def test_a_loaded_model(folder):
+    import edgewise
+
+    rng = np.random.default_rng(8)
+    X = mixed(rng, 60)
+    model = classifier("tree", X, targets(rng, X, "strings"))
+    model.save(folder / "model.edgewise")
+    assert_all_same(edgewise.load(folder / "model.edgewise"), X, folder)
