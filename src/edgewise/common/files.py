@@ -63,18 +63,24 @@ def in_batches(stream: BinaryIO) -> Iterator[tuple[int, list[bytes]]]:
         first += len(lines)
 
 
-@contextmanager
-def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file to write; it replaces the old one only when it is complete.
-
-    A name that ends in ``.gz`` makes it gzipped; the same content gives the same bytes.
-    """
+def target_of(path: PathLike) -> Path:
+    """Return the file that `path` stands for, or raise if none can be written there."""
     # Follow a link: a rename would replace the link itself.
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
         raise ValueError(f"path must be a file, got {str(path)!r}")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path must be in a folder that exists, got {str(path)!r}")
+    return target
+
+
+@contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file to write; it replaces the old one only when it is complete.
+
+    A name that ends in ``.gz`` makes it gzipped; the same content gives the same bytes.
+    """
+    target = target_of(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as stream:

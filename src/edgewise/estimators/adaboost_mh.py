@@ -19,6 +19,7 @@ from edgewise.metrics.classification import predicted
 if TYPE_CHECKING:
     from edgewise.data import Table
     from edgewise.estimators.classification import ClassificationProblem
+    from edgewise.report import Report
 
 
 @documented
@@ -225,6 +226,50 @@ or list of them
         by_class = scores.shape[1] > 1 and not multilabel
         targets = codes if by_class else np.where(codes > 0, 1, -1)
         return margins(self._shaped(scores), targets, total)
+
+    def report(
+        self, X: Any, y: Any = None, path: Any = None, *, title: str | None = None
+    ) -> "Report":
+        """Make a page that shows what the model learned and how good it is on rows `X`.
+
+        One HTML file that needs no network: errors, learning curves with the bound, margins,
+        calibration, importances, votes by column, the strongest rules in words, and the rows that
+        it gets most wrong with the reasons. More than 200,000 rows are sampled, and the page says
+        so.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The rows, best those that training has not seen.
+        y : array of shape (n_samples,), 0/1 matrix of shape (n_samples, n_labels), or None
+            Their classes or labels; None leaves out what needs them.
+        path : str or path-like, default None
+            Write the page here.
+        title : str, default None
+            The heading.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from edgewise import AdaBoostMH
+        >>> X, y = load_iris(return_X_y=True)
+        >>> report = AdaBoostMH("stump", n_rounds=10).fit(X, y).report(X, y)
+        >>> [section.id for section in report.sections][:4]
+        ['overview', 'data', 'training', 'mistakes']
+        """
+        from edgewise.report import classifier_report, reported
+
+        def made() -> "Report":
+            rows, codes = self._table(X), None
+            if y is not None:
+                from edgewise.estimators.targets import encode_labels
+
+                codes = encode_labels(y, self.classes_, self.fitted_.multilabel, "y")
+                if len(codes) != rows.n_rows:
+                    raise ValueError(f"y has {len(codes)} rows, X has {rows.n_rows}")
+            return classifier_report(self, rows, codes, title)
+
+        return reported(path, made)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

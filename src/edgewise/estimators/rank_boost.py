@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from edgewise.estimators.ranking import RankingProblem, measure, read_parameters
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better
 from edgewise.model import RankWording, Rule
+
+if TYPE_CHECKING:
+    from edgewise.report import Report
 
 
 class Ranker(BoostedModel[FittedRanker]):
@@ -210,6 +213,44 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         if qid is None and self.fitted_.has_queries:
             raise ValueError("qid must be given: the model was trained on several queries")
         return self._measured(self.predict(X), y, qid)
+
+    def report(
+        self, X: Any, y: Any = None, path: Any = None, *, qid: Any = None, title: str | None = None
+    ) -> "Report":
+        """Make a page that shows what the model learned and how well it ranks documents `X`.
+
+        One HTML file that needs no network: metrics with intervals over queries, learning curves
+        with the bound, importances, votes by column, the strongest rules in words, and the queries
+        that it gets most wrong with the reasons. Of more than 200,000 documents whole queries are
+        sampled, and the page says so.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_samples, n_features)
+            The documents, best of queries that training has not seen.
+        y : array of shape (n_samples,) or None
+            Their grades; None leaves out what needs them.
+        path : str or path-like, default None
+            Write the page here.
+        qid : array of shape (n_samples,) or None
+            The query of each document; None is one query.
+        title : str, default None
+            The heading.
+
+        Examples
+        --------
+        >>> from edgewise import RankBoost
+        >>> X, y, qid = [[3.0], [1.0], [2.0], [9.0]], [1, 0, 1, 0], [1, 1, 2, 2]
+        >>> report = RankBoost(n_rounds=5).fit(X, y, qid=qid).report(X, y, qid=qid)
+        >>> report.section("metrics").title
+        'Metrics'
+        """
+        from edgewise.report import ranker_report, reported
+
+        rows = self._table(X)
+        if y is not None and qid is None and self.fitted_.has_queries:
+            raise ValueError("qid must be given: the model was trained on several queries")
+        return reported(path, lambda: ranker_report(self, rows, y, qid, title))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

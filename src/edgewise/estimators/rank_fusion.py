@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from edgewise.estimators.rank_boost import RankBoost, Ranker
 from edgewise.fusion import RankedLists, grades_of
 from edgewise.io import Run, read_qrels, read_run
 from edgewise.model import FusionWording
+
+if TYPE_CHECKING:
+    from edgewise.report import Report
 
 
 @documented
@@ -129,6 +132,29 @@ class RankFusion(RankingParameters, Ranker):
         ranks = run.positions()
         order = np.lexsort((ranks, read.queries.codes))
         return Run(queries[order], docs[order], ranks[order], scores[order], tags)
+
+    def report(
+        self, lists: Any, judgements: Any = None, path: Any = None, *, title: str | None = None
+    ) -> "Report":
+        """Make a page that shows what the model learned and how well it fuses lists.
+
+        Parameters
+        ----------
+        lists : RankedLists, mapping of names to runs or frames, or data frame
+            The lists, best of queries that training has not seen.
+        judgements : array of shape (n_rows,), Qrels, data frame or None
+            The grades of their documents; None leaves out what needs them.
+        path : str or path-like, default None
+            Write the page here.
+        title : str, default None
+            The heading.
+        """
+        from edgewise.report import ranker_report, reported
+
+        read = self._read(lists)
+        grades = None if judgements is None else _grades(read, judgements)
+        given = _features(read), grades, read.qid, title or "Rank fusion report", self, read.docs
+        return reported(path, lambda: ranker_report(self.ranker_, *given))
 
     @property
     def ranker_(self) -> RankBoost:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import BLUE, GREY, INK, PALE, empty_figure, escaped, finished
+from edgewise.report.recommender import principal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,24 +83,8 @@ def item_directions(model: "Recommender", n: int = 100) -> Directions:
     if len(chosen) < 3:
         raise ValueError(f"model must know at least 3 items to draw, it knows {len(chosen)}")
     vectors = model._vectors("items")[chosen]
-    positions, shares = _principal(vectors)
+    positions, shares = principal(vectors)
     return Directions(ratings.item_ids.values[chosen], positions, shares)
-
-
-def _principal(vectors: Any) -> tuple[Reals, Reals]:
-    """Return positions along the first two principal components, and the share of each."""
-    # There are few items, but a row of ratings may be long.
-    products = vectors @ vectors.T
-    products = np.asarray(products.todense() if hasattr(products, "todense") else products)
-    centred = products - products.mean(axis=0)
-    centred -= centred.mean(axis=1, keepdims=True)
-    sizes, directions = np.linalg.eigh((centred + centred.T) / 2.0)
-    sizes, directions = np.maximum(sizes[::-1], 0.0), directions[:, ::-1]
-    if sizes[0] <= 1e-12 * max(float(np.abs(products).max()), 1e-300):
-        raise ValueError("model must have items that differ: all have the same vector")
-    first = directions[:, :2]
-    farthest = first[np.abs(first).argmax(axis=0), [0, 1]]
-    return first * np.sqrt(sizes[:2]) * np.where(farthest < 0, -1.0, 1.0), sizes[:2] / sizes.sum()
 
 
 def item_factors(

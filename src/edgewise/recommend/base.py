@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import field, fields, is_dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,9 @@ from edgewise.ratings import Ids, Ratings
 from edgewise.ratings.ratings import RATINGS
 from edgewise.recommend.lists import RecommendedList, RecommendedLists, best_of
 
+if TYPE_CHECKING:
+    from edgewise.report import Report
+
 UNKNOWN = ("raise", "mean", "nan")
 
 Indices = NDArray[np.intp]
@@ -31,6 +34,9 @@ Scorer = Callable[[Indices, Indices], Reals]
 
 # Users are scored in blocks of at most this many scores.
 _ENTRIES = 1 << 22
+
+# The users whose lists a report measures.
+_REPORT_USERS = 1000
 
 
 def parameter(default: Any, check: Callable[..., Any], *limits: Any) -> Any:
@@ -282,6 +288,60 @@ class Recommender(Storable, ABC):
         model.known_users_ = np.concatenate([self.known_users_, self._knows_users(both)[users]])
         model._fold_in(both, users)
         return model
+
+    def report(
+        self,
+        ratings: Ratings,
+        path: Any = None,
+        *,
+        names: Mapping[Any, str] | None = None,
+        title: str | None = None,
+    ) -> "Report":
+        """Make a page that shows how good the model is on test ratings, and what it recommends.
+
+        One HTML file that needs no network: errors, calibration, a map of the items, the lists of a
+        few users with reasons, and the ratings that it gets most wrong. Metrics of lists are those
+        of at most 1,000 users, and the page says so.
+
+        Parameters
+        ----------
+        ratings : Ratings
+            The test ratings, best those that training has not seen.
+        path : str or path-like, default None
+            Write the page here.
+        names : mapping of ids to str, default None
+            Names of the items; an item without one shows its id.
+        title : str, default None
+            The heading.
+
+        Examples
+        --------
+        >>> from edgewise import BiasBaseline, Ratings
+        >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
+        >>> report = BiasBaseline().fit(ratings).report(ratings)
+        >>> report.section("errors").title
+        'Errors'
+        """
+        from edgewise.recommend.evaluation.evaluator import Evaluator, metrics_named
+        from edgewise.report import recommender_report, reported
+
+        check_ratings("ratings", ratings)
+        self._trained()
+
+        def made() -> "Report":
+            judged = Evaluator(self, ratings, "mean")
+            few, n_users, users = judged, None, np.unique(ratings.users)
+            if len(users) > _REPORT_USERS:
+                n_users = _REPORT_USERS
+                drawn = np.random.default_rng(0).choice(users, n_users, replace=False)
+                few = Evaluator(self, ratings.take(np.isin(ratings.users, drawn)), "mean")
+            errors = metrics_named(["rmse", "mae", "one_zero_best", "disagreement"], 10)
+            values = judged.values(errors, None)
+            values |= few.values(metrics_named(["ndcg", "precision", "recall"], 10), None)
+            given = values, judged.predictions, names, title, n_users
+            return recommender_report(self, ratings, *given)
+
+        return reported(path, made)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "ratings_" in vars(self)

@@ -1,0 +1,142 @@
+"""The blocks of a page: tiles, facts, charts, tables and choices, as plain data."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from edgewise.common.dtypes import Reals
+from edgewise.report.page import Block
+
+_DIGITS = 5
+# Longer names are cut: nobody reads them on a chart.
+_LONGEST = 120
+
+
+def tile(name: str, value: str, detail: str = "") -> dict[str, str]:
+    """Return a headline figure."""
+    return {"name": name, "value": value, "detail": detail}
+
+
+def tiles(items: Iterable[dict[str, str]]) -> Block:
+    """Return headline figures side by side."""
+    return {"kind": "tiles", "items": list(items)}
+
+
+def note(text: str) -> Block:
+    """Return a sentence."""
+    return {"kind": "note", "text": text}
+
+
+def facts(rows: Iterable[tuple[str, str]]) -> Block:
+    """Return names and values in two columns."""
+    return {"kind": "facts", "rows": list(rows)}
+
+
+def beside(*blocks: Block, title: str = "") -> Block:
+    """Return blocks that stand side by side where there is room."""
+    return {"kind": "beside", "title": title, "blocks": list(blocks)}
+
+
+def choice(name: str, options: Iterable[tuple[str, Sequence[Block]]]) -> Block:
+    """Return blocks of which a control shows one option; a single option needs no control."""
+    given = [{"name": short(one), "blocks": list(blocks)} for one, blocks in options]
+    return {"kind": "choice", "name": name, "options": given}
+
+
+def axis(name: str, **settings: Any) -> dict[str, Any]:
+    """Return an axis; `settings` are log, percent, integer, low, high and categories."""
+    return {"name": name, **settings}
+
+
+def series(name: str, x: ArrayLike, y: ArrayLike, style: str = "line", **more: Any) -> Block:
+    """Return a series of a chart; styles are line, dash, steps, dots, area and interval."""
+    return {"name": name, "x": rounded(x), "y": rounded(y), "style": style, **more}
+
+
+def chart(
+    title: str,
+    x: dict[str, Any],
+    y: dict[str, Any],
+    lines: Sequence[Block],
+    marks: Sequence[tuple[float, str]] = (),
+    detail: str = "",
+) -> Block:
+    """Return a chart of series over a common axis; `marks` are vertical lines with names."""
+    named = [{"at": at, "name": name} for at, name in marks]
+    return {
+        "kind": "chart", "title": title, "x": x, "y": y, "series": list(lines), "marks": named,
+        "detail": detail,
+    }  # fmt: skip
+
+
+def bars(title: str, items: Iterable[dict[str, Any]], **settings: Any) -> Block:
+    """Return horizontal bars; items have name, value and perhaps text, detail, low and high."""
+    return {"kind": "bars", "title": title, "items": list(items), **settings}
+
+
+def table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], **settings: Any
+) -> Block:
+    """Return a table; `settings` are search (a prompt) and shown (rows at first)."""
+    return {
+        "kind": "table", "title": title, "columns": list(columns), "rows": [list(r) for r in rows],
+        **settings,
+    }  # fmt: skip
+
+
+def rounded(values: ArrayLike, digits: int = _DIGITS) -> list[Any]:
+    """Return numbers with a few significant digits, which keep the file small; NaN is None."""
+    flat = np.asarray(values, dtype=np.float64).ravel().tolist()
+    return [float(f"{one:.{digits}g}") if abs(one) < np.inf else None for one in flat]
+
+
+def short(name: object, longest: int = _LONGEST) -> str:
+    """Return a name on one line, cut if it is long."""
+    text = " ".join(str(name).split()) or "(blank)"
+    return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def number(value: float) -> str:
+    """Return a number as people write it."""
+    if value != value:
+        return "undefined"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in per cent."""
+    return "undefined" if share != share else f"{share:.{digits}%}"
+
+
+def spaced(n: int, most: int) -> NDArray[np.intp]:
+    """Return at most `most` evenly spaced indices of `n` things, with the first and the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
+
+
+def histogram(values: ArrayLike, bins: int = 40) -> tuple[Reals, Reals]:
+    """Return the edges of bins, and the share of values in each; ends as a step series."""
+    counts, edges = np.histogram(np.asarray(values, dtype=np.float64), bins)
+    shares = counts / max(counts.sum(), 1)
+    return edges, np.append(shares, shares[-1])
+
+
+def interval(shares_right: float, n: int) -> tuple[float, float]:
+    """Return Wilson's 95% interval of a share of `n` rows."""
+    z2 = 1.959964**2
+    middle = (shares_right + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (shares_right * (1 - shares_right) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+def mean_interval(values: Reals) -> tuple[float, float, float]:
+    """Return a mean and its 95% interval, from the spread of the values; NaN is left out."""
+    known = values[~np.isnan(values)]
+    if len(known) == 0:
+        return (np.nan,) * 3
+    mean = float(known.mean())
+    half = 1.959964 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
+    return mean, mean - half, mean + half

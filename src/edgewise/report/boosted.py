@@ -1,0 +1,365 @@
+"""What the pages of all boosted models share: columns, training, importances, effects and rules."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.table import ColumnTable, Table
+from edgewise.report.blocks import (
+    axis,
+    bars,
+    chart,
+    choice,
+    note,
+    number,
+    percent,
+    series,
+    short,
+    spaced,
+    table,
+)
+from edgewise.report.page import Block
+
+# What is costly is computed on this many rows.
+MOST_ROWS = 200_000
+SUMMARY_ROWS = 20_000
+EFFECT_ROWS = 100
+BACKGROUND_ROWS = 32
+
+_MOST_ROUNDS = 300
+_MOST_COLUMNS = 200
+_MOST_BARS = 20
+_MOST_EFFECTS = 12
+_MOST_STEPS = 120
+_GRID = 25
+_MOST_VALUES = 15
+_MOST_LINES = 6
+# Trees take many lines: rules end at the first of these.
+_MOST_RULES, _MOST_LETTERS = 100, 60_000
+_LOSSES = {
+    "bound": ("bound", "dash"),
+    "train_error": ("training error", "line"),
+    "hamming_loss": ("Hamming loss", "line"),
+    "ranking_loss": ("ranking loss", "line"),
+}
+_METRICS = {
+    "error": "error",
+    "hamming_loss": "Hamming loss",
+    "log_loss": "log loss",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "ROC AUC",
+}
+
+
+def sample(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return all row numbers, or `most` of them at random, the same in every call, ascending."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
+
+
+def sampled_note(n: int, total: int, what: str = "rows") -> str:
+    """Return in words on how many rows something was computed; empty if on all."""
+    return "" if n >= total else f"On {n:,} of the {total:,} {what}, drawn at random."
+
+
+class BoostedReport:
+    """The sections of a fitted classifier or ranker and a table of rows."""
+
+    def __init__(
+        self,
+        model: Any,
+        rows: Table,
+        worded: Any = None,
+        chosen: NDArray[np.intp] | None = None,
+    ) -> None:
+        self.model = model
+        self.worded = model if worded is None else worded  # what words the rules
+        self.n_given = rows.n_rows
+        self.chosen = sample(rows.n_rows, MOST_ROWS) if chosen is None else chosen
+        self.rows = rows if len(self.chosen) == rows.n_rows else rows.take(self.chosen)
+        self.importances: Reals = model.feature_importances_
+        # The largest first.
+        self.order = np.argsort(-self.importances, kind="stable")
+
+    def name(self, j: int) -> str:
+        """Return the name of a column."""
+        return short(self.model.fitted_.feature_name(j))
+
+    # Data
+
+    def columns(self) -> Block:
+        """Return a table of the columns, the most important first."""
+        rows = self.rows.take(sample(self.rows.n_rows, SUMMARY_ROWS))
+        shown = sorted(self.order[:_MOST_COLUMNS].tolist())
+        described = {j: _described(column) for j, column in rows.chosen(shown)}
+        title = "Columns"
+        if len(self.order) > len(shown):
+            title = f"The {len(shown)} most important of {len(self.order):,} columns"
+        return table(
+            title,
+            ["column", "kind", "missing", "values", "importance"],
+            [
+                [self.name(j), *described[j], percent(self.importances[j])]
+                for j in self.order[:_MOST_COLUMNS].tolist()
+            ],
+            search="Find a column",
+            shown=12,
+            detail=sampled_note(rows.n_rows, self.n_given),
+        )
+
+    # Training
+
+    def training(self) -> list[Block]:
+        """Return the learning curves with the bound, and the validation metric."""
+        history, model = self.model.history_, self.model
+        n_rounds = history.n_rounds
+        if n_rounds == 0:
+            return [note("The model has no rounds: no rule was better than chance.")]
+        at = spaced(n_rounds, _MOST_ROUNDS)
+        x = axis("boosting round", integer=True, log=n_rounds >= 3000)
+        marks = []
+        if 0 < model.n_rounds_ < n_rounds:
+            marks = [(float(model.n_rounds_), f"{counted(model.n_rounds_, 'rounds')} kept")]
+        lines = [
+            series(label, at + 1, history[key][at], style)
+            for key, (label, style) in _LOSSES.items()
+            if key in history and not np.isnan(history[key]).all()
+        ]
+        if len(lines) == 3 and lines[1]["y"] == lines[2]["y"]:
+            del lines[2]  # for two classes the error is the Hamming loss
+        validation = history["validation"][at] if "validation" in history else None
+        word = _METRICS.get(model.eval_metric_, model.eval_metric_)
+        is_share = model.eval_metric_ in ("error", "hamming_loss")
+        charts = []
+        if validation is not None and is_share:
+            lines.append(series(f"validation {word}", at + 1, validation))
+        charts.append(chart("Loss by round", x, axis("loss", low=0, scales=True), lines, marks))
+        if validation is not None and not is_share:
+            best = int(model.best_iteration_)
+            where = [*marks, *([] if marks else [(float(best), f"best: round {best:,}")])]
+            y = axis(f"validation {word}")
+            line = series(f"validation {word}", at + 1, validation)
+            charts.append(chart(f"Validation {word} by round", x, y, [line], where))
+        held_out = getattr(model.fitted_, "held_out", None)
+        if validation is None and held_out is not None and len(held_out.values) > 1:
+            at = spaced(len(held_out.values), _MOST_ROUNDS)
+            y = axis(word)
+            line = series(f"held-out {word}", at + 1, held_out.values[at])
+            where = [(float(held_out.n_rounds), f"{counted(held_out.n_rounds, 'rounds')} chosen")]
+            charts.append(chart(f"Held-out {word} by round", x, y, [line], where))
+        edges = series("edge", at + 1, history["edge"][at], "dots") if validation is None else None
+        if edges is not None and len(charts) == 1:
+            charts.append(chart("Edge of each round's rule", x, axis("edge"), [edges]))
+        return [{"kind": "beside", "title": "", "blocks": charts}]
+
+    def training_lead(self) -> str:
+        """Return what the curves show."""
+        history = self.model.history_
+        if history.n_rounds == 0:
+            return ""
+        last = self.model.n_rounds_ - 1
+        error = "ranking_loss" if "ranking_loss" in history else "hamming_loss"
+        words = "ranking loss" if error == "ranking_loss" else "Hamming loss"
+        if "train_error" in history and self.model.fitted_.__dict__.get("loss") == "softmax":
+            error, words = "train_error", "error"
+        return (
+            f"{counted(self.model.n_rounds_, 'rounds')}; training ended by "
+            f"{self.model.stop_reason_}. On the training rows the {words} is "
+            f"{number(float(history[error][last]))}; the bound, which it cannot exceed, "
+            f"{number(float(history['bound'][last]))}."
+        )
+
+    # What the model uses
+
+    def importance_blocks(self) -> list[Block]:
+        """Return the importances as bars."""
+        used = [j for j in self.order.tolist() if self.importances[j] > 0]
+        if not used:
+            return [note("The model uses no column.")]
+        items = [
+            {"name": self.name(j), "value": float(self.importances[j])} for j in used[:_MOST_BARS]
+        ]
+        found: list[Block] = [bars("Importance of columns", items, percent=True)]
+        rest = used[_MOST_BARS:]
+        if rest:
+            share = float(self.importances[rest].sum())
+            found.append(note(f"{counted(len(rest), 'columns')} more share {percent(share)}."))
+        unused = len(self.order) - len(used)
+        if unused:
+            verb = "is" if unused == 1 else "are"
+            found.append(note(f"{counted(unused, 'columns')} {verb} not used."))
+        return found
+
+    def effects(self) -> list[Block]:
+        """Return how the most important columns move the scores, one chart for each."""
+        used = [j for j in self.order[:_MOST_EFFECTS].tolist() if self.importances[j] > 0]
+        if not used:
+            return []
+        rows = self.rows.take(sample(self.rows.n_rows, EFFECT_ROWS))
+        columns = list(rows.columns())
+        spread = self.rows.take(sample(self.rows.n_rows, SUMMARY_ROWS))
+        options = []
+        for j, column in spread.chosen(sorted(used)):
+            blocks = self._effect(j, column, columns)
+            options.append((j, (self.name(j), blocks)))
+        by_column = dict(options)
+        return [choice("Column", [by_column[j] for j in used])]
+
+    def _effect(self, j: int, spread: Column, columns: list[Column]) -> list[Block]:
+        categories = self.model.fitted_.categories.get(j)
+        names: list[str] = []
+        if categories is not None:
+            codes = _codes(spread, categories)
+            counts = np.bincount(codes, minlength=len(categories) + 1)
+            common = np.argsort(-counts[:-1], kind="stable")[:_MOST_VALUES]
+            common = common[counts[common] > 0]
+            grid: Reals = common.astype(np.float64)
+            names = [short(_category(categories[c]), 40) for c in common]
+        else:
+            grid = self._grid(j, spread)
+        if len(grid) == 0:
+            return [note("The column has no values here.")]
+        scores = self._mean_scores(j, grid, categories, columns)
+        moved = np.ptp(scores, axis=0)
+        shown = np.argsort(-moved, kind="stable")[:_MOST_LINES].tolist()
+        labels = self.score_names()
+        if categories is not None:
+            options = []
+            for k in shown:
+                pairs = zip(names, scores[:, k].tolist(), strict=True)
+                items = [{"name": name, "value": score} for name, score in pairs]
+                options.append((labels[k], [bars(self.effect_unit(), items, signed=True)]))
+            return [choice("Class", options)]
+        style = "steps" if self._is_additive else "line"
+        lines = [series(labels[k], grid, scores[:, k], style) for k in shown]
+        found = [chart(self.effect_unit(), axis(self.name(j)), axis("score", zero=True), lines)]
+        if len(labels) > len(shown):
+            text = f"The {len(shown)} classes that the column moves most, of {len(labels)}."
+            found.append(note(text))
+        return found
+
+    def _grid(self, j: int, spread: Column) -> Reals:
+        """Return values of a numeric column: where the score jumps, or quantiles."""
+        values = spread.reals() if not isinstance(spread, CategoricalColumn) else np.empty(0)
+        values = values[np.isfinite(values)]
+        if len(values) == 0:
+            return values
+        low, high = float(values.min()), float(values.max())
+        if self._is_additive:
+            cuts = self.model.explain().curve(j).thresholds
+            cuts = cuts[(cuts > low) & (cuts < high)]
+            return np.unique([low, *cuts[spaced(len(cuts), _MOST_STEPS)].tolist(), high])
+        return np.unique(np.quantile(values, np.linspace(0.0, 1.0, _GRID)))
+
+    @property
+    def _is_additive(self) -> bool:
+        return bool(self.model.terms_.is_additive)
+
+    def _mean_scores(self, j: int, grid: Reals, categories: Any, columns: list[Column]) -> Reals:
+        """Return the mean scores of the sample as column `j` takes each value, from their mean."""
+        n = len(columns[0])
+        rows = np.tile(np.arange(n), len(grid))
+        repeated = [_repeated(column, rows) for column in columns]
+        values = np.repeat(grid, n)
+        if categories is None:
+            repeated[j] = NumericColumn(values)
+        else:
+            repeated[j] = CategoricalColumn(values.astype(np.uint32), tuple(categories))
+        made = ColumnTable(repeated, self.rows.names)
+        scores = self.scores(made).reshape(len(grid), n, -1).mean(axis=1)
+        return scores - scores.mean(axis=0)
+
+    def scores(self, rows: Table) -> Reals:
+        """Return the scores of rows, shape (n, K)."""
+        raise NotImplementedError
+
+    def score_names(self) -> list[str]:
+        """Return what the score columns are called."""
+        raise NotImplementedError
+
+    def effect_unit(self) -> str:
+        """Return what an effect is measured in."""
+        return "Added to the score"
+
+    def rules(self) -> tuple[str, list[Block]]:
+        """Return the strongest rules in words."""
+        items: list[Block] = []
+        left = _MOST_LETTERS
+        for rule in self.worded.rules(_MOST_RULES) if self.model.n_rounds_ else []:
+            left -= len(rule.text)
+            if left < 0 and items:
+                break
+            items.append({"text": rule.text, "strength": float(rule.alpha), "round": rule.round})
+        if not items:
+            return "", []
+        total = self.model.n_rounds_
+        lead = f"The {len(items)} strongest of {total:,} rules, the largest votes first."
+        if len(items) == total:
+            lead = "All rules, the largest votes first."
+        return lead, [{"kind": "rules", "items": items, "search": "Find in the rules"}]
+
+    def effects_lead(self) -> str:
+        """Return how to read the effects."""
+        if self._is_additive:
+            return "What each value of a column adds to the scores; their mean is 0."
+        return (
+            f"The mean score of {counted(min(self.rows.n_rows, EFFECT_ROWS), 'rows')} if all had "
+            "this value in the column; the mean of the values is 0."
+        )
+
+    # Why
+
+    def parts(self, amounts: Reals, names: Any, details: Any, most: int = 8) -> list[Block]:
+        """Return contributions, the bias first, then the largest, then the sum of the others."""
+        order = 1 + np.argsort(-np.abs(amounts[1:]), kind="stable")
+        order = order[amounts[order] != 0]
+        found: list[Block] = [{"name": "bias", "detail": "", "amount": float(amounts[0])}]
+        for place in order[:most].tolist():
+            name, detail = short(names[place], 60), short(details[place] or "", 60)
+            found.append({"name": name, "detail": detail, "amount": float(amounts[place])})
+        if len(rest := order[most:]):
+            total = float(amounts[rest].sum())
+            found.append({"name": counted(len(rest), "others"), "detail": "", "amount": total})
+        return found
+
+
+def _described(column: Column) -> tuple[str, str, str]:
+    """Return the kind of a column, the share of missing values, and its values in words."""
+    if isinstance(column, CategoricalColumn):
+        counts = np.bincount(column.codes, minlength=len(column.categories) + 1)
+        common = [c for c in np.argsort(-counts[:-1], kind="stable")[:3].tolist() if counts[c]]
+        named = ", ".join(short(_category(column.categories[c]), 24) for c in common)
+        seen = int((counts[:-1] > 0).sum())
+        words = f"{named} and {seen - len(common):,} more" if seen > len(common) else named
+        return "categorical", percent(float(counts[-1] / max(len(column), 1))), words
+    values = column.reals()
+    known = values[np.isfinite(values)]
+    missing = percent(float(np.isnan(values).mean()))
+    if len(known) == 0:
+        return "number", missing, "none"
+    low, middle, high = np.quantile(known, [0.0, 0.5, 1.0]).tolist()
+    if low == high:
+        return "number", missing, f"always {number(low)}"
+    return "number", missing, f"{number(low)} to {number(high)}, median {number(middle)}"
+
+
+def _category(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _codes(column: Column, categories: tuple[object, ...]) -> NDArray[Any]:
+    """Return the codes of a column that training took as categorical."""
+    if isinstance(column, CategoricalColumn):
+        return column.recode(categories).codes
+    return np.full(len(column), len(categories))
+
+
+def _repeated(column: Column, rows: NDArray[np.intp]) -> Column:
+    if isinstance(column, CategoricalColumn):
+        return CategoricalColumn(column.codes[rows], column.categories)
+    return NumericColumn(column.reals()[rows])

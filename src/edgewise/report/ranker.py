@@ -1,0 +1,350 @@
+"""The page of a ranker: metrics with intervals over queries, and the queries it gets most wrong."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted
+from edgewise.data.table import Table
+from edgewise.metrics.gain import ndcg
+from edgewise.metrics.lists import Lists
+from edgewise.metrics.registry import ranking_metric
+from edgewise.report.blocks import (
+    axis,
+    bars,
+    beside,
+    chart,
+    facts,
+    mean_interval,
+    note,
+    number,
+    percent,
+    series,
+    short,
+    spaced,
+    table,
+    tile,
+    tiles,
+)
+from edgewise.report.boosted import MOST_ROWS, BoostedReport, sampled_note
+from edgewise.report.page import Block, Report
+
+_METRICS = (
+    ("map", "Mean average precision"),
+    ("ndcg@1", "NDCG at 1"),
+    ("ndcg@5", "NDCG at 5"),
+    ("ndcg@10", "NDCG at 10"),
+    ("mrr", "Mean reciprocal rank"),
+    ("precision@1", "Precision at 1"),
+    ("precision@5", "Precision at 5"),
+    ("precision@10", "Precision at 10"),
+    ("auc", "ROC AUC within queries"),
+)
+_TILES = ("ndcg@10", "map", "mrr", "auc")
+_POSITIONS = 20
+_CASES = 10
+_SCORE_BINS = 10
+_TOP = 5
+
+
+def ranker_report(
+    model: Any,
+    rows: Table,
+    grades: Any = None,
+    qid: Any = None,
+    title: str | None = None,
+    worded: Any = None,
+    documents: Any = None,
+) -> Report:
+    """Return the report of a fitted ranker on documents, and their grades if they are known.
+
+    `worded` is the model that words the rules, where that is another one; `documents` has the names
+    of the rows.
+    """
+    lists = None if grades is None else Lists(grades, qid)
+    made = _RankerReport(model, rows, lists, worded, documents)
+    queries = "" if lists is None else f"{counted(lists.n_queries, 'queries')}, "
+    subtitle = (
+        f"{type(made.worded).__name__}, {queries}{counted(rows.n_rows, 'documents')}, "
+        f"{counted(rows.n_columns, 'columns')}"
+    )
+    page = Report(title or "Ranking report", subtitle)
+    lead = sampled_note(made.rows.n_rows, rows.n_rows, "documents, in whole queries")
+    page.add("overview", "Overview", lead, made.overview())
+    page.add("data", "Data", "", made.data())
+    page.add("training", "Training", made.training_lead(), made.training())
+    if lists is not None:
+        page.add("metrics", "Metrics", *made.metrics())
+        page.add("scores", "Scores and grades", *made.score_blocks())
+    lead = "The share of each column in what training gained."
+    page.add("importance", "Importance", lead, made.importance_blocks())
+    page.add("effects", "Votes by column", made.effects_lead(), made.effects())
+    page.add("rules", "Rules", *made.rules())
+    if lists is not None:
+        page.add("cases", "Most wrong", *made.cases())
+    return page
+
+
+class _RankerReport(BoostedReport):
+    """The sections of a ranker."""
+
+    def __init__(
+        self, model: Any, rows: Table, lists: Lists | None, worded: Any, documents: Any
+    ) -> None:
+        if lists is not None and lists.n_rows != rows.n_rows:
+            raise ValueError(f"y has {lists.n_rows} rows, X has {rows.n_rows}")
+        chosen = None
+        if lists is not None and rows.n_rows > MOST_ROWS:
+            chosen = _whole_queries(lists)
+            grades, queries = lists.grades[chosen], lists.queries[lists.row_query[chosen]]
+            lists = Lists(grades, queries)
+        super().__init__(model, rows, worded, chosen)
+        self.lists = lists
+        self.documents = documents
+        self.row_scores: Reals = model.predict(self.rows)
+
+    def scores(self, rows: Table) -> Reals:
+        return np.asarray(self.model.predict(rows))[:, None]
+
+    def score_names(self) -> list[str]:
+        return ["score"]
+
+    # Overview and data
+
+    def _interval(self, name: str) -> tuple[float, float, float, Reals]:
+        """Return a metric, its 95% interval over queries, and its value of each query."""
+        assert self.lists is not None
+        metric = ranking_metric(name)
+        values = np.asarray(metric.function(self.lists, self.row_scores, None, per_query=True))
+        _, low, high = mean_interval(values)
+        return metric(self.lists, self.row_scores), max(low, 0.0), min(high, 1.0), values
+
+    def overview(self) -> list[Block]:
+        found: list[Block] = []
+        if self.lists is None:
+            found.append(note("No grades were given: metrics are left out."))
+        else:
+            items = []
+            for name, words in _METRICS:
+                if name in _TILES:
+                    value, low, high, _ = self._interval(name)
+                    span = f"95% interval {low:.3f} to {high:.3f}" if low == low else "one query"
+                    items.append(tile(words, f"{value:.4f}", span))
+            found.append(tiles(items))
+        model = self.worded
+        shown = [("Model", type(model).__name__)]
+        if self.model.learner_ is not None:
+            shown.append(("Learner", " ".join(repr(self.model.learner_).split())))
+        shown.append(("Rounds", f"{self.model.n_rounds_:,} (ended by {self.model.stop_reason_})"))
+        for key in ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst"):
+            words = key.replace("_", " ").replace(" cst", " columns").capitalize()
+            shown.append((words, short(getattr(model, key))))
+        found.append(facts(shown))
+        return found
+
+    def data(self) -> list[Block]:
+        found: list[Block] = []
+        lists = self.lists
+        if lists is not None:
+            grades, counts = np.unique(lists.grades, return_counts=True)
+            order = np.argsort(-counts, kind="stable")[:12] if len(grades) > 12 else slice(None)
+            pairs = zip(grades[order].tolist(), counts[order].tolist(), strict=True)
+            items = [
+                {
+                    "name": f"grade {number(grade)}",
+                    "value": count / lists.n_rows,
+                    "text": f"{percent(count / lists.n_rows)}  ({count:,})",
+                }
+                for grade, count in pairs
+            ]
+            sizes = np.sort(lists.sizes)
+            at = spaced(len(sizes), 100)
+            share = (at + 1) / len(sizes)
+            found.append(
+                beside(
+                    bars("Documents of each grade", items, percent=True),
+                    chart(
+                        "Documents in a query", axis("documents", integer=True),
+                        axis("share of queries with at most", percent=True, low=0, high=1),
+                        [series("share of queries", sizes[at], share, "steps")],
+                    ),
+                )
+            )  # fmt: skip
+        found.append(self.columns())
+        return found
+
+    # How good
+
+    def metrics(self) -> tuple[str, list[Block]]:
+        """Return all metrics with intervals over queries, and their spread."""
+        assert self.lists is not None
+        items = []
+        for name, words in _METRICS:
+            value, low, high, _ = self._interval(name)
+            if value == value:
+                span = f"{value:.3f}"
+                items.append(
+                    {"name": words, "value": value, "low": low, "high": high, "text": span}
+                )
+        values = self._interval("ndcg@10")[3]
+        values = values[~np.isnan(values)]
+        counts, edges = np.histogram(values, 20, (0.0, 1.0))
+        heights = np.append(counts, counts[-1]) / max(len(values), 1)
+        spread = chart(
+            "NDCG at 10 of each query", axis("NDCG at 10", low=0, high=1),
+            axis("share of queries", percent=True, low=0),
+            [series("share of queries", edges, heights, "area")],
+        )  # fmt: skip
+        lead = (
+            f"Means over {counted(self.lists.n_queries, 'queries')}; thin lines are 95% intervals "
+            "of the mean. 1 is best."
+        )
+        return lead, [
+            bars("Metrics", items, least=0, most=1),
+            beside(spread, self._by_position()),
+        ]
+
+    def _by_position(self) -> Block:
+        """Return the mean grade at each position: of the model, of the best order, of chance."""
+        assert self.lists is not None
+        lists = self.lists
+        most = int(min(_POSITIONS, lists.sizes.max()))
+        places = np.arange(1, most + 1)
+        lines: list[Block] = []
+        for name, scores in (("the model", self.row_scores), ("the best order", lists.grades)):
+            grades = lists.grades[lists.rank(scores).order]
+            there = lists.position <= most
+            sums = np.bincount(lists.position[there], grades[there], most + 1)[1:]
+            counts = np.bincount(lists.position[there], minlength=most + 1)[1:]
+            lines.append(series(name, places, sums / counts, "line" if not lines else "dash"))
+        means = np.bincount(lists.row_query, lists.grades) / lists.sizes
+        by_chance = [float(means[lists.sizes >= place].mean()) for place in places]
+        lines.append(series("a random order", places, by_chance, "guide"))
+        return chart(
+            "Mean grade by position", axis("position", integer=True, low=1), axis("grade", low=0),
+            lines, detail="Dashed: the best order. Dotted: a random order.",
+        )  # fmt: skip
+
+    def score_blocks(self) -> tuple[str, list[Block]]:
+        """Return how grades rise with scores."""
+        assert self.lists is not None
+        grades, scores = self.lists.grades, self.row_scores
+        cuts = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _SCORE_BINS + 1)))
+        if len(cuts) < 3:
+            return "", []
+        bins = np.clip(np.searchsorted(cuts, scores, side="right") - 1, 0, len(cuts) - 2)
+        spans, at = [], []
+        for b in range(len(cuts) - 1):
+            inside = bins == b
+            if inside.any():
+                at.append(float(scores[inside].mean()))
+                spans.append((*mean_interval(grades[inside]), int(inside.sum())))
+        mean, low, high, counts = (list(one) for one in zip(*spans, strict=True))
+        points = series("mean grade", at, mean, "interval", low=low, high=high, n=counts)
+        rise = chart("Mean grade by score", axis("score"), axis("grade"), [points])
+        levels = np.unique(grades)
+        levels = levels[spaced(len(levels), 6)]
+        edges = np.linspace(scores.min(), scores.max(), 41)
+        lines = []
+        for grade in levels.tolist():
+            counts_, _ = np.histogram(scores[grades == grade], edges)
+            heights = np.append(counts_, counts_[-1]) / max(counts_.sum(), 1)
+            lines.append(series(f"grade {number(grade)}", edges, heights, "steps"))
+        spread = chart(
+            "Scores of each grade",
+            axis("score"),
+            axis("share of the grade", percent=True, low=0),
+            lines,
+        )
+        lead = (
+            "Scores order the documents of one query; also over all queries, higher grades should "
+            "have higher scores."
+        )
+        return lead, [beside(rise, spread)]
+
+    # Queries
+
+    def cases(self) -> tuple[str, list[Block]]:
+        """Return the queries with the lowest NDCG at 10, and why."""
+        assert self.lists is not None
+        lists = self.lists
+        values = np.asarray(ndcg(lists, self.row_scores, k=10, empty="skip", per_query=True))
+        # A query of equal grades has no wrong order.
+        low = np.full(lists.n_queries, np.inf)
+        high = np.full(lists.n_queries, -np.inf)
+        np.minimum.at(low, lists.row_query, lists.grades)
+        np.maximum.at(high, lists.row_query, lists.grades)
+        values = np.where(low < high, values, np.nan)
+        order = np.argsort(values, kind="stable")[:_CASES]
+        order = order[values[order] < 1.0 - 1e-12]
+        if len(order) == 0:
+            return "", [note("Every query is in the best order.")]
+        ranked = lists.rank(self.row_scores).order
+        try:
+            items = [self._case(int(q), float(values[q]), ranked) for q in order]
+        except ValueError as problem:
+            return str(problem), [note("The scores of documents cannot be explained.")]
+        lead = (
+            "The queries with the lowest NDCG at 10, and what put a document above a better one: "
+            "what columns add to its score, less what they add to the other's."
+        )
+        return lead, [{"kind": "cases", "items": items, "search": "Find in these queries"}]
+
+    def _case(self, q: int, value: float, ranked: NDArray[Any]) -> Block:
+        assert self.lists is not None
+        lists = self.lists
+        rows = ranked[lists.starts[q] : lists.starts[q] + lists.sizes[q]]
+        grades = lists.grades[rows]
+        # The best document, and the first one above it that has a lower grade.
+        best = int(np.flatnonzero(grades == grades.max())[0])
+        above = int(np.flatnonzero(grades < grades[best])[0])
+        if above > best:
+            below = np.flatnonzero(grades > grades[above])
+            best = int(below[below > above][0]) if (below > above).any() else best
+        first, second = (
+            self.model.explain(self.rows.take(np.array([rows[place]]))) for place in (above, best)
+        )
+        amounts, names, details = _difference(first, second)
+        documents = [self._document(int(row)) for row in rows]
+        head = [
+            [p + 1, documents[p], number(float(grades[p])), f"{self.row_scores[rows[p]]:.3f}"]
+            for p in sorted({*range(min(_TOP, len(rows))), above, best})
+        ]
+        return {
+            "title": f"Query {short(lists.queries[q], 60)}",
+            "chance": f"NDCG at 10: {value:.3f}; {counted(len(rows), 'documents')}",
+            "blocks": [table("Ranked list", ["rank", "document", "grade", "score"], head)],
+            "question": f"Why {documents[above]} stands above {documents[best]}",
+            "total": "difference of the scores",
+            "parts": self.parts(amounts, names, details)[1:],
+        }
+
+    def _document(self, row: int) -> str:
+        place = int(self.chosen[row])
+        return f"row {place:,}" if self.documents is None else short(self.documents[place], 40)
+
+
+def _difference(first: Any, second: Any) -> tuple[Reals, list[str], list[str]]:
+    """Return the contributions of one document less those of another."""
+    found: dict[str, tuple[float, str, str]] = {}
+    for explained, sign in ((first, 1.0), (second, -1.0)):
+        for name, amount, detail in zip(
+            explained.names, explained.amounts[:, 0].tolist(), explained.details, strict=True
+        ):
+            before, one, two = found.get(name, (0.0, "", ""))
+            pair = (detail, two) if sign > 0 else (one, detail)
+            found[name] = (before + sign * amount, *pair)
+    names = list(found)
+    amounts = np.array([found[name][0] for name in names])
+    details = [f"{found[name][1]} against {found[name][2]}" for name in names]
+    return amounts, names, details
+
+
+def _whole_queries(lists: Lists) -> NDArray[np.intp]:
+    """Return the rows of as many queries, drawn at random, as there is room for."""
+    order = np.random.default_rng(0).permutation(lists.n_queries)
+    kept = order[np.cumsum(lists.sizes[order]) <= MOST_ROWS]
+    kept = kept if len(kept) else order[:1]
+    return np.flatnonzero(np.isin(lists.row_query, kept))
