@@ -1,5 +1,6 @@
 """Threads: how many, and how work is spread over them."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,12 +18,18 @@ ROWS_PER_THREAD = 4096
 
 
 def n_threads(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for, as joblib counts; None is one."""
+    """Return the number of threads that `n_jobs` asks for, as joblib counts; None is one.
+
+    OMP_NUM_THREADS limits negative numbers: in its workers, joblib sets it to their share of the
+    cores, so that all of them together do not start more threads than there are cores.
+    """
     if n_jobs is None:
         return 1
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs))
+    threads = int(effective_n_jobs(n_jobs))
+    limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min(threads, max(int(limit), 1)) if n_jobs < 0 and limit.isdecimal() else threads
 
 
 class Threads:

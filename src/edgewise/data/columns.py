@@ -165,7 +165,7 @@ def typed(series: Any, name: str) -> Column:
     if dtype == nw.Unknown and series.is_null().all():
         return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:
-        return _from_objects(series.to_list(), name)
+        return from_objects(series.to_list(), name)
     raise ValueError(
         f"X has column {name!r} of type {dtype}; columns must hold numbers, booleans or categories"
     )
@@ -219,7 +219,7 @@ def _is_stored(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "iu" or (dtype.kind == "f" and dtype.itemsize in (4, 8))
 
 
-def _from_objects(values: list[Any], name: str) -> Column:
+def from_objects(values: list[Any], name: str) -> Column:
     """Type a column of Python objects by what it really holds."""
     present = [value for value in values if not is_missing(value)]
     if not present:
@@ -230,8 +230,9 @@ def _from_objects(values: list[Any], name: str) -> Column:
         numbers = [np.nan if is_missing(value) else float(value) for value in values]
         return NumericColumn(np.array(numbers))
     kinds = sorted({type(value).__name__ for value in present})
+    word = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")
     raise ValueError(
-        f"X has column {name!r} of mixed types ({', '.join(kinds)}); "
+        f"X has column {name!r} of mixed types ({', '.join(kinds)}){word}; "
         "a column must hold numbers only or strings only"
     )
 

@@ -19,6 +19,7 @@ from edgewise.data.columns import (
     NumericColumn,
     SparseColumn,
     as_numbers,
+    from_objects,
     numbers_as_values,
     taken,
     typed,
@@ -34,6 +35,9 @@ _BLOCK, _FILE_BLOCK = 1 << 26, 1 << 27
 
 # Bytes of an array that are checked or copied at a time, and of a file.
 _RUN, _FILE_RUN = 1 << 20, 1 << 25
+
+# What scikit-learn says about arrays that hold strings.
+_STRINGS = ("could not convert string", "arrays of bytes/strings")
 
 
 class Table(ABC):
@@ -307,6 +311,8 @@ class TakenTable(Table):
 def as_table(X: Any, infinite: str = "raise") -> Table:
     """Return an array, list of rows, sparse matrix or data frame as a table of typed columns.
 
+    A list, or an array of objects, may have strings in some columns, which are categorical.
+
     Examples
     --------
     >>> table = as_table([[1.0, 2.0], [3.0, 4.0]])
@@ -330,11 +336,16 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
                 ensure_min_samples=0, ensure_min_features=0, input_name="X",
             )  # fmt: skip
         except ValueError as error:
-            raise _naming_the_column(X, error) from error
+            if np.ndim(X) != 2 or not any(words in str(error) for words in _STRINGS):
+                raise
+            values = _objects(X)
         if values.dtype.kind in "mM":
             raise ValueError(f"X holds dates or times ({values.dtype}); columns must hold numbers")
         if sparse.issparse(values):
             table = SparseTable(values, None, infinite)
+        elif values.dtype.kind == "O":
+            columns = [from_objects(column.tolist(), f"x{j}") for j, column in enumerate(values.T)]
+            table = ColumnTable(columns, None, infinite)
         else:
             plain = values.dtype.isnative and values.dtype.itemsize <= 8
             if values.dtype.kind not in "fiu" or values.dtype == np.float16 or not plain:
@@ -363,20 +374,12 @@ def _frame(X: Any, nw: Any) -> Any:
         ) from error
 
 
-def _naming_the_column(X: Any, error: ValueError) -> ValueError:
-    """Return an error that names the first column that does not hold numbers, if that is why."""
-    if "arrays of bytes/strings" in str(error):
-        return ValueError("X holds strings; put them into a data frame, whose columns have types")
-    if not str(error).startswith("could not convert"):
-        return error
-    plain = np.array(X, dtype=object)
-    if plain.ndim == 2:
-        for j, column in enumerate(plain.T):
-            try:
-                column.astype(np.float64)
-            except (TypeError, ValueError):
-                return ValueError(f"X has a column that does not hold numbers, 'x{j}': {error}")
-    return error
+def _objects(X: Any) -> NDArray[np.object_]:
+    """Return rows that hold strings as an array of objects, as data frames often become one."""
+    values = X if isinstance(X, np.ndarray) else np.array(X, dtype=object)
+    if values.dtype.kind != "O":
+        raise ValueError("X holds strings; put them into a data frame, whose columns have types")
+    return values
 
 
 def mapped_file(values: Any) -> mmap.mmap | None:

@@ -32,7 +32,7 @@ class TrainingParameters:
     time_limit : float or None, default None
         Stop training after this many seconds, reading, binning and the choice of rounds included.
     n_jobs : int or None, default None
-        The number of threads: None means 1, -1 all cores.
+        The number of threads: None means 1, -1 all cores; in joblib's workers, their share of them.
     random_state : int, RandomState or None, default 0
         Seeds folds and validation splits, random searches and starts, and subsamples: the same call
         gives the same model. None draws a new seed in every fit.
