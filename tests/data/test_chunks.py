@@ -347,9 +347,8 @@ def test_a_source_that_changes_is_noticed():
 
 def test_the_documented_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text()
-    section = text[text.index("## Data in pieces") :]
-    blocks = re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    text = (Path(__file__).parents[2] / "docs/guide/pieces.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert len(blocks) == 3
     for block in blocks:
         exec(block, {})
