@@ -83,7 +83,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         shown(together(both, (user, FRIEND), n, options.together), titles),
     )
 
-    plots.item_factors(model, titles, path=options.picture, title="What the model sees in movies")
+    picture = plots.ItemMapDisplay.from_estimator(model, names=titles)
+    picture.ax_.set_title("What the model sees in movies", loc="left")
+    picture.figure_.savefig(options.picture, dpi=150)
     print(f"The 100 most rated movies on two factors: {options.picture}")
 
 

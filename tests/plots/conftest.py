@@ -1,9 +1,19 @@
 """A classifier, rankers and their data, for all pictures."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from edgewise import AdaBoostMH, RankBoost
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    """Close the figures of a test, which pyplot would keep."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 @pytest.fixture(scope="session")

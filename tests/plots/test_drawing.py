@@ -1,38 +1,90 @@
-"""How pictures are made and written to files."""
+"""What all displays share: axes, files, and the models within pipelines and searches."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from edgewise.plots import curve_plot, learning_curve, margin_plot
+from edgewise import AdaBoostMH
+from edgewise.plots import (
+    BoostingCurveDisplay,
+    ContributionDisplay,
+    ImportanceDisplay,
+    MarginDisplay,
+    ReliabilityDisplay,
+    VoteCurveDisplay,
+)
+from edgewise.plots.drawing import finished
 
-pytest.importorskip("matplotlib")
+Figure = pytest.importorskip("matplotlib.figure").Figure
 
-PNG = b"\x89PNG\r\n\x1a\n"
+
+def shown_by(model, X, y):
+    return [
+        BoostingCurveDisplay.from_estimator(model),
+        ContributionDisplay.from_estimator(model, X[:1], X),
+        ImportanceDisplay.from_estimator(model),
+        MarginDisplay.from_estimator(model, X, y),
+        ReliabilityDisplay.from_estimator(model, X, y),
+        VoteCurveDisplay.from_estimator(model),
+    ]
+
+
+class TestAxes:
+    def test_every_display_draws_on_given_axes(self, model, rows):
+        for display in shown_by(model, *rows):
+            axes = Figure().subplots()
+            assert display.plot(ax=axes).ax_ is axes
+            assert display.figure_ is axes.figure
+
+    def test_without_axes_there_is_a_new_figure_and_plot_makes_another(self, model, rows):
+        for shown in shown_by(model, *rows):
+            first = shown.figure_
+            assert shown.ax_ in first.axes
+            assert shown.plot() is shown
+            assert shown.figure_ is not first
+
+    def test_axes_of_a_subfigure(self, model):
+        whole = Figure()
+        axes = whole.subfigures(1, 2)[0].subplots()
+        assert ImportanceDisplay.from_estimator(model, ax=axes).figure_ is whole
+
+    def test_pipelines_and_searches_show_their_model(self, rows):
+        X, y = rows
+        model = AdaBoostMH("stump", n_rounds=5)
+        search = GridSearchCV(make_pipeline(StandardScaler(), model), {}, cv=2).fit(X, y)
+        best = search.best_estimator_
+        margins = shown_by(search, X, y)[3].margins
+        scaled = best[:-1].transform(X)
+        np.testing.assert_array_equal(margins, best[-1].margins(scaled, y))
+
+    def test_other_and_unfitted_models_are_refused(self, rows):
+        with pytest.raises(TypeError, match="estimator must have history_, as those of edgewise"):
+            BoostingCurveDisplay.from_estimator(LogisticRegression().fit(*rows))
+        with pytest.raises(NotFittedError):
+            BoostingCurveDisplay.from_estimator(AdaBoostMH())
 
 
 class TestWriting:
-    def test_each_plot_writes_a_png(self, model, rows, tmp_path):
-        learning_curve(model, tmp_path / "learning.png", "a title")
-        margin_plot(model.margins(*rows), tmp_path / "margins.png")
-        curve_plot(model.explain()[0], model.classes_, str(tmp_path / "curve.png"))
-        files = sorted(tmp_path.iterdir())
-        assert [file.name for file in files] == ["curve.png", "learning.png", "margins.png"]
-        for file in files:
-            content = file.read_bytes()
-            assert content.startswith(PNG)
-            assert len(content) > 5000
+    @pytest.fixture
+    def figure(self):
+        return MarginDisplay([0.1, 0.2]).plot(ax=Figure().subplots()).figure_
 
-    def test_the_suffix_says_the_format(self, tmp_path):
-        margin_plot([0.1, 0.2], tmp_path / "margins.pdf")
+    def test_the_suffix_says_the_format_and_is_png_by_default(self, figure, tmp_path):
+        finished(figure, tmp_path / "margins.pdf")
+        finished(figure, tmp_path / "margins")
         assert (tmp_path / "margins.pdf").read_bytes().startswith(b"%PDF")
+        assert (tmp_path / "margins.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
-    def test_a_path_without_suffix_gets_png(self, tmp_path):
-        margin_plot([0.1, 0.2], tmp_path / "margins")
-        assert [file.name for file in tmp_path.iterdir()] == ["margins.png"]
-
-    def test_a_failed_write_leaves_the_old_file_and_nothing_else(self, tmp_path, monkeypatch):
+    def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+        self, figure, tmp_path, monkeypatch
+    ):
         old = tmp_path / "margins.png"
         old.write_bytes(b"old")
 
@@ -41,19 +93,14 @@ class TestWriting:
 
         monkeypatch.setattr("pathlib.Path.replace", refuse)
         with pytest.raises(OSError, match="no"):
-            margin_plot([0.1, 0.2], old)
+            finished(figure, old)
         assert [file.read_bytes() for file in tmp_path.iterdir()] == [b"old"]
-
-    def test_pyplot_is_not_touched(self, model):
-        before = "matplotlib.pyplot" in sys.modules
-        learning_curve(model)
-        assert ("matplotlib.pyplot" in sys.modules) == before
 
 
 def test_without_matplotlib_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install edgewise\[plots\]"):
-        margin_plot([0.1])
+        MarginDisplay([0.1]).plot()
 
 
 def test_matplotlib_is_loaded_when_a_plot_is_asked_for():

@@ -3,7 +3,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from edgewise import BoostedFactorization, ItemKNN, MatrixFactorization, Ratings, SVDRecommender
-from edgewise.plots import item_directions, item_factors
+from edgewise.plots import ItemMapDisplay
+from edgewise.plots.factors import directions
 
 pytest.importorskip("matplotlib")
 
@@ -18,6 +19,11 @@ def ratings():
     return Ratings.from_arrays(users, names[items], values)
 
 
+def placed(model, n=100):
+    """Return a map that is not drawn."""
+    return ItemMapDisplay(*directions(model, n))
+
+
 def written(figure):
     return {text.get_text() for text in figure.axes[0].texts}
 
@@ -28,10 +34,10 @@ def boxes(figure):
     return [text.get_window_extent() for text in axes.texts], axes.get_window_extent()
 
 
-class TestItemDirections:
+class TestDirections:
     def test_equals_the_decomposition_of_the_centred_vectors(self, ratings):
         model = MatrixFactorization(5, random_state=0).fit(ratings)
-        found = item_directions(model)
+        found = placed(model)
         vectors = model.item_factors_[ratings.item_ids.find("items", found.ids)]
         centred = vectors - vectors.mean(axis=0)
         left, sizes, _ = np.linalg.svd(centred, full_matrices=False)
@@ -51,13 +57,13 @@ class TestItemDirections:
         ids=lambda model: type(model).__name__,
     )
     def test_tells_tastes_apart_for_any_model(self, ratings, model):
-        found = item_directions(model.fit(ratings))
+        found = placed(model.fit(ratings))
         even = np.array([one.startswith("even") for one in found.ids])
         first = found.positions[:, 0]
         assert first[even].max() < first[~even].min() or first[~even].max() < first[even].min()
 
     def test_takes_the_most_rated(self, ratings):
-        found = item_directions(ItemKNN().fit(ratings), n=4)
+        found = placed(ItemKNN().fit(ratings), n=4)
         sizes = ratings.by_item.sizes
         best = np.argsort(-sizes, kind="stable")[:4]
         assert found.ids.tolist() == ratings.item_ids.values[best].tolist()
@@ -65,27 +71,27 @@ class TestItemDirections:
     def test_needs_items_that_differ(self):
         two = Ratings.from_matrix([[5, 4], [4, 2]])
         with pytest.raises(ValueError, match="at least 3 items"):
-            item_directions(ItemKNN().fit(two))
+            directions(ItemKNN().fit(two))
         same = Ratings.from_matrix([[5, 5, 5], [4, 4, 4]])
         with pytest.raises(ValueError, match="items that differ"):
-            item_directions(ItemKNN().fit(same))
+            directions(ItemKNN().fit(same))
         with pytest.raises(ValueError, match="n must be"):
-            item_directions(ItemKNN().fit(same), n=2)
+            directions(ItemKNN().fit(same), n=2)
 
     def test_names_are_a_mapping(self, ratings):
         with pytest.raises(TypeError, match="names must map ids to names, got list"):
-            item_factors(ItemKNN().fit(ratings), ["Alien"])
+            ItemMapDisplay.from_estimator(ItemKNN().fit(ratings), names=["Alien"])
 
     def test_needs_a_fitted_recommender(self, ratings):
-        with pytest.raises(TypeError, match="model must be a recommender, got Ratings"):
-            item_directions(ratings)
+        with pytest.raises(TypeError, match="estimator must be a recommender, got Ratings"):
+            directions(ratings)
         with pytest.raises(NotFittedError):
-            item_factors(ItemKNN())
+            ItemMapDisplay.from_estimator(ItemKNN())
 
 
-class TestItemFactors:
+class TestItemMap:
     def test_names_cover_neither_each_other_nor_the_frame(self, ratings):
-        figure = item_factors(ItemKNN().fit(ratings), title="Items")
+        figure = ItemMapDisplay.from_estimator(ItemKNN().fit(ratings)).figure_
         texts, frame = boxes(figure)
         assert len(texts) > 5
         for place, box in enumerate(texts):
@@ -93,23 +99,19 @@ class TestItemFactors:
             assert not any(box.overlaps(other) for other in texts[place + 1 :])
 
     def test_every_item_is_a_dot_with_or_without_a_name(self, ratings):
-        axes = item_factors(ItemKNN().fit(ratings), n=12).axes[0]
+        axes = ItemMapDisplay.from_estimator(ItemKNN().fit(ratings), n=12).ax_
         named, others = (len(dots.get_offsets()) for dots in axes.collections)
         assert (named, named + others) == (len(axes.texts), 12)
 
     def test_names_are_given_or_ids_and_no_formulas(self, ratings):
         model = SVDRecommender(3).fit(ratings)
         names = {"even 0": "a name", "even 1": "$x$ and", "odd 19": "x" * 99}
-        words = written(item_factors(model, names))
+        words = written(ItemMapDisplay.from_estimator(model, names=names).figure_)
         assert "even 0" not in words
         assert words <= {"a name", r"\$x\$ and", "x" * 31 + "…", *ratings.item_ids.values.tolist()}
 
     def test_the_farthest_out_are_named_first(self, ratings):
         model = MatrixFactorization(random_state=0).fit(ratings)
-        found = item_directions(model)
+        found = placed(model)
         spread = ((found.positions / found.positions.std(axis=0)) ** 2).sum(axis=1)
-        assert found.ids[spread.argmax()] in written(item_factors(model))
-
-    def test_writes_a_file(self, ratings, tmp_path):
-        item_factors(ItemKNN().fit(ratings), path=tmp_path / "map")
-        assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+        assert found.ids[spread.argmax()] in written(ItemMapDisplay.from_estimator(model).figure_)

@@ -5,7 +5,6 @@ print, to plot and to turn into a frame.
 """
 
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,7 +21,9 @@ from edgewise.model.shapley import additive_shares, forest_shares
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
+
+    from edgewise.plots import ContributionDisplay
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,9 @@ class Explanation(ABC):
         frame = import_module("pandas").DataFrame(rows, columns=["name", "amount", "detail"])
         return frame.rename(columns={"amount": self.unit})
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw the largest contributions as bars, and write them to `path` if it is given."""
-        return import_module("edgewise.plots").contribution_plot(self, path)
+    def plot(self, *, ax: "Axes | None" = None) -> "ContributionDisplay":
+        """Draw the largest contributions as bars, on `ax` or a new figure."""
+        return import_module("edgewise.plots").ContributionDisplay(self).plot(ax=ax)
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,6 @@ class RowExplanation(Explanation):
         frame = import_module("pandas").DataFrame({"name": self.names, "value": self.details})
         scored = self.classes[-self.amounts.shape[1] :]
         return frame.assign(**{str(c): self.amounts[:, k] for k, c in enumerate(scored)})
-
-    def plot(self, path: str | os.PathLike[str] | None = None) -> "Figure":
-        """Draw how the contributions lead from the bias to the score, and write it to `path`."""
-        return import_module("edgewise.plots").row_plot(self, path)
 
     @property
     def bias(self) -> float:

@@ -1,21 +1,26 @@
-"""Plots of trained models: learning curves, margins, effects of features, a map of items.
+"""Plots of trained models, as scikit-learn's displays.
 
-They need Matplotlib (``pip install edgewise[plots]``), which is loaded when first used. Every
-function returns a Matplotlib ``Figure``, without global state or display, and writes it if there
-is a `path`.
+Each has ``from_estimator``, which draws on `ax` or a new figure, and keeps what it shows: ``plot``
+draws it again, ``ax_`` and ``figure_`` are Matplotlib's. They need Matplotlib
+(``pip install edgewise[plots]``), which is loaded when first used.
 """
 
-from edgewise.plots.curves import contribution_plot, curve_plot, row_plot
-from edgewise.plots.factors import Directions, item_directions, item_factors
-from edgewise.plots.learning import learning_curve, margin_plot
+from edgewise.plots.boosting import BoostingCurveDisplay
+from edgewise.plots.calibration import ReliabilityCurve, ReliabilityDisplay
+from edgewise.plots.curves import VoteCurveDisplay
+from edgewise.plots.explanations import ContributionDisplay, ImportanceDisplay
+from edgewise.plots.factors import ItemMapDisplay
+from edgewise.plots.margins import MarginDisplay
+from edgewise.plots.queries import QueryMetricDisplay
 
 __all__ = [
-    "Directions",
-    "contribution_plot",
-    "curve_plot",
-    "item_directions",
-    "item_factors",
-    "learning_curve",
-    "margin_plot",
-    "row_plot",
+    "BoostingCurveDisplay",
+    "ContributionDisplay",
+    "ImportanceDisplay",
+    "ItemMapDisplay",
+    "MarginDisplay",
+    "QueryMetricDisplay",
+    "ReliabilityCurve",
+    "ReliabilityDisplay",
+    "VoteCurveDisplay",
 ]

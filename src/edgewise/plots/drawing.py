@@ -1,4 +1,4 @@
-"""Shared by all plots: colours, figures, axes and files."""
+"""Shared by all plots: the base of the displays, colours, axes and files."""
 
 import io
 import os
@@ -26,20 +26,61 @@ BESIDE: dict[str, Any] = {
     "fontsize": 9,
     "title_fontsize": 9,
     "alignment": "left",
-    "labelcolor": INK,
 }
 """A legend beside its axes, where it covers nothing."""
 
 
+class Display:
+    """A plot that holds what it shows; `plot` draws it again, on other axes.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes of the latest drawing.
+    figure_ : matplotlib Figure
+        Their figure; ``figure_.savefig(path)`` writes it.
+    """
+
+    ax_: "Axes"
+    figure_: "Figure"
+    _alone: bool
+
+    def _begin(self, ax: "Axes | None", width: float, height: float) -> "Axes":
+        """Return the axes to draw on: the given ones, or those of a new figure of that size."""
+        self._alone = ax is None
+        if ax is None:
+            ax = new_figure(width, height).subplots()
+        self._on(ax)
+        return ax
+
+    def _on(self, ax: "Axes") -> None:
+        """Note the axes, which may be of a subfigure, and their figure."""
+        self.ax_, self.figure_ = ax, ax.figure.figure
+
+    def _legend(self, axes: "Axes", title: str | None = None) -> None:
+        """Draw a legend: beside the axes of our own figure, within those of another."""
+        axes.legend(title=title, **(BESIDE if self._alone else {"fontsize": 9}))
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """Return a figure of pyplot, which notebooks show."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError(_ADVICE) from error
+    return pyplot.figure(figsize=(width, height), layout="constrained")
+
+
 def empty_figure(width: float, height: float) -> "Figure":
-    """Return an empty figure without a window or global state."""
+    """Return an empty figure without a window or global state, to be written to a file."""
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError(
-            "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
-        ) from error
+        raise ImportError(_ADVICE) from error
     return Figure(figsize=(width, height), dpi=_DPI, layout="constrained", facecolor="white")
+
+
+_ADVICE = "plots need Matplotlib, which is not installed: pip install edgewise[plots]"
 
 
 def finished(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
@@ -57,18 +98,54 @@ def finished(figure: "Figure", path: str | os.PathLike[str] | None) -> "Figure":
 
 def tidy(axes: "Axes") -> None:
     """Style the frame, grid and ticks of axes."""
-    axes.grid(True, color="#E6E6E6", linewidth=0.7)
+    axes.grid(True, color=GREY, alpha=0.2, linewidth=0.7)
     axes.set_axisbelow(True)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):
         axes.spines[side].set_color(GREY)
-    axes.tick_params(which="both", color=GREY, labelcolor=INK, labelsize=9)
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
+    axes.tick_params(which="both", color=GREY, labelsize=9)
+
+
+def next_colour(axes: "Axes") -> tuple[str, int]:
+    """Return a colour for one more named line on axes, and how many lines there are."""
+    before = len(axes.get_legend_handles_labels()[1])
+    return COLOURS[before % len(COLOURS)], before
 
 
 def escaped(name: Any) -> str:
     """Escape a name: no formula, and no leading underscore, which would hide it in a legend."""
     text = str(name).replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text
+
+
+def shortened(name: Any, longest: int = 32) -> str:
+    """Escape a name, and cut it if it is long."""
+    word = str(name)
+    return escaped(word if len(word) <= longest else word[: longest - 1].rstrip() + "…")
+
+
+def trained(estimator: Any, needs: str, *tables: Any) -> tuple[Any, ...]:
+    """Return the model within pipelines and searches, and tables as it sees them.
+
+    Raises unless the model has a method or attribute `needs`, and is fitted.
+    """
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+    while True:
+        if isinstance(estimator, Pipeline):
+            if len(estimator) > 1:
+                before = estimator[:-1]
+                tables = tuple(t if t is None else before.transform(t) for t in tables)
+            estimator = estimator[-1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            break
+    if not hasattr(estimator, needs):
+        raise TypeError(
+            f"estimator must have {needs}, as those of edgewise do, got {type(estimator).__name__}"
+        )
+    return estimator, *tables

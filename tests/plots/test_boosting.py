@@ -6,9 +6,13 @@ import pytest
 from edgewise import AdaBoostMH, RankBoost, RankFusion, load
 from edgewise.fusion import RankedLists
 from edgewise.metrics import mean_average_precision, ranking_metric
-from edgewise.plots import learning_curve
+from edgewise.plots import BoostingCurveDisplay
 
-pytest.importorskip("matplotlib")
+Figure = pytest.importorskip("matplotlib.figure").Figure
+
+
+def figure_of(model):
+    return BoostingCurveDisplay.from_estimator(model).figure_
 
 
 def labels(axes):
@@ -17,7 +21,7 @@ def labels(axes):
 
 class TestLearningCurve:
     def test_every_quantity_is_named_and_drawn(self, model):
-        above, below = learning_curve(model).axes
+        above, below = figure_of(model).axes
         assert labels(above) == [
             "bound (product of Z)",
             "Hamming loss",
@@ -29,19 +33,19 @@ class TestLearningCurve:
         assert below.get_xlim() == (1, 30)
 
     def test_without_validation_there_is_no_such_line(self, rows):
-        above, _ = learning_curve(AdaBoostMH(n_rounds=5).fit(*rows)).axes
+        above, _ = figure_of(AdaBoostMH(n_rounds=5).fit(*rows)).axes
         assert not any("validation" in label for label in labels(above))
 
     def test_losses_that_reach_zero_stay_on_the_axis(self):
         model = AdaBoostMH(n_rounds=60).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
         assert model.history_["train_error"][-1] == 0
-        above, _ = learning_curve(model).axes
+        above, _ = figure_of(model).axes
         assert above.get_ylim()[0] == 0
         assert above.get_ylim()[1] > 0
 
     def test_one_round_shows(self):
         model = AdaBoostMH(n_rounds=1).fit([[0.0], [1.0]], ["a", "b"])
-        above, _ = learning_curve(model).axes
+        above, _ = figure_of(model).axes
         assert above.lines[0].get_marker() == "o"
 
     def test_early_stopping_is_marked(self, rows):
@@ -51,7 +55,7 @@ class TestLearningCurve:
             X, noise, eval_set=(X[::2], noise[1::2])
         )
         assert model.n_rounds_ < model.history_.n_rounds
-        above, _ = learning_curve(model).axes
+        above, _ = figure_of(model).axes
         assert labels(above)[-1] == f"kept: {model.n_rounds_}"
 
     def test_a_metric_below_zero_is_drawn_on_a_linear_axis(self, rows):
@@ -59,7 +63,7 @@ class TestLearningCurve:
             return -float(np.abs(scores).mean())
 
         model = AdaBoostMH(n_rounds=40, eval_metric=minus_mean).fit(*rows, eval_set=rows)
-        above, _ = learning_curve(model).axes
+        above, _ = figure_of(model).axes
         assert above.get_yscale() == "linear"
         assert above.get_ylim()[0] <= model.history_["validation"].min()
         assert labels(above)[-1] == "validation minus_mean"
@@ -73,7 +77,7 @@ class TestLearningCurve:
     )
     def test_a_metric_that_should_rise_is_no_loss(self, rows, eval_metric, name):
         model = AdaBoostMH(n_rounds=12, eval_metric=eval_metric).fit(*rows, eval_set=rows)
-        figure = learning_curve(model)
+        figure = figure_of(model)
         above, middle, below = figure.axes
         assert labels(above) == ["bound", "Hamming loss", "training error"]
         assert middle.get_ylabel().replace("\n", " ").replace("  ", " ") == name
@@ -83,29 +87,28 @@ class TestLearningCurve:
         assert below.get_xlabel() == "boosting round"
 
     def test_unfactorised_training_has_no_pseudo_weights_to_draw(self, rows):
-        _, below = learning_curve(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
+        _, below = figure_of(AdaBoostMH("stump", n_rounds=5, factorized=False).fit(*rows)).axes
         assert labels(below) == ["edge"]
 
     def test_multi_label(self, rows):
         X, _ = rows
         model = AdaBoostMH(n_rounds=5).fit(X, (X[:, :3] > 0).astype(int))
-        assert len(learning_curve(model).axes) == 2
+        assert len(figure_of(model).axes) == 2
 
 
 class TestLearningCurveOfARanker:
     def test_losses_above_metric_in_the_middle_edges_below(self, ranker):
-        figure = learning_curve(ranker, title="a title")
+        figure = figure_of(ranker)
         above, middle, below = figure.axes
         assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation map", "edge r"]
         assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "boosting round"]
         assert labels(above) == ["bound (product of Z)", "ranking loss"]
-        assert above.get_title("left") == "a title"
         assert below.get_legend() is None
         for axes in (above, middle, below):
             assert axes.get_xlim() == (1, 40)
 
     def test_what_is_drawn_is_the_history(self, ranker):
-        above, middle, below = learning_curve(ranker).axes
+        above, middle, below = figure_of(ranker).axes
         lines = [above.lines[0], above.lines[1], middle.lines[0], below.lines[0]]
         names = ["bound", "ranking_loss", "validation", "edge"]
         for line, name in zip(lines, names, strict=True):
@@ -116,14 +119,14 @@ class TestLearningCurveOfARanker:
     def test_the_best_round_is_marked_whichever_way_is_better(self, documents, metric, best_of):
         model = RankBoost(n_rounds=40, eval_metric=metric)
         model.fit(*documents(), eval_set=documents(seed=1))
-        _, middle, _ = learning_curve(model).axes
+        _, middle, _ = figure_of(model).axes
         best = best_of(model.history_["validation"])
         place, value = middle.lines[1].get_data()
         assert (list(place), list(value)) == ([model.best_iteration_], [best])
         assert labels(middle) == [f"best: {best:.4g} (round {model.best_iteration_})"]
 
     def test_without_validation_there_is_no_middle(self, documents):
-        figure = learning_curve(RankBoost(n_rounds=5).fit(*documents()))
+        figure = figure_of(RankBoost(n_rounds=5).fit(*documents()))
         assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "edge r"]
 
     def test_edges_of_both_signs_are_all_on_the_axis(self, documents):
@@ -131,7 +134,7 @@ class TestLearningCurveOfARanker:
         model = RankBoost(n_rounds=20).fit(*documents())
         edges = model.history_["edge"]
         assert edges.min() < 0 < edges.max()
-        _, below = learning_curve(model).axes
+        _, below = figure_of(model).axes
         low, high = below.get_ylim()
         assert low <= edges.min()
         assert high >= edges.max()
@@ -141,7 +144,7 @@ class TestLearningCurveOfARanker:
         X, y, qid = documents()
         model = RankBoost(n_rounds=20, monotonic_cst="increasing").fit(X[:, :1], y, qid)
         assert model.history_["edge"].min() >= 0
-        assert learning_curve(model).axes[-1].get_ylim()[0] == 0
+        assert figure_of(model).axes[-1].get_ylim()[0] == 0
 
     def test_early_stopping_is_marked_in_every_panel(self, documents):
         X, _, qid = documents()
@@ -150,7 +153,7 @@ class TestLearningCurveOfARanker:
             X, noise, qid, eval_set=documents(seed=1)
         )
         assert 0 < model.n_rounds_ < model.history_.n_rounds
-        figure = learning_curve(model)
+        figure = figure_of(model)
         for axes in figure.axes:
             dotted = [line for line in axes.lines if line.get_linestyle() == ":"]
             assert [list(line.get_xdata()) for line in dotted] == [[model.n_rounds_] * 2]
@@ -158,7 +161,7 @@ class TestLearningCurveOfARanker:
 
     def test_one_round_shows(self, documents):
         model = RankBoost(n_rounds=1).fit(*documents(), eval_set=documents(seed=1))
-        above, middle, below = learning_curve(model).axes
+        above, middle, below = figure_of(model).axes
         for line in (*above.lines, *middle.lines):
             assert line.get_marker() == "o"
         assert below.lines[0].get_marker() == "."
@@ -166,7 +169,7 @@ class TestLearningCurveOfARanker:
     def test_a_ranking_loss_of_zero_stays_on_the_axis(self):
         model = RankBoost(n_rounds=80, learning_rate=1).fit([[0.0], [1.0], [2.0]], [0, 1, 2])
         assert model.history_["ranking_loss"][-1] == 0
-        assert learning_curve(model).axes[0].get_ylim()[0] == 0
+        assert figure_of(model).axes[0].get_ylim()[0] == 0
 
     def test_fused_lists(self):
         ranks = [[1, 3], [2, None], [3, 1], [1, 2], [2, 1]]
@@ -175,7 +178,7 @@ class TestLearningCurveOfARanker:
         model = RankFusion(n_rounds=10, eval_metric="mrr").fit(
             lists, grades, eval_set=(lists, grades)
         )
-        figure = learning_curve(model)
+        figure = figure_of(model)
         assert [axes.get_ylabel() for axes in figure.axes] == ["loss", "validation mrr", "edge r"]
         np.testing.assert_array_equal(
             figure.axes[1].lines[0].get_ydata(), model.history_["validation"]
@@ -183,20 +186,20 @@ class TestLearningCurveOfARanker:
 
     def test_pairs(self):
         model = RankBoost(n_rounds=5).fit_pairs([[1.0], [2.0], [3.0]], [[0, 2], [1, 2]])
-        assert len(learning_curve(model).axes) == 2
+        assert len(figure_of(model).axes) == 2
 
     def test_a_ranker_without_rounds_is_refused(self):
         model = RankBoost(n_rounds=5, monotonic_cst="increasing").fit([[2.0], [1.0]], [0, 1])
         assert model.n_rounds_ == 0
         with pytest.raises(ValueError, match="at least one round"):
-            learning_curve(model)
+            figure_of(model)
 
 
 class TestNameOfTheMetric:
     def labelled(self, documents, metric):
         X, y, qid = documents(5)
         model = RankBoost(n_rounds=2, eval_metric=metric).fit(X, y, qid, eval_set=(X, y, qid))
-        return learning_curve(model).axes[1].get_ylabel()
+        return figure_of(model).axes[1].get_ylabel()
 
     def test_by_name(self, documents):
         assert self.labelled(documents, "precision@5") == "validation\nprecision@5"
@@ -223,7 +226,7 @@ class TestNameOfTheMetric:
 
         model = RankBoost(n_rounds=2, eval_metric=mine).fit(X, y, qid, eval_set=(X, y, qid))
         model.save(tmp_path / "model")
-        axes = learning_curve(load(tmp_path / "model")).axes[1]
+        axes = figure_of(load(tmp_path / "model")).axes[1]
         assert axes.get_ylabel() == "validation mine"
         np.testing.assert_array_equal(axes.lines[0].get_ydata(), model.history_["validation"])
 
@@ -232,4 +235,37 @@ def test_a_model_without_rounds_is_refused(rows):
     model = AdaBoostMH(n_rounds=2).fit(*rows)
     model.history_.truncate(0)
     with pytest.raises(ValueError, match="at least one round"):
-        learning_curve(model)
+        figure_of(model)
+
+
+def test_several_sets_of_rows_and_metrics(rows):
+    X, y = rows
+    model = AdaBoostMH("stump", n_rounds=4, eval_metric=["balanced_accuracy", "log_loss", "error"])
+    model.fit(X, y, eval_set=[(X[:60], y[:60]), (X[60:], y[60:])], eval_names=["early", "late"])
+    shown = BoostingCurveDisplay.from_estimator(model)
+    above, middle, _ = shown.axes_
+    names = ["early log loss", "early error", "late log loss", "late error"]
+    assert labels(above)[3:] == names
+    best = model.best_iteration_
+    value = model.evals_result_["late"]["balanced_accuracy"][best - 1]
+    assert labels(middle) == ["early", "late", f"best: {value:.4g} (round {best})"]
+    np.testing.assert_array_equal(above.lines[-1].get_ydata(), model.evals_result_["late"]["error"])
+
+
+class TestAxes:
+    def test_one_shows_the_losses_alone(self, ranker):
+        axes = Figure().subplots()
+        shown = BoostingCurveDisplay.from_estimator(ranker, ax=axes)
+        assert (shown.ax_, shown.axes_, shown.figure_) == (axes, [axes], axes.figure)
+        assert labels(axes) == ["bound (product of Z)", "ranking loss"]
+        assert axes.get_xlabel() == "boosting round"
+
+    def test_several_show_a_panel_each(self, ranker):
+        panels = Figure().subplots(1, 3)
+        shown = BoostingCurveDisplay.from_estimator(ranker, ax=panels)
+        assert shown.axes_ == list(panels)
+        assert [axes.get_ylabel() for axes in panels] == ["loss", "validation map", "edge r"]
+
+    def test_another_number_is_refused(self, ranker):
+        with pytest.raises(ValueError, match="ax must be one Axes or 3, got 2"):
+            BoostingCurveDisplay.from_estimator(ranker, ax=Figure().subplots(2, 1))
