@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 # More classes are drawn as one line.
 _NAMED = 5
-# The dot of a bin with fewer rows would be mostly chance.
-_LEAST_SHARE = 0.005
+# Bins below both, a number and a share of the rows, would show chance.
+_LEAST, _LEAST_SHARE = 10, 0.01
 
 
 class ReliabilityCurve(NamedTuple):
@@ -40,8 +40,9 @@ class ReliabilityDisplay(Display):
 
     Rows are put into bins by their probability of a class. A dot shows the mean probability of a
     bin and the share of its rows that are of the class, and is larger the more rows there are; on
-    the diagonal the two are equal. Bins with less than 0.5% of the rows are not drawn. "Off by" is
-    the mean distance from the diagonal over all rows, the expected calibration error.
+    the diagonal the two are equal. Bins with fewer than ten rows, and less than 1% of all, are not
+    drawn. "Off by" is the mean distance from the diagonal over all rows, the expected calibration
+    error.
 
     For several classes the line "predicted class" is about the class that each row is predicted to
     have. More than five classes or labels are drawn as one line, all of their bins together. For
@@ -155,7 +156,7 @@ class ReliabilityDisplay(Display):
         axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.2, label="as predicted")
         for curve, colour in zip(self.curves, COLOURS, strict=False):
             shares = curve.counts / curve.counts.sum()
-            seen = shares >= _LEAST_SHARE
+            seen = (curve.counts >= _LEAST) | (shares >= _LEAST_SHARE)
             x, y, sizes = curve.predicted[seen], curve.observed[seen], 8.0 + 150.0 * shares[seen]
             label = f"{escaped(curve.name)} (off by {curve.gap:.1%})"
             axes.plot(x, y, "o-", color=colour, linewidth=1.5, markersize=3, label=label)
