@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
 
-.PHONY: demo test docs bench experiments lint format clean
+.PHONY: demo test docs package bench experiments lint format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
@@ -27,6 +27,18 @@ format: $(VENV)/.dev
 # The site, in docs/_build/html: the examples run, the figures are drawn, and a warning is an error.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+# Both distributions, in dist/; the wheel is then installed into an empty environment, used and typed.
+package: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
+	$(PYTHON) -m venv dist/env
+	dist/env/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cp tests/package/use.py dist/env
+	cd dist/env && bin/edgewise --version && bin/python -m edgewise --version
+	cd dist/env && bin/python use.py && bin/edgewise demo
+	cd dist/env && $(abspath $(BIN))/mypy --strict --python-executable bin/python use.py
+	rm -rf dist/env
 
 bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/rounds.py

@@ -17,6 +17,7 @@ from edgewise.boosting import (
     EarlyStopping as EarlyStopping,
     ProgressBar as ProgressBar,
     TimeLimit as TimeLimit,
+    TrainingRun as TrainingRun,
 )
 from edgewise.data import Chunks as Chunks
 from edgewise.estimators import (

@@ -52,6 +52,15 @@ class TrainingRun:
         The beginning of `fit`, on the clock of ``time.perf_counter``.
     stage : str
         What the run is for, where it does not train the model itself.
+
+    Examples
+    --------
+    >>> from edgewise import AdaBoostMH, Callback, TrainingRun
+    >>> class Tell(Callback):
+    ...     def on_end(self, run: TrainingRun) -> None:
+    ...         print(f"{run.history.n_rounds} of {run.n_rounds} rounds")
+    >>> model = AdaBoostMH(n_rounds=3, callbacks=[Tell()]).fit([[0.0], [1.0], [2.0]], [0, 1, 0])
+    3 of 3 rounds
     """
 
     n_rounds: int
