@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from edgewise import AdaBoostMH, BoostedFactorization, RankBoost, Ratings
+from edgewise import AdaBoostMH, ItemKNN, RankBoost, Ratings
 
 NASTY = '</script><img src=x onerror="alert(1)">'
 
@@ -86,7 +86,7 @@ def stars():
 
 @pytest.fixture(scope="session")
 def recommender(stars):
-    return BoostedFactorization(n_rounds=20, random_state=0).fit(stars.train)
+    return ItemKNN().fit(stars.train)
 
 
 @pytest.fixture(scope="session")

@@ -12,11 +12,13 @@ from edgewise.data.table import ColumnTable, Table
 from edgewise.report.blocks import (
     axis,
     bars,
+    beside,
     chart,
     choice,
     note,
     number,
     percent,
+    rounded,
     series,
     short,
     spaced,
@@ -34,7 +36,7 @@ _MOST_ROUNDS = 300
 _MOST_COLUMNS = 200
 _MOST_BARS = 20
 _MOST_EFFECTS = 12
-_MOST_STEPS = 120
+_MOST_STEPS = 60
 _GRID = 25
 _MOST_VALUES = 15
 _MOST_LINES = 6
@@ -52,7 +54,17 @@ _METRICS = {
     "log_loss": "log loss",
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "ROC AUC",
+    "map": "MAP",
+    "mrr": "MRR",
+    "ndcg": "NDCG",
+    "auc": "AUC",
 }
+
+
+def _word(metric: str) -> str:
+    """Return a metric as people call it, such as "NDCG@10"."""
+    name, at, k = metric.partition("@")
+    return _METRICS.get(name, name) + at + k
 
 
 def sample(n_rows: int, most: int) -> NDArray[np.intp]:
@@ -102,9 +114,9 @@ class BoostedReport:
             title = f"The {len(shown)} most important of {len(self.order):,} columns"
         return table(
             title,
-            ["column", "kind", "missing", "values", "importance"],
+            ["column", "importance", "values", "kind", "missing"],
             [
-                [self.name(j), *described[j], percent(self.importances[j])]
+                [self.name(j), percent(self.importances[j]), *described[j]]
                 for j in self.order[:_MOST_COLUMNS].tolist()
             ],
             search="Find a column",
@@ -132,30 +144,49 @@ class BoostedReport:
         ]
         if len(lines) == 3 and lines[1]["y"] == lines[2]["y"]:
             del lines[2]  # for two classes the error is the Hamming loss
-        validation = history["validation"][at] if "validation" in history else None
-        word = _METRICS.get(model.eval_metric_, model.eval_metric_)
-        is_share = model.eval_metric_ in ("error", "hamming_loss")
-        charts = []
-        if validation is not None and is_share:
-            lines.append(series(f"validation {word}", at + 1, validation))
-        charts.append(chart("Loss by round", x, axis("loss", low=0, scales=True), lines, marks))
-        if validation is not None and not is_share:
-            best = int(model.best_iteration_)
-            where = [*marks, *([] if marks else [(float(best), f"best: round {best:,}")])]
-            y = axis(f"validation {word}")
-            line = series(f"validation {word}", at + 1, validation)
-            charts.append(chart(f"Validation {word} by round", x, y, [line], where))
+        metrics = self._validation(at)
+        shared = [one for name, one in metrics.items() if name in ("error", "hamming_loss")]
+        lines += [line for one in shared for line in one]
+        charts = [chart("Loss by round", x, axis("loss", low=0, scales=True), lines, marks)]
+        for name, found in metrics.items():
+            if found not in shared:
+                word = _word(name)
+                where = marks or [
+                    (float(model.best_iteration_), f"best: {model.best_iteration_:,}")
+                ]
+                title = f"Validation {word} by round"
+                charts.append(chart(title, x, axis(word), found, where))
         held_out = getattr(model.fitted_, "held_out", None)
-        if validation is None and held_out is not None and len(held_out.values) > 1:
+        if not metrics and held_out is not None and len(held_out.values) > 1:
+            word = _word(model.eval_metric_)
             at = spaced(len(held_out.values), _MOST_ROUNDS)
-            y = axis(word)
             line = series(f"held-out {word}", at + 1, held_out.values[at])
             where = [(float(held_out.n_rounds), f"{counted(held_out.n_rounds, 'rounds')} chosen")]
-            charts.append(chart(f"Held-out {word} by round", x, y, [line], where))
-        edges = series("edge", at + 1, history["edge"][at], "dots") if validation is None else None
-        if edges is not None and len(charts) == 1:
+            charts.append(chart(f"Held-out {word} by round", x, axis(word), [line], where))
+        if len(charts) == 1 and "edge" in history:
+            at = spaced(n_rounds, _MOST_ROUNDS)
+            edges = series("edge", at + 1, history["edge"][at], "dots")
             charts.append(chart("Edge of each round's rule", x, axis("edge"), [edges]))
-        return [{"kind": "beside", "title": "", "blocks": charts}]
+        return [beside(*charts)]
+
+    def _validation(self, at: NDArray[np.intp]) -> dict[str, list[Block]]:
+        """Return the lines of each validation metric: of each set of rows that has a name."""
+        history, metric = self.model.history_, self.model.eval_metric_
+        found: dict[str, list[Block]] = {}
+        for name, values in history.evaluations().items():
+            for one, record in values.items():
+                line = series(f"{short(name, 40)} {_word(one)}", at + 1, record[at])
+                found.setdefault(one, []).append(line)
+        if not found and "validation" in history:
+            word = f"validation {_word(metric)}"
+            found[metric] = [series(word, at + 1, history["validation"][at])]
+        return found
+
+    def rounds(self) -> str:
+        """Return the number of rounds, and why there are not more."""
+        ended = self.model.stop_reason_
+        why = "as many as were asked for" if ended == "n_rounds" else f"ended by {ended}"
+        return f"{counted(self.model.n_rounds_, 'rounds')}, {why}"
 
     def training_lead(self) -> str:
         """Return what the curves show."""
@@ -168,8 +199,7 @@ class BoostedReport:
         if "train_error" in history and self.model.fitted_.__dict__.get("loss") == "softmax":
             error, words = "train_error", "error"
         return (
-            f"{counted(self.model.n_rounds_, 'rounds')}; training ended by "
-            f"{self.model.stop_reason_}. On the training rows the {words} is "
+            f"{self.rounds()}. On the training rows the {words} is "
             f"{number(float(history[error][last]))}; the bound, which it cannot exceed, "
             f"{number(float(history['bound'][last]))}."
         )
@@ -184,16 +214,13 @@ class BoostedReport:
         items = [
             {"name": self.name(j), "value": float(self.importances[j])} for j in used[:_MOST_BARS]
         ]
-        found: list[Block] = [bars("Importance of columns", items, percent=True)]
-        rest = used[_MOST_BARS:]
-        if rest:
-            share = float(self.importances[rest].sum())
-            found.append(note(f"{counted(len(rest), 'columns')} more share {percent(share)}."))
-        unused = len(self.order) - len(used)
-        if unused:
-            verb = "is" if unused == 1 else "are"
-            found.append(note(f"{counted(unused, 'columns')} {verb} not used."))
-        return found
+        words = []
+        if rest := used[_MOST_BARS:]:
+            share = percent(float(self.importances[rest].sum()))
+            words.append(f"{counted(len(rest), 'columns')} more: {share} together.")
+        if unused := len(self.order) - len(used):
+            words.append(f"Not used: {counted(unused, 'columns')}.")
+        return [bars("Importance of columns", items, percent=True, detail=" ".join(words))]
 
     def effects(self) -> list[Block]:
         """Return how the most important columns move the scores, one chart for each."""
@@ -213,6 +240,7 @@ class BoostedReport:
     def _effect(self, j: int, spread: Column, columns: list[Column]) -> list[Block]:
         categories = self.model.fitted_.categories.get(j)
         names: list[str] = []
+        style = ""
         if categories is not None:
             codes = _codes(spread, categories)
             counts = np.bincount(codes, minlength=len(categories) + 1)
@@ -221,7 +249,7 @@ class BoostedReport:
             grid: Reals = common.astype(np.float64)
             names = [short(_category(categories[c]), 40) for c in common]
         else:
-            grid = self._grid(j, spread)
+            grid, style = self._grid(j, spread)
         if len(grid) == 0:
             return [note("The column has no values here.")]
         scores = self._mean_scores(j, grid, categories, columns)
@@ -235,26 +263,29 @@ class BoostedReport:
                 items = [{"name": name, "value": score} for name, score in pairs]
                 options.append((labels[k], [bars(self.effect_unit(), items, signed=True)]))
             return [choice("Class", options)]
-        style = "steps" if self._is_additive else "line"
         lines = [series(labels[k], grid, scores[:, k], style) for k in shown]
-        found = [chart(self.effect_unit(), axis(self.name(j)), axis("score", zero=True), lines)]
+        detail = "Short lines at the base: tenths of the rows."
         if len(labels) > len(shown):
-            text = f"The {len(shown)} classes that the column moves most, of {len(labels)}."
-            found.append(note(text))
-        return found
+            most = f"The {len(shown)} classes that the column moves most, of {len(labels)}."
+            detail = f"{most} {detail}"
+        tenths = np.quantile(_finite(spread), np.linspace(0.1, 0.9, 9))
+        x, y = axis(self.name(j)), axis("score", zero=True)
+        made = chart(self.effect_unit(), x, y, lines, detail=detail)
+        return [{**made, "rug": rounded(tenths)}]
 
-    def _grid(self, j: int, spread: Column) -> Reals:
-        """Return values of a numeric column: where the score jumps, or quantiles."""
-        values = spread.reals() if not isinstance(spread, CategoricalColumn) else np.empty(0)
-        values = values[np.isfinite(values)]
+    def _grid(self, j: int, spread: Column) -> tuple[Reals, str]:
+        """Return values of a numeric column, and whether the score jumps at them or in between."""
+        values = _finite(spread)
         if len(values) == 0:
-            return values
+            return values, "line"
         low, high = float(values.min()), float(values.max())
-        if self._is_additive:
-            cuts = self.model.explain().curve(j).thresholds
-            cuts = cuts[(cuts > low) & (cuts < high)]
-            return np.unique([low, *cuts[spaced(len(cuts), _MOST_STEPS)].tolist(), high])
-        return np.unique(np.quantile(values, np.linspace(0.0, 1.0, _GRID)))
+        terms = self.model.terms_
+        cuts = np.unique(terms.thresholds[terms.columns == j])
+        cuts = cuts[(cuts > low) & (cuts < high)]
+        if 0 < len(cuts) <= _MOST_STEPS:
+            return np.unique([low, *cuts.tolist(), high]), "steps"
+        between = np.quantile(values, np.linspace(0.0, 1.0, _GRID)).tolist()
+        return np.unique([*between, *cuts[spaced(len(cuts), _GRID)].tolist()]), "line"
 
     @property
     def _is_additive(self) -> bool:
@@ -329,23 +360,29 @@ class BoostedReport:
 
 
 def _described(column: Column) -> tuple[str, str, str]:
-    """Return the kind of a column, the share of missing values, and its values in words."""
+    """Return the values of a column in words, its kind, and the share of missing values."""
     if isinstance(column, CategoricalColumn):
         counts = np.bincount(column.codes, minlength=len(column.categories) + 1)
         common = [c for c in np.argsort(-counts[:-1], kind="stable")[:3].tolist() if counts[c]]
         named = ", ".join(short(_category(column.categories[c]), 24) for c in common)
         seen = int((counts[:-1] > 0).sum())
         words = f"{named} and {seen - len(common):,} more" if seen > len(common) else named
-        return "categorical", percent(float(counts[-1] / max(len(column), 1))), words
+        return words, "categorical", percent(float(counts[-1] / max(len(column), 1)))
     values = column.reals()
     known = values[np.isfinite(values)]
     missing = percent(float(np.isnan(values).mean()))
     if len(known) == 0:
-        return "number", missing, "none"
+        return "none", "number", missing
     low, middle, high = np.quantile(known, [0.0, 0.5, 1.0]).tolist()
     if low == high:
-        return "number", missing, f"always {number(low)}"
-    return "number", missing, f"{number(low)} to {number(high)}, median {number(middle)}"
+        return f"always {number(low)}", "number", missing
+    return f"{number(low)} to {number(high)}, median {number(middle)}", "number", missing
+
+
+def _finite(column: Column) -> Reals:
+    """Return the finite numbers of a column."""
+    values = column.reals() if not isinstance(column, CategoricalColumn) else np.empty(0)
+    return values[np.isfinite(values)]
 
 
 def _category(value: object) -> str:

@@ -200,8 +200,8 @@ class _ClassifierReport(BoostedReport):
             items = [
                 {
                     "name": self.classes[k],
+                    "detail": f"{int(counts[k]):,}",
                     "value": float(counts[k] / len(self.codes)),
-                    "text": f"{percent(counts[k] / len(self.codes))}  ({int(counts[k]):,})",
                 }
                 for k in order.tolist()
             ]
@@ -310,8 +310,8 @@ class _ClassifierReport(BoostedReport):
                 }
             )
         lead = (
-            "A row counts as the class if its probability is at least the threshold. Move it to "
-            "see what that costs."
+            f"A row counts as the {self.word.lower()} if its probability is at least the "
+            "threshold. Move it to see what that costs."
         )
         return lead, [{"kind": "threshold", "classes": classes, "name": self.word}]
 

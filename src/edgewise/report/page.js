@@ -59,7 +59,7 @@
       const first = Math.floor(Math.log10(low) + 1e-9), last = Math.ceil(Math.log10(high) - 1e-9);
       const every = Math.ceil((last - first + 1) / n);
       for (let power = first; power <= last; power += every) {
-        for (const digit of last - first <= 1 ? [1, 2, 5] : [1]) {
+        for (const digit of 3 * (last - first) <= 1.5 * n ? [1, 2, 5] : [1]) {
           const tick = digit * 10 ** power;
           if (tick >= low * 0.999 && tick <= high * 1.001) ticks.push(tick);
         }
@@ -190,7 +190,7 @@
     if (series.some((one) => one.style === "area")) ys.push(0);
     const top = 26, bottom = 44;
     const y = scale(yAxis, ys, height - bottom, top, 44);
-    const left = 10 + 6.7 * Math.max(...y.words.map((one) => one.length), 2);
+    const left = 11 + 7.3 * Math.max(...y.words.map((one) => one.length), 2);
     const x = scale({ tight: true, ...block.x }, xs, left, width - 16, 76);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-labelledby": name,
       "aria-describedby": `${name}says`, class: "plot" });
@@ -209,6 +209,10 @@
       root.append(svg("text", { class: "tick", x: at, y: height - bottom + 18, "text-anchor": "middle" }, x.words[k]));
     });
     root.append(svg("line", { class: "base", x1: left, x2: width - 16, y1: height - bottom, y2: height - bottom }));
+    for (const value of block.rug || []) {
+      const at = x.place(value);
+      root.append(svg("line", { class: "rug", x1: at, x2: at, y1: height - bottom - 7, y2: height - bottom }));
+    }
     root.append(svg("text", { class: "axis", x: 0, y: 12 }, block.y.name));
     root.append(svg("text", { class: "axis", x: width - 16, y: height - 6, "text-anchor": "end" }, block.x.name));
     for (const mark of block.marks || []) {
@@ -305,9 +309,9 @@
     return items.length > first ? button : "";
   }
 
-  function bar(value, low, high, span) {
+  function bar(value, low, high, span, start = 0) {
     const place = (one) => (100 * (one - span[0])) / (span[1] - span[0]);
-    const from = place(Math.max(0, span[0])), to = place(value);
+    const from = place(Math.max(start, span[0])), to = place(start + value);
     const root = svg("svg", { class: "bar", "aria-hidden": "true", preserveAspectRatio: "none" });
     root.append(svg("rect", { class: value < 0 ? "s1" : "s0", x: `${Math.min(from, to)}%`, width: `${Math.max(Math.abs(to - from), 0.15)}%`, y: 3, height: 12, rx: 1.5 }));
     if (low !== undefined && low !== null) {
@@ -319,14 +323,14 @@
   }
 
   function barTable(items, block) {
-    const ends = items.flatMap((one) => [one.value, one.low ?? one.value, one.high ?? one.value, 0]);
+    const ends = items.flatMap((one) => [(one.start ?? 0) + one.value, one.low ?? 0, one.high ?? 0, 0]);
     const span = [block.least ?? Math.min(...ends), block.most ?? Math.max(...ends)];
     if (span[0] === span[1]) span[1] = span[0] + 1;
     const words = (one) => one.text ?? (block.percent ? share(one.value) : block.signed ? plus(one.value) : short(one.value));
     const body = el("tbody");
     const button = limited(body, items, (one) => el("tr", { class: one.total ? "total" : null },
       el("th", { scope: "row" }, one.name, one.detail ? el("span", { class: "detail" }, ` ${one.detail}`) : ""),
-      el("td", { class: "drawn" }, one.plain ? "" : bar(one.value, one.low, one.high, span)),
+      el("td", { class: "drawn" }, bar(one.value, one.low, one.high, span, one.start)),
       el("td", { class: "number" }, words(one))), block.shown || 40);
     return [el("table", { class: "bars" }, el("caption", { class: block.quiet ? "quiet" : null }, block.title), body), button];
   }
@@ -389,9 +393,9 @@
     const body = el("tbody", {}, block.names.map((name, i) => el("tr", {},
       el("th", { scope: "row" }, name), block.names.map((other, j) => {
         const count = block.counts[i][j], part = totals[i] ? count / totals[i] : 0;
-        const cell = el("td", { class: (i === j ? "right" : "wrong") + (part > 0.5 ? " full" : "") + (count ? "" : " none"),
+        const cell = el("td", { class: (i === j || block.plain ? "right" : "wrong") + (part > 0.5 ? " full" : "") + (count ? "" : " none"),
           title: `${name} as ${other}: ${count.toLocaleString("en")} of ${totals[i].toLocaleString("en")} (${share(part)})` });
-        cell.style.setProperty("--part", `${(100 * (i === j ? part : Math.sqrt(part))).toFixed(1)}%`);
+        cell.style.setProperty("--part", `${(100 * (i === j || block.plain ? part : Math.sqrt(part))).toFixed(1)}%`);
         cells.push([cell, count, part]);
         return cell;
       }))));
@@ -400,7 +404,7 @@
     });
     write(false);
     return el("div", { class: "figure" },
-      el("div", { class: "head" }, el("h3", {}, block.title), toggle("Show", ["counts", long ? "% of the class" : "shares of the class"], (k) => write(k === 1))),
+      el("div", { class: "head" }, el("h3", {}, block.title), toggle("Show", ["counts", long ? "% of the row" : "shares of the row"], (k) => write(k === 1))),
       el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": block.title },
         el("table", { class: `matrix${long ? " dense" : ""}` },
           el("thead", {}, el("tr", {}, el("td", { class: "corner" }, "true \u2193  predicted \u2192"), block.names.map((one) => el("th", { scope: "col" }, el("span", {}, one))))), body)),
@@ -496,7 +500,7 @@
       const words = el(tree ? "pre" : "p", tree ? { tabindex: 0 } : {}, marked(one.text, query));
       if (lines.length < 8) return el("li", {}, el("div", { class: "strength" }, head), words);
       return el("li", {}, el("div", { class: "strength" }, head),
-        el("details", { open: Boolean(query) }, el("summary", {}, el("code", {}, `${lines[0]} of ${lines.length - 1} lines: ${lines[1].trim()}`)), words));
+        el("details", { open: Boolean(query) }, el("summary", {}, el("code", {}, `${lines[0]}: ${lines[1].trim().replace(/:$/, "")}`), el("span", { class: "detail" }, ` and ${lines.length - 2} more lines`)), words));
     };
     const draw = () => {
       const found = block.items.filter((one) => !query || one.text.toLowerCase().includes(query));
@@ -512,9 +516,13 @@
   }
 
   function reasons(parts, title, total) {
-    const sum = parts.reduce((a, one) => a + one.amount, 0);
-    const items = parts.map((one) => ({ name: one.name, detail: one.detail ? `= ${one.detail}` : "", value: one.amount }));
-    return barTable([...items, { name: total || "sum", value: sum, plain: true, total: true }], { title, signed: true, quiet: true });
+    // Each bar begins where the one above it ends; the last is their sum.
+    let sum = 0;
+    const items = parts.map((one) => {
+      sum += one.amount;
+      return { name: one.name, detail: one.detail, value: one.amount, start: sum - one.amount };
+    });
+    return barTable([...items, { name: total || "sum", value: sum, total: true }], { title, signed: true, quiet: true });
   }
 
   function cases(block) {
@@ -526,10 +534,10 @@
       const found = block.items.filter((one) => (!query || text(one).includes(query)) && (!tag || one.tags.includes(tag)));
       list.replaceChildren(...found.map((one, k) => {
         const body = el("div", { class: "stack" });
-        const details = el("details", { class: "case" }, el("summary", {}, el("strong", {}, one.title),
+        const details = el("details", { class: "case" }, el("summary", {}, el("span", { class: "line-up" }, el("strong", {}, one.title),
           one.true !== undefined ? el("span", {}, "is ", el("b", { class: "good" }, one.true)) : "",
-          one.predicted !== undefined ? el("span", {}, "called ", el("b", { class: "bad" }, one.predicted)) : "",
-          one.chance ? el("span", { class: "detail" }, one.chance) : ""), body);
+          one.predicted !== undefined ? el("span", {}, "called ", el("b", { class: one.predicted === one.true ? "good" : "bad" }, one.predicted)) : "",
+          one.chance ? el("span", { class: "detail" }, one.chance) : "")), body);
         const open = () => { if (details.open && !body.children.length) body.append(...(one.blocks || []).map(draw_), ...reasons(one.parts, one.question, one.total)); };
         details.addEventListener("toggle", open);
         if (k === 0 && !block.closed) { details.open = true; open(); }
@@ -619,7 +627,7 @@
   label();
   const nav = el("nav", { "aria-label": "Sections" }, el("ol", {}, report.sections.map((one) => el("li", {}, el("a", { href: `#${one.id}` }, one.title)))));
   const main = el("main", { id: "main", tabindex: -1 }, report.sections.map((one) => el("section", { id: one.id, "aria-labelledby": `${one.id}-title` },
-    el("h2", { id: `${one.id}-title` }, one.title), one.lead ? el("p", { class: "lead" }, one.lead) : "", el("div", { class: "stack" }, one.blocks.map(draw)))));
+    el("div", { class: "opening" }, el("h2", { id: `${one.id}-title` }, one.title), one.lead ? el("p", { class: "lead" }, one.lead) : ""), el("div", { class: "stack" }, one.blocks.map(draw)))));
   document.body.append(
     el("a", { class: "skip", href: "#main" }, "Skip to the report"),
     el("header", {}, el("div", {}, el("h1", {}, report.title), el("p", {}, report.subtitle)), theme),

@@ -20,7 +20,6 @@ from edgewise.report.blocks import (
     mean_interval,
     note,
     number,
-    percent,
     series,
     short,
     spaced,
@@ -137,7 +136,7 @@ class _RankerReport(BoostedReport):
         shown = [("Model", type(model).__name__)]
         if self.model.learner_ is not None:
             shown.append(("Learner", " ".join(repr(self.model.learner_).split())))
-        shown.append(("Rounds", f"{self.model.n_rounds_:,} (ended by {self.model.stop_reason_})"))
+        shown.append(("Rounds", self.rounds().replace(" rounds", "", 1)))
         for key in ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst"):
             words = key.replace("_", " ").replace(" cst", " columns").capitalize()
             shown.append((words, short(getattr(model, key))))
@@ -154,8 +153,8 @@ class _RankerReport(BoostedReport):
             items = [
                 {
                     "name": f"grade {number(grade)}",
+                    "detail": f"{count:,}",
                     "value": count / lists.n_rows,
-                    "text": f"{percent(count / lists.n_rows)}  ({count:,})",
                 }
                 for grade, count in pairs
             ]
@@ -188,12 +187,14 @@ class _RankerReport(BoostedReport):
                 items.append(
                     {"name": words, "value": value, "low": low, "high": high, "text": span}
                 )
-        values = self._interval("ndcg@10")[3]
+        # Queries without a relevant document count as 0 in the means; here they would hide others.
+        values = np.asarray(ndcg(self.lists, self.row_scores, k=10, empty="skip", per_query=True))
         values = values[~np.isnan(values)]
+        empty = self.lists.n_queries - len(values)
         counts, edges = np.histogram(values, 20, (0.0, 1.0))
         heights = np.append(counts, counts[-1]) / max(len(values), 1)
         spread = chart(
-            "NDCG at 10 of each query", axis("NDCG at 10", low=0, high=1),
+            "NDCG at 10 of queries with a relevant document", axis("NDCG at 10", low=0, high=1),
             axis("share of queries", percent=True, low=0),
             [series("share of queries", edges, heights, "area")],
         )  # fmt: skip
@@ -201,6 +202,8 @@ class _RankerReport(BoostedReport):
             f"Means over {counted(self.lists.n_queries, 'queries')}; thin lines are 95% intervals "
             "of the mean. 1 is best."
         )
+        if empty:
+            lead += f" {counted(empty, 'queries')} without a relevant document count as 0."
         return lead, [
             bars("Metrics", items, least=0, most=1),
             beside(spread, self._by_position()),
@@ -246,7 +249,7 @@ class _RankerReport(BoostedReport):
         rise = chart("Mean grade by score", axis("score"), axis("grade"), [points])
         levels = np.unique(grades)
         levels = levels[spaced(len(levels), 6)]
-        edges = np.linspace(scores.min(), scores.max(), 41)
+        edges = np.linspace(scores.min(), scores.max(), 25)
         lines = []
         for grade in levels.tolist():
             counts_, _ = np.histogram(scores[grades == grade], edges)

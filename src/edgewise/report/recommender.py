@@ -118,8 +118,8 @@ class _RecommenderReport:
                 found.append(tile(words, f"{value:.4f}", f"always the mean: {always:.4f}"))
             elif key == "mae":
                 errors = np.abs(self.predictions - self.truth)
-                _, low, high = mean_interval(_user_means(errors, self.ratings.users))
-                span = f"95% interval over users {low:.3f} to {high:.3f}" if low == low else ""
+                low, high = _pooled_interval(errors, self.ratings.users)
+                span = f"95% interval {low:.3f} to {high:.3f}, over users" if low == low else ""
                 found.append(tile(words, f"{value:.4f}", span))
             elif key == "one_zero_best":
                 found.append(tile(words, percent(value), "of rounded predictions"))
@@ -134,9 +134,10 @@ class _RecommenderReport:
         sizes = ((len(trained), "ratings"), (trained.n_users, "users"), (trained.n_items, "items"))
         shown.append(("Trained on", ", ".join(counted(*one) for one in sizes)))
         for key, value in self.model.get_params(deep=False).items():
-            if key not in ("verbose", "n_jobs", "callbacks") and not hasattr(value, "get_params"):
+            told = value is not None and key not in ("verbose", "n_jobs")
+            if told and not hasattr(value, "get_params"):
                 words = number(value) if isinstance(value, float) else short(value)
-                shown.append((key.replace("_", " ").capitalize(), words))
+                shown.append((key.removeprefix("n_").replace("_", " ").capitalize(), words))
         blocks.append(facts(shown[:16]))
         return blocks
 
@@ -173,9 +174,9 @@ class _RecommenderReport:
             items = []
             for level in levels.tolist():
                 here, there = (float((one == level).mean()) for one in (self.truth, trained.values))
-                text = f"{percent(here)}  (training {percent(there)})"
-                items.append({"name": number(level), "value": here, "text": text})
-            charts.append(bars("Ratings", items, percent=True))
+                detail = f"in training {percent(there)}"
+                items.append({"name": number(level), "value": here, "detail": detail})
+            found.append(bars("Share of each rating", items, percent=True))
         for side, view in (("user", trained.by_user), ("item", trained.by_item)):
             sizes = np.sort(view.sizes[view.sizes > 0])
             at = spaced(len(sizes), 120)
@@ -296,7 +297,12 @@ class _RecommenderReport:
             )
             x = axis(f"training ratings of the {side}", log=min(at) > 0)
             charts.append(
-                chart(f"Error by ratings of the {side}", x, axis("error", low=0), [points])
+                chart(
+                    f"Error by ratings of the {side}",
+                    x,
+                    axis("mean absolute error", low=0),
+                    [points],
+                )
             )
         return [beside(*charts)] if charts else []
 
@@ -498,10 +504,17 @@ def _plain(name: Any) -> Any:
     return name.item() if isinstance(name, np.generic) else name
 
 
-def _user_means(values: Reals, users: NDArray[Any]) -> Reals:
+def _pooled_interval(values: Reals, users: NDArray[Any]) -> tuple[float, float]:
+    """Return the 95% interval of a mean over ratings, of which those of a user go together."""
     counts = np.bincount(users)
-    sums = np.bincount(users, values)
-    return sums[counts > 0] / counts[counts > 0]
+    sums = np.bincount(users, values)[counts > 0]
+    counts = counts[counts > 0]
+    if len(counts) < 2:
+        return np.nan, np.nan
+    mean = float(values.mean())
+    spread = np.sqrt(((sums - mean * counts) ** 2).sum() * len(counts) / (len(counts) - 1))
+    half = 1.959964 * float(spread) / len(values)
+    return mean - half, mean + half
 
 
 def principal(vectors: Any) -> tuple[Reals, Reals]:

@@ -1,0 +1,151 @@
+"""The pages in a real browser: every section drawn, controls that work, nothing fetched."""
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import NASTY
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = Path("/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+class Tab:
+    """A page that is open, with all that it complained about and asked for."""
+
+    def __init__(self, browser, report, folder, width=1000):
+        self.path = folder / "page.html"
+        report.save(self.path)
+        self.complaints, self.requests = [], []
+        self.page = browser.new_page(viewport={"width": width, "height": 800})
+        self.page.set_default_timeout(5000)
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(self.path.as_uri())
+
+    def texts(self, selector):
+        return self.page.locator(selector).all_inner_texts()
+
+    def count(self, selector):
+        return self.page.locator(selector).count()
+
+
+@pytest.fixture
+def opened(browser, tmp_path):
+    tabs = []
+
+    def open_page(report, width=1000):
+        tabs.append(Tab(browser, report, tmp_path, width))
+        return tabs[-1]
+
+    yield open_page
+    for tab in tabs:
+        tab.page.close()
+        assert tab.complaints == []
+        assert set(tab.requests) == {tab.path.as_uri()}
+
+
+@pytest.mark.parametrize("name", ["classes_page", "labels_page", "ranking_page", "ratings_page"])
+def test_every_section_is_drawn_and_fits_a_phone(name, request, opened):
+    report = request.getfixturevalue(name)
+    tab = opened(report, 400)
+    for section in report.sections:
+        assert tab.texts(f"#{section.id} h2") == [section.title]
+        assert tab.count(f"#{section.id} .stack > *") > 0, section.id
+    assert tab.count("svg.plot path.line") > 0
+    assert tab.page.evaluate("document.documentElement.scrollWidth") == 400
+    # Whatever can be reached by keyboard or drawn has a name.
+    unnamed = "svg.plot:not([aria-labelledby]), input:not([aria-label]):not(label input)"
+    assert tab.count(unnamed) == 0
+    assert tab.count("select:not(label select), nav:not([aria-label]), th:not([scope])") == 0
+
+
+def test_names_that_are_markup_are_shown_as_text(opened, classes_page):
+    tab = opened(classes_page)
+    assert tab.texts("h1") == [NASTY]
+    assert tab.count("img") == 0
+    assert NASTY in tab.texts("#mistakes thead th span")
+
+
+def test_the_threshold_moves_the_counts(opened, classes_page, classifier):
+    tab = opened(classes_page)
+    tab.page.locator("#threshold select").select_option("rich")
+    for value in (20, 80):
+        tab.page.locator("#threshold input[type=range]").fill(str(value))
+        assert tab.texts("#threshold output") == [f"{value}%"]
+        model, X, y = classifier
+        above = model.predict_proba(X)[:, list(model.classes_).index("rich")] >= value / 100
+        hits, missed = (above & (y == "rich")).sum(), (~above & (y == "rich")).sum()
+        cells = tab.texts("#threshold .counts td.number")
+        assert cells[:2] == [str(hits), str(missed)]
+
+
+def test_controls_change_what_is_shown(opened, classes_page):
+    tab = opened(classes_page)
+    page = tab.page
+    lines = tab.count("#training path.line")
+    page.locator("#training .key").first.click()
+    assert tab.count("#training path.line") == lines - 1
+    counts = tab.texts("#mistakes .matrix tbody td")
+    page.get_by_role("button", name="shares of the row").click()
+    assert tab.texts("#mistakes .matrix tbody td") != counts
+    page.locator("#effects select").first.select_option("city")
+    assert "Oslo" in tab.texts("#effects .bars")[0]
+    page.locator("#rules input").fill("CITY")
+    assert tab.count("#rules li") == len([t for t in tab.texts("#rules li") if "city" in t]) > 0
+    assert tab.count("#rules mark") > 0
+    page.locator("#rules input").fill("no such rule")
+    assert tab.count("#rules li") == 0
+    page.locator("#cases select").select_option("rich")
+    assert all("is rich" in one for one in tab.texts("#cases summary"))
+
+
+def test_tables_sort_and_stand_behind_charts(opened, labels_page):
+    tab = opened(labels_page)
+    tab.page.locator("#mistakes th button", has_text="recall").click()
+    shown = [float(one.rstrip("%")) for one in tab.texts("#mistakes tbody td:nth-child(4)")]
+    assert shown == sorted(shown, reverse=True)
+    tab.page.locator("#training .behind summary").first.click()
+    assert len(tab.texts("#training .behind tbody tr")) == 10
+
+
+def test_charts_read_by_keyboard_and_colours_change(opened, ranking_page):
+    tab = opened(ranking_page)
+    page = tab.page
+    page.locator("#training svg").first.focus()
+    for key in ("ArrowRight", "ArrowRight"):
+        page.keyboard.press(key)
+    assert tab.texts("#training .tip")[0].startswith("boosting round: 2")
+    before = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.locator("button.theme").click()
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("nav").is_visible()
+
+
+def test_items_are_found_on_the_map_and_users_have_lists(opened, ratings_page):
+    tab = opened(ratings_page)
+    tab.page.locator("#map input").fill("heat")
+    assert tab.count("#map circle.s1") == 1
+    assert tab.page.locator("#map text.label").all_text_contents() == ["Heat"]
+    before = tab.texts("#lists .case summary")
+    tab.page.locator("#lists select").select_option(index=3)
+    assert len(before) > 3
+    assert tab.texts("#lists .case summary") != before
