@@ -26,6 +26,7 @@ format: $(VENV)/.dev
 
 # The site, in docs/_build/html: the examples run, the figures are drawn, and a warning is an error.
 docs: $(VENV)/.docs
+	rm -rf docs/api/names docs/api/uses
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 # Both distributions, in dist/; the wheel is then installed into an empty environment, used and typed.

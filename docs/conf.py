@@ -19,6 +19,7 @@ language = "en"
 extensions = [
     "myst_parser",
     "numpydoc",
+    "matplotlib.sphinxext.figmpl_directive",
     "matplotlib.sphinxext.plot_directive",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -46,7 +47,8 @@ templates_path = ["_templates"]
 plot_include_source = False
 plot_html_show_source_link = False
 plot_html_show_formats = False
-plot_formats = [("png", 140)]
+plot_formats = [("png", 95)]
+plot_srcset = ["2x"]
 plot_rcparams = {
     "figure.constrained_layout.use": True,
     "font.size": 9.5,
@@ -61,6 +63,9 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"movie_night\.py$",
+    "subsection_order": [
+        f"../examples/{name}" for name in ("classifying", "ranking", "recommending", "everyday")
+    ],
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,
