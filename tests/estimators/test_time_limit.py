@@ -144,7 +144,7 @@ def test_rounds_are_chosen_within_the_time(settings):
 
     model = AdaBoostMH(time_limit=1.0, eval_metric=slow, **settings).fit(*table())
     assert model.stop_reason_ == "time limit"
-    assert model.n_rounds_ <= len(calls) <= 26  # each takes a twentieth of the limit
+    assert model.n_rounds_ <= 4 * len(calls) <= 4 * 26  # each takes a twentieth of the limit
     assert "ended by time limit" in str(model.settings_)
 
 

@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 # The folds that choose the number of rounds, and how many of them are used, below numbers of rows.
 _FOLDS = {1_000: (3, 3), 5_000: (4, 2), math.inf: (5, 1)}
 
+# The folds take this many usual steps in one, up to this learning rate; the refit takes small ones.
+_STRIDE, _COARSEST = 4, 0.4
+
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
 
@@ -221,6 +224,13 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
     def pace(self, n_rounds: float, cost: float, plan: FitPlan[Settings]) -> Pace:
         rate = plan.settings.learning_rate if self.model.learning_rate is None else None
         return pace_for(n_rounds, cost, self.table.n_rows, rate)
+
+    def coarse(self, plan: FitPlan[Settings]) -> tuple[int, FitPlan[Settings]]:
+        if self.learner != "auto":
+            return 1, plan
+        rate = plan.settings.learning_rate
+        stride = max(1, min(_STRIDE, int(_COARSEST / rate)))
+        return stride, plan._replace(settings=replace(plan.settings, learning_rate=stride * rate))
 
     def hurried(
         self, pace: Pace, plan: FitPlan[Settings]

@@ -51,7 +51,8 @@ class HeldOutRecord:
     chosen : bool
         Whether they chose the rounds.
     values : float array
-        Their validation metric after each round; the log loss is that at their best temperature.
+        Their validation metric after each round, or after each step of folds, which take several
+        rounds in one; the log loss is that at their best temperature.
     log_loss, error : float
         Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
     temperature : float

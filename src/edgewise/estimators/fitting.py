@@ -230,6 +230,10 @@ class TrainingProblem(ABC, Generic[S, F]):
         """Return the pace of a fit that has time for a number of rounds."""
         raise NotImplementedError
 
+    def coarse(self, plan: FitPlan[S]) -> tuple[int, FitPlan[S]]:
+        """Return how many rounds one of the folds is, and their plan."""
+        return 1, plan
+
     def hurried(self, pace: Pace, plan: FitPlan[S]) -> tuple[Self, Rows | None, FitPlan[S]]:
         """Return the problem of fewer rows, their numbers (None: all), and the plan of a pace."""
         raise NotImplementedError
@@ -389,7 +393,10 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     if not folds:
         return HeldOutRecord("too few rows", ROUNDS_UNCHOSEN), "n_rounds"
     n_rows, n_trained = run.binned.n_rows, sum(len(fold.rows) for fold in folds)
-    source = _source(folds, n_rows)
+    source, stride = _source(folds, n_rows), 1
+    if run.model.early_stopping_rounds is None and not _own_stopping(run.model):
+        stride, plan = run.problem.coarse(run.plan)
+        run = run._replace(plan=plan)
     with ExitStack() as stack:
         held_out = [fold.held_out for fold in folds]
         monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
@@ -401,7 +408,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         ]
         kept = _KeptScores(monitors)
         chooses = TrainingRun(
-            MOST_ROUNDS,
+            MOST_ROUNDS // stride,
             History(("validation",)),
             lambda path: None,
             validates=True,
@@ -409,15 +416,15 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
             larger_is_better=monitors[0].larger_is_better,
             stage=f"choosing rounds on {source}",
         )
-        # The refit takes time in proportion to its rows.
-        share = n_trained / (n_trained + n_rows)
+        # The refit takes time in proportion to its rows and rounds.
+        share = n_trained / (n_trained + stride * n_rows)
         value = run.problem.value_of(monitors, held_out, run.plan)
-        boost_together(tasks, value, chooses, [*_callbacks(run, True, share), kept])
+        boost_together(tasks, value, chooses, [*_callbacks(run, True, share, stride), kept])
     record = run.problem.held_out_record(
         list(zip(held_out, kept.after(chooses), strict=False)),
         run.plan,
         source=source,
-        n_rounds=chooses.best_round or 1,
+        n_rounds=stride * (chooses.best_round or 1),
         values=chooses.history["validation"],
     )
     return record, chooses.stop_reason
@@ -438,7 +445,10 @@ def _within_time(
     elapsed = time.perf_counter() - run.started
     run = run._replace(limit=max(limit, elapsed + 0.1 * limit))
     # Setting up and validating take time, too.
-    cost = 1.0 if validation else 1.0 + sum(len(f.rows) for f in folds) / run.binned.n_rows
+    cost = 1.0
+    if not validation:
+        stride, _ = run.problem.coarse(run.plan)
+        cost += sum(len(fold.rows) for fold in folds) / (stride * run.binned.n_rows)
     pace = run.problem.pace(0.8 * (run.limit - elapsed) / seconds, cost, run.plan)
     if pace == Pace():
         return run, validation
@@ -823,17 +833,23 @@ def _best_iteration(history: History, larger_is_better: bool) -> int:
     return int(best(validation)) + 1
 
 
+def _own_stopping(model: "Model") -> list[Callback]:
+    """Return the user's own callbacks for early stopping."""
+    own = check_callbacks(model.callbacks)
+    return [callback for callback in own if isinstance(callback, EarlyStopping)]
+
+
 def _callbacks(
-    run: Prepared[Any, Any], validates: bool, choosing: float | None = None
+    run: Prepared[Any, Any], validates: bool, choosing: float | None = None, stride: int = 1
 ) -> list[Callback]:
     """Return the callbacks of the parameters, and then the user's own.
 
-    While rounds are chosen, which may take the share `choosing` of the time, the user's own have
-    no model to watch; but early stopping is for this, and not for the fit after it.
+    While rounds are chosen, which may take the share `choosing` of the time in rounds that are
+    `stride` usual ones, the user's own have no model to watch; but early stopping is for this, and
+    not for the fit after it.
     """
     model, chooses = run.model, run.problem.n_rounds is None
-    own = check_callbacks(model.callbacks)
-    stopping = [callback for callback in own if isinstance(callback, EarlyStopping)]
+    own, stopping = check_callbacks(model.callbacks), _own_stopping(model)
     callbacks: list[Callback] = [ProgressBar(sys.stderr)] if model.verbose else []
     if validates and model.early_stopping_rounds is not None:
         callbacks.append(EarlyStopping(model.early_stopping_rounds))
@@ -841,7 +857,8 @@ def _callbacks(
         # A fit on all rows has more of them to learn from, and late rounds of small steps, which
         # hardly change the loss, lower the error.
         slack = TOLERANCE if choosing is not None and run.problem.learner == "auto" else 0.0
-        callbacks.append(EarlyStopping(PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST, slack))
+        patience = round(PATIENCE / math.sqrt(stride))
+        callbacks.append(EarlyStopping(patience, PATIENCE_SHARE, TOLERANCE, LEAST, slack))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
         own = stopping
