@@ -7,6 +7,7 @@ from edgewise import (
     metrics as metrics,
     online as online,
     plots as plots,
+    predictor as predictor,
     recommend as recommend,
     theory as theory,
 )

@@ -10,13 +10,10 @@ from scipy import sparse
 from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
 from edgewise.estimators import classification
 from edgewise.estimators.fitting import TOLERANCE, TrainingProblem
-from edgewise.estimators.probabilities import (
-    CalibratedLogLoss,
-    best_temperature,
-    probabilities,
-)
+from edgewise.estimators.probabilities import CalibratedLogLoss, best_temperature
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
+from edgewise.model.links import probabilities
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from edgewise.data import as_table
-from edgewise.model import Contribution, PairExplanation, Predictor, explain
+from edgewise.model import Contribution, PairExplanation, Predictor
+from edgewise.model.explain import explain
 
 NAMES = ["height", "width", "depth", "age"]
 IMPORTANCES = np.array([0.1, 0.5, 0.2, 0.2])

@@ -148,7 +148,7 @@ def signs(name: str, values: Any, ndim: int, *, zero: bool = False) -> Signs:
     return array.astype(SIGN)
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: Any) -> "np.random.Generator":
     """Return the source of random draws that `random_state` stands for, or raise."""
     if isinstance(random_state, np.random.Generator):
         return random_state

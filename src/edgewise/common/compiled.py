@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +47,20 @@ def use_compiled(visits: float, form: str = "", waits: bool = True) -> bool:
 
 
 def chosen_backend() -> str:
-    """Return the environment's choice: "auto", "numpy" or "numba"."""
-    return one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
+    """Return the environment's choice: "auto", "numpy" or "numba".
+
+    Where Numba is not installed, "auto" is "numpy".
+    """
+    choice = one_of("EDGEWISE_BACKEND", os.environ.get("EDGEWISE_BACKEND", "auto"), BACKENDS)
+    return "numpy" if choice == "auto" and not _has_numba() else choice
+
+
+@cache
+def _has_numba() -> bool:
+    """Return whether Numba is installed, without loading it."""
+    with suppress(ImportError):
+        return find_spec("numba") is not None
+    return False
 
 
 def is_compiled(form: str) -> bool:
@@ -76,6 +88,9 @@ def _forms_on_disk() -> list[str]:
 @cache
 def forms_file() -> Path:
     """Return where the forms of compiled work are listed: where the kernels are, if possible."""
+    # Slow to load, and a process that predicts a few rows does not ask.
+    from importlib.metadata import version
+
     versions = (_package_version("backend"), version("numba"), sys.version, platform.platform())
     digest = hashlib.sha256("\n".join(versions).encode()).hexdigest()[:16]
     given, beside = os.environ.get("NUMBA_CACHE_DIR"), _ROOT / "backend" / "numba" / "__pycache__"

@@ -147,7 +147,7 @@ class Filters:
         """The number of scales: kinds, each with fields of one height and width, in this order."""
         return len(self._scales.sizes)
 
-    def draw(self, scales: Columns, rng: np.random.Generator) -> Columns:
+    def draw(self, scales: Columns, rng: "np.random.Generator") -> Columns:
         """Return one filter of each scale, at a random place."""
         known = self._scales
         tops, lefts = divmod(rng.integers(known.sizes[scales]), known.n_lefts[scales])

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from edgewise.common.dtypes import ROW
 from edgewise.data.columns import (
@@ -341,22 +340,27 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
             values = _objects(X)
         if values.dtype.kind in "mM":
             raise ValueError(f"X holds dates or times ({values.dtype}); columns must hold numbers")
-        if sparse.issparse(values):
+        if not isinstance(values, np.ndarray):
             table = SparseTable(values, None, infinite)
         elif values.dtype.kind == "O":
             columns = [from_objects(column.tolist(), f"x{j}") for j, column in enumerate(values.T)]
             table = ColumnTable(columns, None, infinite)
         else:
-            plain = values.dtype.isnative and values.dtype.itemsize <= 8
-            if values.dtype.kind not in "fiu" or values.dtype == np.float16 or not plain:
-                values = values.astype(np.float64)
-            table = ArrayTable(values, None, infinite)
+            table = array_table(values, infinite)
     for size, what in ((table.n_columns, "feature(s)"), (table.n_rows, "sample(s)")):
         if size == 0:
             raise ValueError(
                 f"X has 0 {what} (shape={table.shape}) while a minimum of 1 is required."
             )
     return table
+
+
+def array_table(values: NDArray[Any], infinite: str = "raise") -> ArrayTable:
+    """Return a two-dimensional array of numbers as a table."""
+    plain = values.dtype.isnative and values.dtype.itemsize <= 8
+    if values.dtype.kind not in "fiu" or values.dtype == np.float16 or not plain:
+        values = values.astype(np.float64)
+    return ArrayTable(values, None, infinite)
 
 
 def _frame(X: Any, nw: Any) -> Any:

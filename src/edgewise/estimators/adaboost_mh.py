@@ -13,8 +13,6 @@ from edgewise.common.dtypes import Reals
 from edgewise.estimators.base import BoostedModel, recorded
 from edgewise.estimators.fitted import CLASSIFIER, FittedClassifier, ModelSettings
 from edgewise.estimators.parameters import TableParameters, documented
-from edgewise.estimators.probabilities import probabilities
-from edgewise.metrics.classification import predicted
 
 if TYPE_CHECKING:
     from edgewise.data import Table
@@ -192,9 +190,7 @@ or list of them
         return self._probabilities(self._scores(X))
 
     def _probabilities(self, scores: Reals) -> Reals:
-        fitted = self.fitted_
-        given = fitted.offsets, fitted.multilabel, fitted.loss, fitted.temperature
-        return probabilities(scores, *given)
+        return self.fitted_.probabilities(scores)
 
     def staged_decision_function(self, X: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
@@ -282,8 +278,7 @@ or list of them
         return self.classes_.tolist()
 
     def _shaped(self, scores: Reals) -> Reals:
-        return scores[:, 0] if scores.shape[1] == 1 and not self.fitted_.multilabel else scores
+        return self.fitted_.decisions(scores)
 
     def _decided(self, scores: Reals) -> NDArray:
-        codes = predicted(scores, self.fitted_.multilabel)
-        return codes if self.fitted_.multilabel else self.classes_[codes]
+        return self.fitted_.predictions(scores)

@@ -24,9 +24,8 @@ from edgewise.model import (
     Rule,
     Terms,
     Wording,
-    explain,
-    explain_row,
 )
+from edgewise.model.explain import explain, explain_row
 from edgewise.model.file import Storable
 
 if TYPE_CHECKING:

@@ -26,12 +26,7 @@ from edgewise.estimators.fitting import (
     read_validation,
 )
 from edgewise.estimators.pace import Pace, pace_for, rows_for
-from edgewise.estimators.probabilities import (
-    CalibratedLogLoss,
-    best_temperature,
-    log_odds,
-    probabilities,
-)
+from edgewise.estimators.probabilities import CalibratedLogLoss, best_temperature
 from edgewise.estimators.targets import (
     LabelledRows,
     Labels,
@@ -54,6 +49,7 @@ from edgewise.learners import (
 )
 from edgewise.metrics.classification import error, log_loss
 from edgewise.metrics.registry import CLASSIFICATION_METRICS, larger_is_better, metrics_by_name
+from edgewise.model.links import log_odds, probabilities
 from edgewise.objective import SAMPLINGS, Hamming, Settings, Targets
 from edgewise.search import Search, search_named
 

@@ -2,39 +2,30 @@
 
 import math
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.boosting import CLASSIFYING, RANKING, History
 from edgewise.common.checks import one_of, positive
-from edgewise.common.choices import LOSSES, VOTES
+from edgewise.common.choices import VOTES
 from edgewise.common.dtypes import Reals
 from edgewise.common.fields import (
     Array,
-    Arrays,
     Converted,
     Count,
     DictOf,
     Field,
-    Json,
     ListOf,
     OrNone,
-    Plain,
     Record,
-    Sizes,
     Value,
 )
 from edgewise.common.text import text_table
-from edgewise.data.filters import Filters
 from edgewise.learners import Learner, learner_named
-from edgewise.model import Predictor, Terms
 from edgewise.model.file import SettingOrNone
-from edgewise.model.terms import TERMS
-
-_MOST_FEATURES = 20_000_000
+from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,17 +60,11 @@ class HeldOutRecord:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Fitted:
+class Fitted(Scorer):
     """A trained model."""
 
-    terms: Terms
     history: History  # of all rounds, also those after the best one that early stopping cuts off
     learner: Learner | None  # None after loading, where a file cannot hold it
-    n_features: int
-    feature_names: tuple[str, ...] | None
-    categorical: tuple[int, ...]  # the columns that the user declared so
-    categories: dict[int, tuple[object, ...]]  # the values of each categorical column
-    filters: Filters | None  # of images, numbered after the columns
     eval_metric: str  # the name of the validation metric
     best_iteration: int  # the round with the best validation metric, or the last one
     stop_reason: str
@@ -87,11 +72,6 @@ class Fitted:
     search_states: tuple[dict[str, NDArray], ...] = ()  # of each simple learner
     held_out: HeldOutRecord | None = None  # a classifier's, if it held any rows out
     unsaved: tuple[str, ...] = ()  # settings that the model's file could not hold
-
-    @cached_property
-    def predictor(self) -> Predictor:
-        """The terms, ready to score rows."""
-        return Predictor(self.terms, self.n_features, self.categories, self.filters)
 
     @property
     def evaluations(self) -> dict[str, dict[str, Reals]]:
@@ -117,12 +97,6 @@ class Fitted:
             raise ValueError("warm_start: learner must have the image filters of the last fit")
         if self.terms.is_additive != before.terms.is_additive:
             raise ValueError("warm_start: learner must be as in the last fit")
-
-    def feature_name(self, j: int) -> str:
-        """Return the name of a column or of an image filter."""
-        if j >= self.n_features and self.filters is not None:
-            return self.filters.name(j - self.n_features)
-        return f"x{j}" if self.feature_names is None else self.feature_names[j]
 
 
 @dataclass(frozen=True)
@@ -202,14 +176,10 @@ class ModelSettings:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedClassifier(Fitted):
+class FittedClassifier(Fitted, ClassScorer):
     """A trained classifier."""
 
-    classes: NDArray  # the label names of a multi-label problem
-    multilabel: bool
-    offsets: Reals  # the log-odds that the initial weights add to each score column
     votes: str
-    loss: str
     learning_rate: float
     subsample: float
     damping: float | None
@@ -262,48 +232,15 @@ class FittedClassifier(Fitted):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class FittedRanker(Fitted):
+class FittedRanker(Fitted, RankScorer):
     """A trained ranker."""
 
     has_queries: bool  # whether it was trained on more than one
 
-    @cached_property
-    def score_offsets(self) -> Reals:
-        """The offset, after each number of rounds, from rules of -1 and +1 to rules of 0 and 1."""
-        moves = self.terms.coefficients[:, 0]
-        return np.concatenate(([0.0], np.cumsum(np.where(self.terms.real, 0.0, moves))))
-
-
-def n_scores(n_classes: int, multilabel: bool) -> int:
-    """Return the number of score columns: two classes share one."""
-    return 1 if n_classes == 2 and not multilabel else n_classes
-
 
 # What a file holds, and how it is checked
 
-
-class _ClassLabels(Field):
-    """Class labels of any type that JSON can hold."""
-
-    def pack(self, value: NDArray, name: str, arrays: Arrays) -> Json:
-        if value.dtype.kind not in "iufbUO":
-            raise TypeError(f"a model file cannot hold classes of type {value.dtype}")
-        return {"dtype": value.dtype.str, "values": value.tolist()}
-
-    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
-        dtype, values = np.dtype(str(saved["dtype"])), saved["values"]
-        if dtype.kind not in "iufbUO" or dtype.itemsize > 100_000:
-            raise ValueError(f"classes of type {dtype} are not allowed")
-        if not isinstance(values, list) or len(values) < 2:
-            raise ValueError("a classifier needs at least two classes")
-        if not all(isinstance(value, (str, int, float, bool)) for value in values):
-            raise ValueError("classes must be numbers or strings")
-        if dtype.kind == "U":
-            return np.array([str(value) for value in values])
-        classes = np.array(values, dtype=dtype)
-        if classes.tolist() != values:
-            raise ValueError(f"classes do not fit their type, {dtype}")
-        return classes
+F = TypeVar("F", bound=Fitted)
 
 
 def _history_field(quantities: tuple[str, ...]) -> Field:
@@ -325,12 +262,6 @@ def _history_field(quantities: tuple[str, ...]) -> Field:
     return Record(parts, make, take)
 
 
-def _category(value: object) -> object:
-    if not isinstance(value, (str, float)):
-        raise TypeError(f"a category must be a string or a number, got {value!r}")
-    return value
-
-
 def _as_numbers(state: dict[str, Any]) -> dict[str, NDArray]:
     """Return whole numbers as int64, others as float64."""
     arrays = {name: np.atleast_1d(np.asarray(values)) for name, values in state.items()}
@@ -344,19 +275,9 @@ def _learner_from(saved: Any) -> Learner | None:
     return None if saved is None else learner_named(saved)
 
 
-def _filters_from(saved: list[int]) -> Filters:
-    rows, columns, smallest = saved
-    return Filters((rows, columns), smallest)
-
-
 _FIELDS: dict[str, Field] = {
-    "terms": TERMS,
+    **SCORING,
     "learner": Converted(SettingOrNone(), lambda learner: learner, _learner_from),
-    "n_features": Count(),
-    "feature_names": OrNone(Converted(ListOf(Value(str)), list, tuple)),
-    "categorical": Converted(ListOf(Count()), list, tuple),
-    "categories": DictOf(Converted(ListOf(Plain(_category)), list, tuple), int),
-    "filters": OrNone(Converted(ListOf(Count()), lambda f: [*f.shape, f.smallest], _filters_from)),
     "eval_metric": Value(str),
     "best_iteration": Count(),
     "stop_reason": Value(str),
@@ -369,37 +290,19 @@ _FIELDS: dict[str, Field] = {
 }
 
 
-def _check(fitted: Fitted) -> None:
-    """Raise unless the parts of a fitted model from a file go together."""
-    n_features, filters = fitted.n_features, fitted.filters
-    if n_features > _MOST_FEATURES:
-        raise ValueError(f"{n_features} features are more than a model can have")
-    if fitted.feature_names is not None and len(fitted.feature_names) != n_features:
-        raise ValueError("feature names do not match the number of features")
-    if any(column >= n_features for column in fitted.categories):
-        raise ValueError("the categories name a column that does not exist")
-    if filters is not None and filters.shape[0] * filters.shape[1] != n_features:
-        raise ValueError("the image filters do not match the number of features")
-    fitted.terms.check(n_features, 0 if filters is None else len(filters), fitted.categories)
-    if fitted.history.n_rounds < len(fitted.terms):
-        raise ValueError("the history is shorter than the model")
-    if not np.isfinite(fitted.terms.total_vote):
-        raise ValueError("the coefficients are larger than any model's")
-
-
 def _classifier(**parts: Any) -> FittedClassifier:
-    fitted = FittedClassifier(**parts)
-    _check(fitted)
-    if fitted.terms.n_scores != n_scores(len(fitted.classes), fitted.multilabel):
-        raise ValueError("the votes do not match the classes")
-    return fitted
+    return _checked(FittedClassifier(**parts))
 
 
 def _ranker(**parts: Any) -> FittedRanker:
-    fitted = FittedRanker(**parts)
-    _check(fitted)
-    if fitted.terms.n_scores != 1:
-        raise ValueError("a ranker has one score")
+    return _checked(FittedRanker(**parts))
+
+
+def _checked(fitted: F) -> F:
+    """Return a fitted model from a file, or raise unless its parts go together."""
+    fitted.check()
+    if fitted.history.n_rounds < len(fitted.terms):
+        raise ValueError("the history is shorter than the model")
     return fitted
 
 
@@ -425,12 +328,9 @@ _HELD_OUT = Record(
 CLASSIFIER = Record(
     {
         **_FIELDS,
+        **SCORING_CLASSES,
         "history": _history_field(CLASSIFYING),
-        "classes": _ClassLabels(),
-        "multilabel": Value(bool),
-        "offsets": Array("scores", np.float64),
         "votes": Value(str, lambda votes: one_of("votes", votes, VOTES)),
-        "loss": Value(str, lambda loss: one_of("loss", loss, LOSSES)),
         "learning_rate": Value(float, lambda rate: positive("learning_rate", rate)),
         "subsample": Value(float, lambda share: positive("subsample", share)),
         "damping": OrNone(Value(float)),

@@ -1,4 +1,4 @@
-"""From scores to probabilities: the links of the losses, and the temperature of held-out rows."""
+"""The temperature of probabilities, which held-out rows choose."""
 
 import math
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp, softmax
+from scipy.special import expit
 
 from edgewise.common.dtypes import Reals
 
@@ -70,7 +70,7 @@ class CalibratedLogLoss:
         self._sharpness = 0.0  # minus the logarithm of the temperature
 
     def __call__(self, log_odds: Reals) -> float:
-        """Return the loss of the log-odds of shape (n, K), see `log_odds`."""
+        """Return the loss of the log-odds of shape (n, K), see `edgewise.model.links.log_odds`."""
         n, beta = len(log_odds), math.exp(self._sharpness)
         _, slope, curve = self._at(beta, log_odds)
         slope, curve = n * beta * slope, n * beta**2 * curve
@@ -97,53 +97,3 @@ class CalibratedLogLoss:
             slope, curve = mean - own, square - mean**2
         found = self._shares @ np.stack([loss, slope, np.maximum(curve, 0.0)], axis=1)
         return float(found[0]), float(found[1]), float(found[2])
-
-
-def log_odds(scores: Reals, offsets: Reals, multilabel: bool, loss: str) -> Reals:
-    """Return what a temperature divides: log-odds whose softmax are probabilities.
-
-    For labels, and two classes, it is the logistic function of the single column. For two classes,
-    log-odds of z and -z are 2z apart, so they count (K - 1) / K where each column has its own.
-    """
-    n_scores = scores.shape[1]
-    several = n_scores > 1 and not multilabel
-    if loss == "softmax" and several:
-        return scores
-    found: Reals = (2.0 if loss == "exponential" else 1.0) * scores - offsets
-    return found * ((n_scores - 1) / n_scores) if several else found
-
-
-def probabilities(
-    scores: Reals,
-    offsets: Reals,
-    multilabel: bool,
-    loss: str = "exponential",
-    temperature: float = 1.0,
-) -> Reals:
-    """Return probabilities for scores of shape (n, K).
-
-    `offsets` are the log-odds that the initial weights add to each column; the log-odds without
-    them are divided by the temperature. Classes sum to 1; labels of a multi-label problem do not.
-    The softmax loss of several classes has the softmax of scores. With other losses, a temperature
-    of 1 is none and normalises the probability of each class (Iyer 1999, eq. 3.6). Any other stands
-    for the softmax of log-odds, which calibrates better.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> probabilities(np.array([[0.0], [1.0]]), np.zeros(1), False).round(3)
-    array([[0.5  , 0.5  ],
-           [0.119, 0.881]])
-    """
-    several = scores.shape[1] > 1 and not multilabel
-    z = log_odds(scores, offsets, multilabel, loss) / temperature
-    if several and (loss == "softmax" or temperature != 1.0):
-        return np.asarray(softmax(z, axis=1))
-    if multilabel:
-        return expit(z)
-    if not several:
-        positive = expit(z)
-        return np.hstack([1 - positive, positive])
-    # In logarithms, so that rows far from every class still have probabilities.
-    logs = log_expit((2.0 if loss == "exponential" else 1.0) * scores - offsets)
-    return np.exp(logs - logsumexp(logs, axis=1, keepdims=True))

@@ -12,7 +12,7 @@ from edgewise.backend.arithmetic import exact_sum
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.common.ids import is_missing
 from edgewise.data import Table
-from edgewise.estimators.fitted import n_scores
+from edgewise.model.scorer import n_scores
 from edgewise.objective import Targets
 
 INIT_WEIGHTS = ("auto", "balanced", "uniform")

@@ -1,0 +1,47 @@
+# ruff: isort: skip_file
+
+from edgewise.model.archive import (
+    FORMAT_VERSION as FORMAT_VERSION,
+    ModelFileError as ModelFileError,
+    read as read,
+    write as write,
+)
+from edgewise.model.explain import (
+    Contribution as Contribution,
+    Curve as Curve,
+    Explanation as Explanation,
+    ModelExplanation as ModelExplanation,
+    PairExplanation as PairExplanation,
+    RowExplanation as RowExplanation,
+)
+from edgewise.model.file import load as load
+from edgewise.model.predict import (
+    Predictor as Predictor,
+    collapse as collapse,
+)
+from edgewise.model.rules import (
+    EVERYWHERE as EVERYWHERE,
+    Cut as Cut,
+    LazyTree as LazyTree,
+    Linear as Linear,
+    Node as Node,
+    PerScore as PerScore,
+    ProductRule as ProductRule,
+    Rule as Rule,
+    Scores as Scores,
+    Subset as Subset,
+    Test as Test,
+    TreeRule as TreeRule,
+)
+from edgewise.model.terms import (
+    StumpTerms as StumpTerms,
+    Terms as Terms,
+)
+from edgewise.model.words import (
+    FusionWording as FusionWording,
+    RankWording as RankWording,
+    ReadableRule as ReadableRule,
+    Wording as Wording,
+)
+
+__all__: list[str]

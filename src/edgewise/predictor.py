@@ -1,0 +1,244 @@
+"""Prediction alone: a saved model scores rows where only NumPy is installed.
+
+``pip install --no-deps edgewise numpy`` is enough for this module. It reads the files that
+:meth:`edgewise.AdaBoostMH.save` and :meth:`edgewise.RankBoost.save` write, and predicts the same,
+bit for bit::
+
+    from edgewise.predictor import load
+
+    model = load("model.edgewise")
+    model.predict_proba([{"size": 4.5, "colour": "red"}])
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.checks import one_of, positive
+from edgewise.common.dtypes import Reals
+from edgewise.common.fields import OrNone, Record, Value
+from edgewise.data.columns import Column, NumericColumn, from_objects
+from edgewise.data.table import (
+    INFINITE_CHOICES,
+    ColumnTable,
+    SparseTable,
+    Table,
+    array_table,
+    as_table,
+    is_frame,
+)
+from edgewise.model.archive import ModelFileError, read
+from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
+
+__all__ = ["SavedClassifier", "SavedRanker", "load"]
+
+S = TypeVar("S", bound=Scorer)
+
+
+class SavedModel(Generic[S]):
+    """A model from a file, which only predicts."""
+
+    def __init__(self, scorer: S, infinite: str) -> None:
+        self._scorer = scorer
+        self._infinite = one_of("handle_infinite", infinite, INFINITE_CHOICES)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns of X in training."""
+        return self._scorer.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """The names of the columns of X in training, x0, x1 and so on if it had none."""
+        names = [self._scorer.feature_name(j) for j in range(self._scorer.n_features)]
+        return np.array(names, dtype=object)
+
+    @property
+    def categories_(self) -> dict[str, tuple[object, ...]]:
+        """The values of the categorical columns in training."""
+        categories = self._scorer.categories
+        return {self._scorer.feature_name(j): values for j, values in categories.items()}
+
+    def _scores(self, X: Any) -> Reals:
+        """Return the scores of rows, of shape (n, K)."""
+        table = self._table(X)
+        if table.n_columns != self._scorer.n_features:
+            raise ValueError(
+                f"X has {table.n_columns} columns, but the model was trained on "
+                f"{self._scorer.n_features}"
+            )
+        return self._scorer.predictor.scores(table.declare(self._scorer.categorical))
+
+    def _table(self, X: Any) -> Table:
+        """Return rows as a table."""
+        if isinstance(X, Table) or is_frame(X):
+            try:
+                return self._in_order(as_table(X, self._infinite))
+            except ModuleNotFoundError as error:
+                raise ModuleNotFoundError(
+                    "X is a data frame, which needs the package narwhals: install it, or give "
+                    "rows as dicts, or a dict of columns"
+                ) from error
+        if isinstance(X, Mapping):
+            return self._of_columns(X)
+        if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
+            names = self.feature_names_in_.tolist()
+            return self._of_columns({name: [self._entry(row, name) for row in X] for name in names})
+        if hasattr(X, "tocsc"):
+            return SparseTable(X, None, self._infinite)
+        values = np.asarray(X)
+        if values.ndim != 2:
+            raise ValueError(f"X must have rows and columns, got {values.ndim} dimension(s)")
+        if values.dtype.kind in "fiub":
+            return array_table(values, self._infinite)
+        # A list of rows with numbers and strings would become strings only.
+        objects = np.array(X, dtype=object)
+        names = self.feature_names_in_.tolist()
+        if objects.shape[1] != len(names):
+            names = [f"x{j}" for j in range(objects.shape[1])]
+        columns = [from_objects(objects[:, j].tolist(), name) for j, name in enumerate(names)]
+        return ColumnTable(columns, names, self._infinite)
+
+    def _in_order(self, table: Table) -> Table:
+        """Return a table with the columns of training, by their names if they have some."""
+        wanted, given = self._scorer.feature_names, table.names
+        if wanted is None or given is None or given == list(wanted):
+            return table
+        absent = [name for name in wanted if name not in given]
+        if absent:
+            raise ValueError(f"X has no column {absent[0]!r}")
+        columns = [table.column(given.index(name)) for name in wanted]
+        return ColumnTable(columns, wanted, self._infinite)
+
+    def _of_columns(self, X: Mapping[str, Any]) -> Table:
+        """Return a dict of columns, or of the values of one row, as a table."""
+        names = self.feature_names_in_.tolist()
+        values = [self._entry(X, name) for name in names]
+        columns = [
+            _column([one] if isinstance(one, str) or np.ndim(one) == 0 else one, name)
+            for one, name in zip(values, names, strict=True)
+        ]
+        if len({len(column) for column in columns}) > 1:
+            raise ValueError("X must have columns of the same length")
+        return ColumnTable(columns, names, self._infinite)
+
+    def _entry(self, given: Mapping[str, Any], name: str) -> Any:
+        if name not in given:
+            raise ValueError(f"X has no column {name!r}")
+        return given[name]
+
+
+class SavedClassifier(SavedModel[ClassScorer]):
+    """A classifier from a file, which only predicts."""
+
+    @property
+    def classes_(self) -> NDArray:
+        """The class labels, or names of labels."""
+        return self._scorer.classes
+
+    def decision_function(self, X: Any) -> Reals:
+        """Return the scores: (n_samples,) for two classes, else (n_samples, K)."""
+        return self._scorer.decisions(self._scores(X))
+
+    def predict(self, X: Any) -> NDArray:
+        """Return the predicted classes, or the 0/1 matrix of predicted labels."""
+        return self._scorer.predictions(self._scores(X))
+
+    def predict_proba(self, X: Any) -> Reals:
+        """Return the estimated probabilities of shape (n_samples, n_classes)."""
+        return self._scorer.probabilities(self._scores(X))
+
+
+class SavedRanker(SavedModel[RankScorer]):
+    """A ranker from a file, which only predicts."""
+
+    def predict(self, X: Any) -> Reals:
+        """Return the scores of documents: larger is ranked higher within a query."""
+        return self._scores(X)[:, 0] + float(self._scorer.score_offsets[-1])
+
+
+def load(path: str | os.PathLike[str]) -> SavedClassifier | SavedRanker:
+    """Read a saved `AdaBoostMH` or `RankBoost` to predict with; NumPy is all that it needs.
+
+    Predictions are those of :func:`edgewise.load`, bit for bit. Rows may be a two-dimensional array
+    or list, a list of dicts by the names of columns, a dict of columns or of the values of one row,
+    a SciPy sparse matrix, or, where narwhals is installed, a data frame. A missing value is NaN or
+    None; columns that training did not have are ignored where they have names.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    SavedClassifier or SavedRanker
+        A model with ``predict``; a classifier's has ``predict_proba``, ``decision_function`` and
+        ``classes_`` too.
+
+    Raises
+    ------
+    ModelFileError
+        If it is not a model file, is damaged, or holds another kind of model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from edgewise import AdaBoostMH, predictor
+    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
+    >>> AdaBoostMH(n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).save(path)
+    >>> predictor.load(path).predict([{"x0": 1.7}])
+    array(['b'], dtype='<U1')
+    """
+    header, arrays = read(path)
+    kind = header.get("estimator")
+    if kind not in _RECORDS:
+        raise ModelFileError(
+            f"{path} holds a {kind}; edgewise.predictor reads {' and '.join(_RECORDS)}, "
+            "edgewise.load any model"
+        )
+    record, model = _RECORDS[kind]
+    try:
+        scorer = record.unpack(header["state"]["fitted_"], "fitted_", arrays, {})
+        scorer.check()
+        return model(scorer, header["parameters"]["handle_infinite"])
+    except Exception as error:
+        # A hostile header can make anything go wrong; nothing of it is used then.
+        raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
+
+
+def _column(values: Any, name: str) -> Column:
+    array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    if array.ndim != 1:
+        raise ValueError(f"X must have one value a row in column {name!r}, got {array.ndim}-D")
+    if array.dtype.kind in "fiub":
+        return NumericColumn(array_table(array[:, None]).values[:, 0])
+    return from_objects(array.tolist(), name)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _SavedClasses(ClassScorer):
+    held_out: float | None
+
+    @property
+    def temperature(self) -> float:
+        return 1.0 if self.held_out is None else self.held_out
+
+
+def _temperature(temperature: float) -> float:
+    return positive("temperature", temperature)
+
+
+_HELD_OUT = Record({"temperature": Value(float)}, _temperature)
+
+_RECORDS: dict[str, tuple[Record, Any]] = {
+    "AdaBoostMH": (
+        Record({**SCORING_CLASSES, "held_out": OrNone(_HELD_OUT)}, _SavedClasses),
+        SavedClassifier,
+    ),
+    "RankBoost": (Record(SCORING, RankScorer), SavedRanker),
+}
