@@ -439,7 +439,7 @@ def test_a_huge_number_of_columns_takes_no_memory(parts, tmp_path, size):
 KEYS = {name: f"fitted_.terms.{name}" for name in (
     "alphas", "votes", "kinds", "real", "firsts", "children", "starts", "columns",
     "thresholds", "missing", "value_starts", "leaves",
-)} | {"history": "fitted_.history", "offsets": "fitted_.offsets"}  # fmt: skip
+)} | {"history": "fitted_.history.rounds", "offsets": "fitted_.offsets"}  # fmt: skip
 
 
 def changed(arrays, name, place, value):
