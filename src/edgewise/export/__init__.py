@@ -41,8 +41,12 @@ def export(
     if dtype is not None:
         one_of("dtype", dtype, DTYPES)
     if ending == ".onnx":
-        from edgewise.export.onnx import onnx_model
-
+        try:
+            from edgewise.export.onnx import onnx_model
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "an ONNX file needs the package onnx: pip install 'edgewise[onnx]'"
+            ) from error
         content = onnx_model(formula_of(model), dtype or "float64")
     elif ending == ".py":
         from edgewise.export.python import python_module

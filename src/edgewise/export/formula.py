@@ -217,6 +217,27 @@ def _link(fitted: Any) -> Link:
 
 
 def _derivation(model: Any) -> list[str]:
-    """Return how a model's schema makes its columns of a table's, line by line."""
+    """Return what the columns hold, where they are made of others, line by line."""
+    if hasattr(model, "list_names_"):
+        return [
+            "Each column is a ranked list: minus the position of a document, missing where the",
+            "list does not return it.",
+        ]
     schema = getattr(model, "schema_", None)
-    return [] if schema is None else str(schema).splitlines()
+    lines = []
+    for column in () if schema is None else schema.columns:
+        if column.kind == "date":
+            named = zip(column.features, column.parts, strict=True)
+            lines += [f"{name}: {_DATES[part]} of the date {column.name}" for name, part in named]
+        elif column.features:
+            lines.append(f"{column.name}: {column.kind}")
+    return lines
+
+
+_DATES = {
+    "year": "the year",
+    "month": "the month, 1 to 12,",
+    "weekday": "the weekday, 0 for Monday,",
+    "hour": "the hour, 0 to 23,",
+    "days": "the days from 1 January 1970 on, with fractions,",
+}

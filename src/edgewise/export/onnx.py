@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from onnx import TensorProto, checker, helper, numpy_helper
 
 from edgewise.common.dtypes import Reals
 from edgewise.export.formula import Formula, Steps, VotingTree
@@ -26,14 +27,6 @@ _SINGLE_BITS = 24
 
 def onnx_model(formula: Formula, dtype: str) -> bytes:
     """Return a model file of ONNX that takes numbers of a type."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise ImportError(
-            "ONNX files need the package onnx: pip install 'edgewise[onnx]'"
-        ) from error
-    from onnx import checker, helper
-
     graph = _Graph(formula, dtype)
     outputs = graph.outputs()
     model = helper.make_model(
@@ -47,7 +40,6 @@ def onnx_model(formula: Formula, dtype: str) -> bytes:
         doc_string="\n".join([formula.title, *formula.derivation]),
     )
     helper.set_model_props(model, _properties(formula))
-    assert isinstance(model, onnx.ModelProto)
     checker.check_model(model, full_check=True)
     return model.SerializeToString(deterministic=True)
 
@@ -89,8 +81,6 @@ class _Graph:
 
     def add(self, operator: str, *inputs: str, name: str = "", **attributes: Any) -> str:
         """Add a node, and return the name of its result."""
-        from onnx import helper
-
         domain = "ai.onnx.ml" if operator in ("TreeEnsembleRegressor", "LabelEncoder") else ""
         result = name or self.free(f"{operator} {len(self.nodes)}")
         node = helper.make_node(operator, inputs, [result], domain=domain, **attributes)
@@ -99,21 +89,17 @@ class _Graph:
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
         """Return the name of an array; equal small ones are kept once."""
-        from onnx import numpy_helper
-
-        array = np.asarray(values, dtype=dtype)
+        array = np.asarray(values, dtype=dtype, order="C")
         key = (array.dtype.str, array.shape, array.tobytes())
         if dtype is not object and key in self._known:
             return self._known[key]
         name = self.free(f"constant {len(self.constants)}")
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        self.constants.append(numpy_helper.from_array(array, name))
         if dtype is not object:
             self._known[key] = name
         return name
 
     def _input(self, name: str, kind: int, width: int) -> str:
-        from onnx import helper
-
         self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", width]))
         return name
 
@@ -121,8 +107,6 @@ class _Graph:
 
     def _read_columns(self) -> None:
         """Make the inputs: one array, or one for each column if some are categorical."""
-        from onnx import TensorProto
-
         formula = self.formula
         number = TensorProto.FLOAT if self.dtype == "float32" else TensorProto.DOUBLE
         if not formula.categories:
@@ -144,8 +128,6 @@ class _Graph:
 
     def _numbers(self, name: str) -> str:
         """Return numbers in double precision, infinite ones missing if they are so."""
-        from onnx import TensorProto
-
         if self.dtype == "float32":
             name = self.add("Cast", name, to=TensorProto.DOUBLE)
         if self.formula.infinite == "missing":
@@ -154,13 +136,10 @@ class _Graph:
 
     def _codes(self, name: str, values: tuple[Any, ...], text: bool) -> str:
         """Return the codes of a categorical column, of shape (N,)."""
-        from onnx import TensorProto
-
-        flat = self.add("Reshape", name, self.constant([-1], np.int64))
         if text:
             return self.add(
                 "LabelEncoder",
-                flat,
+                self.add("Reshape", name, self.constant([-1], np.int64)),
                 keys_strings=values,
                 values_int64s=range(len(values)),
                 default_int64=len(values),
@@ -246,8 +225,6 @@ class _Graph:
 
     def scores(self) -> str:
         """Return the scores, of shape (N, K)."""
-        from onnx import TensorProto
-
         formula = self.formula
         parts = []
         if formula.steps or formula.trees:
@@ -276,8 +253,6 @@ class _Graph:
 
     def _filled(self, value: np.floating) -> str:
         """Return a column of one number, as long as the input."""
-        from onnx import numpy_helper
-
         shape = self.add("Shape", self.inputs[0].name)
         rows = self.add("Slice", shape, *(self.constant([at], np.int64) for at in (0, 1)))
         size = self.add("Concat", rows, self.constant([1], np.int64), axis=0)
@@ -285,8 +260,6 @@ class _Graph:
 
     def _tree_scores(self) -> str:
         """Return what steps and trees add, by one operator."""
-        from onnx import TensorProto, helper
-
         formula = self.formula
         trees = _Trees(formula)
         parts = []
@@ -316,8 +289,6 @@ class _Graph:
 
     def outputs(self) -> list[Any]:
         """Return the outputs: label, probabilities and scores; of a ranker, the scores."""
-        from onnx import TensorProto, helper
-
         formula = self.formula
         names = [self.free(name) for name in ("label", "probabilities", "scores")]
         scores = self.scores()
@@ -338,8 +309,6 @@ class _Graph:
 
     def _label(self, scores: str, name: str) -> tuple[int, list[int]]:
         """Add the predicted classes, or labels; return their type and width."""
-        from onnx import TensorProto
-
         formula = self.formula
         assert formula.classes is not None
         if formula.multilabel or formula.is_binary:
@@ -381,8 +350,6 @@ class _Graph:
 
 def _class_type(classes: list[Any]) -> tuple[int, Any]:
     """Return the types of classes in ONNX and in NumPy."""
-    from onnx import TensorProto
-
     kinds = (
         (bool, TensorProto.BOOL, np.bool_),
         (int, TensorProto.INT64, np.int64),
@@ -507,12 +474,10 @@ class _Trees:
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the operator, but for the thresholds."""
-        from onnx import TensorProto, helper
-
         sizes = np.array(self._sizes)
         starts = np.cumsum(sizes) - sizes
         width = 2 * self._n_scores
-        weights = np.hstack(_halves(np.array(self._leaves)))
+        weights = np.hstack(_halves(np.array(self._leaves), self._leaf_trees))
         return {
             "nodes_treeids": np.repeat(np.arange(len(sizes)), sizes).tolist(),
             "nodes_nodeids": (np.arange(sizes.sum()) - np.repeat(starts, sizes)).tolist(),
@@ -530,12 +495,15 @@ class _Trees:
         }
 
 
-def _halves(leaves: Reals) -> list[Reals]:
-    """Return numbers as sums of two: multiples of a power of two, and small remainders.
+def _halves(leaves: Reals, trees: list[int]) -> list[Reals]:
+    """Return the leaves of some trees as sums of multiples of a power of two and small remainders.
 
-    No sum of the multiples needs more bits than single precision has.
+    No sum of the multiples, one of each tree, needs more bits than single precision has.
     """
-    most = float(np.abs(leaves).sum(axis=0).max())
-    unit = math.ldexp(1.0, math.frexp(most)[1] - _SINGLE_BITS) if most > 0 else 1.0
+    largest = np.zeros((trees[-1] + 1, leaves.shape[1]))
+    np.maximum.at(largest, trees, np.abs(leaves))
+    most = float(largest.sum(axis=0).max())
+    # One bit less than there are, since multiples may be rounded up.
+    unit = math.ldexp(1.0, math.frexp(most)[1] + 1 - _SINGLE_BITS) if most > 0 else 1.0
     exact = np.rint(leaves / unit) * unit
     return [exact, leaves - exact]
