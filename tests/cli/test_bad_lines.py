@@ -12,7 +12,10 @@ from edgewise.cli.app import COMMANDS, edgewise
 
 LINES = {
     "rank": ["t.txt", "--rounds", "2"],
-    "apply": ["m.edgewise", "t.txt"],
+    "train": ["t.csv", "--target", "grade", "--rounds", "2", "--force"],
+    "predict": ["m.edgewise", "t.txt"],
+    "explain": ["c.edgewise"],
+    "rules": ["m.edgewise"],
     "evaluate": ["q.txt", "a.run"],
     "fuse": ["a.run", "b.run", "--rounds", "2"],
     "recommend": ["r.csv", "--algorithm", "bias"],
@@ -50,7 +53,9 @@ def folder(tmp_path, monkeypatch, data):
 def line(draw):
     """Return a command with options and values that need not go together."""
     name = draw.choice(list(LINES))
-    options = [option for one in edgewise.get_command(None, name).params for option in one.opts]
+    options = [
+        option for one in edgewise.resolve_command(None, [name])[1].params for option in one.opts
+    ]
     words = [name, *(LINES[name] if draw.random() < 0.7 else draw.choices(WORDS, k=2))]
     for _ in range(draw.randint(1, 3)):
         words.append(draw.choice([*options, "--unknown"]))

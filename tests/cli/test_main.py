@@ -11,7 +11,10 @@ from edgewise import AdaBoostMH, RankBoost, RankFusion, datasets
 from edgewise.cli import demo, main
 from edgewise.fusion import RankedLists
 
-COMMANDS = ("demo", "rank", "apply", "evaluate", "fuse", "recommend", "compare", "info", "datasets")
+COMMANDS = (
+    *("train", "predict", "evaluate", "explain", "rules", "rank", "fuse"),
+    *("recommend", "compare", "info", "datasets", "demo"),
+)
 
 
 @pytest.fixture
@@ -47,22 +50,23 @@ class TestHelp:
         text = capsys.readouterr().out
         commands, examples = text.split("Examples:")
         for name in COMMANDS:
-            assert f"\n  {name} " in commands
-            assert f"\n  edgewise {name}" in examples
+            assert f"\n│ {name} " in commands
+            assert f"\n   edgewise {name} " in examples
 
     @pytest.mark.parametrize("name", COMMANDS)
     @pytest.mark.parametrize("option", ["-h", "--help"])
     def test_every_command_has_help(self, name, option, capsys):
         assert main([name, option]) == 0
         text = capsys.readouterr().out
-        assert text.startswith(f"Usage: edgewise {name}")
+        assert text.strip().startswith(f"Usage: edgewise {name}")
+        assert "Show this message and exit." in text
         assert max(map(len, text.splitlines())) <= 80
 
     def test_help_imports_nothing_heavy(self):
         code = (
             "import sys; from edgewise.cli import main\n"
             "main(['--help'])\n"
-            "sys.exit(bool({'numpy', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
+            "sys.exit(bool({'numpy', 'sklearn', 'scipy', 'numba', 'pandas'} & set(sys.modules)))"
         )
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
         assert done.returncode == 0
@@ -89,7 +93,7 @@ class TestHelp:
         assert main([]) == 2
         out, err = capsys.readouterr()
         assert out == ""
-        assert err.startswith("Usage: edgewise")
+        assert err.strip().startswith("Usage: edgewise")
 
     def test_shells_can_complete_commands(self):
         environment = {**os.environ, "_EDGEWISE_COMPLETE": "bash_complete"}

@@ -136,7 +136,7 @@ class TestRank:
 
     @pytest.mark.parametrize("learner", RANK_LEARNERS)
     def test_every_learner(self, learner, letor, success, capsys):
-        argv = ["rank", letor / "train.txt", "--learner", learner, "--rounds", 3, "--jobs", 2]
+        argv = ["rank", letor / "train.txt", "--learner", learner, "--rounds", 3, "--threads", 2]
         assert "strongest rules" in success(argv, capsys)
 
     def test_settings_reach_the_model(self, letor, success, failure, capsys):
@@ -278,7 +278,7 @@ class TestRankErrors:
         assert "vali.txt.gz is damaged or cut short" in failure(["rank", "vali.txt.gz"], capsys)
 
     @pytest.mark.parametrize(
-        "option", ["--rounds 0", "--learning-rate 2", "--learning-rate nan", "--jobs 0"]
+        "option", ["--rounds 0", "--learning-rate 2", "--learning-rate nan", "--threads 0"]
     )
     def test_wrong_values_are_one_line(self, option, failure, capsys):
         assert f"Invalid value for '{option.split()[0]}'" in failure(

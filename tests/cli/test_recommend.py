@@ -251,12 +251,10 @@ class TestModel:
         again = success(["recommend", "m.edgewise", *question], capsys)
         assert again.split("\n\n")[1:] == first.split("\n\n")[1:]
 
-    def test_apply_says_what_to_use_instead(self, folder, success, failure, capsys):
+    def test_predict_says_what_to_use_instead(self, folder, success, failure, capsys):
         success(["recommend", "r.csv", *BIAS, "--model", "m.edgewise"], capsys)
-        message = failure(["apply", "m.edgewise", "r.csv"], capsys)
-        assert (
-            "BiasBaseline, which does not rank documents: use `edgewise recommend m.edg" in message
-        )
+        message = failure(["predict", "m.edgewise", "r.csv"], capsys)
+        assert "BiasBaseline, which does not predict rows: use `edgewise recommend m.edg" in message
 
     def test_training_twice_gives_the_same_file(self, folder, success, capsys):
         for name in ("one", "two"):
@@ -274,7 +272,7 @@ class TestSettings:
             "similarity=pearson",
             "--set",
             "shrinkage=0.5",
-            "--jobs",
+            "--threads",
             2,
         ]
         success(argv, capsys)

@@ -8,37 +8,54 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
-import click
+import rich_click as click
+from click.exceptions import Exit
 
 from edgewise import __version__
-from edgewise.cli.common import SETTINGS, PlainHelp
+from edgewise.cli.common import SETTINGS, AsWritten
 from edgewise.common.text import one_line
 
-COMMANDS = {
-    "demo": "Train on handwritten digits and show what the model learned.",
-    "rank": "Train RankBoost on judged documents and test it.",
-    "apply": "Rank documents with a saved model.",
-    "evaluate": "Evaluate TREC runs and compare them.",
-    "fuse": "Fuse TREC runs, with or without training.",
-    "recommend": "Train a recommender on ratings and list items for users.",
-    "compare": "Compare recommenders by cross-validation.",
-    "info": "Show what a model file holds.",
-    "datasets": "List the standard data sets.",
+_PANELS = {
+    "Tables": {
+        "train": "Train a model on a table, say how good it is, and save it.",
+        "predict": "Predict classes, labels or ranks with a saved model.",
+        "evaluate": "Measure a saved model on a table, or TREC runs against judgements.",
+        "explain": "Say what a model has learned, or why it scores a row as it does.",
+        "rules": "List the strongest rules of a model.",
+    },
+    "Ranked lists": {
+        "rank": "Train RankBoost on judged documents and test it.",
+        "fuse": "Fuse TREC runs, with or without training.",
+    },
+    "Ratings": {
+        "recommend": "Train a recommender on ratings and list items for users.",
+        "compare": "Compare recommenders by cross-validation.",
+    },
+    "More": {
+        "info": "Show what a model file holds.",
+        "datasets": "List the standard data sets.",
+        "demo": "Train on handwritten digits and show what the model learned.",
+    },
 }
+COMMANDS = {name: about for panel in _PANELS.values() for name, about in panel.items()}
 """Every command with its line in ``edgewise --help``; its module and function have its name."""
 
 _EXAMPLES = """\
 Examples:
-  edgewise demo
+  edgewise train people.csv --target income
+  edgewise predict people.edgewise new.csv -o predicted.csv
+  edgewise evaluate people.edgewise test.csv
+  edgewise explain people.edgewise new.csv --row 1
+  edgewise rules people.edgewise -n 20
   edgewise rank train.txt --test test.txt --model ranker.edgewise
-  edgewise apply ranker.edgewise new.txt --output new.run
-  edgewise evaluate qrels.txt bm25.run mine.run
   edgewise fuse bm25.run lm.run --method rrf --output fused.run
   edgewise recommend ratings.csv --user 196 --model films.edgewise
   edgewise compare ratings.csv --algorithms bias,item-knn,sgd
-  edgewise info ranker.edgewise
+  edgewise info people.edgewise
   edgewise datasets
+  edgewise demo
 
 Run `edgewise COMMAND --help` for the options of a command. For completion in
 bash, run eval "$(_EDGEWISE_COMPLETE=bash_source edgewise)"; zsh and fish have
@@ -46,21 +63,24 @@ zsh_source and fish_source."""
 _FAILED, _INTERRUPTED = 2, 130
 
 
-class _Commands(PlainHelp, click.Group):
+class _Commands(AsWritten, click.RichGroup):  # type: ignore[misc]
     """Commands that are imported when they run."""
 
+    def __init__(self, *args: Any, **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        for panel, commands in _PANELS.items():
+            for name, about in commands.items():
+                self.add_command(click.RichCommand(name=name, help=about, panel=panel))
+
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return list(self.commands)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = getattr(import_module(f"edgewise.cli.{cmd_name}"), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        """Return the command that the arguments name, with its own options."""
+        name, found, rest = super().resolve_command(ctx, args)
+        if name is not None:
+            found = getattr(import_module(f"edgewise.cli.{name}"), name)
+        return name, found, rest
 
 
 @click.group(cls=_Commands, context_settings=SETTINGS, epilog=_EXAMPLES)
@@ -91,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             with edgewise.make_context("edgewise", args) as context:
                 edgewise.invoke(context)
-        except click.exceptions.Exit as done:
+        except Exit as done:
             code = done.exit_code
         sys.stdout.flush()
     except KeyboardInterrupt:

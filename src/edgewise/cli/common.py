@@ -1,20 +1,23 @@
 """What all commands share: options and their types, one-line errors, and printed facts."""
 
 import math
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import cleandoc
 from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
+from click import get_current_context
+from click.core import ParameterSource
 
 from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
-    import os
+    from rich.console import Console
 
     from edgewise.estimators import RankBoost
 
@@ -23,36 +26,57 @@ RUN = (".run", ".run.gz")
 TABLE = (".csv", ".csv.gz", ".parquet")
 """How the names of models, TREC runs and tables end."""
 
-SETTINGS: dict[str, Any] = {"show_default": True, "help_option_names": ["-h", "--help"]}
+SETTINGS: dict[str, Any] = {
+    "show_default": True,
+    "help_option_names": ["-h", "--help"],
+    "rich_help_config": {
+        "max_width": 100,
+        "options_table_column_types": ["opt_all", "metavar", "help"],
+        "options_table_help_sections": ["help", "default"],
+        "range_string": "",
+    },
+}
 
-# Longest name of an option with its help text beside it.
-_WIDEST = 28
+# The widest list of choices that stands beside its option.
+_WIDEST = 8
 
 Decorator = Callable[[Any], Any]
 Option = Callable[..., Decorator]
 
 
-class PlainHelp(click.Command):
-    """A command whose help text is printed as it is written."""
+class AsWritten(click.RichCommand):
+    """A command whose help texts keep their lines: examples stand among them."""
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_help_text(self, ctx: click.Context, formatter: Any) -> None:
         """Write the help text."""
-        formatter.write(f"\n{cleandoc(self.help or '')}\n")
+        self._write(self.help, formatter)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_epilog(self, ctx: click.Context, formatter: Any) -> None:
         """Write the text below the options."""
-        if self.epilog:
-            formatter.write(f"\n{self.epilog}\n")
+        self._write(self.epilog, formatter)
+
+    def _write(self, text: str | None, formatter: Any) -> None:
+        from rich.padding import Padding
+        from rich.text import Text
+
+        if text:
+            formatter.write(Padding(Text(cleandoc(text)), (0, 1, 1, 1)))
 
 
-class _Command(PlainHelp):
-    """A command with options under headings.
+class Command(AsWritten):
+    """A command with its arguments above its options.
 
     An option that may be repeated also takes several values at once, ``--user 7 8``. No two files
     of a command may be the same.
     """
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the panels of arguments and options."""
+        self.panels = [click.RichOptionPanel("Arguments")]
+        super().format_options(ctx, formatter)
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments."""
         rest = super().parse_args(ctx, self._one_value_each(args))
         if not ctx.resilient_parsing:
             self._check_files(ctx)
@@ -90,49 +114,10 @@ class _Command(PlainHelp):
                 both = f"{first} twice" if first == second else f"{first} and {second}"
                 raise click.UsageError(f"{other} is given as {both}")
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx)
-            if record is not None:
-                groups.setdefault(getattr(one, "group", "Options"), []).append(record)
-        for heading, records in groups.items():
-            # A long list of choices stands on a line of its own.
-            widest = max((len(name) for name, _ in records if len(name) <= _WIDEST), default=0)
-            with formatter.section(heading):
-                formatter.write_dl(records, col_max=widest)
-
-
-class _Option(click.Option):
-    """An option under a heading."""
-
-    def __init__(self, *args: Any, group: str, **attrs: Any) -> None:
-        super().__init__(*args, **attrs)
-        self.group = group
-
-    def get_help_extra(self, ctx: click.Context) -> Any:
-        extra = super().get_help_extra(ctx)
-        # The error names the range.
-        extra.pop("range", None)
-        return extra
-
-
-class _Argument(click.Argument):
-    """An argument with a line in the help."""
-
-    group = "Arguments"
-
-    def __init__(self, *args: Any, help: str, **attrs: Any) -> None:
-        super().__init__(*args, **attrs)
-        self.about = help
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        return str(self.name).upper(), self.about
-
 
 def command(name: str, **attrs: Any) -> Decorator:
     """Make a function a command; its docstring is the help text."""
-    return click.command(name, cls=_Command, context_settings=SETTINGS, **attrs)
+    return click.command(name, cls=Command, context_settings=SETTINGS, **attrs)
 
 
 def heading(title: str) -> Option:
@@ -141,19 +126,17 @@ def heading(title: str) -> Option:
     def option(*names: str, choices: Iterable[str] | None = None, **attrs: Any) -> Decorator:
         if choices is not None:
             attrs = {"type": click.Choice(tuple(choices)), "default": next(iter(choices)), **attrs}
+            if "metavar" not in attrs and len("|".join(choices)) > _WIDEST:
+                attrs["metavar"] = "NAME"
+                attrs["help"] += f" One of {', '.join(choices)}."
         kind = attrs.get("type")
         if isinstance(kind, click.IntRange):
             attrs.setdefault("metavar", "N")
         elif isinstance(kind, click.FloatRange):
             attrs.setdefault("metavar", "X")
-        return click.option(*names, cls=_Option, group=title, **attrs)
+        return click.option(*names, panel=title, **attrs)
 
     return option
-
-
-def argument(name: str, help: str, **attrs: Any) -> Decorator:
-    """Add an argument with a line in the help."""
-    return click.argument(name, cls=_Argument, help=help, **attrs)
 
 
 def options(*decorators: Decorator) -> Decorator:
@@ -221,11 +204,16 @@ def seed(option: Option) -> Decorator:
     return option("--seed", "random_state", type=kind, default=0, help="Random seed.")
 
 
-def jobs(option: Option) -> Decorator:
-    """Add the option ``--jobs``."""
+def threads(option: Option) -> Decorator:
+    """Add the option ``--threads``."""
     about = "Number of threads; -1 uses all cores."
     kind = click.IntRange(min=-1)
-    return option("--jobs", "n_jobs", type=kind, default=1, callback=_threads, help=about)
+    return option("--threads", "n_jobs", type=kind, default=1, callback=_threads, help=about)
+
+
+def json_option(option: Option) -> Decorator:
+    """Add the option ``--json``."""
+    return option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 
 
 def model_file(option: Option) -> Decorator:
@@ -241,14 +229,13 @@ def boosting(option: Option) -> Decorator:
         option("--rounds", "n_rounds", type=COUNT, default=500, help="Number of boosting rounds."),
         option("--learning-rate", type=rate, default=0.2, help=about),
         seed(option),
-        jobs(option),
+        threads(option),
     )
 
 
 def given(*names: str) -> list[str]:
     """Return the options, out of these parameters, that are on the command line."""
-    ctx = click.get_current_context()
-    source = click.core.ParameterSource.COMMANDLINE
+    ctx, source = get_current_context(), ParameterSource.COMMANDLINE
     return [
         one.opts[0]
         for one in ctx.command.params
@@ -283,8 +270,8 @@ def one_line_errors(where: object = None, names: Mapping[str, str] | None = None
 
 
 _USES = {
-    "AdaBoostMH": "edgewise.load({path!r}).predict(X) in Python",
-    "RankBoost": "`edgewise apply {path} FILE`",
+    "AdaBoostMH": "`edgewise predict {path} DATA`",
+    "RankBoost": "`edgewise predict {path} DATA`",
     "RankFusion": "`edgewise fuse {path} RUN RUN -o FUSED.run`",
     "Recommender": "`edgewise recommend {path} --user ID`",
 }
@@ -314,6 +301,59 @@ def raise_if_interrupted(model: Any) -> None:
     """Raise KeyboardInterrupt if Ctrl-C ended the training."""
     if model.stop_reason_ == "interrupted":
         raise KeyboardInterrupt
+
+
+def console() -> "Console":
+    """Return what writes to standard output: as wide as a terminal, else as COLUMNS says or 100."""
+    from rich.console import Console
+
+    wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 100
+    return Console(width=wide, highlight=False, markup=False, emoji=False)
+
+
+def print_table(
+    rows: Sequence[Sequence[str]], left: Collection[int] = (0,), heading: bool = True
+) -> None:
+    """Print rows of cells, the first of them a heading; columns but those in `left` flush right."""
+    from rich.padding import Padding
+    from rich.table import Table
+
+    table = Table(
+        box=None, show_header=heading, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold"
+    )
+    for place, cell in enumerate(rows[0]):
+        table.add_column(one_line(cell), justify="left" if place in left else "right")
+    for row in rows[heading:]:
+        table.add_row(*map(one_line, row))
+    out = console()
+    with out.capture() as captured:
+        out.print(Padding(table, (0, 0, 0, 1)))
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
+
+
+def heading_line(text: str) -> None:
+    """Print the title of what follows, after an empty line."""
+    click.echo()
+    click.secho(one_line(text), bold=True)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print a result for programs: one line of JSON, without NaN."""
+    import json
+
+    click.echo(json.dumps(_plain(value)))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as what JSON can hold; a number that is none becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

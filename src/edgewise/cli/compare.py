@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 
 from edgewise.cli import common
 from edgewise.cli import ratings as shared
@@ -27,7 +27,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
     epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}\n\nDefault: {DEFAULT}.\n"
     f"With --implicit: {DEFAULT_IMPLICIT}.",
 )
-@common.argument("ratings", type=common.FILE, help="Ratings to train on.")
+@click.argument("ratings", type=common.FILE, help="Ratings to train on.")
 @files("--test", type=common.FILE, help="Ratings to test on, instead of folds.")
 @files(
     "--output",
@@ -51,7 +51,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
 )
 @shared.metrics(comparison)
 @common.seed(comparison)
-@common.jobs(comparison)
+@common.threads(comparison)
 @shared.columns
 def compare(**options: Any) -> None:
     """Train recommenders on the same folds of ratings and compare them in one table.

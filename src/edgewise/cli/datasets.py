@@ -1,6 +1,6 @@
 """``edgewise datasets``: the standard data sets, and which are here."""
 
-import click
+import rich_click as click
 
 from edgewise.cli.common import command
 from edgewise.common.text import text_table

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
+import rich_click as click
 
 from edgewise.cli.common import COUNT, command, heading, raise_if_interrupted
 

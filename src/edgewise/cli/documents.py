@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 
 from edgewise.cli.common import RUN, TABLE, heading, one_line_errors, options, print_facts
 from edgewise.common.text import counted, text_table
@@ -189,16 +189,20 @@ def score(documents: Documents, model: "RankBoost", path: str | None) -> "Reals"
 def print_test(documents: Documents, scores: "Reals", metric: str) -> None:
     """Print how well scores rank documents, by the usual metrics and by the model's own."""
     print_facts([("test", f"{documents}; expected over ties:")])
-    names = list(dict.fromkeys((*METRICS, metric)))
-    values = [_value(name, documents.judged, scores) for name in names]
-    click.echo(text_table([["", *names], ["", *values]]))
+    values = test_values(documents.judged, scores, metric)
+    cells = ["-" if value is None else f"{value:.4f}" for value in values.values()]
+    click.echo(text_table([["", *values], ["", *cells]]))
 
 
-def _value(name: str, lists: "Lists", scores: "Reals") -> str:
+def test_values(lists: "Lists", scores: "Reals", metric: str) -> dict[str, float | None]:
+    """Return the usual metrics and another of scores; None where grades have no such value."""
     from edgewise.metrics import ranking_metric
 
-    try:
-        return f"{ranking_metric(name)(lists, scores):.4f}"
-    except ValueError:
-        # Negative grades have no gain.
-        return "-"
+    found: dict[str, float | None] = {}
+    for name in dict.fromkeys((*METRICS, metric)):
+        try:
+            found[name] = float(ranking_metric(name)(lists, scores))
+        except ValueError:
+            # Negative grades have no gain.
+            found[name] = None
+    return found

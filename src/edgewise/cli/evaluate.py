@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 
-from edgewise.cli import common
+from edgewise.cli import common, tables
 from edgewise.cli.common import FILE, one_line_errors
 from edgewise.common.choices import GAINS, Gain
 from edgewise.common.text import counted, text_table
@@ -23,25 +23,51 @@ _ROUNDING = 1e-12
 logger = logging.getLogger("edgewise")
 
 option = common.heading("Options")
+runs_only = common.heading("Runs")
 
 
 @common.command("evaluate")
-@common.argument("qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")
-@common.argument(
+@click.argument(
+    "qrels",
+    type=FILE,
+    metavar="MODEL|QRELS",
+    help="Saved model, or judgements, lines of `query 0 document grade`.",
+)
+@click.argument(
     "run",
     nargs=-1,
     required=True,
     type=FILE,
-    help="Runs, lines of `query Q0 document rank score tag`.",
+    metavar="DATA|RUN...",
+    help="Rows to test the model on, or runs, lines of `query Q0 document rank score tag`.",
 )
-@option("--metrics", metavar="LIST", default=_METRICS, help="Comma-separated names.")
-@option("--gain", choices=GAINS, help="Gain of grade g in ndcg: 2^g - 1, or g.")
-@common.seed(option)
-def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_state: int) -> None:
-    """Evaluate TREC runs against judgements; * marks the best value of a column.
+@tables.target_option("Column with the right answers, if the model does not know it.")
+@tables.query_option
+@tables.weight_option
+@runs_only("--metrics", metavar="LIST", default=_METRICS, help="Comma-separated names.")
+@runs_only("--gain", choices=GAINS, help="Gain of grade g in ndcg: 2^g - 1, or g.")
+@common.seed(runs_only)
+@common.json_option(option)
+def evaluate(
+    qrels: str,
+    run: tuple[str, ...],
+    target: tuple[str, ...],
+    query: str | None,
+    weight: str | None,
+    metrics: str,
+    gain: Gain,
+    random_state: int,
+    as_json: bool,
+) -> None:
+    """Measure a saved model on a table, or TREC runs against judgements.
 
-    Metrics are map, mrr, ndcg, ndcg@k, precision@k and recall@k, computed as
-    `trec_eval -c` does. Documents without a judgement are not relevant. Relevant
+      edgewise evaluate people.edgewise test.csv
+          error, log loss and more; of a ranker, map, ndcg and more
+      edgewise evaluate qrels.txt bm25.run mine.run
+          compares runs; * marks the best value of a column
+
+    Metrics of runs are map, mrr, ndcg, ndcg@k, precision@k and recall@k, computed
+    as `trec_eval -c` does. Documents without a judgement are not relevant. Relevant
     documents that a run misses count against it in map, recall and ndcg. Every
     judged query counts, as 0 if the run returns nothing for it or if none of its
     documents is relevant (grade above 0).
@@ -53,15 +79,42 @@ def evaluate(qrels: str, run: tuple[str, ...], metrics: str, gain: Gain, random_
     With several runs, a paired randomisation test over the queries compares each
     run with the first: the difference of the means, and its p-value in brackets.
     """
+    if qrels.endswith(common.MODEL):
+        if len(run) > 1:
+            raise click.UsageError("a model is tested on one file of rows: name it after MODEL")
+        if extra := common.given("metrics", "gain", "random_state"):
+            raise click.UsageError(f"{extra[0]} is for runs")
+        _evaluate_model(qrels, run[0], target, {"query": query, "weight": weight}, as_json)
+        return
+    if extra := common.given("target", "query", "weight"):
+        raise click.UsageError(f"{extra[0]} is for a model, whose name ends in {common.MODEL}")
     report = Report(qrels, metrics, gain)
     short = [stem(path) for path in run]
     names = short if len(set(short)) == len(short) else list(run)
     for name, found in zip(names, read_runs(run), strict=True):
         report.add(name, found)
+    if as_json:
+        common.print_json({name: found.means for name, found in report.runs.items()})
+        return
     report.print()
     if len(names) > 1:
         click.echo()
         report.print_tests(random_state)
+
+
+def _evaluate_model(
+    path: str, data: str, target: tuple[str, ...], roles: dict[str, Any], as_json: bool
+) -> None:
+    """Measure a model on rows."""
+    model = tables.load(path, "predict the rows of a table")
+    rows = tables.read_for(data, model, path, target, **roles)
+    found = tables.measured(model, rows)
+    if as_json:
+        common.print_json({"model": path, "data": data, "task": tables.task_of(model), **found})
+        return
+    queries = f", {counted(found['queries'], 'queries')}" if "queries" in found else ""
+    size = f"{counted(found['rows'], 'rows')}{queries}"
+    tables.print_measured(found, f"{path} on {size} of {data}")
 
 
 def read_runs(paths: Sequence[str]) -> "list[Run]":

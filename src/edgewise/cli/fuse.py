@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
+from click import get_current_context
 
 from edgewise.cli import common
 from edgewise.cli.common import FILE, heading, one_line_errors
@@ -27,7 +28,7 @@ files, training = heading("Files"), heading("Training")
 
 
 @common.command("fuse")
-@common.argument(
+@click.argument(
     "run",
     nargs=-1,
     required=True,
@@ -77,7 +78,7 @@ def fuse(
     from edgewise.io import Run, check_run, write_run
 
     saved, paths = (run[0], run[1:]) if run[0].endswith(common.MODEL) else (None, run)
-    _check(saved, paths, SimpleNamespace(**click.get_current_context().params))
+    _check(saved, paths, SimpleNamespace(**get_current_context().params))
     runs = read_runs(paths)
     fusion = None if saved is None else common.load_model(saved, "RankFusion", "fuse runs")
     systems = _named(paths, runs) if fusion is None else _known(fusion, str(saved), paths, runs)

@@ -3,9 +3,9 @@
 import math
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 
-from edgewise.cli.common import FILE, argument, command, load_model, print_facts, print_rules
+from edgewise.cli.common import FILE, command, load_model, print_facts, print_rules
 from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _LOSSES = {
 
 
 @command("info")
-@argument("model", type=FILE, help="Model file, as written by model.save(path).")
+@click.argument("model", type=FILE, help="Model file, as written by model.save(path).")
 def info(model: str) -> None:
     """Show what a model file holds, without running any code from it."""
     from edgewise import Recommender

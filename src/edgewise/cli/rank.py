@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 
 from edgewise.cli import common, documents
 from edgewise.common import choices
@@ -17,7 +17,7 @@ files, training = common.heading("Files"), common.heading("Training")
 
 
 @common.command("rank")
-@common.argument("train", type=common.FILE, help="Documents to train on.")
+@click.argument("train", type=common.FILE, help="Documents to train on.")
 @files("--validate", type=common.FILE, help="Documents to choose the number of rounds on.")
 @files("--test", type=common.FILE, help="Documents to test on.")
 @common.model_file(files)

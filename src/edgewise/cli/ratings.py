@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import click
+import rich_click as click
 
 from edgewise.cli.common import Decorator, Option, Real, heading, one_line_errors, options
 from edgewise.common import choices
@@ -167,12 +167,17 @@ def write_columns(path: str, columns: Mapping[str, list[Any]]) -> None:
     if path.lower().endswith(PARQUET):
         write_table(path, frame_library(None).DataFrame(dict(columns)))
         return
+    with replacing(path) as stream:
+        stream.write(columns_as_text(columns).encode())
+
+
+def columns_as_text(columns: Mapping[str, list[Any]]) -> str:
+    """Return a table as CSV."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
-    with replacing(path) as stream:
-        stream.write(text.getvalue().encode())
+    return text.getvalue()
 
 
 def check_libraries(path: str | None) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
+import rich_click as click
 
 from edgewise.cli import common
 from edgewise.cli import ratings as shared
@@ -36,7 +36,7 @@ several = partial(lists, multiple=True)
 
 
 @common.command("recommend", epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}")
-@common.argument("ratings", type=common.FILE, help="Ratings to train on, or a saved model.")
+@click.argument("ratings", type=common.FILE, help="Ratings to train on, or a saved model.")
 @common.model_file(files)
 @files(
     "--output",
@@ -79,7 +79,7 @@ several = partial(lists, multiple=True)
     help="Parameters of the algorithm, named as in Python.",
 )
 @common.seed(training)
-@common.jobs(training)
+@common.threads(training)
 @testing("--test", type=common.FILE, help="Ratings to test on, with the columns of RATINGS.")
 @testing(
     "--hold-out",

@@ -845,8 +845,8 @@ def _callbacks(
     """Return the callbacks of the parameters, and then the user's own.
 
     While rounds are chosen, which may take the share `choosing` of the time in rounds that are
-    `stride` usual ones, the user's own have no model to watch; but early stopping is for this, and
-    not for the fit after it.
+    `stride` usual ones, the user's own have no model to watch, but progress to show; and early
+    stopping is for this, and not for the fit after it.
     """
     model, chooses = run.model, run.problem.n_rounds is None
     own, stopping = check_callbacks(model.callbacks), _own_stopping(model)
@@ -861,7 +861,7 @@ def _callbacks(
         callbacks.append(EarlyStopping(patience, PATIENCE_SHARE, TOLERANCE, LEAST, slack))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
-        own = stopping
+        own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]
     elif chooses and not validates:
         own = [callback for callback in own if callback not in stopping]
     return [*callbacks, *limits, *own]

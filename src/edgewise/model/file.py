@@ -7,7 +7,7 @@ parameters are added here, and :mod:`edgewise.model.archive` writes and reads al
 import os
 from collections.abc import Collection, Mapping
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -25,6 +25,9 @@ from edgewise.common.fields import (
     Sparse,
 )
 from edgewise.model.archive import Header, ModelFileError, read, write
+
+if TYPE_CHECKING:
+    from edgewise.io.schema import Schema
 
 # Settings of a single fit, which nobody misses in a file.
 _FOR_ONE_FIT = ("callbacks", "random_state", "verbose", "n_jobs")
@@ -47,6 +50,10 @@ class Storable(BaseEstimator):
     stores_undeclared: ClassVar[bool] = False
     """Whether files also hold attributes that end in an underscore and are not declared."""
 
+    schema_: "Schema | None" = None
+    """What the columns of the training table are, where `edgewise train` or the user kept it: files
+    hold it beside the model."""
+
     _unsaved: list[str]
 
     def _restored(self) -> None:
@@ -62,7 +69,10 @@ class Storable(BaseEstimator):
         """
         check_is_fitted(self, msg="This %(name)s is not fitted yet: call fit first.")
         arrays: Arrays = {}
-        write(path, packed(self, "", arrays), arrays)
+        header = packed(self, "", arrays)
+        if self.schema_ is not None:
+            header["schema"] = self.schema_.to_json()
+        write(path, header, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -94,6 +104,10 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         model = unpacked(header, "", arrays, {})
         model._restored()
+        if header.get("schema") is not None:
+            from edgewise.io.schema import Schema
+
+            model.schema_ = Schema.from_json(header["schema"])
     except Exception as error:
         # A hostile header can make anything go wrong; nothing of it is used then.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
@@ -121,7 +135,7 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
     fields = _fields(type(model))
     names = {key for key, field in fields.items() if field is not None}
     if model.stores_undeclared:
-        names |= {key for key in vars(model) if key.endswith("_")} - fields.keys()
+        names |= {key for key in vars(model) if key.endswith("_")} - {*fields, "schema_"}
     state = {
         key: (fields.get(key) or _FOUND).pack(getattr(model, key), f"{prefix}{key}", arrays)
         for key in sorted(names - {*leave_out})

@@ -1,4 +1,4 @@
-"""``edgewise apply`` on small files: what a saved model makes of other documents."""
+"""``edgewise predict`` with rankers of ``edgewise rank``: what they make of other documents."""
 
 import gzip
 
@@ -73,7 +73,7 @@ class TestRoundTrip:
         argv = ["rank", "train.txt", "--test", "test.txt", "--learner", learner, "--rounds", 15]
         argv += ["--output", f"one{suffix}", "--model", "m.edgewise"]
         success(argv, capsys)
-        success(["apply", "m.edgewise", "test.txt", "--output", f"two{suffix}"], capsys)
+        success(["predict", "m.edgewise", "test.txt", "--output", f"two{suffix}"], capsys)
         one, two = (folder / f"{name}{suffix}" for name in ("one", "two"))
         assert one.read_bytes() == two.read_bytes()
         assert one.stat().st_size > 0
@@ -86,7 +86,7 @@ class TestRoundTrip:
             io.write_table(f"{name}{suffix}", frame(data(seed)).assign(colour=words))
         argv = ["rank", f"train{suffix}", "--test", f"test{suffix}", "--rounds", 15, *COLUMNS]
         success([*argv, "--output", "one.run", "--model", "m.edgewise"], capsys)
-        argv = ["apply", "m.edgewise", f"test{suffix}", *COLUMNS, "--output", "two.run"]
+        argv = ["predict", "m.edgewise", f"test{suffix}", *COLUMNS, "--output", "two.run"]
         success(argv, capsys)
         assert (folder / "one.run").read_bytes() == (folder / "two.run").read_bytes()
 
@@ -94,7 +94,7 @@ class TestRoundTrip:
     def test_the_table_is_that_of_rank(self, metric, folder, success, capsys):
         argv = ["rank", "train.txt", "--test", "test.txt", "--rounds", 15, "--eval-metric", metric]
         ranked = success([*argv, "--model", "m.edgewise"], capsys)
-        applied = success(["apply", "m.edgewise", "test.txt"], capsys)
+        applied = success(["predict", "m.edgewise", "test.txt"], capsys)
         assert applied.startswith("test             5 queries, 35 documents; expected over ties:\n")
         assert metric in applied
         assert applied in ranked
@@ -104,13 +104,13 @@ class TestRoundTrip:
     ):
         for few in (0.0, 2.0):
             monkeypatch.setattr(documents, "_SPARSE", few)
-            success(["apply", "m.edgewise", "test.txt", "--output", f"{few}.txt"], capsys)
+            success(["predict", "m.edgewise", "test.txt", "--output", f"{few}.txt"], capsys)
         assert (folder / "0.0.txt").read_bytes() == (folder / "2.0.txt").read_bytes()
 
     def test_a_gzipped_file_is_read_as_well(self, ranker, folder, success, capsys):
         (folder / "packed.gz").write_bytes(gzip.compress((folder / "test.txt").read_bytes()))
         plain, packed = (
-            success(["apply", "m.edgewise", name], capsys) for name in ("test.txt", "packed.gz")
+            success(["predict", "m.edgewise", name], capsys) for name in ("test.txt", "packed.gz")
         )
         assert plain == packed
 
@@ -120,22 +120,22 @@ class TestLetor:
         part = data(1)
         part.X[:, 2:] = 0
         io.write_letor("narrow.txt", part.X[:, :2], part.y, part.qid)
-        success(["apply", "m.edgewise", "narrow.txt", "--output", "s.txt"], capsys)
+        success(["predict", "m.edgewise", "narrow.txt", "--output", "s.txt"], capsys)
         assert np.array_equal(np.loadtxt("s.txt"), ranker.predict(part.X))
 
     def test_more_features_than_the_model_has_are_refused(self, ranker, folder, failure, capsys):
         (folder / "wide.txt").write_text("1 qid:1 1:3\n0 qid:1 6:1\n")
-        message = failure(["apply", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
+        message = failure(["predict", "m.edgewise", "wide.txt", "--output", "s.txt"], capsys)
         assert "wide.txt has 6 features, more than the 4 of m.edgewise" in message
         assert not (folder / "s.txt").exists()
 
     def test_a_file_without_queries_is_one_list(self, ranker, folder, success, capsys):
         (folder / "bare.txt").write_text("1 2:1\n0 3:2\n")
-        assert "1 query, 2 documents" in success(["apply", "m.edgewise", "bare.txt"], capsys)
+        assert "1 query, 2 documents" in success(["predict", "m.edgewise", "bare.txt"], capsys)
 
     def test_negative_grades_have_no_gain(self, ranker, folder, success, capsys):
         (folder / "below.txt").write_text("-1 qid:1 3:9\n1 qid:1 2:9\n")
-        row = success(["apply", "m.edgewise", "below.txt"], capsys).splitlines()[-1]
+        row = success(["predict", "m.edgewise", "below.txt"], capsys).splitlines()[-1]
         assert row.split()[:4] == ["1.0000", "-", "-", "1.0000"]
 
     def test_infinite_values_are_what_the_model_says(self, folder, success, failure, capsys):
@@ -145,9 +145,9 @@ class TestLetor:
             model = RankBoost(n_rounds=9, handle_infinite=infinite).fit(part.X, part.y, part.qid)
             model.save(f"{infinite}.edgewise")
         assert "inf.txt: X has an infinite" in failure(
-            ["apply", "raise.edgewise", "inf.txt"], capsys
+            ["predict", "raise.edgewise", "inf.txt"], capsys
         )
-        success(["apply", "missing.edgewise", "inf.txt", "--output", "s.txt"], capsys)
+        success(["predict", "missing.edgewise", "inf.txt", "--output", "s.txt"], capsys)
         expected = model.predict([[0, np.nan, 0, 0], [0, -5, 0, 0]])
         assert np.array_equal(np.loadtxt("s.txt"), expected)
 
@@ -156,23 +156,23 @@ class TestLetor:
         model = RankBoost(n_rounds=3, eval_metric=lambda y, scores, qid: 0.5)
         model.fit(part.X, part.y, part.qid, eval_set=(part.X, part.y, part.qid))
         model.save("own.edgewise")
-        header = success(["apply", "own.edgewise", "test.txt"], capsys).splitlines()[1]
+        header = success(["predict", "own.edgewise", "test.txt"], capsys).splitlines()[1]
         assert header.split() == ["map", "ndcg@5", "ndcg@10", "mrr", "precision@10"]
 
 
 class TestTables:
     def test_columns_are_taken_by_their_names(self, named, folder, success, capsys):
-        plain = success(["apply", "named.edgewise", "test.csv", *COLUMNS], capsys)
+        plain = success(["predict", "named.edgewise", "test.csv", *COLUMNS], capsys)
         # One column is no feature, and would not even be a good one.
         mixed = frame(data(1)).iloc[:, ::-1].assign(day=pd.Timestamp("2020-02-02"))
         io.write_table("mixed.parquet", mixed)
-        argv = ["apply", "named.edgewise", "mixed.parquet", *COLUMNS, "--output", "s.txt"]
+        argv = ["predict", "named.edgewise", "mixed.parquet", *COLUMNS, "--output", "s.txt"]
         assert success(argv, capsys) == plain
         X = pd.DataFrame(data(1).X, columns=NAMES)
         assert np.array_equal(np.loadtxt("s.txt"), named.predict(X))
 
     def test_without_grades_there_are_scores_only(self, named, folder, success, capsys):
-        argv = ["apply", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
+        argv = ["predict", "named.edgewise", "test.csv", "--query", "query", "--doc", "doc"]
         out = success([*argv, "--output", "s.run"], capsys)
         assert out == "ranked           5 queries, 35 documents\n"
         run, part = io.read_run("s.run"), data(1)
@@ -183,7 +183,7 @@ class TestTables:
 
     def test_features_alone_are_enough_for_numbers(self, named, folder, success, capsys):
         io.write_table("bare.csv", frame(data(1))[NAMES])
-        out = success(["apply", "named.edgewise", "bare.csv", "--output", "s.txt"], capsys)
+        out = success(["predict", "named.edgewise", "bare.csv", "--output", "s.txt"], capsys)
         assert out == "ranked           1 query, 35 documents\n"
         assert len((folder / "s.txt").read_text().splitlines()) == 35
 
@@ -191,7 +191,7 @@ class TestTables:
         self, named, folder, success, failure, capsys
     ):
         io.write_table("words.csv", frame(data(1)).assign(grade="good"))
-        argv = ["apply", "named.edgewise", "words.csv", "--output", "s.txt"]
+        argv = ["predict", "named.edgewise", "words.csv", "--output", "s.txt"]
         assert "words.csv: " in failure([*argv, "--target", "grade"], capsys)
         success(argv, capsys)
 
@@ -221,10 +221,10 @@ class TestErrors:
             ("none.edgewise test.txt", "File 'none.edgewise' does not exist"),
             ("m.edgewise none.txt", "File 'none.txt' does not exist"),
             ("inside test.txt", "File 'inside' is a directory"),
-            ("m.edgewise m.edgewise", "m.edgewise is given as MODEL and FILE"),
+            ("m.edgewise m.edgewise", "m.edgewise is given as MODEL and DATA"),
             ("test.txt bare.txt", "test.txt is not a readable edgewise model"),
             ("m.edgewise test.txt --output m.edgewise", "'-o': must not end in .edgewise"),
-            ("m.edgewise test.txt --output test.txt", "test.txt is given as FILE and --output"),
+            ("m.edgewise test.txt --output test.txt", "test.txt is given as DATA and --output"),
             ("m.edgewise test.txt --output none/s.txt", "'-o': the folder of 'none/s.txt'"),
             ("m.edgewise test.txt --output inside", "'-o': must be the name of a file"),
             ("m.edgewise bare.txt --output s.run", "a run needs query ids and document ids"),
@@ -253,17 +253,16 @@ class TestErrors:
             ("named.edgewise gaps.csv --target grade", "gaps.csv: y must hold finite numbers"),
             (
                 "fusion.edgewise test.txt",
-                "RankFusion, which does not rank documents: use `edgewise fuse fusion.edgewise",
+                "RankFusion, which does not predict rows: use `edgewise fuse fusion.edgewise",
             ),
             (
                 "classes.edgewise test.txt",
-                "holds AdaBoostMH, which does not rank documents: use "
-                "edgewise.load('classes.edgewise').predict(X) in Python",
+                "test.txt has 4 features, the model has 1",
             ),
         ],
     )
     def test_is_one_line_and_writes_nothing(self, words, message, failure, capsys):
-        assert message in failure(["apply", *words.split()], capsys)
+        assert message in failure(["predict", *words.split()], capsys)
 
     @pytest.mark.parametrize("name", ["old.txt", "old.run", "old.run.gz"])
     def test_an_old_file_stays_when_writing_fails(self, name, folder, failure, capsys, monkeypatch):
@@ -275,19 +274,19 @@ class TestErrors:
 
         with monkeypatch.context() as patched:
             patched.setattr("pathlib.Path.replace", full)
-            argv = ["apply", "m.edgewise", "test.txt", "--output", name]
+            argv = ["predict", "m.edgewise", "test.txt", "--output", name]
             assert f"{name}: No space left" in failure(argv, capsys)
         assert contents(folder) == before
         (folder / name).unlink()
 
     @pytest.mark.parametrize("argv", [[], ["m.edgewise"], ["m.edgewise", "test.txt", "--rounds"]])
     def test_wrong_usage_is_one_line(self, argv, failure, capsys):
-        failure(["apply", *argv], capsys)
+        failure(["predict", *argv], capsys)
 
 
 def test_a_model_without_rounds_ties_all_documents(folder, success, capsys):
     RankBoost().fit([[1.0], [1.0]], [0, 1]).save("empty.edgewise")
     assert edgewise.load("empty.edgewise").n_rounds_ == 0
     (folder / "two.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
-    success(["apply", "empty.edgewise", "two.txt", "--output", "s.txt"], capsys)
+    success(["predict", "empty.edgewise", "two.txt", "--output", "s.txt"], capsys)
     assert (folder / "s.txt").read_text() == "0.0\n0.0\n"

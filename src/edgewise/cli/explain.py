@@ -1,0 +1,216 @@
+"""``edgewise explain``: what a model has learned, or why a row has its scores."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import rich_click as click
+
+from edgewise.cli import common, tables
+from edgewise.common.text import counted, one_line
+
+if TYPE_CHECKING:
+    from edgewise.data import Column, Table
+
+_TOP = 10
+# Rows that effects are averaged over, and values of a column that they are shown at.
+_SAMPLE, _VALUES = 200, 5
+
+option = common.heading("Options")
+
+
+@common.command("explain")
+@click.argument("model", type=common.FILE, help="Saved model.")
+@click.argument("data", type=common.FILE, required=False, help="Rows to explain it on.")
+@option("--row", type=common.COUNT, help="Explain this row of DATA, 1 for the first.")
+@option("--class", "name", metavar="NAME", help="Explain the score of this class.")
+@option("-n", type=common.COUNT, default=_TOP, help="Number of columns or contributions.")
+@common.json_option(option)
+def explain(
+    model: str, data: str | None, row: int | None, name: str | None, n: int, as_json: bool
+) -> None:
+    """Say what a model has learned, or why it scores a row as it does.
+
+      edgewise explain people.edgewise
+          the most important columns and how they vote
+      edgewise explain people.edgewise test.csv
+          also what the model predicts at values of these columns, on average
+      edgewise explain people.edgewise test.csv --row 7
+          what the columns of a row, and pairs of them, add to its score
+
+    Contributions to the score of a row are Shapley values; they compare it with the
+    other rows of DATA and add up to the score.
+    """
+    common.needs(["name"], "row")
+    if row is not None and data is None:
+        raise click.UsageError("--row is a row of DATA: name the file after MODEL")
+    loaded = tables.load(model, "explain rows")
+    rows = None if data is None else tables.read_for(data, loaded, model, judged=False)
+    if row is not None and rows is not None:
+        _explain_row(loaded, rows, row, name, n, as_json)
+        return
+    found = learned(loaded, None if rows is None else rows.X, n)
+    parts = loaded.explain().contributions[:n]
+    if as_json:
+        listed = [{"name": one.name, "share": one.amount, "votes": one.detail} for one in parts]
+        common.print_json({"columns": [one._asdict() for one in found], "parts": listed})
+        return
+    print_learned(found)
+    if rows is None:
+        common.heading_line("Its parts: columns that rules test alone or together")
+        lines = [[f"{one.amount:.1%}", one.name, one.detail] for one in parts]
+        common.print_table([["share", "columns", "how they vote"], *lines], left=(1, 2))
+        click.echo()
+        click.echo(f"With rows, `edgewise explain {model} DATA` shows what each column changes.")
+
+
+def _explain_row(
+    model: Any, rows: tables.Rows, row: int, name: str | None, n: int, as_json: bool
+) -> None:
+    import numpy as np
+
+    if row > len(rows):
+        raise click.UsageError(f"--row {row}: {rows.path} has {counted(len(rows), 'rows')}")
+    some = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(np.intp)
+    with common.one_line_errors(rows.path):
+        found = model.explain(rows.take(np.array([row - 1])).X, rows.take(np.unique(some)).X)
+    if name is not None:
+        known = {str(one): one for one in found.classes}
+        if name not in known:
+            raise click.UsageError(f"--class must be one of {', '.join(known)}, got {name!r}")
+        found = found.of(known[name])
+    if as_json:
+        parts = [
+            {"name": one.name, "value": one.detail, "amount": one.amount}
+            for one in found.contributions
+        ]
+        common.print_json({"row": row, "class": found.explained, "contributions": parts})
+        return
+    title = f"Row {row} of {rows.path}"
+    if tables.task_of(model) == "classes":
+        chances = model.predict_proba(rows.take(np.array([row - 1])).X)[0]
+        best = int(chances.argmax())
+        title += f": {model.classes_[best]} (probability {chances[best]:.1%})"
+    common.heading_line(title)
+    click.echo(f"What adds to the {one_line(found.title)}")
+    shown = [["amount", "from"]]
+    shown += [[f"{one.amount:+.2f}", str(one)] for one in found.contributions[:n]]
+    rest = found.contributions[n:]
+    if rest:
+        total = sum(one.amount for one in rest)
+        shown.append([f"{total:+.2f}", counted(len(rest), "others")])
+    common.print_table(shown, left=(1,))
+
+
+class Learned(NamedTuple):
+    """A column, its share in the decrease of the loss, and what it changes."""
+
+    column: str
+    share: float
+    of: str
+    """Which class's probability, or which score, changes."""
+    effects: list[tuple[str, float]]
+    """Values of the column, and the mean prediction if all rows had them."""
+
+
+def learned(model: Any, X: Any, n: int = _TOP) -> list[Learned]:
+    """Return the most important columns, with effects where there are rows to measure them on."""
+    import numpy as np
+
+    from edgewise.data import Table
+
+    shares = model.feature_importances_
+    order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0][:n]
+    names = [model.fitted_.feature_name(j) for j in order]
+    if not isinstance(X, Table) or not order or max(order) >= X.n_columns:
+        return [
+            Learned(name, float(shares[j]), "", []) for j, name in zip(order, names, strict=True)
+        ]
+    some = np.unique(np.linspace(0, X.n_rows - 1, min(X.n_rows, _SAMPLE)).astype(np.intp))
+    sample = [X.take(some).column(j) for j in range(X.n_columns)]
+    return [
+        Learned(name, float(shares[j]), *_effects(model, sample, X, j))
+        for j, name in zip(order, names, strict=True)
+    ]
+
+
+def _effects(
+    model: Any, sample: "list[Column]", X: "Table", j: int
+) -> tuple[str, list[tuple[str, float]]]:
+    """Return what the model predicts, on average, if all rows had a value of a column."""
+    import numpy as np
+
+    from edgewise.data import CategoricalColumn, NumericColumn
+    from edgewise.data.columns import taken
+    from edgewise.data.table import ColumnTable
+
+    column, n_rows = sample[j], len(sample[j])
+    if isinstance(column, CategoricalColumn):
+        counts = np.bincount(column.codes, minlength=column.missing_code + 1)
+        codes = np.argsort(-counts[: column.missing_code], kind="stable")[:_VALUES]
+        codes = codes[counts[codes] > 0]
+        labels = [str(column.categories[code]) for code in codes.tolist()]
+        made: Column = CategoricalColumn(
+            np.repeat(codes, n_rows).astype(column.codes.dtype), column.categories
+        )
+    else:
+        values = column.reals()
+        present = values[~np.isnan(values)]
+        if not len(present):
+            return "", []
+        points = np.unique(np.quantile(present, np.linspace(0.05, 0.95, _VALUES), method="nearest"))
+        labels = [_label(model, X.name(j), point) for point in points.tolist()]
+        made = NumericColumn(np.repeat(points, n_rows))
+    again = np.tile(np.arange(n_rows), len(labels))
+    columns = [made if i == j else taken(one, again) for i, one in enumerate(sample)]
+    table = ColumnTable(columns, X.names, X.infinite)
+    if tables.task_of(model) == "grades":
+        means = model.predict(table).reshape(len(labels), n_rows).mean(axis=1)
+        return "score", list(zip(labels, means.tolist(), strict=True))
+    chances = model.predict_proba(table)
+    by_value = chances.reshape(len(labels), n_rows, -1).mean(axis=1)
+    # Of two classes the second, of several the one that changes most.
+    k = (
+        1
+        if by_value.shape[1] == 2 and tables.task_of(model) == "classes"
+        else int(np.ptp(by_value, axis=0).argmax())
+    )
+    return str(model.classes_[k]), list(zip(labels, by_value[:, k].tolist(), strict=True))
+
+
+def _label(model: Any, name: str, value: float) -> str:
+    """Return a number, or the day of the week or the date that it stands for."""
+    import numpy as np
+
+    column, _, part = name.rpartition(".")
+    dates = [] if model.schema_ is None else model.schema_.columns
+    if any(one.name == column and part in one.parts for one in dates):
+        if part == "weekday":
+            return ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")[int(value)]
+        if part == "days":
+            return str(np.datetime64(int(value // 1), "D"))
+    return f"{value:.6g}"
+
+
+def print_learned(found: list[Learned]) -> None:
+    """Print the most important columns and what they change."""
+    targets = dict.fromkeys(one.of for one in found if one.of)
+    alone = next(iter(targets)) if len(targets) == 1 else ""
+    common.heading_line("What it learned: the columns that lower the loss most")
+    if not found:
+        click.echo(" no column is used")
+        return
+    unit = "mean score" if alone == "score" else f"mean probability of {alone}"
+    heading = ["column", "share"]
+    if targets:
+        heading.append(f"{unit} at some values" if alone else "mean probability at some values")
+    rows = [heading]
+    for one in found:
+        row = [one.column, f"{one.share:.1%}"]
+        if targets:
+            score = one.of == "score"
+            parts = [
+                f"{label}: {value:+.2f}" if score else f"{label}: {value:.0%}"
+                for label, value in one.effects
+            ]
+            row.append(("" if alone else f"{one.of} ") + "   ".join(parts))
+        rows.append(row)
+    common.print_table(rows, left=(0, 2))

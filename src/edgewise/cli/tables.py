@@ -1,0 +1,408 @@
+"""Tables on the command line: their files, columns and rows, and how good a model is on them."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from edgewise.cli.common import (
+    Decorator,
+    heading,
+    heading_line,
+    load_model,
+    one_line_errors,
+    options,
+    print_table,
+)
+from edgewise.cli.documents import test_values
+from edgewise.common.text import counted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from edgewise.io import RawTable, Schema
+
+FORMATS = ".csv, .tsv, .parquet, .feather, .arrow, .arff, or SVMlight (.txt, .svm, .svmlight, ...)"
+SVMLIGHT = (".txt", ".svm", ".svmlight", ".libsvm", ".letor", ".dat")
+OPTIONS = {
+    **{name: f"--{name}" for name in ("target", "query", "doc", "weight", "task")},
+    **{name: f"--{name}" for name in ("drop", "categorical", "numeric")},
+}
+"""The options of what the library calls its arguments."""
+
+# Classes of which a confusion matrix shows at most; fewer columns would not fit on a terminal.
+_MOST_CLASSES = 8
+# Below this share of stored values, a sparse matrix is smaller.
+_SPARSE = 1 / 3
+
+logger = logging.getLogger("edgewise")
+
+_column = heading("Columns")
+
+
+def target_option(about: str) -> Decorator:
+    """Add the option ``--target``."""
+    return _column("--target", metavar="COL", multiple=True, help=about)
+
+
+query_option = _column("--query", metavar="COL", help="Column with query ids: learn to rank.")
+doc_option = _column("--doc", metavar="COL", help="Column with document ids, for run files.")
+weight_option = _column("--weight", metavar="COL", help="Column with weights of the rows.")
+kinds = options(
+    _column("--drop", metavar="COL", multiple=True, help="Columns to leave out."),
+    _column("--categorical", metavar="COL", multiple=True, help="Columns of categories."),
+    _column("--numeric", metavar="COL", multiple=True, help="Columns of numbers."),
+)
+"""Adds the options that say what columns are, against what they look like."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of a file as a model has them, with what is known about each."""
+
+    path: str
+    X: Any
+    y: Any = None
+    qid: Any = None
+    docs: Any = None
+    weight: Any = None
+    ids: dict[str, Any] = field(default_factory=dict)
+    """Columns of ids, by name."""
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def take(self, rows: "NDArray[Any]") -> "Rows":
+        """Return some of the rows; the columns are copied when they are read."""
+        from edgewise.data import Table
+        from edgewise.data.table import TakenTable
+
+        X = TakenTable(self.X, rows) if isinstance(self.X, Table) else self.X[rows]
+        parts = {name: getattr(self, name) for name in ("y", "qid", "docs", "weight")}
+        some = {name: None if part is None else part[rows] for name, part in parts.items()}
+        ids = {name: part[rows] for name, part in self.ids.items()}
+        return Rows(self.path, X, **some, ids=ids)
+
+
+def is_table(path: str) -> bool:
+    """Return whether a file is a table, and not SVMlight; raise if it can be neither."""
+    from edgewise.io.tables import table_kind
+
+    if table_kind(path) is not None:
+        return True
+    if not path.lower().removesuffix(".gz").endswith(SVMLIGHT):
+        raise click.UsageError(f"{path} must be one of {FORMATS}")
+    return False
+
+
+def read_raw(path: str, words: Sequence[str] = ()) -> "RawTable":
+    """Read the columns of a table."""
+    from edgewise.io import read_columns
+
+    with one_line_errors(path, OPTIONS):
+        return read_columns(path, words)
+
+
+def rows_of(path: str, raw: "RawTable", schema: "Schema", judged: bool = True) -> Rows:
+    """Return the rows of a table; those without a target are left out, if it is needed."""
+    import numpy as np
+
+    with one_line_errors(path, OPTIONS):
+        X = schema.transform(raw)
+        y = schema.labels(raw) if judged else None
+        given = [name for name in ("query", "doc", "weight") if getattr(schema, name) is not None]
+        roles = {name: schema.role(raw, name) for name in given}
+        ids = schema.ids(raw)
+    rows = Rows(path, X, y, roles.get("query"), roles.get("doc"), roles.get("weight"), ids)
+    if y is None:
+        return rows
+    gone = (
+        np.array([one is None for one in y])
+        if y.dtype == object
+        else (
+            np.isnan(y.reshape(len(y), -1)).any(axis=1)
+            if y.dtype.kind == "f"
+            else np.zeros(len(y)) > 0
+        )
+    )
+    if gone.all():
+        raise click.ClickException(f"{path} has no value in --target {' '.join(schema.target)}")
+    if gone.any():
+        which = " ".join(schema.target)
+        logger.warning(
+            "%s: left out %s without a value in %r", path, counted(int(gone.sum()), "rows"), which
+        )
+        rows = rows.take(np.flatnonzero(~gone))
+    y = rows.y
+    if y.dtype == object:
+        rows = replace(rows, y=np.array(y.tolist()))
+    elif schema.task == "labels":
+        rows = replace(rows, y=y.astype(np.int64))
+    return rows
+
+
+def read_svmlight(path: str, width: int | None = None) -> Rows:
+    """Read an SVMlight file, widened to the columns of a model."""
+    import numpy as np
+
+    from edgewise.io import read_letor
+
+    with one_line_errors(path):
+        data = read_letor(path, sparse=True)
+    X = data.X
+    if width is not None and X.shape[1] > width:
+        raise click.ClickException(f"{path} has {X.shape[1]} features, the model has {width}")
+    X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width or X.shape[1]))
+    if X.nnz >= _SPARSE * X.shape[0] * X.shape[1]:
+        X = X.toarray()
+    y = data.y
+    if data.qid is None and np.array_equal(y, np.floor(y)):
+        y = y.astype(np.int64)
+    return Rows(path, X, y, data.qid, data.docs)
+
+
+# Saved models
+
+
+def load(path: str, purpose: str) -> Any:
+    """Load a classifier or ranker."""
+    from edgewise import AdaBoostMH, RankBoost
+
+    model = load_model(path)
+    if not isinstance(model, (AdaBoostMH, RankBoost)):
+        return load_model(path, "AdaBoostMH", purpose)
+    return model
+
+
+def task_of(model: Any) -> str:
+    """Return what a model learned: classes, labels or grades."""
+    from edgewise import RankBoost
+
+    if isinstance(model, RankBoost):
+        return "grades"
+    return "labels" if model.fitted_.multilabel else "classes"
+
+
+def read_for(
+    path: str,
+    model: Any,
+    model_path: str,
+    target: Sequence[str] = (),
+    judged: bool = True,
+    **roles: Any,
+) -> Rows:
+    """Read the rows of a file as a saved model has them."""
+    schema = _schema_of(model)
+    if not is_table(path):
+        if schema is not None:
+            raise click.ClickException(
+                f"{path} is an SVMlight file, but the columns of {model_path} have names: use a "
+                "table"
+            )
+        return read_svmlight(path, model.n_features_in_)
+    if schema is None:
+        raise click.ClickException(
+            f"{path} is a table, but the features of {model_path} have numbers: use an SVMlight "
+            "or LETOR file"
+        )
+    given = {name: column for name, column in roles.items() if column is not None}
+    if target:
+        given["target"] = tuple(target)
+    for role, column in given.items():
+        for name in (column,) if isinstance(column, str) else column:
+            if name in {one.name for one in schema.columns if one.features}:
+                raise click.UsageError(f"--{role}: {name!r} is a feature of the model {model_path}")
+    schema = replace(schema, **given)
+    if judged and not schema.target:
+        raise click.UsageError(f"--target must name the column of {path} with the right answers")
+    raw = read_raw(path, schema.words)
+    # What prediction does not need may be absent.
+    absent = [one for one in ("query", "doc", "weight") if getattr(schema, one) not in raw.columns]
+    unused: dict[str, Any] = {one: None for one in absent if one not in given}
+    schema = replace(schema, **unused)
+    note(path, raw, schema)
+    return rows_of(path, raw, schema, judged)
+
+
+def _schema_of(model: Any) -> "Schema | None":
+    """Return the schema of a model; one without a schema takes its columns as they come."""
+    from edgewise.io import ColumnSchema, Schema
+
+    names = model.fitted_.feature_names
+    if model.schema_ is not None or names is None:
+        found: Schema | None = model.schema_
+        return found
+    columns = []
+    for j, name in enumerate(names):
+        values = model.fitted_.categories.get(j, ())
+        if values and all(isinstance(value, str) for value in values):
+            columns.append(ColumnSchema(name, "category", 0, 0, categories=tuple(values)))
+        else:
+            columns.append(ColumnSchema(name, "number", 0, 0))
+    return Schema(tuple(columns), task=task_of(model))
+
+
+def note(path: str, raw: "RawTable", schema: "Schema") -> None:
+    """Say what of a table the model does not know."""
+    extra = schema.extra(raw)
+    if extra and any(column.kind == "dropped" or column.n_distinct for column in schema.columns):
+        listed = ", ".join(map(repr, extra[:5])) + (", ..." if len(extra) > 5 else "")
+        plural = "columns" if len(extra) > 1 else "column"
+        logger.warning("%s: ignored the %s %s, which training had not", path, plural, listed)
+    for name, words in schema.new_categories(raw).items():
+        listed = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
+        logger.warning("%s: %r has new values, taken as missing: %s", path, name, listed)
+
+
+# How good a model is
+
+
+def measured(model: Any, rows: Rows) -> dict[str, Any]:
+    """Return the metrics of a model on rows whose answers are known, by the names of metrics."""
+    task = task_of(model)
+    if task == "grades":
+        return _measured_ranking(model, rows)
+    rows = _known(model, rows)
+    with one_line_errors(rows.path):
+        probabilities = model.predict_proba(rows.X)
+        return (_measured_labels if task == "labels" else _measured_classes)(
+            model, rows, probabilities
+        )
+
+
+def _known(model: Any, rows: Rows) -> Rows:
+    """Return the rows whose classes a model knows."""
+    import numpy as np
+
+    if task_of(model) == "labels":
+        return rows
+    classes = model.classes_
+    y = rows.y if rows.y.dtype.kind == classes.dtype.kind else rows.y.astype(classes.dtype.type)
+    rows = replace(rows, y=y)
+    known = np.isin(y, classes)
+    if not known.all():
+        new = sorted({str(one) for one in y[~known].tolist()})
+        if not known.any():
+            raise click.ClickException(
+                f"{rows.path} has none of the classes of the model, but {', '.join(new[:5])}"
+            )
+        logger.warning(
+            "%s: left out %s with classes that the model does not know: %s",
+            rows.path,
+            counted(int((~known).sum()), "rows"),
+            ", ".join(new[:5]),
+        )
+        rows = rows.take(np.flatnonzero(known))
+    return rows
+
+
+def _measured_classes(model: Any, rows: Rows, probabilities: Any) -> dict[str, Any]:
+    import numpy as np
+
+    from edgewise.metrics import balanced_accuracy, error, log_loss, roc_auc
+
+    classes, weight = model.classes_, rows.weight
+    codes = np.searchsorted(classes, rows.y)
+    predicted = probabilities.argmax(axis=1)
+    counts = np.bincount(codes, weight, minlength=len(classes))
+    found = {
+        "rows": len(rows),
+        "error": error(codes, probabilities, weight),
+        "baseline_error": 1.0 - float(counts.max() / counts.sum()),
+        "log_loss": log_loss(codes, probabilities, weight),
+        "balanced_accuracy": balanced_accuracy(codes, probabilities, weight),
+    }
+    if len(classes) == 2 and counts.min() > 0:
+        found["roc_auc"] = roc_auc(codes, probabilities[:, 1])
+    matrix = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(matrix, (codes, predicted), 1)
+    return {**found, "classes": classes.tolist(), "confusion": matrix.tolist()}
+
+
+def _measured_labels(model: Any, rows: Rows, probabilities: Any) -> dict[str, Any]:
+    import numpy as np
+
+    from edgewise.metrics import roc_auc
+
+    wrong = (probabilities > 0.5) != (rows.y > 0)
+    labels = {}
+    for k, name in enumerate(model.classes_.tolist()):
+        truth = rows.y[:, k]
+        auc = roc_auc(truth, probabilities[:, k]) if 0 < truth.sum() < len(truth) else float("nan")
+        labels[str(name)] = {
+            "share": float(truth.mean()),
+            "error": float(wrong[:, k].mean()),
+            "roc_auc": auc,
+        }
+    return {
+        "rows": len(rows),
+        "hamming_loss": float(wrong.mean()),
+        "baseline_hamming_loss": float(
+            np.minimum(rows.y.mean(axis=0), 1 - rows.y.mean(axis=0)).mean()
+        ),
+        "any_label_wrong": float(wrong.any(axis=1).mean()),
+        "labels": labels,
+    }
+
+
+def _measured_ranking(model: Any, rows: Rows) -> dict[str, Any]:
+    from edgewise.metrics import Lists, ranking_metric
+
+    with one_line_errors(rows.path):
+        lists, scores = Lists(rows.y, rows.qid), model.predict(rows.X)
+    metric = model.eval_metric if isinstance(model.eval_metric, str) else "map"
+    values = test_values(lists, scores, ranking_metric(metric).name)
+    return {"rows": len(rows), "queries": int(lists.row_query.max()) + 1, **values}
+
+
+def print_measured(found: dict[str, Any], title: str) -> None:
+    """Print metrics in words."""
+    heading_line(title)
+    if "labels" in found:
+        _print_labels(found)
+    elif "classes" in found:
+        _print_classes(found)
+    else:
+        names = [name for name in found if name not in ("rows", "queries")]
+        cells = ["-" if found[name] is None else f"{found[name]:.4f}" for name in names]
+        print_table([names, cells], left=())
+
+
+def _print_classes(found: dict[str, Any]) -> None:
+    slack = 1.96 * (found["error"] * (1 - found["error"]) / found["rows"]) ** 0.5
+    rows = [
+        [
+            "error",
+            f"{found['error']:.1%}",
+            f"± {slack:.1%}; {found['baseline_error']:.1%} if it always said the commonest class",
+        ],
+        ["log loss", f"{found['log_loss']:.3f}", "0 is best: how sure it is of the right class"],
+        ["balanced accuracy", f"{found['balanced_accuracy']:.1%}", "the mean over the classes"],
+    ]
+    if "roc_auc" in found:
+        about = "1 is best, 0.5 is chance: how well it orders the rows"
+        rows.insert(2, ["ROC AUC", f"{found['roc_auc']:.3f}", about])
+    print_table(rows, left=(0, 2), heading=False)
+    names = [str(name) for name in found["classes"]]
+    if len(names) <= _MOST_CLASSES:
+        click.echo()
+        head = ["rows of class", *(f"said {name}" for name in names)]
+        body = zip(names, found["confusion"], strict=True)
+        print_table([head, *([name, *(f"{n:,}" for n in row)] for name, row in body)])
+
+
+def _print_labels(found: dict[str, Any]) -> None:
+    base = f"{found['baseline_hamming_loss']:.1%} if it always said the commoner value"
+    rows = [
+        ["wrong labels", f"{found['hamming_loss']:.1%}", base],
+        ["rows with a wrong label", f"{found['any_label_wrong']:.1%}", ""],
+    ]
+    print_table(rows, left=(0, 2), heading=False)
+    click.echo()
+    rows = [["label", "share", "error", "ROC AUC"]]
+    for name, one in list(found["labels"].items())[:20]:
+        auc = f"{one['roc_auc']:.3f}" if one["roc_auc"] == one["roc_auc"] else "-"
+        rows.append([name, f"{one['share']:.1%}", f"{one['error']:.1%}", auc])
+    print_table(rows)

@@ -1,0 +1,398 @@
+"""``edgewise train`` and what follows it, on a table as people have them."""
+
+import csv
+import gzip
+import itertools
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgewise
+import edgewise.boosting.loop
+from edgewise import AdaBoostMH, RankBoost, io
+from edgewise.cli import main
+
+JOBS = ("clerk", "nurse", "engineer", "farmer")
+
+
+def people(n, seed, cities=("Rome", "Oslo", "Bonn")):
+    """Rows with an id, gaps, words, a date, amounts of money and a column that never varies."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(n):
+        age, hours, job = rng.integers(18, 80), rng.integers(10, 70), rng.choice(JOBS)
+        day = np.datetime64("2015-01-01") + int(rng.integers(0, 3000))
+        score = 0.05 * age + 0.06 * hours + 2 * (job == "engineer") + rng.normal() / 2
+        gap = rng.random(4) < 0.05
+        rows.append({
+            "id": f"P{seed}{i:05}", "age": "" if gap[0] else age,
+            "hours": "NA" if gap[1] else hours,
+            "job": "?" if gap[2] else job, "city": rng.choice(cities),
+            "joined": "null" if gap[3] else day, "salary": f"${rng.integers(20, 60)},000",
+            "country": "DE", "income": ">50K" if score > 6 else "<=50K",
+        })  # fmt: skip
+    return rows
+
+
+def write(path, rows, columns=None, separator=","):
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "wt", newline="") as stream:
+        names = columns or list(rows[0])
+        writer = csv.DictWriter(stream, names, extrasaction="ignore", delimiter=separator)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def run(*argv, **options):
+    """Run a command in a process of its own."""
+    command = [sys.executable, "-m", "edgewise", *map(str, argv)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A folder with tables, and a model trained as a new user would, without another flag."""
+    folder = tmp_path_factory.mktemp("people")
+    write(folder / "people.csv", people(240, 0))
+    fresh = people(60, 1)
+    write(folder / "new.csv", fresh, list(reversed(fresh[0])))
+    write(folder / "short.csv", fresh, ["id", "age", "city", "joined", "salary"])
+    write(folder / "kyiv.csv", people(40, 2, ("Rome", "Kyiv")))
+    folder.joinpath("said.txt").write_text(
+        run("train", "people.csv", "--target", "income", cwd=folder).stdout
+    )
+    return folder
+
+
+@pytest.fixture
+def here(home, monkeypatch):
+    monkeypatch.chdir(home)
+    return home
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+class TestMessyTable:
+    def test_says_what_it_understood_learned_and_saved(self, home):
+        said = home.joinpath("said.txt").read_text()
+        table, _, _ = said.partition("\n\n")
+        rows = {line.split()[0]: line for line in table.splitlines()}
+        assert "left out; another value in every row" in rows["id"]
+        assert rows["age"].split()[1] == "number"
+        assert rows["job"].split()[1] == "category"
+        assert rows["joined"].split()[1] == "date"
+        assert "year, month, weekday, days" in rows["joined"]
+        assert rows["salary"].split()[1] == "number"
+        assert "left out; the same in every row" in rows["country"]
+        assert "Task: 2 classes, in 'income'" in said
+        assert "48 are held out to test it" in said
+        assert "How good it is, on 48 rows that it has not seen" in said
+        assert "mean probability of >50K" in said
+        assert "Saved people.edgewise" in said
+        assert "edgewise predict people.edgewise" in said
+
+    def test_the_model_knows_the_table(self, home):
+        model = edgewise.load(home / "people.edgewise")
+        assert isinstance(model, AdaBoostMH)
+        assert model.schema_.target == ("income",)
+        assert "joined.year" in model.feature_names_in_
+        assert not {"id", "country"} & set(model.feature_names_in_)
+
+    def test_predicts_shuffled_columns_as_the_library_does(self, here, success, capsys):
+        out = success(["predict", "people.edgewise", "new.csv", "-o", "out.csv"], capsys)
+        assert out.startswith("predicted        60 rows, out.csv, ")
+        with Path("out.csv").open(newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        model = edgewise.load("people.edgewise")
+        X = model.schema_.transform(io.read_columns("new.csv"))
+        assert [row["predicted"] for row in rows] == model.predict(X).tolist()
+        assert [row["id"] for row in rows] == [row["id"] for row in people(60, 1)]
+        given = np.array([float(row["probability of >50K"]) for row in rows])
+        assert np.array_equal(given, model.predict_proba(X)[:, 1])
+
+    def test_without_output_it_prints_the_table(self, here, success, capsys):
+        out = success(["predict", "people.edgewise", "new.csv"], capsys)
+        assert out.startswith("id,predicted,probability,")
+        assert out.count("\n") == 61
+
+    def test_a_missing_column_is_named(self, here, failure, capsys):
+        message = failure(["predict", "people.edgewise", "short.csv"], capsys)
+        assert (
+            "short.csv: the table lacks the columns 'hours', 'job', which training had" in message
+        )
+
+    def test_new_categories_are_missing_and_said(self, here, capsys):
+        assert main(["predict", "people.edgewise", "kyiv.csv", "-o", "o.csv"]) == 0
+        assert "'city' has new values, taken as missing: 'Kyiv'" in capsys.readouterr().err
+
+    def test_evaluates_as_the_library_does(self, here, success, capsys):
+        out = success(["evaluate", "people.edgewise", "new.csv", "--json"], capsys)
+        found = json.loads(out)
+        model = edgewise.load("people.edgewise")
+        raw = io.read_columns("new.csv")
+        score = model.score(model.schema_.transform(raw), model.schema_.labels(raw))
+        assert found["error"] == pytest.approx(1 - score)
+        assert found["classes"] == ["<=50K", ">50K"]
+        assert sum(map(sum, found["confusion"])) == found["rows"] == 60
+        assert "ROC AUC" in success(["evaluate", "people.edgewise", "new.csv"], capsys)
+
+    def test_explains_the_model_and_a_row(self, here, success, capsys):
+        out = success(["explain", "people.edgewise"], capsys)
+        assert "What it learned" in out
+        out = success(["explain", "people.edgewise", "new.csv"], capsys)
+        assert "mean probability of >50K at some values" in out
+        out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "--json"], capsys)
+        found = json.loads(out)
+        model = edgewise.load("people.edgewise")
+        X = model.schema_.transform(io.read_columns("new.csv"))
+        score = float(model.decision_function(X)[1])
+        total = sum(part["amount"] for part in found["contributions"])
+        assert total == pytest.approx(score if found["class"] == ">50K" else -score)
+        out = success(["explain", "people.edgewise", "new.csv", "--row", 2, "-n", 3], capsys)
+        assert "Row 2 of new.csv" in out
+        assert "others" in out
+
+    def test_lists_rules(self, here, success, capsys):
+        out = success(["rules", "people.edgewise", "-n", 3], capsys)
+        model = edgewise.load("people.edgewise")
+        assert out.startswith(f"3 of {model.n_rounds_} rules\n")
+        found = json.loads(success(["rules", "people.edgewise", "-n", 3, "--json"], capsys))
+        assert [one["rule"] for one in found["rules"]] == [str(one) for one in model.rules(3)]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            ("train people.csv --target income", "people.edgewise exists: --force replaces it"),
+            ("train people.csv --force", "must name the column of people.csv to learn: id"),
+            ("train people.csv --target wage --force", "--target 'wage' must be a column: 'id'"),
+            ("train people.csv --target id --force", "--target 'id' holds 240 different values"),
+            ("train people.csv --target country --force", "has a single class, DE"),
+            ("train people.csv --target age --drop agee --force", "--drop 'agee' must be a column"),
+            ("train people.csv --target job --target city --force", "--target 'job' must hold 0"),
+            ("train people.csv --target income --task labels --force", "needs a --target for each"),
+            ("predict people.edgewise people.edgewise", "given as MODEL and DATA"),
+            ("predict people.edgewise new.csv --target income", "use `edgewise evaluate"),
+            ("predict people.edgewise new.csv -o out.run", "people.edgewise does not rank"),
+            ("predict people.edgewise new.csv -o out.txt", "--output must end in .csv"),
+            ("evaluate people.edgewise short.csv", "short.csv: the table lacks the columns"),
+            ("evaluate people.edgewise new.csv --target job", "'job' is a feature of the model"),
+            ("evaluate people.edgewise new.csv --metrics map", "--metrics is for runs"),
+            ("explain people.edgewise --row 1", "--row is a row of DATA"),
+            ("explain people.edgewise new.csv --row 99", "--row 99: new.csv has 60 rows"),
+            ("explain people.edgewise new.csv --row 1 --class x", "--class must be one of <=50K"),
+            ("rules new.csv", "new.csv is not a readable edgewise model"),
+        ],
+    )  # fmt: skip
+    def test_mistakes_are_one_line(self, words, message, here, failure, capsys):
+        assert message in failure(words.split(), capsys)
+
+
+class TestProcesses:
+    """Every command once as a process of its own, with good and with bad input."""
+
+    @pytest.mark.parametrize(
+        ("good", "said"),
+        [
+            ("predict people.edgewise new.csv -o one.csv.gz", "predicted        60 rows"),
+            ("evaluate people.edgewise new.csv", "log loss"),
+            ("explain people.edgewise new.csv --row 1", "Row 1 of new.csv"),
+            ("rules people.edgewise -n 1", "1 of "),
+        ],
+    )
+    def test_good(self, good, said, home):
+        done = run(*good.split(), cwd=home)
+        assert done.returncode == 0
+        assert said in done.stdout
+        assert done.stderr == ""
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            "train nowhere.csv --target wage",
+            "predict people.edgewise nowhere.csv",
+            "evaluate people.edgewise nowhere.csv",
+            "explain nowhere.edgewise",
+            "rules nowhere.edgewise",
+        ],
+    )
+    def test_bad(self, bad, home):
+        done = run(*bad.split(), cwd=home)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.startswith("edgewise: error: ")
+        assert done.stderr.count("\n") == 1
+
+
+def test_ctrl_c_saves_the_rounds_so_far(home, folder, capsys, monkeypatch):
+    rounds, choose = itertools.count(1), edgewise.boosting.loop._choose
+
+    def interrupted(*arguments):
+        if next(rounds) > 5:
+            raise KeyboardInterrupt
+        return choose(*arguments)
+
+    monkeypatch.setattr(edgewise.boosting.loop, "_choose", interrupted)
+    argv = ["train", str(home / "people.csv"), "--target", "income", "--learner", "stump"]
+    assert main([*argv, "--rounds", "99"]) == 130
+    out = capsys.readouterr().out
+    assert "5 rounds in" in out
+    assert "ended by: interrupted" in out
+    assert edgewise.load("people.edgewise").n_rounds_ == 5
+
+
+class TestTasks:
+    def test_labels(self, folder, success, capsys):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(80, 3)).round(3)
+        rows = [
+            {"a": a, "b": b, "c": c, "happy": "yes" if a > 0 else "no", "loud": int(b > 0)}
+            for a, b, c in X.tolist()
+        ]
+        write("songs.tsv", rows, separator="\t")
+        argv = ["train", "songs.tsv", "--target", "happy", "--target", "loud", "--rounds", 10]
+        out = success([*argv, "--learner", "stump"], capsys)
+        assert "Task: 2 labels, each 0 or 1 in a row: happy, loud" in out
+        assert "wrong labels" in out
+        success(["predict", "songs.edgewise", "songs.tsv", "-o", "out.csv"], capsys)
+        with Path("out.csv").open(newline="") as stream:
+            found = list(csv.DictReader(stream))
+        loud = np.array([row["loud"] == "1" for row in found])
+        assert np.mean(loud == (X[:, 1] > 0)) > 0.9
+        out = success(["evaluate", "songs.edgewise", "songs.tsv", "--json"], capsys)
+        assert set(json.loads(out)["labels"]) == {"happy", "loud"}
+
+    def test_grades(self, folder, success, capsys, data):
+        part = data(0, n_queries=10)
+        rows = [
+            {"q": q, "doc": d, "grade": int(y), **dict(zip("abcd", x, strict=True))}
+            for q, d, y, x in zip(part.qid, part.docs, part.y, part.X.tolist(), strict=True)
+        ]
+        write("pages.csv", rows)
+        argv = ["train", "pages.csv", "--target", "grade", "--query", "q", "--doc", "doc"]
+        out = success([*argv, "--rounds", 10], capsys)
+        assert "Task: to rank the rows of 10 queries by grades from 0 to 2 in 'grade'" in out
+        assert "map  ndcg@5" in out
+        assert isinstance(edgewise.load("pages.edgewise"), RankBoost)
+        success(["predict", "pages.edgewise", "pages.csv", "-o", "out.run"], capsys)
+        assert len(io.read_run("out.run").scores) == len(rows)
+        out = success(["predict", "pages.edgewise", "pages.csv"], capsys)
+        assert out.startswith("query,doc,score,rank\n")
+        out = success(["evaluate", "pages.edgewise", "pages.csv", "--json"], capsys)
+        assert json.loads(out)["map"] > 0.5
+
+    def test_svmlight(self, folder, success, failure, capsys):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 3)).round(3)
+        lines = [f"{int(a > 0)} 1:{a} 2:{b} 3:{c}\n" for a, b, c in X.tolist()]
+        folder.joinpath("rows.svm").write_text("".join(lines))
+        out = success(["train", "rows.svm", "--learner", "stump", "--rounds", 5], capsys)
+        assert "Task: 2 classes, in the target" in out
+        out = success(["evaluate", "rows.edgewise", "rows.svm", "--json"], capsys)
+        assert json.loads(out)["error"] == 0
+        argv = ["train", "rows.svm", "--target", "x", "--force"]
+        assert "--target names a column of a table" in failure(argv, capsys)
+
+    def test_json_is_all_there_is(self, home, folder, capsys):
+        argv = ["train", str(home / "people.csv"), "--target", "income", "--json"]
+        assert main([*argv, "--rounds", "5", "--test", str(home / "new.csv")]) == 0
+        out, err = capsys.readouterr()
+        found = json.loads(out)
+        assert err == ""
+        assert found["task"] == "classes"
+        assert found["training"]["rounds"] == 5
+        assert found["training"]["rows"] == 240
+        assert found["test"]["rows"] == 60
+        assert {one["name"]: one["kind"] for one in found["columns"]}["joined"] == "date"
+
+    def test_tune_says_what_it_tried(self, home, folder, success, capsys):
+        argv = ["train", home / "people.csv", "--target", "income", "--tune", "--time-limit", 2]
+        found = json.loads(success([*argv, "--json"], capsys))
+        assert len(found["tuning"]) == 4
+        best = min(found["tuning"], key=lambda one: one["log_loss"])
+        assert [one["chosen"] for one in found["tuning"]].count(True) == 1
+        assert best["chosen"]
+
+    def test_the_same_seed_gives_the_same_file(self, home, folder, success, capsys):
+        argv = ["train", home / "people.csv", "--target", "income", "--rounds", 5]
+        for name in ("one", "two"):
+            success([*argv, "--model", f"{name}.edgewise"], capsys)
+        one, two = (folder.joinpath(f"{name}.edgewise").read_bytes() for name in ("one", "two"))
+        assert one == two
+
+    def test_weights_and_numbers_as_categories(self, home, folder, success, capsys):
+        rows = [{**row, "w": 1 + i % 3, "zip": f"0{i % 4}"} for i, row in enumerate(people(60, 5))]
+        write("p.csv", rows)
+        argv = ["train", "p.csv", "--target", "income", "--weight", "w", "--categorical", "zip"]
+        success([*argv, "--rounds", 3, "--drop", "salary"], capsys)
+        kinds = {one.name: one for one in edgewise.load("p.edgewise").schema_.columns}
+        assert kinds["zip"].categories == ("00", "01", "02", "03")
+        assert kinds["salary"].kind == "dropped"
+        assert "w" not in kinds
+
+
+class TestHostileInput:
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("empty.csv", b"", "empty.csv is empty"),
+            ("header.csv", b"a,y\n", "header.csv is empty: it has column names and no rows"),
+            ("one.csv", b"a,y\n" + b"1,x\n2,x\n" * 20, "'y' has a single class, x"),
+            ("twice.csv", b"a,a,y\n1,2,x\n", "twice.csv has several columns of the same name: 'a'"),
+            ("binary.csv", b"\x89PNG\0\1\2" * 50, "binary.csv is not a text file"),
+            ("latin.csv", "a,y\nM\xfcller,x\nb,y\n".encode("latin-1"), "latin.csv is not a"),
+            ("ragged.csv", b"a,y\n1,x\n1,2,3\n", "ragged.csv is not a readable table"),
+            ("gaps.csv", b"a,y\n" + b"1,\n2,?\n" * 20, "gaps.csv has no value in --target y"),
+            ("real.csv", "a,y\n" + "".join(f"1,{i / 7}\n" for i in range(99)), "99 different num"),
+            ("bare.csv", b"y\n" + b"x\nz\n" * 20, "no column is left to learn from"),
+            ("same.csv", b"a,y\n" + b"1,x\n1,z\n" * 20, "no column is left to learn from"),
+            ("cut.csv.gz", gzip.compress(b"a,y\n1,x\n" * 99)[:-9], "cut.csv.gz is damaged"),
+            ("junk.parquet", b"not parquet", "junk.parquet is not a readable Parquet file"),
+            ("junk.arff", b"not arff", "junk.arff is not a readable ARFF file"),
+            ("people.xlsx", b"PK", "people.xlsx must be one of .csv, .tsv"),
+            ("words.svm", b"these are words\n", "words.svm, line 1"),
+        ],
+    )  # fmt: skip
+    def test_is_answered_in_one_line(self, name, content, message, folder, failure, capsys):
+        folder.joinpath(name).write_bytes(content.encode() if isinstance(content, str) else content)
+        target = [] if name.endswith(".svm") else ["--target", "y"]
+        assert message in failure(["train", name, *target], capsys)
+        assert [path.name for path in folder.iterdir()] == [name]
+
+    def test_a_folder_is_no_table(self, folder, failure, capsys):
+        folder.joinpath("inside.csv").mkdir()
+        assert "is a directory" in failure(["train", "inside.csv", "--target", "y"], capsys)
+
+    def test_free_text_is_refused_with_advice(self, folder, failure, success, capsys):
+        rows = [
+            {**row, "note": f"person {i} said many a thing"} for i, row in enumerate(people(40, 3))
+        ]
+        write("p.csv", rows)
+        message = failure(["train", "p.csv", "--target", "income"], capsys)
+        assert "'note' holds free text, 6 words in a cell on average" in message
+        assert "--drop note" in message
+        success(["train", "p.csv", "--target", "income", "--drop", "note", "--rounds", 2], capsys)
+
+    def test_rows_without_a_target_are_left_out_with_a_notice(self, folder, capsys):
+        rows = people(60, 4)
+        for row in rows[::10]:
+            row["income"] = ""
+        write("p.csv", rows)
+        assert main(["train", "p.csv", "--target", "income", "--rounds", "2"]) == 0
+        assert "left out 6 rows without a value in 'income'" in capsys.readouterr().err
+
+    def test_a_model_that_cannot_be_written_is_known_first(self, home, folder, failure, capsys):
+        argv = ["train", home / "people.csv", "--target", "income", "--model"]
+        assert "does not exist" in failure([*argv, "none/m.edgewise"], capsys)
+        assert "must end in .edgewise" in failure([*argv, "m.zip"], capsys)
+        if os.getuid():
+            folder.chmod(0o500)
+            assert "not writable" in failure([*argv, "m.edgewise"], capsys)
