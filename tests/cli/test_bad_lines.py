@@ -16,6 +16,8 @@ LINES = {
     "predict": ["m.edgewise", "t.txt"],
     "explain": ["c.edgewise"],
     "rules": ["m.edgewise"],
+    "report": ["c.edgewise", "--data", "t.txt"],
+    "export": ["c.edgewise"],
     "evaluate": ["q.txt", "a.run"],
     "fuse": ["a.run", "b.run", "--rounds", "2"],
     "recommend": ["r.csv", "--algorithm", "bias"],

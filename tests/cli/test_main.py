@@ -12,7 +12,7 @@ from edgewise.cli import demo, main
 from edgewise.fusion import RankedLists
 
 COMMANDS = (
-    *("train", "predict", "evaluate", "explain", "rules", "rank", "fuse"),
+    *("train", "predict", "evaluate", "explain", "rules", "report", "export", "rank", "fuse"),
     *("recommend", "compare", "info", "datasets", "demo"),
 )
 

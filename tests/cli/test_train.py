@@ -168,9 +168,20 @@ class TestMessyTable:
         found = json.loads(success(["rules", "people.edgewise", "-n", 3, "--json"], capsys))
         assert [one["rule"] for one in found["rules"]] == [str(one) for one in model.rules(3)]
 
+    def test_writes_a_page_and_exports(self, here, success, capsys):
+        argv = ["report", "people.edgewise", "--data", "new.csv", "-o", "new.html"]
+        assert success(argv, capsys) == "Wrote new.html: 60 rows of new.csv\n"
+        assert "joined.year" in Path("new.html").read_text()
+        success(["export", "people.edgewise", "-o", "scores.sql"], capsys)
+        assert "joined.year" in Path("scores.sql").read_text()
+
     @pytest.mark.parametrize(
         ("words", "message"),
         [
+            ("report people.edgewise -o new.html", "Missing option '--data'"),
+            ("report people.edgewise --data short.csv -o new.html", "lacks the columns"),
+            ("report people.edgewise --data new.csv -o new.pdf", "must end in .html"),
+            ("export people.edgewise -o none/people.py", "the folder of 'none/people.py'"),
             ("train people.csv --target income", "people.edgewise exists: --force replaces it"),
             ("train people.csv --force", "must name the column of people.csv to learn: id"),
             ("train people.csv --target wage --force", "--target 'wage' must be a column: 'id'"),
@@ -206,6 +217,8 @@ class TestProcesses:
             ("evaluate people.edgewise new.csv", "log loss"),
             ("explain people.edgewise new.csv --row 1", "Row 1 of new.csv"),
             ("rules people.edgewise -n 1", "1 of "),
+            ("report people.edgewise --data new.csv -o page.html", "Wrote page.html: 60 rows"),
+            ("export people.edgewise -o people.py", "Wrote people.py"),
         ],
     )
     def test_good(self, good, said, home):
@@ -222,6 +235,8 @@ class TestProcesses:
             "evaluate people.edgewise nowhere.csv",
             "explain nowhere.edgewise",
             "rules nowhere.edgewise",
+            "report people.edgewise --data nowhere.csv -o page.html",
+            "export people.edgewise -o people.exe",
         ],
     )
     def test_bad(self, bad, home):

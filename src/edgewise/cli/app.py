@@ -24,6 +24,8 @@ _PANELS = {
         "evaluate": "Measure a saved model on a table, or TREC runs against judgements.",
         "explain": "Say what a model has learned, or why it scores a row as it does.",
         "rules": "List the strongest rules of a model.",
+        "report": "Write a page about a model and how good it is.",
+        "export": "Write a model as ONNX, Python or SQL.",
     },
     "Ranked lists": {
         "rank": "Train RankBoost on judged documents and test it.",
@@ -49,6 +51,8 @@ Examples:
   edgewise evaluate people.edgewise test.csv
   edgewise explain people.edgewise new.csv --row 1
   edgewise rules people.edgewise -n 20
+  edgewise report people.edgewise --data test.csv -o people.html
+  edgewise export people.edgewise -o people.onnx
   edgewise rank train.txt --test test.txt --model ranker.edgewise
   edgewise fuse bm25.run lm.run --method rrf --output fused.run
   edgewise recommend ratings.csv --user 196 --model films.edgewise

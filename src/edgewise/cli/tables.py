@@ -264,7 +264,7 @@ def measured(model: Any, rows: Rows) -> dict[str, Any]:
     task = task_of(model)
     if task == "grades":
         return _measured_ranking(model, rows)
-    rows = _known(model, rows)
+    rows = known(model, rows)
     with one_line_errors(rows.path):
         probabilities = model.predict_proba(rows.X)
         return (_measured_labels if task == "labels" else _measured_classes)(
@@ -272,7 +272,7 @@ def measured(model: Any, rows: Rows) -> dict[str, Any]:
         )
 
 
-def _known(model: Any, rows: Rows) -> Rows:
+def known(model: Any, rows: Rows) -> Rows:
     """Return the rows whose classes a model knows."""
     import numpy as np
 
@@ -281,20 +281,20 @@ def _known(model: Any, rows: Rows) -> Rows:
     classes = model.classes_
     y = rows.y if rows.y.dtype.kind == classes.dtype.kind else rows.y.astype(classes.dtype.type)
     rows = replace(rows, y=y)
-    known = np.isin(y, classes)
-    if not known.all():
-        new = sorted({str(one) for one in y[~known].tolist()})
-        if not known.any():
+    old = np.isin(y, classes)
+    if not old.all():
+        new = sorted({str(one) for one in y[~old].tolist()})
+        if not old.any():
             raise click.ClickException(
                 f"{rows.path} has none of the classes of the model, but {', '.join(new[:5])}"
             )
         logger.warning(
             "%s: left out %s with classes that the model does not know: %s",
             rows.path,
-            counted(int((~known).sum()), "rows"),
+            counted(int((~old).sum()), "rows"),
             ", ".join(new[:5]),
         )
-        rows = rows.take(np.flatnonzero(known))
+        rows = rows.take(np.flatnonzero(old))
     return rows
 
 

@@ -1,0 +1,37 @@
+"""``edgewise export``: a model for other programs."""
+
+import rich_click as click
+
+from edgewise.cli import common, tables
+
+FORMATS = (".onnx", ".py", ".sql")
+
+files = common.heading("Files")
+
+
+@common.command("export")
+@click.argument("model", type=common.FILE, help="Saved classifier or ranker.")
+@files(
+    "--output",
+    "-o",
+    type=common.OutputFile(*FORMATS),
+    required=True,
+    help="Write it here: .onnx, .py or .sql.",
+)
+def export(model: str, output: str) -> None:
+    """Write a model as ONNX, as a Python module, or as an SQL query.
+
+      edgewise export people.edgewise -o people.onnx
+          for onnxruntime and others
+      edgewise export people.edgewise -o people.py
+          a Python module that needs no library
+      edgewise export people.edgewise -o people.sql
+          a query that scores the rows of a table
+
+    The numbers of a date are columns of their own, such as joined.year: what takes
+    the exported model has to make them.
+    """
+    loaded = tables.load(model, "score rows of a table")
+    with common.one_line_errors(model):
+        loaded.export(output)
+    click.echo(f"Wrote {output}")
