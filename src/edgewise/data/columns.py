@@ -148,7 +148,9 @@ def typed(series: Any, name: str) -> Column:
     import narwhals.stable.v1 as nw
 
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
+    # Many versions of narwhals do not know half precision.
+    half = getattr(series.to_native(), "dtype", None) == np.float16
+    if dtype.is_numeric() or dtype == nw.Boolean or half:
         # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
         # its value, and every learner for numbers can use it.
         return NumericColumn(_numbers(series, nw))
@@ -211,7 +213,11 @@ def _numbers(series: Any, nw: Any) -> NDArray[np.number]:
         values = series.to_numpy()
         if _is_stored(values.dtype):
             return np.asarray(values)
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    values = series.cast(nw.Float64).to_numpy()
+    if values.dtype.kind == "O":
+        # Older versions of pandas hand over missing values of Arrow as objects.
+        values = [np.nan if is_missing(value) else value for value in values]
+    return np.asarray(values, dtype=np.float64)
 
 
 def _is_stored(dtype: np.dtype[Any]) -> bool:
