@@ -10,6 +10,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.report.page import Block
 
 _DIGITS = 5
+_UNDEFINED = "\N{EN DASH}"
 # Longer names are cut: nobody reads them on a chart.
 _LONGEST = 120
 
@@ -101,7 +102,7 @@ def short(name: object, longest: int = _LONGEST) -> str:
 def number(value: float) -> str:
     """Return a number as people write it."""
     if value != value:
-        return "undefined"
+        return _UNDEFINED
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:.4g}"
@@ -109,7 +110,7 @@ def number(value: float) -> str:
 
 def percent(share: float, digits: int = 1) -> str:
     """Return a share in per cent."""
-    return "undefined" if share != share else f"{share:.{digits}%}"
+    return _UNDEFINED if share != share else f"{share:.{digits}%}"
 
 
 def spaced(n: int, most: int) -> NDArray[np.intp]:

@@ -200,7 +200,7 @@ class _ClassifierReport(BoostedReport):
             items = [
                 {
                     "name": self.classes[k],
-                    "detail": f"{int(counts[k]):,}",
+                    "detail": counted(int(counts[k]), "rows"),
                     "value": float(counts[k] / len(self.codes)),
                 }
                 for k in order.tolist()
@@ -274,7 +274,7 @@ class _ClassifierReport(BoostedReport):
             if self.labels:
                 varied = 0 < n < len(truth)
                 area = roc_auc(truth.astype(np.int64), self.row_scores[:, k]) if varied else np.nan
-                cells.append(f"{area:.3f}" if varied else "undefined")
+                cells.append(f"{area:.3f}" if varied else number(area))
             rows.append(cells)
         name = "label" if self.labels else "class"
         columns = [name, "rows", "precision", "recall", "F1", *(["ROC AUC"] if self.labels else [])]

@@ -346,12 +346,12 @@
   const quantity = (cell) => (typeof cell === "number" ? cell : Number.parseFloat(String(cell).replace(/[,%+]/g, "").replace(MINUS, "-")));
 
   function table(block) {
-    const right = block.columns.map((_, k) => block.rows.every((row) => typeof row[k] === "number" || /^[-+\u2212]?[\d.,]+%?$|^undefined$/.test(row[k])));
+    const right = block.columns.map((_, k) => block.rows.every((row) => typeof row[k] === "number" || /^[-+\u2212]?[\d.,]+%?$|^\u2013$/.test(row[k])));
     let query = "", order = null, down = true, all = !block.shown;
     const body = el("tbody");
     const more = el("button", { type: "button", class: "more", onclick: () => { all = true; draw(); } });
     const count = el("p", { class: "count", role: "status" });
-    const headings = block.columns.map((one, k) => el("th", { scope: "col", class: right[k] ? "number" : null },
+    const headings = block.columns.map((one, k) => el("th", { scope: "col", class: right[k] && k ? "number" : null },
       el("button", { type: "button", onclick: () => {
         down = order === k ? !down : right[k];
         order = k;
@@ -370,7 +370,7 @@
       }
       const kept = all || query ? rows : rows.slice(0, block.shown);
       body.replaceChildren(...kept.map((row) => el("tr", {}, row.map((cell, k) =>
-        el(k ? "td" : "th", { scope: k ? null : "row", class: right[k] ? "number" : null }, typeof cell === "number" ? cell.toLocaleString("en") : cell)))));
+        el(k ? "td" : "th", { scope: k ? null : "row", class: right[k] && k ? "number" : null }, typeof cell === "number" ? cell.toLocaleString("en") : cell)))));
       more.hidden = kept.length === rows.length;
       more.textContent = `Show all ${rows.length.toLocaleString("en")}`;
       count.textContent = query ? `${rows.length.toLocaleString("en")} of ${block.rows.length.toLocaleString("en")}` : "";

@@ -10,6 +10,7 @@ from edgewise.common.text import counted
 from edgewise.data.table import Table
 from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
+from edgewise.metrics.pairs import disagreement
 from edgewise.metrics.registry import ranking_metric
 from edgewise.report.blocks import (
     axis,
@@ -103,6 +104,9 @@ class _RankerReport(BoostedReport):
         self.lists = lists
         self.documents = documents
         self.row_scores: Reals = model.predict(self.rows)
+        if lists is not None:
+            self.measured = self._measured()
+            self.quality_word, self.quality = self._quality()
 
     def scores(self, rows: Table) -> Reals:
         return np.asarray(self.model.predict(rows))[:, None]
@@ -112,13 +116,33 @@ class _RankerReport(BoostedReport):
 
     # Overview and data
 
-    def _interval(self, name: str) -> tuple[float, float, float, Reals]:
-        """Return a metric, its 95% interval over queries, and its value of each query."""
+    def _measured(self) -> dict[str, tuple[float, float, float]]:
+        """Return the metrics that the grades allow, with 95% intervals over queries."""
         assert self.lists is not None
-        metric = ranking_metric(name)
-        values = np.asarray(metric.function(self.lists, self.row_scores, None, per_query=True))
-        _, low, high = mean_interval(values)
-        return metric(self.lists, self.row_scores), max(low, 0.0), min(high, 1.0), values
+        found = {}
+        for name, _ in _METRICS:
+            metric = ranking_metric(name)
+            try:
+                mean = metric(self.lists, self.row_scores)
+                values = metric.function(self.lists, self.row_scores, None, per_query=True)
+            except ValueError:
+                continue  # negative grades have no gain, equal ones no order
+            _, low, high = mean_interval(np.asarray(values))
+            found[name] = (mean, max(low, 0.0), min(high, 1.0))
+        return found
+
+    def _quality(self) -> tuple[str, Reals]:
+        """Return how well each query is ranked, by NDCG or pairs; NaN where no order is wrong."""
+        assert self.lists is not None
+        lists = self.lists
+        ordered = 1.0 - np.asarray(disagreement(lists, self.row_scores, per_query=True, empty=1.0))
+        best, worst = (np.full(lists.n_queries, sign * np.inf) for sign in (-1.0, 1.0))
+        np.maximum.at(best, lists.row_query, lists.grades)
+        np.minimum.at(worst, lists.row_query, lists.grades)
+        if lists.grades.min() < 0:
+            return "ordered pairs", np.where(best > worst, ordered, np.nan)
+        gains = np.asarray(ndcg(lists, self.row_scores, k=10, per_query=True))
+        return "NDCG at 10", np.where(best > worst, gains, np.nan)
 
     def overview(self) -> list[Block]:
         found: list[Block] = []
@@ -127,8 +151,8 @@ class _RankerReport(BoostedReport):
         else:
             items = []
             for name, words in _METRICS:
-                if name in _TILES:
-                    value, low, high, _ = self._interval(name)
+                if name in _TILES and name in self.measured:
+                    value, low, high = self.measured[name]
                     span = f"95% interval {low:.3f} to {high:.3f}" if low == low else "one query"
                     items.append(tile(words, f"{value:.4f}", span))
             found.append(tiles(items))
@@ -153,7 +177,7 @@ class _RankerReport(BoostedReport):
             items = [
                 {
                     "name": f"grade {number(grade)}",
-                    "detail": f"{count:,}",
+                    "detail": counted(count, "documents"),
                     "value": count / lists.n_rows,
                 }
                 for grade, count in pairs
@@ -181,29 +205,26 @@ class _RankerReport(BoostedReport):
         assert self.lists is not None
         items = []
         for name, words in _METRICS:
-            value, low, high, _ = self._interval(name)
-            if value == value:
-                span = f"{value:.3f}"
-                items.append(
-                    {"name": words, "value": value, "low": low, "high": high, "text": span}
-                )
-        # Queries without a relevant document count as 0 in the means; here they would hide others.
-        values = np.asarray(ndcg(self.lists, self.row_scores, k=10, empty="skip", per_query=True))
-        values = values[~np.isnan(values)]
-        empty = self.lists.n_queries - len(values)
+            if name in self.measured:
+                value, low, high = self.measured[name]
+                span = {"low": low, "high": high, "text": f"{value:.3f}"}
+                items.append({"name": words, "value": value, **span})
+        # Queries whose documents are all alike count in the means; here they would hide others.
+        values = self.quality[~np.isnan(self.quality)]
+        alike = self.lists.n_queries - len(values)
         counts, edges = np.histogram(values, 20, (0.0, 1.0))
         heights = np.append(counts, counts[-1]) / max(len(values), 1)
+        word = self.quality_word
         spread = chart(
-            "NDCG at 10 of queries with a relevant document", axis("NDCG at 10", low=0, high=1),
+            f"{word[0].upper()}{word[1:]} of each query", axis(word, low=0, high=1),
             axis("share of queries", percent=True, low=0),
             [series("share of queries", edges, heights, "area")],
+            detail=f"Left out: {counted(alike, 'queries')} of equal grades." if alike else "",
         )  # fmt: skip
         lead = (
             f"Means over {counted(self.lists.n_queries, 'queries')}; thin lines are 95% intervals "
             "of the mean. 1 is best."
         )
-        if empty:
-            lead += f" {counted(empty, 'queries')} without a relevant document count as 0."
         return lead, [
             bars("Metrics", items, least=0, most=1),
             beside(spread, self._by_position()),
@@ -270,42 +291,34 @@ class _RankerReport(BoostedReport):
     # Queries
 
     def cases(self) -> tuple[str, list[Block]]:
-        """Return the queries with the lowest NDCG at 10, and why."""
+        """Return the queries that are ranked worst, and why."""
         assert self.lists is not None
         lists = self.lists
-        values = np.asarray(ndcg(lists, self.row_scores, k=10, empty="skip", per_query=True))
-        # A query of equal grades has no wrong order.
-        low = np.full(lists.n_queries, np.inf)
-        high = np.full(lists.n_queries, -np.inf)
-        np.minimum.at(low, lists.row_query, lists.grades)
-        np.maximum.at(high, lists.row_query, lists.grades)
-        values = np.where(low < high, values, np.nan)
-        order = np.argsort(values, kind="stable")[:_CASES]
-        order = order[values[order] < 1.0 - 1e-12]
+        order = np.argsort(self.quality, kind="stable")[:_CASES]
+        order = order[self.quality[order] < 1.0 - 1e-12]
         if len(order) == 0:
             return "", [note("Every query is in the best order.")]
         ranked = lists.rank(self.row_scores).order
         try:
-            items = [self._case(int(q), float(values[q]), ranked) for q in order]
+            items = [self._case(int(q), ranked) for q in order]
         except ValueError as problem:
             return str(problem), [note("The scores of documents cannot be explained.")]
         lead = (
-            "The queries with the lowest NDCG at 10, and what put a document above a better one: "
-            "what columns add to its score, less what they add to the other's."
+            f"The queries with the lowest {self.quality_word}, and what put a document above a "
+            "better one: what columns add to its score, less what they add to the other's."
         )
         return lead, [{"kind": "cases", "items": items, "search": "Find in these queries"}]
 
-    def _case(self, q: int, value: float, ranked: NDArray[Any]) -> Block:
+    def _case(self, q: int, ranked: NDArray[Any]) -> Block:
         assert self.lists is not None
         lists = self.lists
         rows = ranked[lists.starts[q] : lists.starts[q] + lists.sizes[q]]
         grades = lists.grades[rows]
-        # The best document, and the first one above it that has a lower grade.
-        best = int(np.flatnonzero(grades == grades.max())[0])
-        above = int(np.flatnonzero(grades < grades[best])[0])
-        if above > best:
-            below = np.flatnonzero(grades > grades[above])
-            best = int(below[below > above][0]) if (below > above).any() else best
+        # The first document that has better ones below it, and the first of the best of those.
+        below = np.maximum.accumulate(grades[::-1])[::-1]
+        wrong = np.flatnonzero(grades[:-1] < below[1:])
+        above = int(wrong[0]) if len(wrong) else 0  # only ties, whose order says nothing
+        best = above + 1 + int(np.argmax(grades[above + 1 :]))
         first, second = (
             self.model.explain(self.rows.take(np.array([rows[place]]))) for place in (above, best)
         )
@@ -315,9 +328,10 @@ class _RankerReport(BoostedReport):
             [p + 1, documents[p], number(float(grades[p])), f"{self.row_scores[rows[p]]:.3f}"]
             for p in sorted({*range(min(_TOP, len(rows))), above, best})
         ]
+        how_many = counted(len(rows), "documents")
         return {
             "title": f"Query {short(lists.queries[q], 60)}",
-            "chance": f"NDCG at 10: {value:.3f}; {counted(len(rows), 'documents')}",
+            "chance": f"{self.quality_word} {self.quality[q]:.3f}, {how_many}",
             "blocks": [table("Ranked list", ["rank", "document", "grade", "score"], head)],
             "question": f"Why {documents[above]} stands above {documents[best]}",
             "total": "difference of the scores",

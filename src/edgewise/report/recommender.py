@@ -433,7 +433,9 @@ class _RecommenderReport:
                 }
             )
         found: list[Block] = [facts([("Liked best", liked)])]
-        if items and items[0]["parts"]:
+        if not items:
+            found.append(note("No item is left to recommend."))
+        elif items[0]["parts"]:
             found.append({"kind": "cases", "items": items})
         else:
             cells = [[one["title"], one["chance"]] for one in items]
