@@ -34,6 +34,9 @@ def test_two_rankers_on_the_same_axes(ranker, documents):
     )
     assert [label.split(":")[0] for label in labels(both)] == ["RankBoost", " _first"]
     assert both.ax_.get_xlabel() == "queries, the worst first"
+    both.figure_.draw_without_rendering()
+    named = [text.get_text() for text in both.ax_.get_xticklabels()]
+    assert named == [f"{place:.0f}" for place in both.ax_.get_xticks()]
 
 
 def test_a_metric_that_should_be_small_and_queries_without_any():
@@ -52,7 +55,9 @@ def test_lists_have_their_own_queries():
     assert shown.mean_ == 1.0
 
 
-def test_wrong_arguments(ranker):
+def test_wrong_arguments(ranker, documents):
+    with pytest.raises(ValueError, match="qid must be given"):
+        QueryMetricDisplay.from_estimator(ranker, *documents()[:2])
     with pytest.raises(ValueError, match="must be one of 'map'"):
         QueryMetricDisplay.from_estimator(ranker, None, None, metric="speed")
     with pytest.raises(ValueError, match="values must hold a query for which map is defined"):

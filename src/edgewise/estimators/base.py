@@ -129,8 +129,11 @@ class BoostedModel(Storable, Generic[F]):
             integer("n", n, 1)
         fitted = self.fitted_
         wording = self._wording(fitted.feature_name, fitted.categories, self._score_names())
-        worded = [wording.rule(t + 1, rule, moves) for t, rule, moves in self._listed_rules()]
-        return sorted(worded, key=lambda rule: (-rule.alpha, rule.round))[:n]
+        sized = [
+            (-wording.size(rule, moves), t, rule, moves) for t, rule, moves in self._listed_rules()
+        ]
+        strongest = sorted(sized, key=lambda one: one[:2])[:n]
+        return [wording.rule(t + 1, rule, moves) for _, t, rule, moves in strongest]
 
     def export(
         self,
@@ -182,6 +185,11 @@ class BoostedModel(Storable, Generic[F]):
 
         check_is_fitted(self)
         export(self, path, table=table, dtype=dtype, max_size=max_size)
+
+    def _notebook_summary(self) -> str:
+        from edgewise.report.notebook import boosted_summary
+
+        return boosted_summary(self) if self.__sklearn_is_fitted__() else ""
 
     def _restored(self) -> None:
         """Keep the names of the settings that the file could not hold."""

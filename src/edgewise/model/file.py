@@ -74,6 +74,21 @@ class Storable(BaseEstimator):
             header["schema"] = self.schema_.to_json()
         write(path, header, arrays)
 
+    # scikit-learn's diagram for notebooks, and what a fitted model learned below it.
+
+    def _notebook_summary(self) -> str:
+        """Return what the model learned, in HTML; nothing before it is fitted."""
+        return ""
+
+    def _repr_html_inner(self) -> str:
+        return f"{super()._repr_html_inner()}{self._notebook_summary()}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file that ``save`` wrote; it predicts as the saved one did, bit for bit.

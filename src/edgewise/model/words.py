@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals, Signs
-from edgewise.model.rules import Categories, Rule
+from edgewise.model.rules import Categories, Rule, TreeRule
 
 # Longer lists of values and classes are cut short.
 _MOST_NAMES = 8
@@ -46,6 +46,12 @@ class Wording:
     def rule(self, number: int, rule: Rule, moves: Reals) -> ReadableRule:
         """Return a term in words; `moves` are its coefficients alpha * v."""
         return ReadableRule(number, *rule.sentence(self, moves))
+
+    def size(self, rule: Rule, moves: Reals) -> float:
+        """Return the size of a term: that of its `rule` in words, which take longer."""
+        if isinstance(rule, TreeRule):
+            return self.tree_head(rule.leaves, moves)[0]
+        return self.term("", moves, rule.is_real)[0]
 
     # Whole terms
 

@@ -49,7 +49,7 @@ _SET_COLOURS, _LOSS_STYLES = (RED, SKY, PINK, ORANGE), ("-", "-.", ":")
 Evaluations: TypeAlias = Mapping[str, Mapping[str, Reals]]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BoostingCurveDisplay(Display):
     """The losses, their bound, the validation metrics and the edge of every round.
 

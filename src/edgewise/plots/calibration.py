@@ -34,7 +34,7 @@ class ReliabilityCurve(NamedTuple):
         return float(np.average(np.abs(self.predicted - self.observed), weights=self.counts))
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
     """How often what is predicted with a probability comes true, for each class.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from edgewise.model import Curve
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class VoteCurveDisplay(Display):
     """What the values of one column add to the scores: a step function for each class.
 

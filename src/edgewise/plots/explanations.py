@@ -22,7 +22,7 @@ _LEAST_SHOWN = 0.005
 _LONGEST = 44
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ImportanceDisplay(Display):
     """The importance of columns as bars, the largest first.
 
@@ -94,7 +94,7 @@ class ImportanceDisplay(Display):
         return self
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ContributionDisplay(Display):
     """What adds up to a score, or to a model: the contributions of an explanation.
 

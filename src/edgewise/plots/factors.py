@@ -25,7 +25,7 @@ _PLACES = (
 _GAP, _ROOM = 5.0, 1.5
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class ItemMapDisplay(Display):
     """The most rated items along the two directions in which they differ most.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class MarginDisplay(Display):
     """The share of rows whose margin is at or below each value.
 

@@ -7,9 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
 from edgewise.plots.drawing import Display, escaped, next_colour, shortened, tidy
+from edgewise.report.blocks import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
 _NAMED = 40
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class QueryMetricDisplay(Display):
     """A ranking metric of every query, the worst first, and its mean with a 95% interval.
 
-    The interval is the mean plus and minus 1.96 standard errors over the queries. Draw several
-    rankers on the same axes to compare them.
+    Draw several rankers on the same axes to compare them. The interval is from the spread of the
+    queries.
 
     Parameters
     ----------
@@ -38,8 +40,10 @@ class QueryMetricDisplay(Display):
 
     Attributes
     ----------
-    mean_, error_ : float
-        The mean over the queries, and its standard error.
+    mean_ : float
+        The mean over the queries.
+    interval_ : tuple of two floats
+        Its 95% interval; NaN for one query.
     ax_ : matplotlib Axes
         The axes.
     figure_ : matplotlib Figure
@@ -77,12 +81,12 @@ class QueryMetricDisplay(Display):
         ----------
         estimator : RankBoost, RankFusion or any model whose ``predict`` returns scores
             A trained ranker.
-        X : array or data frame of shape (n_samples, n_features), or RankedLists
-            The documents.
+        X : array or data frame of shape (n_samples, n_features)
+            The documents; for `RankFusion`, the lists.
         y : array of shape (n_samples,)
-            Their grades.
+            Their grades; for `RankFusion`, any judgements that ``fit`` takes.
         qid : array of shape (n_samples,), default None
-            Their query ids; `RankedLists` have their own.
+            Their query ids; lists have their own.
         metric : str, default "ndcg@10"
             A name that :func:`edgewise.metrics.ranking_metric` knows.
         name : str, default None
@@ -90,10 +94,15 @@ class QueryMetricDisplay(Display):
         ax : matplotlib Axes, default None
             Where to draw; None makes a new figure.
         """
+        from edgewise.estimators.rank_fusion import RankFusion, ranked_lists
+
         ranking_metric(metric)
+        if isinstance(estimator, RankFusion):
+            X = ranked_lists(X)
+            y, qid = grades_of(X, y), X.qid
+        elif qid is None and getattr(estimator, "fitted_", None) and estimator.fitted_.has_queries:
+            raise ValueError("qid must be given: the model was trained on several queries")
         scores = estimator.predict(X)
-        if qid is None:
-            qid = getattr(X, "qid", None)
         name = type(estimator).__name__ if name is None else name
         return cls.from_predictions(y, scores, qid=qid, metric=metric, name=name, ax=ax)
 
@@ -141,24 +150,21 @@ class QueryMetricDisplay(Display):
         n = len(known)
         if n == 0:
             raise ValueError(f"values must hold a query for which {self.metric} is defined")
-        axes = self._begin(ax, 7.0, 4.2)
-        from matplotlib.ticker import MaxNLocator
-
         worst_first = self.values[known]
         if not ranking_metric(self.metric).larger_is_better:
             worst_first = -worst_first
         known = known[np.argsort(worst_first, kind="stable")]
         values = self.values[known]
-        self.mean_ = float(values.mean())
-        self.error_ = float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
+        self.mean_, low, high = mean_interval(values)
+        self.interval_ = low, high
+        axes = self._begin(ax, 7.0, 4.2)
+        from matplotlib.ticker import MaxNLocator
+
         colour, before = next_colour(axes)
         told = f"mean {self.mean_:.3f}"
         if n > 1:
-            told += f" ± {1.96 * self.error_:.3f}"
-            axes.axhspan(
-                self.mean_ - 1.96 * self.error_, self.mean_ + 1.96 * self.error_,
-                color=colour, alpha=0.15, linewidth=0,
-            )  # fmt: skip
+            told += f" ± {(high - low) / 2:.3f}"
+            axes.axhspan(low, high, color=colour, alpha=0.15, linewidth=0)
         axes.axhline(self.mean_, color=colour, linewidth=1.2, linestyle="--")
         axes.plot(
             np.arange(n + 1), np.append(values, values[-1]), drawstyle="steps-post",
@@ -171,6 +177,7 @@ class QueryMetricDisplay(Display):
             axes.set_xlabel("query, the worst first")
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_formatter("{x:.0f}")
             axes.set_xlabel("queries, the worst first")
         axes.set(xlim=(0, n), ylabel=self.metric)
         axes.set_ylim(bottom=min(0.0, float(values.min()), axes.get_ylim()[0] if before else 0.0))

@@ -346,6 +346,11 @@ class Recommender(Storable, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return "ratings_" in vars(self)
 
+    def _notebook_summary(self) -> str:
+        from edgewise.report.notebook import recommender_summary
+
+        return recommender_summary(self) if self.__sklearn_is_fitted__() else ""
+
     # Helpers for subclasses.
 
     def _trained(self) -> Ratings:
