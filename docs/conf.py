@@ -15,6 +15,8 @@ author = "The edgewise developers"
 copyright = "The edgewise developers"
 release = version = edgewise.__version__
 language = "en"
+smartquotes = False
+toc_object_entries_show_parents = "hide"
 
 extensions = [
     "myst_parser",
@@ -115,5 +117,11 @@ def formulas_as_literals(app, what, name, obj, options, lines):
     lines[:] = found
 
 
+def skip_parameters(app, what, name, obj, skip, options):
+    """Leave out parameters, which the docstring of the class describes, and what files hold."""
+    return skip or name in {"stored", "stores_undeclared", "n_rounds", "search", "subsample"}
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", formulas_as_literals, priority=100)
+    app.connect("autodoc-skip-member", skip_parameters)

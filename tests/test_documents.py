@@ -151,3 +151,32 @@ def test_the_blocks_of_the_pages_run(name, tmp_path, monkeypatch):
         asked = re.findall(r'load\("([\w-]+)"\)', code) if needs_data else []
         if all(map(datasets.available, asked)):
             exec(code, names)
+
+
+@pytest.mark.parametrize("name", [n for n in PAGES if n.startswith("docs/coming/") and BLOCKS[n]])
+def test_every_call_of_ours_in_the_tables_of_other_libraries_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pytest.importorskip("matplotlib").use("agg")
+    names: dict[str, object] = {}
+    for _, code in BLOCKS[name]:
+        exec(code, names)
+    rows = re.findall(r"^\| .* \|$", TEXTS[name], re.MULTILINE)
+    calls = [call for row in rows for call in re.findall("`(.+?)`", row.rsplit(" | ", 1)[1])]
+    calls = [call for call in calls if "(" in call or call.startswith("model.")]
+    assert len(calls) > 15
+    for call in calls:
+        found = eval(call, names)
+        if hasattr(found, "get_params") and ".fit(" not in call:
+            train_shortly(found, names)
+
+
+def train_shortly(model: Any, names: dict[str, Any]) -> None:
+    """Train a model for a round or two on the rows of a page: only `fit` checks its settings."""
+    short = {"n_rounds": 2, "n_epochs": 1}.items()
+    model.set_params(**{name: value for name, value in short if hasattr(model, name)})
+    if hasattr(model, "recommend"):
+        model.fit(names["train"])
+    elif "X_train" in names:
+        model.fit(names["X_train"], names["y_train"])
+    else:
+        model.fit(names["train"].X, names["train"].y, qid=names["train"].qid)

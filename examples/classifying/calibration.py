@@ -35,9 +35,11 @@ for name, model in (("default", default), ("200 rounds of trees", sure)):
     )
 
 # %%
-# Of the customers to whom a model gives 30 %, do 30 % leave?
+# Left: of the customers to whom a model gives 30 %, do 30 % leave? Right: a call costs 1, and a
+# customer who leaves without a call costs 12. With honest probabilities the best threshold is known
+# beforehand: call if p is above 1/12.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+_, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for name, model in (("default", default), ("200 rounds of trees", sure)):
     share, said = calibration_curve(
         y_test, model.predict_proba(X_test)[:, 1], n_bins=8, strategy="quantile"
@@ -46,10 +48,6 @@ for name, model in (("default", default), ("200 rounds of trees", sure)):
 left.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
 left.set(xlabel="predicted probability", ylabel="share that left")
 left.legend()
-
-# %%
-# A call costs 1, a customer who leaves without a call costs 12. With honest probabilities the best
-# threshold is known beforehand: call if p is above 1/12.
 
 p = default.predict_proba(X_test)[:, 1]
 thresholds = np.linspace(0.01, 0.6, 60)

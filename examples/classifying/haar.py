@@ -26,16 +26,16 @@ for name, (learner, search) in learners.items():
     models[name] = model.fit(X_train, y_train, eval_set=(X_test, y_test))
     print(f"{name}: {1 - model.score(X_test, y_test):.1%} wrong")
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-for name, model in models.items():
-    left.plot(model.history_["validation"], label=name)
-left.set(xlabel="round", ylabel="test error", ylim=(0, 0.3))
-left.legend()
-
 # %%
 # The strongest filters in words, and the pixels that all of them look at most:
 
 for rule in models["Haar filters"].rules(3):
     print(rule)
+
+_, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+for name, model in models.items():
+    left.plot(model.history_["validation"], label=name)
+left.set(xlabel="round", ylabel="test error", ylim=(0, 0.3))
+left.legend()
 right.imshow(models["Haar filters"].feature_importances_.reshape(8, 8), cmap="magma")
 right.set(title="importance of the pixels", xticks=[], yticks=[])

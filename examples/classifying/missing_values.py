@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH, Stump
+from edgewise.plots import VoteCurveDisplay
 
 # %%
 # Loan applications. Whoever has no job leaves the income open, so a gap is news; the age is missing
@@ -41,16 +42,11 @@ for rule in rules.rules(3):
     print(rule)
 
 # %%
-# The curve of a column has a point for missing values: no income counts like a very low one.
+# The curve of a column has a dot for missing values: no income counts like a very low one. With
+# ``missing="abstain"`` a gap leaves the score alone.
 
-ages = AdaBoostMH(Stump(missing="abstain"), n_rounds=60).fit(train, y_train)
+abstaining = AdaBoostMH(Stump(missing="abstain"), n_rounds=60).fit(train, y_train)
 _, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
-for ax, model, title in ((axes[0], rules, 'missing="learn"'), (axes[1], ages, 'missing="abstain"')):
-    curve = model.explain().curve("income")
-    values = np.linspace(500, 6000, 300)
-    column = model.classes_.tolist().index("default")
-    ax.plot(values, curve(values)[:, 0] * (-1 if column == 0 else 1))
-    ax.plot(6300, np.ravel(curve.missing)[0] * (-1 if column == 0 else 1), "o", label="missing")
-    ax.set(title=title, xlabel="income")
-    ax.legend()
-axes[0].set_ylabel("added to the score of default")
+for ax, model, way in zip(axes, (rules, abstaining), ("learn", "abstain"), strict=True):
+    VoteCurveDisplay.from_estimator(model, "income", ax=ax)
+    ax.set_title(f'missing="{way}"')

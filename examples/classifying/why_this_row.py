@@ -6,11 +6,11 @@ Why this row?
 Shapley values, for stumps, products and trees alike. They add up to the score.
 """
 
-import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH
+from edgewise.plots import ContributionDisplay
 
 data = load_breast_cancer(as_frame=True)
 X, y = data.data, data.target.map({0: "malignant", 1: "benign"})
@@ -31,9 +31,4 @@ print("\n".join(str(why).splitlines()[:9]))
 # %%
 # The way from the bias to the score, as bars:
 
-parts = why.to_frame().set_index("name").iloc[:, -1]
-parts = parts[parts.abs().sort_values(ascending=False).index][:10][::-1]
-_, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
-ax.barh(parts.index, parts, color=["#2f7fb5" if part > 0 else "#d8732a" for part in parts])
-ax.axvline(0, color="grey", linewidth=0.8)
-ax.set_xlabel("added to the score")
+ContributionDisplay.from_estimator(model, X_test.iloc[[row]], background=X_train)

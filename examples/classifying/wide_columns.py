@@ -29,19 +29,19 @@ for name, search in (("random columns", Lazy(30)), ("UCB", UCB(30))):
         f"{model.history_['saved'].mean():.1%} of an exhaustive search saved"
     )
 
-_, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-for name, model in models.items():
-    left.plot(model.history_["validation"], label=name)
-left.set(xlabel="round", ylabel="test error", ylim=(0, 0.5))
-left.legend()
-
 # %%
 # The columns that matter are among the most important ones:
 
 importances = models["UCB"].feature_importances_
 order = np.argsort(-importances)[:25]
+print(f"{np.isin(order[:12], matter).sum()} of the 12 most important columns are right")
+
+_, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+for name, model in models.items():
+    left.plot(model.history_["validation"], label=name)
+left.set(xlabel="round", ylabel="test error", ylim=(0, 0.5))
+left.legend()
 right.bar(
     range(25), importances[order], color=np.where(np.isin(order, matter), "#3c9160", "#c8c8c8")
 )
 right.set(xlabel="columns by importance; green ones matter", ylabel="importance", xticks=[])
-print(f"{np.isin(order[:12], matter).sum()} of the 12 most important columns are right")

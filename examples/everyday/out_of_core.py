@@ -9,11 +9,11 @@ that make a piece when it is needed. The model is the same, bit for bit, as from
 import tempfile
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from edgewise import AdaBoostMH, Chunks
+from edgewise.plots import ImportanceDisplay
 
 # %%
 # Twelve months of clicks, one Parquet file each.
@@ -49,6 +49,4 @@ print(f"{1 - model.score(X, y):.1%} of the rows are wrong")
 # %%
 # Predictions take pieces too. Which columns matter?
 
-_, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.barh(model.feature_names_in_, model.feature_importances_)
-ax.set_xlabel("importance")
+ImportanceDisplay.from_estimator(model)

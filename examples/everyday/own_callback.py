@@ -6,11 +6,11 @@ Validation rows choose the number of rounds. A callback sees every round as it h
 keeps the score of a single customer, and another stops when the bound has proved enough.
 """
 
-import matplotlib.pyplot as plt
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH, Callback
+from edgewise.plots import BoostingCurveDisplay
 
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_valid, y_train, y_valid = train_test_split(X, y, random_state=1, stratify=y)
@@ -24,13 +24,7 @@ model = AdaBoostMH(
 )  # fmt: skip
 model.fit(X_train, y_train, eval_set=(X_valid, y_valid))
 print(f"{model.stop_reason_}: {model.n_rounds_} of {model.history_.n_rounds} rounds are kept")
-
-_, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
-ax.plot(model.history_["bound"], label="bound on the training error")
-ax.plot(model.history_["validation"], label="validation log loss")
-ax.axvline(model.n_rounds_ - 1, color="grey", linestyle=":", label="best round")
-ax.set(xlabel="round", yscale="log")
-ax.legend()
+BoostingCurveDisplay.from_estimator(model)
 
 # %%
 # A callback overrides what it needs of ``on_start``, ``on_round`` and ``on_end``. What ``on_round``

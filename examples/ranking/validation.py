@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from edgewise import RankBoost, metrics
+from edgewise.plots import VoteCurveDisplay
 
 # %%
 # Offers for 150 searches, of which 90 train, 30 validate and 30 test.
@@ -55,8 +56,4 @@ print(f"RankBoost {np.mean(ours):.3f}, by match {np.mean(match):.3f}, p = {found
 print(ranker.explain())
 _, axes = plt.subplots(1, 3, figsize=(9, 3), sharey=True, layout="constrained")
 for ax, name in zip(axes, ("match", "price", "stars"), strict=True):
-    values = np.linspace(offers[name].min(), offers[name].max(), 300)
-    curve = ranker.explain().curve(name)
-    ax.plot(values, curve(values)[:, 0])
-    ax.set_xlabel(name)
-axes[0].set_ylabel("added to the score")
+    VoteCurveDisplay.from_estimator(ranker, name, ax=ax)

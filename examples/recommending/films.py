@@ -10,10 +10,10 @@ show, so compare a few on held-out ratings first.
 # Generated ratings of 60 films by 300 people: everybody likes good films, some like action and
 # others romance.
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from edgewise import BiasBaseline, BoostedFactorization, ItemKNN, Ratings, recommend
+from edgewise.plots import ItemMapDisplay
 
 rng = np.random.default_rng(0)
 GENRES = np.array(["action", "romance", "comedy"])
@@ -48,16 +48,7 @@ for title, score in zip(best.ids, best.scores, strict=True):
 print(model.explain(7, best.ids[0], n=5))
 
 # %%
-# The films on the two main directions of the model's factors, by genre. The model has never seen
+# A map of the films: those that are close are liked by the same people. The model has never seen
 # the genres.
 
-factors = model.item_factors_ - model.item_factors_.mean(axis=0)
-places = np.linalg.svd(factors, full_matrices=False)
-directions = places[0][:, :2] * places[1][:2]
-order = [titles.tolist().index(title) for title in model.ratings_.item_ids.values]
-_, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-for kind, name in enumerate(GENRES):
-    mine = genre[order] == kind
-    ax.scatter(*directions[mine].T, label=name)
-ax.set(xlabel="first direction", ylabel="second direction")
-ax.legend()
+ItemMapDisplay.from_estimator(model, n=40)
