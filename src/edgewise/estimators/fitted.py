@@ -42,8 +42,10 @@ class HeldOutRecord:
     chosen : bool
         Whether they chose the rounds.
     values : float array
-        Their validation metric after each round, or after each step of folds, which take several
-        rounds in one; the log loss is that at their best temperature.
+        Their validation metric after each of their rounds; the log loss is that at their best
+        temperature.
+    stride : int
+        How many rounds one of theirs is: folds may take longer steps.
     log_loss, error : float
         Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
     temperature : float
@@ -54,6 +56,7 @@ class HeldOutRecord:
     n_rounds: int
     chosen: bool = True
     values: Reals = field(default_factory=lambda: np.empty(0))
+    stride: int = 1
     log_loss: float = float("nan")
     error: float = float("nan")
     temperature: float = 1.0
@@ -309,6 +312,7 @@ def _checked(fitted: F) -> F:
 def _held_out_record(**parts: Any) -> HeldOutRecord:
     record = HeldOutRecord(**parts)
     positive("temperature", record.temperature)
+    positive("stride", record.stride)
     return record
 
 
@@ -318,6 +322,7 @@ _HELD_OUT = Record(
         "n_rounds": Count(),
         "chosen": Value(bool),
         "values": Array("*", np.float64),
+        "stride": Count(),
         "log_loss": Value(float),
         "error": Value(float),
         "temperature": Value(float),

@@ -426,6 +426,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         source=source,
         n_rounds=stride * (chooses.best_round or 1),
         values=chooses.history["validation"],
+        stride=stride,
     )
     return record, chooses.stop_reason
 

@@ -160,7 +160,7 @@ class BoostedReport:
         if not metrics and held_out is not None and len(held_out.values) > 1:
             word = _word(model.eval_metric_)
             at = spaced(len(held_out.values), _MOST_ROUNDS)
-            line = series(f"held-out {word}", at + 1, held_out.values[at])
+            line = series(f"held-out {word}", held_out.stride * (at + 1), held_out.values[at])
             where = [(float(held_out.n_rounds), f"{counted(held_out.n_rounds, 'rounds')} chosen")]
             charts.append(chart(f"Held-out {word} by round", x, axis(word), [line], where))
         if len(charts) == 1 and "edge" in history:
@@ -184,8 +184,10 @@ class BoostedReport:
 
     def rounds(self) -> str:
         """Return the number of rounds, and why there are not more."""
-        ended = self.model.stop_reason_
+        ended, held_out = self.model.stop_reason_, getattr(self.model.fitted_, "held_out", None)
         why = "as many as were asked for" if ended == "n_rounds" else f"ended by {ended}"
+        if ended == "n_rounds" and held_out is not None and held_out.chosen:
+            why = f"chosen on {held_out.source}"
         return f"{counted(self.model.n_rounds_, 'rounds')}, {why}"
 
     def training_lead(self) -> str:
