@@ -1,6 +1,7 @@
 """The documentation site: `make docs` builds it into docs/_build/html."""
 
 import os
+import re
 import warnings
 
 # Examples and figures are small: NumPy's kernels draw them before a compiler has started.
@@ -74,6 +75,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 1,
+    "capture_repr": (),
     "image_scrapers": ("matplotlib",),
     "abort_on_example_error": True,
     "backreferences_dir": "api/uses",
@@ -122,6 +124,12 @@ def skip_parameters(app, what, name, obj, skip, options):
     return skip or name in {"stored", "stores_undeclared", "n_rounds", "search", "subsample"}
 
 
+def without_last_lines(app, name, source):
+    """Leave out the blank line with which a block of doctests ends for Python's doctest."""
+    source[0] = re.sub(r"(?s)(```python\n>>> .*?)\n\n```\n", r"\1\n```\n", source[0])
+
+
 def setup(app):
+    app.connect("source-read", without_last_lines)
     app.connect("autodoc-process-docstring", formulas_as_literals, priority=100)
     app.connect("autodoc-skip-member", skip_parameters)

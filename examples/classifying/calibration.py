@@ -42,7 +42,7 @@ for name, model in (("default", default), ("200 rounds of trees", sure)):
 _, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for name, model in (("default", default), ("200 rounds of trees", sure)):
     share, said = calibration_curve(
-        y_test, model.predict_proba(X_test)[:, 1], n_bins=8, strategy="quantile"
+        y_test, model.predict_proba(X_test)[:, 1], n_bins=5, strategy="uniform"
     )
     left.plot(said, share, "o-", label=name)
 left.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
