@@ -1,5 +1,6 @@
 """A saved model predicts where only NumPy is installed, the same bit for bit."""
 
+import datetime
 import subprocess
 import sys
 
@@ -23,6 +24,7 @@ from edgewise import (
     Tree,
     predictor,
 )
+from edgewise.io import Schema
 
 PROGRAM = """
 import sys
@@ -63,6 +65,21 @@ def table(rng, n):
     return X
 
 
+def dated_model():
+    """Return a model that knows the columns of its table, the table and its dates."""
+    days = [datetime.date(2021, 1, 1) + datetime.timedelta(17 * i) for i in range(60)]
+    people = pandas.DataFrame({
+        "joined": [day.isoformat() for day in days],
+        "city": ["Rome", "Oslo", None] * 20,
+        "age": np.arange(60) % 7,
+        "stays": ["yes" if day.month < 6 else "no" for day in days],
+    })  # fmt: skip
+    schema = Schema.fit(people, target="stays")
+    model = AdaBoostMH("tree", n_rounds=5).fit(schema.transform(people), schema.labels(people))
+    model.schema_ = schema
+    return model, people, days
+
+
 @pytest.fixture(scope="module")
 def models():
     """Return some models of every kind, each with rows to predict."""
@@ -75,6 +92,7 @@ def models():
     rows = X.astype(object).where(X.notna(), None).to_dict("records")
     images = rng.integers(0, 9, (80, 16))
     haar = AdaBoostMH(Haar(shape=(4, 4)), n_rounds=4, search=Lazy(10)).fit(images, y)
+    dated, people, _ = dated_model()
     tree = Tree([Stump(missing="abstain"), Indicator()], 5)
     return {
         "stump": (AdaBoostMH("stump", n_rounds=9).fit(numbers, y), numbers),
@@ -82,6 +100,7 @@ def models():
         "ranker": (RankBoost(tree, n_rounds=9).fit(X, y.astype(int), qid=qid), rows),
         "feature": (RankBoost(Feature(), n_rounds=3).fit(numbers, y.astype(int), qid=qid), numbers),
         "haar": (haar, images),
+        "dates": (dated, people.to_dict("records")),
         "classes": (AdaBoostMH(Product([Stump(), Indicator()], 2), n_rounds=9).fit(X, qid), rows),
         "trees": (AdaBoostMH(early_stopping_rounds=5).fit(X, np.where(y, "hot", "cold")), rows),
     }
@@ -95,6 +114,8 @@ def calls(model):
 
 def by_the_full_model(model, rows):
     X = pandas.DataFrame(rows) if isinstance(rows, list) else rows
+    if model.schema_ is not None:
+        X = model.schema_.transform(X)
     return [getattr(model, name)(X) for name in calls(model)]
 
 
@@ -149,6 +170,29 @@ def test_arrays_and_sparse_matrices(models, tmp_path):
         np.testing.assert_array_equal(light.decision_function(form), model.decision_function(form))
     whole = sparse.csr_array(np.nan_to_num(X))
     np.testing.assert_array_equal(light.predict(whole), model.predict(whole))
+
+
+def test_the_columns_of_a_table_that_a_schema_knows(tmp_path):
+    model, people, days = dated_model()
+    schema = model.schema_
+    X = schema.transform(people)
+    expected = model.predict_proba(X)
+    model.save(tmp_path / "m")
+    light = predictor.load(tmp_path / "m")
+    rows = people.drop(columns="stays").to_dict("records")
+    made = {name: X.column(j).reals() for j, name in enumerate(X.names) if name != "city"}
+    forms = {
+        "frame": people[["age", "city", "joined"]],
+        "frame of dates": people.assign(joined=pandas.to_datetime(people["joined"])),
+        "rows": rows,
+        "dates": [{**row, "joined": day} for row, day in zip(rows, days, strict=True)],
+        "array of dates": {**people, "joined": np.array(days, dtype="datetime64[D]")},
+        "made columns": {**made, "city": people["city"]},
+    }
+    for name, form in forms.items():
+        np.testing.assert_array_equal(light.predict_proba(form), expected, err_msg=name)
+    with pytest.raises(ValueError, match="lacks the column 'joined'"):
+        light.predict({"city": "Rome", "age": 3})
 
 
 def test_what_is_known_of_the_model(saved):

@@ -11,9 +11,10 @@ bit for bit::
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from datetime import date
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,11 @@ from edgewise.data.table import (
     as_table,
     is_frame,
 )
-from edgewise.model.archive import ModelFileError, read
+from edgewise.model.archive import Header, ModelFileError, read
 from edgewise.model.scorer import SCORING, SCORING_CLASSES, ClassScorer, RankScorer, Scorer
+
+if TYPE_CHECKING:
+    from edgewise.io.schema import Schema
 
 __all__ = ["SavedClassifier", "SavedRanker", "load"]
 
@@ -42,9 +46,10 @@ S = TypeVar("S", bound=Scorer)
 class SavedModel(Generic[S]):
     """A model from a file, which only predicts."""
 
-    def __init__(self, scorer: S, infinite: str) -> None:
+    def __init__(self, scorer: S, infinite: str, schema: "Schema | None") -> None:
         self._scorer = scorer
         self._infinite = one_of("handle_infinite", infinite, INFINITE_CHOICES)
+        self._schema = schema
 
     @property
     def n_features_in_(self) -> int:
@@ -54,14 +59,17 @@ class SavedModel(Generic[S]):
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """The names of the columns of X in training, x0, x1 and so on if it had none."""
-        names = [self._scorer.feature_name(j) for j in range(self._scorer.n_features)]
-        return np.array(names, dtype=object)
+        return np.array(self._names, dtype=object)
 
     @property
     def categories_(self) -> dict[str, tuple[object, ...]]:
         """The values of the categorical columns in training."""
         categories = self._scorer.categories
         return {self._scorer.feature_name(j): values for j, values in categories.items()}
+
+    @property
+    def _names(self) -> list[str]:
+        return [self._scorer.feature_name(j) for j in range(self._scorer.n_features)]
 
     def _scores(self, X: Any) -> Reals:
         """Return the scores of rows, of shape (n, K)."""
@@ -75,19 +83,15 @@ class SavedModel(Generic[S]):
 
     def _table(self, X: Any) -> Table:
         """Return rows as a table."""
-        if isinstance(X, Table) or is_frame(X):
-            try:
-                return self._in_order(as_table(X, self._infinite))
-            except ModuleNotFoundError as error:
-                raise ModuleNotFoundError(
-                    "X is a data frame, which needs the package narwhals: install it, or give "
-                    "rows as dicts, or a dict of columns"
-                ) from error
+        if is_frame(X):
+            return self._of_frame(X)
+        if isinstance(X, Table):
+            return self._in_order(as_table(X, self._infinite))
         if isinstance(X, Mapping):
-            return self._of_columns(X)
+            return self._of_columns({name: [v] if np.ndim(v) == 0 else v for name, v in X.items()})
         if isinstance(X, (list, tuple)) and X and all(isinstance(row, Mapping) for row in X):
-            names = self.feature_names_in_.tolist()
-            return self._of_columns({name: [self._entry(row, name) for row in X] for name in names})
+            shared = [name for name in X[0] if all(name in row for row in X)]
+            return self._of_columns({name: [row[name] for row in X] for name in shared})
         if hasattr(X, "tocsc"):
             return SparseTable(X, None, self._infinite)
         values = np.asarray(X)
@@ -97,11 +101,44 @@ class SavedModel(Generic[S]):
             return array_table(values, self._infinite)
         # A list of rows with numbers and strings would become strings only.
         objects = np.array(X, dtype=object)
-        names = self.feature_names_in_.tolist()
-        if objects.shape[1] != len(names):
-            names = [f"x{j}" for j in range(objects.shape[1])]
+        names = [f"x{j}" for j in range(objects.shape[1])]
         columns = [from_objects(objects[:, j].tolist(), name) for j, name in enumerate(names)]
-        return ColumnTable(columns, names, self._infinite)
+        return ColumnTable(columns, None, self._infinite)
+
+    def _of_frame(self, X: Any) -> Table:
+        try:
+            if self._schema is not None and self._has_raw([str(name) for name in X.columns]):
+                return as_table(self._schema.transform(X), self._infinite)
+            return self._in_order(as_table(X, self._infinite))
+        except ModuleNotFoundError as error:
+            raise ModuleNotFoundError(
+                "X is a data frame, which needs the package narwhals: install it, or give "
+                "rows as dicts, or a dict of columns"
+            ) from error
+
+    def _of_columns(self, X: Mapping[str, Any]) -> Table:
+        """Return columns by their names as a table."""
+        if self._schema is not None and self._has_raw(X):
+            from edgewise.io.tables import RawTable
+
+            wanted = [column.name for column in self._schema.columns if column.features]
+            raw = {name: _raw_column(X[name], name) for name in wanted if name in X}
+            _check_lengths(raw.values())
+            rows = RawTable(raw, len(next(iter(raw.values()), ())))
+            return as_table(self._schema.transform(rows), self._infinite)
+        for name in self._names:
+            if name not in X:
+                raise ValueError(f"X has no column {name!r}")
+        columns = [_column(X[name], name) for name in self._names]
+        _check_lengths(columns)
+        return ColumnTable(columns, self._names, self._infinite)
+
+    def _has_raw(self, given: Collection[str]) -> bool:
+        """Return whether columns are those of a table, and not what a schema makes of them."""
+        assert self._schema is not None
+        raw = [column.name for column in self._schema.columns if column.features]
+        made = all(name in given for name in self._names)
+        return not made or all(name in given for name in raw)
 
     def _in_order(self, table: Table) -> Table:
         """Return a table with the columns of training, by their names if they have some."""
@@ -113,23 +150,6 @@ class SavedModel(Generic[S]):
             raise ValueError(f"X has no column {absent[0]!r}")
         columns = [table.column(given.index(name)) for name in wanted]
         return ColumnTable(columns, wanted, self._infinite)
-
-    def _of_columns(self, X: Mapping[str, Any]) -> Table:
-        """Return a dict of columns, or of the values of one row, as a table."""
-        names = self.feature_names_in_.tolist()
-        values = [self._entry(X, name) for name in names]
-        columns = [
-            _column([one] if isinstance(one, str) or np.ndim(one) == 0 else one, name)
-            for one, name in zip(values, names, strict=True)
-        ]
-        if len({len(column) for column in columns}) > 1:
-            raise ValueError("X must have columns of the same length")
-        return ColumnTable(columns, names, self._infinite)
-
-    def _entry(self, given: Mapping[str, Any], name: str) -> Any:
-        if name not in given:
-            raise ValueError(f"X has no column {name!r}")
-        return given[name]
 
 
 class SavedClassifier(SavedModel[ClassScorer]):
@@ -167,7 +187,8 @@ def load(path: str | os.PathLike[str]) -> SavedClassifier | SavedRanker:
     Predictions are those of :func:`edgewise.load`, bit for bit. Rows may be a two-dimensional array
     or list, a list of dicts by the names of columns, a dict of columns or of the values of one row,
     a SciPy sparse matrix, or, where narwhals is installed, a data frame. A missing value is NaN or
-    None; columns that training did not have are ignored where they have names.
+    None; columns that training did not have are ignored where they have names. A model that
+    `edgewise train` made takes the columns of its table: dates as ISO strings or as dates.
 
     Parameters
     ----------
@@ -205,10 +226,18 @@ def load(path: str | os.PathLike[str]) -> SavedClassifier | SavedRanker:
     try:
         scorer = record.unpack(header["state"]["fitted_"], "fitted_", arrays, {})
         scorer.check()
-        return model(scorer, header["parameters"]["handle_infinite"])
+        return model(scorer, header["parameters"]["handle_infinite"], _schema(header))
     except Exception as error:
         # A hostile header can make anything go wrong; nothing of it is used then.
         raise ModelFileError(f"{path} is not a readable edgewise model: {error!r}") from error
+
+
+def _schema(header: Header) -> "Schema | None":
+    if header.get("schema") is None:
+        return None
+    from edgewise.io.schema import Schema
+
+    return Schema.from_json(header["schema"])
 
 
 def _column(values: Any, name: str) -> Column:
@@ -218,6 +247,22 @@ def _column(values: Any, name: str) -> Column:
     if array.dtype.kind in "fiub":
         return NumericColumn(array_table(array[:, None]).values[:, 0])
     return from_objects(array.tolist(), name)
+
+
+def _raw_column(values: Any, name: str) -> Any:
+    """Return a column as a table has it: of numbers, words or dates."""
+    from edgewise.io.tables import DateColumn
+
+    given = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    present = [value for value in given if value is not None]
+    if present and all(isinstance(value, (date, np.datetime64)) for value in present):
+        return DateColumn(np.array(given, dtype="datetime64[s]"))
+    return _column(values, name)
+
+
+def _check_lengths(columns: Iterable[Any]) -> None:
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError("X must have columns of the same length")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -10,6 +10,7 @@ import pytest
 
 from edgewise import AdaBoostMH, Haar, Lazy, RankFusion, Stump
 from edgewise.fusion import RankedLists
+from edgewise.io import Schema
 
 from .programs import (
     assert_same,
@@ -143,21 +144,16 @@ def test_what_cannot_be_exported(trees, tmp_path, monkeypatch):
 
 
 def test_a_schema_says_what_columns_hold(tmp_path):
-    class Column:
-        def __init__(self, name, kind, parts=()):
-            self.name, self.kind, self.parts = name, kind, parts
-            self.features = tuple(f"{name}.{part}" for part in parts) or (name,)
-
-    class Schema:
-        columns = (Column("joined", "date", ("year", "weekday")), Column("age", "number"))
-
-    X = pandas.DataFrame(numbers(np.random.default_rng(9), 40))
-    X.columns = ["joined.year", "joined.weekday", "age"]
-    model = AdaBoostMH(Stump(), n_rounds=3).fit(X, X["age"] > 0)
-    model.schema_ = Schema()
+    days = pandas.date_range("2021-01-01", periods=60, freq="17D").strftime("%Y-%m-%d")
+    table = pandas.DataFrame({"joined": days, "age": np.arange(60) % 7, "y": np.arange(60) % 2})
+    schema = Schema.fit(table, target="y")
+    model = AdaBoostMH(Stump(), n_rounds=3).fit(schema.transform(table), schema.labels(table))
+    model.schema_ = schema
     expected = [
         "joined.year: the year of the date joined",
+        "joined.month: the month, 1 to 12, of the date joined",
         "joined.weekday: the weekday, 0 for Monday, of the date joined",
+        "joined.days: the days from 1 January 1970 on, with fractions, of the date joined",
         "age: number",
     ]
     for ending in ("onnx", "py", "sql"):
