@@ -115,17 +115,17 @@ def by_sql(model, X, folder):
     with sqlite3.connect(":memory:") as connection:
         frame.to_sql('the "rows"', connection, index=False)
         found = connection.execute((folder / "model.sql").read_text())
-        rows = [row[len(names) :] for row in found]
+        rows = [row[: -len(names)] for row in found]
     width = model.terms_.n_scores
-    scores = np.array([row[:width] for row in rows])
+    scores = np.array([row[-width:] for row in rows])
     if not isinstance(model, AdaBoostMH):
         return Predicted(scores[:, 0])
     classes, several = len(model.classes_), model.fitted_.multilabel
-    labels = np.array([row[width:-classes] for row in rows])
+    labels = np.array([row[: -width - classes] for row in rows])
     return Predicted(
         scores if width > 1 or several else scores[:, 0],
         (labels if several else labels[:, 0]).astype(model.classes_.dtype),
-        np.array([row[-classes:] for row in rows]),
+        np.array([row[-width - classes : -width] for row in rows]),
     )
 
 

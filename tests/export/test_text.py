@@ -72,21 +72,32 @@ def test_a_query_beside_the_rows(fruit, tmp_path):
     with sqlite3.connect(":memory:") as connection:
         X.to_sql("fruit", connection)
         found = pandas.read_sql(query, connection)
-    names = ["index", "size", "colour", "score", "prediction", "probability left"]
-    assert found.columns.tolist() == [*names, "probability sold"]
+    names = ["prediction", "probability of left", "probability of sold", "predicted score"]
+    assert found.columns.tolist() == [*names, "index", "size", "colour"]
     assert found["prediction"].tolist() == model.predict(X).tolist()
 
 
 def test_columns_named_like_results(tmp_path):
     rng = np.random.default_rng(0)
-    X = pandas.DataFrame(numbers(rng, 60), columns=["Score", "prediction", "probability it's \""])
+    X = pandas.DataFrame(numbers(rng, 60), columns=["Predicted Score", "prediction", "x"])
     model = classifier("stump", X, targets(rng, X, "two"))
     model.export(tmp_path / "m.sql", table="rows")
     with sqlite3.connect(":memory:") as connection:
         X.to_sql("rows", connection, index=False)
         found = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
-    np.testing.assert_allclose(found["score_"], model.decision_function(X))
+    np.testing.assert_allclose(found["predicted score_"], model.decision_function(X))
     assert found["prediction_"].tolist() == model.predict(X).tolist()
+
+
+def test_a_table_with_results_of_before(fruit, tmp_path):
+    model, X = fruit
+    model.export(tmp_path / "m.sql", table="rows")
+    before = X.assign(**{"predicted score": 99.0, "prediction": "?"})
+    with sqlite3.connect(":memory:") as connection:
+        before.to_sql("rows", connection, index=False)
+        rows = connection.execute((tmp_path / "m.sql").read_text()).fetchall()
+    assert [row[0] for row in rows] == model.predict(X).tolist()
+    np.testing.assert_allclose([row[1:3] for row in rows], model.predict_proba(X))
 
 
 def test_hostile_names_stay_in_their_quotes_and_comments(tmp_path):
@@ -138,5 +149,5 @@ def test_scores_far_from_zero_have_probabilities(tmp_path):
         with sqlite3.connect(":memory:") as connection:
             pandas.DataFrame(X, columns=["x0"]).to_sql("rows", connection, index=False)
             found = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
-        shares = found.iloc[:, -len(model.classes_) :]
+        shares = found.iloc[:, 1 : 1 + len(model.classes_)]
         np.testing.assert_allclose(shares, model.predict_proba(X), atol=1e-12)

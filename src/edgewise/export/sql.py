@@ -23,14 +23,15 @@ def sql_query(formula: Formula, table: str | Sequence[str], max_size: int) -> st
     """Return a query that adds scores and predictions to the rows of a table."""
     names = [table] if isinstance(table, str) else list(table)
     writer = _Writer(formula)
-    scores, rest = writer.scores(), writer.predictions()
+    # What is computed comes first: where a table has a column of the same name, most databases take
+    # the first of the two, and others refuse the query.
     parts = [
         *commented("--", "", [f"{formula.title}, as SQL. Made by edgewise.", *_NOTES, ""]),
         *commented("--", "The strongest rules:", formula.rules),
         *commented("--", "How the columns are made:", formula.derivation),
-        "WITH scored AS (\nSELECT\n  t.*,\n" + ",\n".join(scores),
+        "WITH scored AS (\nSELECT\n" + ",\n".join([*writer.scores(), "  t.*"]),
         f"FROM {'.'.join(map(quoted, names))} AS t\n)",
-        "SELECT\n" + ",\n".join(["  s.*", *rest]),
+        "SELECT\n" + ",\n".join([*writer.predictions(), "  s.*"]),
         "FROM scored AS s;\n",
     ]
     return within_limit("\n".join(parts), max_size, "the query", formula)
@@ -54,11 +55,11 @@ class _Writer:
 
         classes = formula.classes
         if classes is None or formula.is_binary:
-            self.score_names = [free("score")]
+            self.score_names = [free("predicted score")]
         else:
-            self.score_names = [free(f"score {one}") for one in classes]
+            self.score_names = [free(f"score of {one}") for one in classes]
         if classes is not None:
-            self.shares = [free(f"probability {one}") for one in classes]
+            self.shares = [free(f"probability of {one}") for one in classes]
             labels = [f"has {one}" for one in classes] if formula.multilabel else ["prediction"]
             self.labels = [free(label) for label in labels]
             assert formula.link is not None
