@@ -34,7 +34,7 @@ _STYLE = """
 .edgewise-model p {margin: 0.5em 0 0.2em 0; font-weight: bold;}
 .edgewise-model ol {margin: 0; padding-left: 1.6em;}
 .edgewise-model pre {margin: 0; padding: 0; background: none; color: inherit; overflow-x: auto;
-  font-size: 0.95em; white-space: pre;}
+  font-size: 0.95em; white-space: pre-wrap;}
 """
 
 Line = tuple[str, Reals, str, bool]
