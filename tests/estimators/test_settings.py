@@ -98,7 +98,9 @@ def test_the_default_uses_what_goes_with_auto(goal, y):
     names = ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf")
     for name in names:
         assert getattr(settings, name) == getattr(preset, name), name
-    assert settings.reasons == dict.fromkeys(("learner", *names), "auto") | {"n_rounds": "auto"}
+    assert (settings.max_bins, settings.search) == (32, "Auto()")
+    decided = ("learner", *names, "max_bins", "search", "n_rounds")
+    assert settings.reasons == dict.fromkeys(decided, "auto")
     assert settings.rounds_from == "3 folds"
 
 
@@ -186,15 +188,17 @@ def test_settings_can_be_read():
     X, y = rows()
     model = AdaBoostMH(Stump(), n_rounds=7, votes="real", loss="logistic", learning_rate=0.5)
     assert str(model.fit(X, y).settings_).splitlines() == [
-        "learner           Stump()   given",
-        "votes             real      given",
-        "loss              logistic  given",
-        "learning_rate     0.5       given",
-        "subsample         1         default",
-        "min_samples_leaf  1         default",
+        "learner           Stump()       given",
+        "votes             real          given",
+        "loss              logistic      given",
+        "learning_rate     0.5           given",
+        "subsample         1             default",
+        "min_samples_leaf  1             default",
+        "max_bins          256           default",
+        "search            Exhaustive()  default",
         "n_rows            90",
-        "n_rounds          7         given",
-        "temperature       1         no rows were held out",
+        "n_rounds          7             given",
+        "temperature       1             no rows were held out",
     ]
 
 

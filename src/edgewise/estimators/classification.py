@@ -65,6 +65,12 @@ _STRIDE, _COARSEST = 4, 0.4
 # From this many rows on, a part of them chooses, and the model of the others stays.
 _NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
 
+# The settings that go with a learner unless the user gives them.
+_DECIDED = (
+    *("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"),
+    *("max_bins", "search", "n_rounds"),
+)
+
 _ANY_GOAL = Goal()
 
 # The most bins of a column.
@@ -323,6 +329,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             subsample=plan.settings.subsample,
             damping=plan.settings.damping,
             min_samples_leaf=plan.settings.least_rows,
+            max_bins=self.max_bins,
+            search=repr(self.search),
             n_rows=self.table.n_rows,
             reasons=self._reasons(plan),
             **common,
@@ -334,9 +342,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         named = isinstance(model.learner, str) and model.learner == "auto"
         usual = "auto" if isinstance(self.learner, str) and self.learner == "auto" else "default"
         reasons = {"learner": "auto" if named else "given"}
-        for name in ("votes", "loss", "learning_rate", "subsample", "damping", "min_samples_leaf"):
+        for name in _DECIDED:
             reasons[name] = usual if getattr(model, name) is None else "given"
-        reasons["n_rounds"] = usual if model.n_rounds is None else "given"
         if reasons["subsample"] == "auto" and model.trim is not None:
             reasons["subsample"] = "auto, with trim"
         reasons.update(dict.fromkeys(self.in_haste, "time_limit"))

@@ -112,7 +112,7 @@ class ModelSettings:
         The learner.
     max_leaf_nodes : int or None
         The most leaves of a tree; None for other learners.
-    votes, loss, learning_rate, subsample, damping, min_samples_leaf :
+    votes, loss, learning_rate, subsample, damping, min_samples_leaf, max_bins, search :
         As the parameters of the estimator.
     reasons : dict of str
         Where each of these is from: "given", "auto" (it goes with ``learner="auto"``), "default"
@@ -141,6 +141,8 @@ class ModelSettings:
     subsample: float
     damping: float | None
     min_samples_leaf: int
+    max_bins: int
+    search: str
     reasons: dict[str, str]
     n_rows: int
     n_rounds: int
@@ -187,6 +189,8 @@ class FittedClassifier(Fitted, ClassScorer):
     subsample: float
     damping: float | None
     min_samples_leaf: int
+    max_bins: int
+    search: str
     n_rows: int  # trained on
     reasons: dict[str, str]  # where each setting is from
 
@@ -208,6 +212,8 @@ class FittedClassifier(Fitted, ClassScorer):
             subsample=self.subsample,
             damping=self.damping,
             min_samples_leaf=self.min_samples_leaf,
+            max_bins=self.max_bins,
+            search=self.search,
             reasons=self.reasons,
             n_rows=self.n_rows,
             n_rounds=len(self.terms),
@@ -340,6 +346,8 @@ CLASSIFIER = Record(
         "subsample": Value(float, lambda share: positive("subsample", share)),
         "damping": OrNone(Value(float)),
         "min_samples_leaf": Count(),
+        "max_bins": Count(),
+        "search": Value(str),
         "n_rows": Count(),
         "reasons": DictOf(Value(str)),
         "held_out": OrNone(_HELD_OUT),
