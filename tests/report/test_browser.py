@@ -122,7 +122,8 @@ def test_tables_sort_and_stand_behind_charts(opened, labels_page):
     shown = [float(one.rstrip("%")) for one in tab.texts("#mistakes tbody td:nth-child(4)")]
     assert shown == sorted(shown, reverse=True)
     tab.page.locator("#training .behind summary").first.click()
-    assert len(tab.texts("#training .behind tbody tr")) == 10
+    tab.page.locator("#training .behind tbody tr").first.wait_for()
+    assert tab.count("#training .behind tbody tr") == 10
 
 
 def test_charts_read_by_keyboard_and_colours_change(opened, ranking_page):
@@ -138,6 +139,39 @@ def test_charts_read_by_keyboard_and_colours_change(opened, ranking_page):
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator("nav").is_visible()
+
+
+CONTRASTS = """() => {
+  const parts = (colour) => {
+    const found = colour.match(/[\\d.e-]+/g).map(Number);
+    return colour.startsWith("color(") ? found.map((one, k) => (k < 3 ? 255 * one : one)) : found;
+  };
+  const light = (colour) => colour.slice(0, 3).map((one) => one / 255)
+    .map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, one, k) => sum + [0.2126, 0.7152, 0.0722][k] * one, 0);
+  const bad = [];
+  for (const one of document.querySelectorAll("body :not(script, style, desc, noscript)")) {
+    const text = [...one.childNodes].filter((node) => node.nodeType === 3).map((node) => node.data);
+    if (!text.join("").trim()) continue;
+    const ink = parts(getComputedStyle(one)[one.closest("svg") ? "fill" : "color"]);
+    let behind = one, ground = [0, 0, 0, 0];
+    while (behind && ground[3] === 0) {
+      ground = parts(getComputedStyle(behind).backgroundColor);
+      behind = behind.parentElement;
+    }
+    const [low, high] = [light(ink), light(ground)].sort((a, b) => a - b);
+    if ((high + 0.05) / (low + 0.05) < 4.5) bad.push([one.tagName, one.textContent, ink, ground]);
+  }
+  return bad;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_stands_out_from_its_ground(scheme, opened, classes_page, ratings_page):
+    for report in (classes_page, ratings_page):
+        tab = opened(report)
+        tab.page.emulate_media(color_scheme=scheme)
+        assert tab.page.evaluate(CONTRASTS) == []
 
 
 def test_items_are_found_on_the_map_and_users_have_lists(opened, ratings_page):

@@ -1,11 +1,13 @@
 """The numbers on the page of a classifier are those of the library's own functions."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
 import edgewise
 from edgewise import AdaBoostMH
+from edgewise.io import Schema
 from edgewise.metrics import hamming_loss, log_loss, roc_auc
 
 
@@ -156,6 +158,21 @@ def test_two_classes_have_one_effect_and_a_threshold_for_both(people):
     assert "ROC AUC" in tiles(page)
     assert [one["name"] for one in block(page, "threshold", "threshold")["classes"]] == ["1", "0"]
     assert any("as many rows" in b.get("text", "") for b in page.section("overview").blocks)
+
+
+def test_a_model_of_a_file_tells_its_target_dates_and_columns_left_out():
+    days = pd.date_range("2021-01-01", periods=60).strftime("%Y-%m-%d")
+    frame = pd.DataFrame({"joined": days, "same": 1, "left": ["no", "yes"] * 30})
+    schema = Schema.fit(frame, target="left")
+    X, y = schema.transform(frame), schema.labels(frame)
+    model = AdaBoostMH("stump", n_rounds=3).fit(X, y)
+    model.schema_ = schema
+    page = model.report(X, y)
+    assert page.title == "Classification report: left"
+    left_out = page.section("data").blocks[-1]["rows"]
+    assert left_out == [["same", "constant", "the same in every row"]]
+    values = {row[0]: row[2] for row in block(page, "data", "table")["rows"]}
+    assert values["joined.days"].startswith("2021-01-01 to 2021-03-01")
 
 
 @pytest.mark.parametrize("X", [[[1.0], [1.0]], [[0.0], [1.0]]])

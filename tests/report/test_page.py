@@ -57,6 +57,12 @@ def test_the_file_is_written_whole_and_checked_first(classes_page, classifier, t
         model.report(None, None, tmp_path / "nowhere" / "page.html")
 
 
+def test_notebooks_show_the_page_in_a_frame(classes_page):
+    frame = classes_page._repr_html_()
+    assert frame.count("<") == frame.count(">") == 2
+    assert "</script>" not in frame
+
+
 def test_unknown_sections_are_named(classes_page):
     with pytest.raises(KeyError, match="no section 'x'; there are 'overview'"):
         classes_page.section("x")

@@ -104,8 +104,13 @@ def number(value: float) -> str:
     if value != value:
         return _UNDEFINED
     if float(value).is_integer() and abs(value) < 1e15:
-        return f"{int(value):,}"
+        return f"{int(value):,}" if abs(value) >= 10_000 else f"{int(value)}"
     return f"{value:.4g}"
+
+
+def day(days: float) -> str:
+    """Return the date that is so many days after 1 January 1970."""
+    return str(np.datetime64(int(days // 1), "D"))
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -1,5 +1,6 @@
 """What the pages of all boosted models share: columns, training, importances, effects and rules."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from edgewise.report.blocks import (
     beside,
     chart,
     choice,
+    day,
     note,
     number,
     percent,
@@ -95,8 +97,26 @@ class BoostedReport:
         self.chosen = sample(rows.n_rows, MOST_ROWS) if chosen is None else chosen
         self.rows = rows if len(self.chosen) == rows.n_rows else rows.take(self.chosen)
         self.importances: Reals = model.feature_importances_
+        self.schema = getattr(self.worded, "schema_", None)  # of the file, if it came from one
+        self.dates: set[str] = set()
+        for column in () if self.schema is None else self.schema.columns:
+            self.dates |= {name for name in column.features if column.kind == "date"}
+        self.dates = {name for name in self.dates if name.endswith(".days")}
         # The largest first.
         self.order = np.argsort(-self.importances, kind="stable")
+
+    def _is_date(self, j: int) -> bool:
+        return self.model.fitted_.feature_name(j) in self.dates
+
+    def target(self) -> str:
+        """Return the names of the target columns, if the model knows them."""
+        return "" if self.schema is None else ", ".join(map(short, self.schema.target))
+
+    def left_out(self) -> list[Block]:
+        """Return the columns of the file that the model does not have, and why."""
+        columns = [] if self.schema is None else self.schema.columns
+        rows = [[short(one.name), one.kind, one.note] for one in columns if not one.features]
+        return [table("Columns left out", ["column", "kind", "why"], rows)] if rows else []
 
     def name(self, j: int) -> str:
         """Return the name of a column."""
@@ -108,7 +128,10 @@ class BoostedReport:
         """Return a table of the columns, the most important first."""
         rows = self.rows.take(sample(self.rows.n_rows, SUMMARY_ROWS))
         shown = sorted(self.order[:_MOST_COLUMNS].tolist())
-        described = {j: _described(column) for j, column in rows.chosen(shown)}
+        described = {
+            j: _described(column, day if self._is_date(j) else number)
+            for j, column in rows.chosen(shown)
+        }
         title = "Columns"
         if len(self.order) > len(shown):
             title = f"The {len(shown)} most important of {len(self.order):,} columns"
@@ -271,7 +294,7 @@ class BoostedReport:
             most = f"The {len(shown)} classes that the column moves most, of {len(labels)}."
             detail = f"{most} {detail}"
         tenths = np.quantile(_finite(spread), np.linspace(0.1, 0.9, 9))
-        x, y = axis(self.name(j)), axis("score", zero=True)
+        x, y = axis(self.name(j), date=self._is_date(j)), axis("score", zero=True)
         made = chart(self.effect_unit(), x, y, lines, detail=detail)
         return [{**made, "rug": rounded(tenths)}]
 
@@ -353,7 +376,9 @@ class BoostedReport:
         order = order[amounts[order] != 0]
         found: list[Block] = [{"name": "bias", "detail": "", "amount": float(amounts[0])}]
         for place in order[:most].tolist():
-            name, detail = short(names[place], 60), short(details[place] or "", 60)
+            name, detail = short(names[place], 60), short(details[place], 60)
+            if names[place] in self.dates and detail != "missing":
+                detail = day(float(detail))
             found.append({"name": name, "detail": detail, "amount": float(amounts[place])})
         if len(rest := order[most:]):
             total = float(amounts[rest].sum())
@@ -361,7 +386,7 @@ class BoostedReport:
         return found
 
 
-def _described(column: Column) -> tuple[str, str, str]:
+def _described(column: Column, say: Callable[[float], str]) -> tuple[str, str, str]:
     """Return the values of a column in words, its kind, and the share of missing values."""
     if isinstance(column, CategoricalColumn):
         counts = np.bincount(column.codes, minlength=len(column.categories) + 1)
@@ -377,8 +402,8 @@ def _described(column: Column) -> tuple[str, str, str]:
         return "none", "number", missing
     low, middle, high = np.quantile(known, [0.0, 0.5, 1.0]).tolist()
     if low == high:
-        return f"always {number(low)}", "number", missing
-    return f"{number(low)} to {number(high)}, median {number(middle)}", "number", missing
+        return f"always {say(low)}", "number", missing
+    return f"{say(low)} to {say(high)}, median {say(middle)}", "number", missing
 
 
 def _finite(column: Column) -> Reals:

@@ -60,8 +60,9 @@ def classifier_report(
         f"{type(model).__name__}, {counted(len(model.classes_), what)}, "
         f"{counted(rows.n_rows, 'rows')}, {counted(rows.n_columns, 'columns')}"
     )
-    page = Report(title or "Classification report", subtitle)
     made = _ClassifierReport(model, rows, codes)
+    target = made.target()
+    page = Report(title or f"Classification report{target and ': '}{target}", subtitle)
     page.add("overview", "Overview", made.overview_lead(), made.overview())
     page.add("data", "Data", "", made.data())
     page.add("training", "Training", made.training_lead(), made.training())
@@ -210,8 +211,7 @@ class _ClassifierReport(BoostedReport):
             if len(items) == len(counts):
                 title = f"Rows of each {'label' if self.labels else 'class'}"
             found.append(bars(title, items, percent=True, shown=15))
-        found.append(self.columns())
-        return found
+        return [*found, self.columns(), *self.left_out()]
 
     # Errors
 

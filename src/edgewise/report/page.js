@@ -31,10 +31,11 @@
     const size = Math.abs(value);
     if (size !== 0 && (size < 1e-3 || size >= 1e7)) return signed(value.toExponential(1).replace("e+", "e"));
     const fixed = Math.max(0, digits - 1 - Math.floor(Math.log10(size || 1)));
-    return signed(Number(value.toFixed(Math.min(fixed, 6))).toLocaleString("en", { maximumFractionDigits: 6 }));
+    return signed(Number(value.toFixed(Math.min(fixed, 6))).toLocaleString("en", { maximumFractionDigits: 6, useGrouping: size >= 1e4 }));
   }
   const share = (value, digits = 1) => (value === null ? DASH : (100 * value).toFixed(digits) + "%");
-  const shown = (axis, value) => (value === null ? DASH : axis.percent ? share(value) : short(value, 4));
+  const day = (days) => new Date(Math.floor(days) * 864e5).toISOString().slice(0, 10);
+  const shown = (axis, value) => (value === null ? DASH : axis.percent ? share(value) : axis.date ? day(value) : short(value, 4));
   const plus = (value) => (value > 0 ? "+" : "") + signed(value.toFixed(2));
 
   function niceStep(span, n) {
@@ -78,8 +79,8 @@
     const halves = String(Number((axis.percent ? 100 * step : step).toPrecision(3))).split(".")[1];
     const places = Math.max(digits, halves ? Math.min(halves.length, 6) : 0);
     for (const tick of ticks) {
-      words.push(axis.percent ? (100 * tick).toFixed(places) + "%" : Math.abs(tick) >= 1e6 ? short(tick)
-        : signed((Math.abs(tick) < step / 1e6 ? 0 : tick).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places })));
+      words.push(axis.date ? day(tick) : axis.percent ? (100 * tick).toFixed(places) + "%" : Math.abs(tick) >= 1e6 ? short(tick)
+        : signed((Math.abs(tick) < step / 1e6 ? 0 : tick).toLocaleString("en", { minimumFractionDigits: places, maximumFractionDigits: places, useGrouping: Math.abs(tick) >= 1e4 })));
     }
     const place = (value) => from + ((value - low) / (high - low)) * (to - from);
     return { place, ticks, words, low, high };
@@ -240,7 +241,7 @@
         if (one.y[k] === null) return;
         const px = x.place(at);
         if (one.low) marks.push(svg("line", { class: `whisker ${one.tone}`, x1: px, x2: px, y1: y.place(one.low[k]), y2: y.place(one.high[k]) }));
-        marks.push(svg("circle", { class: `dot ${one.tone}`, cx: px, cy: y.place(one.y[k]), r: one.style === "dots" ? 2 : 3.5 }));
+        marks.push(svg("circle", { class: `dot ${one.style} ${one.tone}`, cx: px, cy: y.place(one.y[k]), r: one.style === "dots" ? 1.7 : 3.5 }));
       });
       if (one.style === "interval") marks.unshift(svg("path", { class: `line ${one.tone}`, d: linePath(one, x, y) }));
       return marks;
@@ -580,8 +581,9 @@
     const taken = [{ x: 0, y: 0, w: 7 * (block.y.length + 2), h: 16 }, { x: width - 7 * (block.x.length + 3), y: height - 16, w: 400, h: 16 }];
     const clash = (a) => taken.some((b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h);
     const spots = block.points.map((one) => ({ one, px: x.place(one.x), py: y.place(one.y), hit: query && one.name.toLowerCase().includes(query) }));
-    for (const spot of spots) taken.push({ x: spot.px - 3, y: spot.py - 3, w: 6, h: 6 });
-    const far = (spot) => Math.hypot(spot.px - width / 2, spot.py - height / 2) + (spot.hit ? 1e6 : 0);
+    for (const spot of spots) if (!query || spot.hit) taken.push({ x: spot.px - 3, y: spot.py - 3, w: 6, h: 6 });
+    // Found items come last and so on top; of the others the farthest are named first.
+    const far = (spot) => Math.hypot(spot.px - width / 2, spot.py - height / 2) - (spot.hit ? 1e6 : 0);
     for (const { one, px, py, hit } of [...spots].sort((a, b) => far(b) - far(a))) {
       const dot = svg("circle", { class: `dot ${hit ? "s1" : "s0"}${query && !hit ? " faint" : ""}`, cx: px, cy: py, r: hit ? 5 : 3.2 });
       dot.addEventListener("pointerenter", () => {

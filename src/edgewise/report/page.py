@@ -106,6 +106,13 @@ class Report:
         lines = ["<!DOCTYPE html>", '<html lang="en">', "<head>", *head, "</head>"]
         return "\n".join([*lines, "<body>", *body, "</body>", "</html>", ""])
 
+    def _repr_html_(self) -> str:
+        """Return the page in a frame, for notebooks."""
+        return (
+            f'<iframe srcdoc="{escape(self.to_html())}" title="{escape(self.title)}" '
+            'width="100%" height="800" style="border: 0"></iframe>'
+        )
+
     def save(self, path: PathLike) -> None:
         """Write the page to a file."""
         with replacing(path) as stream:

@@ -195,8 +195,7 @@ class _RankerReport(BoostedReport):
                     ),
                 )
             )  # fmt: skip
-        found.append(self.columns())
-        return found
+        return [*found, self.columns(), *self.left_out()]
 
     # How good
 
