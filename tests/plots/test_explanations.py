@@ -89,6 +89,10 @@ class TestPair:
         assert names(axes) == ["start", "Heat", "Ran", "Up", "score"]
         assert [bar.get_x() for bar in axes.patches] == [0.0, 2.0, 3.0]
 
+    def test_of_nothing(self):
+        axes = PairExplanation("ann", "Big", 0.0, ()).plot().ax_
+        assert names(axes) == ["start", "score"]
+
 
 class TestImportances:
     def test_the_largest_first_and_none_of_zero(self):

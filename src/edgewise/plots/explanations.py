@@ -237,9 +237,9 @@ def _beginning(explanation: "Explanation") -> tuple[tuple[str, float], list["Con
     parts = list(explanation.contributions)
     if isinstance(explanation, RowExplanation):
         return ("bias", explanation.bias), [part for part in parts if part.name != "bias"]
-    first, *rest = parts
-    if abs(first.amount) > math.fsum(abs(part.amount) for part in rest):
-        return (str(first), first.amount), rest
+    sizes = [abs(part.amount) for part in parts]
+    if parts and sizes[0] > math.fsum(sizes[1:]):
+        return (str(parts[0]), parts[0].amount), parts[1:]
     return ("start", 0.0), parts
 
 

@@ -7,10 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edgewise.plots.drawing import GREY, Display, escaped, next_colour, tidy, trained
+from edgewise.report.blocks import spaced
 from edgewise.theory import margin_distribution
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+# More would look the same.
+_MOST_POINTS = 5000
 
 
 @dataclass(eq=False, repr=False)
@@ -76,6 +80,8 @@ class MarginDisplay(Display):
         """
         values, shares = margin_distribution(self.margins)
         wrong = float((values <= 0).mean())
+        at = spaced(len(values), _MOST_POINTS)
+        values, shares = values[at], shares[at]
         axes = self._begin(ax, 6.4, 4.2)
         low, high = min(float(values[0]), 0.0), max(float(values[-1]), 0.0)
         room = 0.05 * (high - low) or 0.05
