@@ -166,3 +166,26 @@ def test_the_stages_end_at_the_model(people, model):
 
 def _numeric(values):
     return values if values.dtype.kind == "f" else (values == "rich").astype(float)
+
+
+def test_dummies_may_be_sparse(people, income):
+    dense = pd.get_dummies(people[["job", "city"]])
+    sparse = pd.get_dummies(people[["job", "city"]], sparse=True)
+    assert all(isinstance(dtype, pd.SparseDtype) for dtype in sparse.dtypes)
+    expected = boost().fit(dense, income).decision_function(dense)
+    np.testing.assert_array_equal(boost().fit(sparse, income).decision_function(sparse), expected)
+    # pandas can leave out any value, most often NaN.
+    gaps = people[NUMBERS].astype(pd.SparseDtype(float, np.nan))
+    np.testing.assert_array_equal(
+        boost().fit(gaps, income).decision_function(gaps),
+        boost().fit(people[NUMBERS], income).decision_function(people[NUMBERS]),
+    )
+
+
+def test_what_no_column_can_hold_is_named(people, income, model):
+    dated = people.assign(born=pd.date_range("1990", periods=len(people)))
+    with pytest.raises(ValueError, match=r"'born' of type Datetime.*Schema makes numbers of dates"):
+        boost().fit(dated, income)
+    with pytest.raises(ValueError, match=r"Expected 2D array, got 1D array.* frame of one row"):
+        model.predict(people.iloc[0])
+    assert model.predict(people.iloc[[0]]).shape == (1,)

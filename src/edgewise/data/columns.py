@@ -147,10 +147,11 @@ def typed(series: Any, name: str) -> Column:
     """Return a narwhals series as a typed column."""
     import narwhals.stable.v1 as nw
 
-    dtype = series.dtype
+    dtype, own = series.dtype, getattr(series.to_native(), "dtype", None)
+    if type(own).__name__ == "SparseDtype":
+        return _from_sparse(series.to_native().array, name)
     # Many versions of narwhals do not know half precision.
-    half = getattr(series.to_native(), "dtype", None) == np.float16
-    if dtype.is_numeric() or dtype == nw.Boolean or half:
+    if dtype.is_numeric() or dtype == nw.Boolean or own == np.float16:
         # A yes/no column is the numbers 0 and 1: a threshold on it is the same rule as a test of
         # its value, and every learner for numbers can use it.
         return NumericColumn(_numbers(series, nw))
@@ -168,9 +169,21 @@ def typed(series: Any, name: str) -> Column:
         return NumericColumn(np.full(len(series), np.nan))
     if dtype == nw.Object:
         return from_objects(series.to_list(), name)
+    dates = dtype in (nw.Date, nw.Datetime)
     raise ValueError(
         f"X has column {name!r} of type {dtype}; columns must hold numbers, booleans or categories"
+        + ("; edgewise.io.Schema makes numbers of dates" if dates else "")
     )
+
+
+def _from_sparse(array: Any, name: str) -> Column:
+    """Return a sparse column of pandas, which stores all values but one."""
+    if array.dtype.subtype.kind not in "fiub":
+        raise ValueError(f"X has column {name!r} of type {array.dtype}; it must hold numbers")
+    if array.fill_value != 0:
+        return NumericColumn(np.asarray(array, dtype=np.float64))
+    rows = array.sp_index.to_int_index().indices.astype(ROW)
+    return SparseColumn(rows, array.sp_values.astype(np.float64), len(array))
 
 
 def _native_codes(series: Any, dtype: Any, nw: Any) -> CategoricalColumn | None:

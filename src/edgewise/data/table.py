@@ -335,8 +335,13 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
                 ensure_min_samples=0, ensure_min_features=0, input_name="X",
             )  # fmt: skip
         except ValueError as error:
-            if np.ndim(X) != 2 or not any(words in str(error) for words in _STRINGS):
+            if not any(words in str(error) for words in _STRINGS):
                 raise
+            if np.ndim(X) != 2:
+                raise ValueError(
+                    f"Expected 2D array, got {np.ndim(X)}D array instead: X must hold rows; a "
+                    "single row is a list, array or frame of one row"
+                ) from error
             values = _objects(X)
         if values.dtype.kind in "mM":
             raise ValueError(f"X holds dates or times ({values.dtype}); columns must hold numbers")
