@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +14,13 @@ import pytest
 
 import edgewise
 from edgewise import AdaBoostMH, RankBoost, datasets
+from edgewise.cli import main
 
 ROOT = Path(__file__).parent.parent
 PRINT = re.compile(r"^print\(.*\) +# (.*)$", re.MULTILINE)
-BLOCK = re.compile(r"^(<!-- needs data sets -->\n)?```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(<!-- needs data sets -->\n)?```(?:python|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
 RESULT = re.compile(r"[-+\d\[]")
 
 PAGES = sorted(
@@ -25,7 +29,7 @@ PAGES = sorted(
     if not path.relative_to(ROOT / "docs").parts[0].startswith("_")
 )
 TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", *PAGES)}
-BLOCKS = {
+BLOCKS = {  # of Python or of commands, in their order
     name: [(bool(data), code) for data, code in BLOCK.findall(text) if ">>>" not in code]
     for name, text in TEXTS.items()
 }
@@ -149,8 +153,20 @@ def test_the_blocks_of_the_pages_run(name, tmp_path, monkeypatch):
     names: dict[str, object] = {"print": lambda *values: None}
     for needs_data, code in BLOCKS[name]:
         asked = re.findall(r'load\("([\w-]+)"\)', code) if needs_data else []
-        if all(map(datasets.available, asked)):
+        if code.startswith("edgewise "):
+            for line in code.splitlines():
+                assert main(shlex.split(line, comments=True)[1:]) == 0, line
+        elif all(map(datasets.available, asked)):
             exec(code, names)
+
+
+@pytest.mark.parametrize("name", [n for n in TEXTS if re.search("^ {4}edgewise ", TEXTS[n], re.M)])
+def test_commands_named_in_documents_have_these_options(name):
+    for line in re.findall(r"^ {4}(edgewise .*?)(?: +#.*)?$", TEXTS[name], re.MULTILINE):
+        word, *rest = shlex.split(line)[1:]
+        command = getattr(importlib.import_module(f"edgewise.cli.{word}"), word)
+        known = {flag for option in command.params for flag in option.opts}
+        assert {flag for flag in rest if flag.startswith("-")} <= known, line
 
 
 @pytest.mark.parametrize("name", [n for n in PAGES if n.startswith("docs/coming/") and BLOCKS[n]])
