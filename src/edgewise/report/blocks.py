@@ -146,3 +146,21 @@ def mean_interval(values: Reals) -> tuple[float, float, float]:
     mean = float(known.mean())
     half = 1.959964 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
     return mean, mean - half, mean + half
+
+
+def binned(name: str, x: Reals, y: Reals, bins: int) -> Block | None:
+    """Return the mean of `y` in bins of about as many values of `x` each, with 95% intervals.
+
+    None stands for fewer than two bins.
+    """
+    cuts = np.unique(np.quantile(x, np.linspace(0.0, 1.0, bins + 1)))
+    place = np.searchsorted(cuts[1:-1], x, side="right")
+    counts = np.bincount(place)
+    kept = np.flatnonzero(counts > 1)
+    if len(kept) < 2:
+        return None
+    spans = np.array([mean_interval(y[place == b]) for b in kept.tolist()])
+    at = [float(x[place == b].mean()) for b in kept.tolist()]
+    mean, low, high = spans.T
+    ends = {"low": rounded(low), "high": rounded(high), "n": counts[kept].tolist()}
+    return series(name, at, mean, "interval", **ends)

@@ -1,6 +1,7 @@
 """What the pages of all boosted models share: columns, training, importances, effects and rules."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,11 @@ class BoostedReport:
         # The largest first.
         self.order = np.argsort(-self.importances, kind="stable")
 
+    @cached_property
+    def some_rows(self) -> Table:
+        """The rows that describe the columns."""
+        return self.rows.take(sample(self.rows.n_rows, SUMMARY_ROWS))
+
     def _is_date(self, j: int) -> bool:
         return self.model.fitted_.feature_name(j) in self.dates
 
@@ -126,7 +132,7 @@ class BoostedReport:
 
     def columns(self) -> Block:
         """Return a table of the columns, the most important first."""
-        rows = self.rows.take(sample(self.rows.n_rows, SUMMARY_ROWS))
+        rows = self.some_rows
         shown = sorted(self.order[:_MOST_COLUMNS].tolist())
         described = {
             j: _described(column, day if self._is_date(j) else number)
@@ -254,13 +260,11 @@ class BoostedReport:
             return []
         rows = self.rows.take(sample(self.rows.n_rows, EFFECT_ROWS))
         columns = list(rows.columns())
-        spread = self.rows.take(sample(self.rows.n_rows, SUMMARY_ROWS))
-        options = []
-        for j, column in spread.chosen(sorted(used)):
-            blocks = self._effect(j, column, columns)
-            options.append((j, (self.name(j), blocks)))
-        by_column = dict(options)
-        return [choice("Column", [by_column[j] for j in used])]
+        found = {
+            j: (self.name(j), self._effect(j, column, columns))
+            for j, column in self.some_rows.chosen(sorted(used))
+        }
+        return [choice("Column", [found[j] for j in used])]
 
     def _effect(self, j: int, spread: Column, columns: list[Column]) -> list[Block]:
         categories = self.model.fitted_.categories.get(j)

@@ -94,15 +94,6 @@ class _ClassifierReport(BoostedReport):
         self.row_scores: Reals = scores[:, None] if scores.ndim == 1 else scores
         self.probabilities: Reals = model._probabilities(self.row_scores)
         self.two = self.row_scores.shape[1] == 1 and not self.labels
-        self.right: Reals = np.empty(0)
-        if self.codes is not None:
-            own = np.take_along_axis(self.probabilities, self._columns_of(self.codes), axis=1)
-            if self.labels:
-                own = np.where(self.codes > 0, self.probabilities, 1.0 - self.probabilities)
-            self.right = own.min(axis=1)  # the probability of the truth; of the worst label
-
-    def _columns_of(self, codes: NDArray[Any]) -> NDArray[Any]:
-        return np.zeros((len(codes), 1), dtype=np.intp) if self.labels else codes[:, None]
 
     def scores(self, rows: Table) -> Reals:
         scores = np.asarray(self.model.decision_function(rows))
@@ -401,10 +392,14 @@ class _ClassifierReport(BoostedReport):
     def cases(self) -> tuple[str, list[Block]]:
         """Return the rows with the least probability of the truth, and why."""
         assert self.codes is not None
-        predicted = self._predicted()
-        wrong = predicted != self.codes
-        wrong = wrong.any(axis=1) if self.labels else wrong
-        order = np.argsort(np.where(wrong, self.right, self.right + 2.0), kind="stable")
+        predicted, p = self._predicted(), self.probabilities
+        if self.labels:
+            wrong = (predicted != self.codes).any(axis=1)
+            truth = np.where(self.codes > 0, p, 1.0 - p).min(axis=1)  # of the worst label
+        else:
+            wrong = predicted != self.codes
+            truth = p[np.arange(len(p)), self.codes]
+        order = np.argsort(np.where(wrong, truth, truth + 2.0), kind="stable")
         order = order[: min(_CASES, max(int(wrong.sum()), 3))]
         if len(order) == 0:
             return "", []

@@ -16,6 +16,7 @@ from edgewise.report.blocks import (
     axis,
     bars,
     beside,
+    binned,
     chart,
     facts,
     mean_interval,
@@ -254,18 +255,9 @@ class _RankerReport(BoostedReport):
         """Return how grades rise with scores."""
         assert self.lists is not None
         grades, scores = self.lists.grades, self.row_scores
-        cuts = np.unique(np.quantile(scores, np.linspace(0.0, 1.0, _SCORE_BINS + 1)))
-        if len(cuts) < 3:
+        points = binned("mean grade", scores, grades, _SCORE_BINS)
+        if points is None:
             return "", []
-        bins = np.clip(np.searchsorted(cuts, scores, side="right") - 1, 0, len(cuts) - 2)
-        spans, at = [], []
-        for b in range(len(cuts) - 1):
-            inside = bins == b
-            if inside.any():
-                at.append(float(scores[inside].mean()))
-                spans.append((*mean_interval(grades[inside]), int(inside.sum())))
-        mean, low, high, counts = (list(one) for one in zip(*spans, strict=True))
-        points = series("mean grade", at, mean, "interval", low=low, high=high, n=counts)
         rise = chart("Mean grade by score", axis("score"), axis("grade"), [points])
         levels = np.unique(grades)
         levels = levels[spaced(len(levels), 6)]

@@ -13,6 +13,7 @@ from edgewise.report.blocks import (
     axis,
     bars,
     beside,
+    binned,
     chart,
     choice,
     facts,
@@ -99,6 +100,10 @@ class _RecommenderReport:
         self.predictions, self.names, self.n_users = predictions, names, n_users
         self.trained: Ratings = model.ratings_
         self.truth = ratings.values
+        # Where the users and items of each rating are in training; -1 where they are not.
+        users = self.trained.user_ids.find("users", ratings.user_ids.values)
+        items = self.trained.item_ids.find("items", ratings.item_ids.values)
+        self.here_users, self.here_items = users[ratings.users], items[ratings.items]
         self.words = {str(key): value for key, value in names.items()}
 
     def item(self, name: Any) -> str:
@@ -143,9 +148,7 @@ class _RecommenderReport:
 
     def _warnings(self) -> list[str]:
         found = []
-        users = self.trained.user_ids.find("users", self.ratings.user_ids.values)
-        items = self.trained.item_ids.find("items", self.ratings.item_ids.values)
-        here_users, here_items = users[self.ratings.users], items[self.ratings.items]
+        here_users, here_items = self.here_users, self.here_items
         known = (here_users >= 0) & (here_items >= 0)
         pairs = here_users[known].astype(np.int64) * self.trained.n_items + here_items[known]
         seen = self.trained.users.astype(np.int64) * self.trained.n_items + self.trained.items
@@ -265,67 +268,24 @@ class _RecommenderReport:
         charts = []
         for side in ("user", "item"):
             trained = self.trained
-            ids, here = (
-                (trained.user_ids, self.ratings.user_ids) if side == "user"
-                else (trained.item_ids, self.ratings.item_ids)
-            )  # fmt: skip
-            places = ids.find(f"{side}s", here.values)
-            places = places[self.ratings.users if side == "user" else self.ratings.items]
+            places = self.here_users if side == "user" else self.here_items
             view = trained.by_user if side == "user" else trained.by_item
             sizes = np.where(places >= 0, view.sizes[places], 0)
-            cuts = np.unique(np.quantile(sizes, np.linspace(0.0, 1.0, _BINS + 1)))
-            if len(cuts) < 3:
-                continue
-            bins = np.clip(np.searchsorted(cuts, sizes, side="right") - 1, 0, len(cuts) - 2)
-            at, spans = [], []
-            for b in range(len(cuts) - 1):
-                inside = bins == b
-                if inside.sum() > 1:
-                    at.append(float(sizes[inside].mean()))
-                    spans.append((*mean_interval(errors[inside]), int(inside.sum())))
-            if len(at) < 2:
-                continue
-            mean, low, high, counts = (list(one) for one in zip(*spans, strict=True))
-            points = series(
-                "mean absolute error",
-                at,
-                mean,
-                "interval",
-                low=rounded(low),
-                high=rounded(high),
-                n=counts,
-            )
-            x = axis(f"training ratings of the {side}", log=min(at) > 0)
-            charts.append(
-                chart(
-                    f"Error by ratings of the {side}",
-                    x,
-                    axis("mean absolute error", low=0),
-                    [points],
-                )
-            )
+            points = binned("mean absolute error", sizes.astype(np.float64), errors, _BINS)
+            if points is not None:
+                x = axis(f"training ratings of the {side}", log=min(points["x"]) > 0)
+                y = axis("mean absolute error", low=0)
+                charts.append(chart(f"Error by ratings of the {side}", x, y, [points]))
         return [beside(*charts)] if charts else []
 
     def calibration(self) -> tuple[str, list[Block]]:
         """Return the mean rating of pairs with about the same prediction."""
         truth, guess = self.truth, self.predictions
-        cuts = np.unique(np.quantile(guess, np.linspace(0.0, 1.0, 2 * _BINS + 1)))
-        if len(cuts) < 3:
+        points = binned("mean rating", guess, truth, 2 * _BINS)
+        if points is None:
             return "", []
-        bins = np.clip(np.searchsorted(cuts, guess, side="right") - 1, 0, len(cuts) - 2)
-        at, spans = [], []
-        for b in range(len(cuts) - 1):
-            inside = bins == b
-            if inside.sum() > 1:
-                at.append(float(guess[inside].mean()))
-                spans.append((*mean_interval(truth[inside]), int(inside.sum())))
-        if len(at) < 2:
-            return "", []
-        mean, low, high, counts = (list(one) for one in zip(*spans, strict=True))
-        points = series(
-            "mean rating", at, mean, "interval", low=rounded(low), high=rounded(high), n=counts
-        )
-        ends = [min(at[0], min(mean)), max(at[-1], max(mean))]
+        both = [*points["x"], *points["y"]]
+        ends = [min(both), max(both)]
         ideal = series("ideal", ends, ends, "guide")
         x, y = axis("predicted rating"), axis("mean rating")
         edges, heights = histogram(guess)
