@@ -252,6 +252,15 @@ def test_several_sets_of_rows_and_metrics(rows):
     np.testing.assert_array_equal(above.lines[-1].get_ydata(), model.evals_result_["late"]["error"])
 
 
+def test_rows_held_out_to_choose_the_rounds(rows):
+    model = AdaBoostMH().fit(*rows)
+    record = model.fitted_.held_out
+    line = BoostingCurveDisplay.from_estimator(model).ax_.lines[3]
+    assert line.get_label() == "held-out log loss"
+    stride = record.stride
+    np.testing.assert_allclose(line.get_ydata()[stride - 1 :: stride], record.values)
+
+
 class TestAxes:
     def test_one_shows_the_losses_alone(self, ranker):
         axes = Figure().subplots()

@@ -58,7 +58,8 @@ class BoostingCurveDisplay(Display):
     better has a panel of its own, and so have all metrics of a ranker; a dot marks the best round
     by the metric that decides. Losses that span decades have a logarithmic axis, linear below its
     lowest decade if a loss reaches zero. A dotted line marks the last round that the model keeps,
-    where training went on after it.
+    where there were more. Rows that `fit` held out to choose the number of rounds are drawn like
+    validation rows.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ class BoostingCurveDisplay(Display):
     evaluations : mapping, default {}
         The metrics of validation rows, by set and by metric: ``model.evals_result_``.
     apart : sequence of str, default ()
-        The metrics that are no losses, and have panels of their own.
+        The metrics that are not losses, which have panels of their own.
     best_iteration : int, default 0
         The best round by the first of these metrics on the last set; 0 marks none.
 
@@ -112,7 +113,7 @@ class BoostingCurveDisplay(Display):
             makes a new figure.
         """
         (model,) = trained(estimator, "history_")
-        evaluations = model.evals_result_
+        evaluations = model.evals_result_ or _held_out(model)
         metrics = list(next(iter(evaluations.values()), ()))
         given = model.eval_metric
         given = given if isinstance(given, (list, tuple)) else [given]
@@ -132,18 +133,18 @@ class BoostingCurveDisplay(Display):
             Where to draw: one Axes shows the losses alone, a sequence has one for each panel. None
             makes a new figure.
         """
-        n_rounds = len(self.history["edge"])
-        if n_rounds == 0:
+        if len(self.history["edge"]) == 0:
             raise ValueError("estimator must have at least one round to draw")
-        rounds = np.arange(1.0, n_rounds + 1)
+        metrics = (values for found in self.evaluations.values() for values in found.values())
+        n_rounds = max(map(len, (self.history["edge"], *metrics)))
         above, *others = self._panels(ax)
         self.axes_ = [above, *others]
         self._on(above)
-        self._draw_losses(above, rounds)
+        self._draw_losses(above)
         if others:
-            self._draw_edges(others[-1], rounds)
+            self._draw_edges(others[-1])
         for middle, metric in zip(others, self.apart, strict=False):
-            self._draw_apart(middle, rounds, metric)
+            self._draw_apart(middle, metric)
         self.axes_[-1].set_xlabel("boosting round")
         for axes in self.axes_:
             _scale_rounds(axes, n_rounds)
@@ -165,11 +166,11 @@ class BoostingCurveDisplay(Display):
             raise ValueError(f"ax must be one Axes or {len(ratios)}, got {len(given)}")
         return given
 
-    def _draw_losses(self, axes: "Axes", rounds: Reals) -> None:
+    def _draw_losses(self, axes: "Axes") -> None:
         history = self.history
         # With the logistic loss, the bound is a sum of steps, not a product.
         name = "bound" if "weight" in history else "bound (product of Z)"
-        _draw_rounds(axes, rounds, history["bound"], name, GREY, linestyle="--")
+        _draw_rounds(axes, history["bound"], name, GREY, linestyle="--")
         if "ranking_loss" in history:
             losses = [("ranking loss", history["ranking_loss"], BLUE, 1.6, "-")]
         else:
@@ -183,7 +184,7 @@ class BoostingCurveDisplay(Display):
             for metric, style in zip(found, cycle(_LOSS_STYLES), strict=False):
                 losses.append((_named(name, metric), metrics[metric], colour, 1.6, style))
         for name, values, colour, width, style in losses:
-            _draw_rounds(axes, rounds, values, name, colour, linestyle=style, linewidth=width)
+            _draw_rounds(axes, values, name, colour, linestyle=style, linewidth=width)
         _scale_losses(axes, history["bound"], np.concatenate([values for _, values, *_ in losses]))
         axes.set_ylabel("loss")
 
@@ -192,12 +193,12 @@ class BoostingCurveDisplay(Display):
         backwards = zip(reversed([*self.evaluations.items()]), cycle(_SET_COLOURS), strict=False)
         return [(name, colour, metrics) for (name, metrics), colour in backwards][::-1]
 
-    def _draw_apart(self, axes: "Axes", rounds: Reals, metric: str) -> None:
+    def _draw_apart(self, axes: "Axes", metric: str) -> None:
         """Draw a metric of the validation rows, with a dot at its best round if it decides."""
         sets = self._sets()
         for name, colour, metrics in sets:
             label = escaped(name) if len(sets) > 1 else None
-            _draw_rounds(axes, rounds, metrics[metric], label, colour)
+            _draw_rounds(axes, metrics[metric], label, colour)
         if metric == self.apart[0] and self.best_iteration:
             _, colour, metrics = sets[-1]
             best, value = self.best_iteration, float(metrics[metric][self.best_iteration - 1])
@@ -208,20 +209,31 @@ class BoostingCurveDisplay(Display):
         name = _named(sets[0][0], metric) if len(sets) == 1 else _WORDS.get(metric, metric)
         axes.set_ylabel(_in_lines(name))
 
-    def _draw_edges(self, axes: "Axes", rounds: Reals) -> None:
+    def _draw_edges(self, axes: "Axes") -> None:
         history = self.history
         if "ranking_loss" in history:
-            _draw_signed(axes, rounds, history["edge"])
+            _draw_signed(axes, history["edge"])
             axes.set_ylabel("edge r")
             return
-        _draw_rounds(axes, rounds, history["edge"], "edge", ORANGE)
+        _draw_rounds(axes, history["edge"], "edge", ORANGE)
         if not np.isnan(history["pseudo_weight"]).all():
-            _draw_rounds(axes, rounds, history["pseudo_weight"], r"$w'_\Sigma$", PINK)
+            _draw_rounds(axes, history["pseudo_weight"], r"$w'_\Sigma$", PINK)
         axes.set(ylim=(0.0, None), ylabel="share of weight")
 
 
-def _draw_signed(axes: "Axes", rounds: Reals, values: Reals) -> None:
+def _held_out(model: Any) -> Evaluations:
+    """Return the metric of the rows that were held out to choose the number of rounds, if any."""
+    record = getattr(model.fitted_, "held_out", None)
+    if record is None or len(record.values) < 2:
+        return {}
+    measured = record.stride * np.arange(1, len(record.values) + 1)
+    rounds = np.arange(1, measured[-1] + 1)
+    return {"held-out": {model.eval_metric_: np.interp(rounds, measured, record.values)}}
+
+
+def _draw_signed(axes: "Axes", values: Reals) -> None:
     """Draw values of both signs as dots: a line between them would fill the panel."""
+    rounds = np.arange(1, len(values) + 1)
     size = 3.5 if len(rounds) > _MANY_ROUNDS else 5.0
     axes.plot(rounds, values, ".", color=ORANGE, markersize=size, clip_on=False, zorder=3)
     if (values < 0).any():
@@ -232,14 +244,13 @@ def _draw_signed(axes: "Axes", rounds: Reals, values: Reals) -> None:
 
 def _draw_rounds(
     axes: "Axes",
-    rounds: Reals,
     values: Reals,
     name: str | None,
     colour: str,
     linestyle: str = "-",
     linewidth: float = 1.6,
 ) -> None:
-    few = len(rounds) <= 2
+    rounds, few = np.arange(1, len(values) + 1), len(values) <= 2
     axes.plot(
         rounds, values, color=colour, linestyle=linestyle, linewidth=linewidth, label=name,
         marker="o" if few else None, markersize=2 + 2 * linewidth, clip_on=not few,
