@@ -23,7 +23,9 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
+
+from edgewise import AdaBoostMH
 
 # CPU seconds beyond the reference step.
 IMPORT_TARGET = 0.1
@@ -134,9 +136,22 @@ def main() -> int:
             f"import sklearn.ensemble\nimport numpy\niris = numpy.load({str(path)!r})\n"
             "X, y = iris['X'], iris['y']"
         )
+        model = Path(folder) / "digits.edgewise"
+        AdaBoostMH().fit(*load_digits(return_X_y=True)).save(model)
+        predict = "model.predict_proba(numpy.zeros((1, 64)))"
         programs = {
             "bare": [],
             "import": ["import edgewise"],
+            "full": [
+                "import numpy",
+                f"import edgewise\nmodel = edgewise.load({str(model)!r})",
+                predict,
+            ],
+            "light": [
+                "import numpy",
+                f"from edgewise.predictor import load\nmodel = load({str(model)!r})",
+                predict,
+            ],
             "fit": [
                 before,
                 "from edgewise import AdaBoostMH",
@@ -156,6 +171,9 @@ def main() -> int:
     show("import sklearn.ensemble", [run["fit"][0][0] for run in runs])
     show("then: import AdaBoostMH", [run["fit"][0][1] for run in runs])
     show("then: AdaBoostMH().fit(iris)", [run["fit"][0][2] for run in runs])
+    for name, module in (("full", "edgewise"), ("light", "edgewise.predictor")):
+        show(f"import {module}, load the default of digits", [run[name][0][1] for run in runs])
+        show("then: probabilities of one row", [run[name][0][2] for run in runs])
     print()
     met = [
         show("import edgewise", [run["import"][0][0] for run in runs], IMPORT_TARGET),

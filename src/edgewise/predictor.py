@@ -153,7 +153,20 @@ class SavedModel(Generic[S]):
 
 
 class SavedClassifier(SavedModel[ClassScorer]):
-    """A classifier from a file, which only predicts."""
+    """A classifier from a file, which only predicts; :func:`load` returns it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from edgewise import AdaBoostMH, predictor
+    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
+    >>> AdaBoostMH("stump", n_rounds=3).fit([[0.0], [1.0], [2.0]], ["a", "b", "b"]).save(path)
+    >>> model = predictor.load(path)
+    >>> model.classes_.tolist(), model.predict([[0.2], [None]]).tolist()
+    (['a', 'b'], ['a', 'a'])
+    >>> model.predict_proba([[0.2]]).round(3)
+    array([[1., 0.]])
+    """
 
     @property
     def classes_(self) -> NDArray:
@@ -174,7 +187,17 @@ class SavedClassifier(SavedModel[ClassScorer]):
 
 
 class SavedRanker(SavedModel[RankScorer]):
-    """A ranker from a file, which only predicts."""
+    """A ranker from a file, which only predicts; :func:`load` returns it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from edgewise import RankBoost, predictor
+    >>> path = os.path.join(tempfile.mkdtemp(), "small.edgewise")
+    >>> RankBoost(n_rounds=3).fit([[3.0], [1.0], [2.0]], [1, 0, 0]).save(path)
+    >>> predictor.load(path).predict([{"x0": 2.9}, {"x0": 1.0}]).round(2)
+    array([2.07, 0.  ])
+    """
 
     def predict(self, X: Any) -> Reals:
         """Return the scores of documents: larger is ranked higher within a query."""
