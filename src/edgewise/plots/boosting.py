@@ -151,7 +151,8 @@ class BoostingCurveDisplay(Display):
             tidy(axes)
             _mark_kept(axes, self.n_rounds, n_rounds)
             if axes.get_legend_handles_labels()[1]:
-                self._legend(axes)
+                # The other panels are low.
+                self._legend(axes, columns=1 if axes is above else 3)
         return self
 
     def _panels(self, ax: "Axes | Sequence[Axes] | None") -> "list[Axes]":

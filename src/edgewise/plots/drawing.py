@@ -57,9 +57,10 @@ class Display:
         """Note the axes, which may be of a subfigure, and their figure."""
         self.ax_, self.figure_ = ax, ax.figure.figure
 
-    def _legend(self, axes: "Axes", title: str | None = None) -> None:
+    def _legend(self, axes: "Axes", title: str | None = None, columns: int = 1) -> None:
         """Draw a legend: beside the axes of our own figure, within those of another."""
-        axes.legend(title=title, **(BESIDE if self._alone else {"fontsize": 9}))
+        within = {"fontsize": 9, "ncols": columns}
+        axes.legend(title=title, **(BESIDE if self._alone else within))
 
 
 def new_figure(width: float, height: float) -> "Figure":
