@@ -227,7 +227,8 @@ class BoostedReport:
         last = self.model.n_rounds_ - 1
         error = "ranking_loss" if "ranking_loss" in history else "hamming_loss"
         words = "ranking loss" if error == "ranking_loss" else "Hamming loss"
-        if "train_error" in history and self.model.fitted_.__dict__.get("loss") == "softmax":
+        fitted = self.model.fitted_
+        if getattr(fitted, "loss", None) == "softmax" and not fitted.multilabel:
             error, words = "train_error", "error"
         return (
             f"{self.rounds()}. On the training rows the {words} is "

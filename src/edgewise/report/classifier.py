@@ -283,6 +283,12 @@ class _ClassifierReport(BoostedReport):
         order = np.argsort(-counts, kind="stable")[:_MOST_CURVES]
         return [k for k in sorted(order.tolist()) if counts[k]]
 
+    def _frequent(self) -> str:
+        """Return which classes have curves, unless all have."""
+        n, total = len(self._curve_classes()), len(self.classes)
+        plural = "labels" if self.labels else "classes"
+        return "" if n == total else f" Of {total:,} {plural} those {n} with the most rows."
+
     def _is(self, k: int) -> NDArray[np.bool_]:
         assert self.codes is not None
         return self.codes[:, k] > 0 if self.labels else self.codes == k
@@ -304,7 +310,8 @@ class _ClassifierReport(BoostedReport):
             f"A row counts as the {self.word.lower()} if its probability is at least the "
             "threshold. Move it to see what that costs."
         )
-        return lead, [{"kind": "threshold", "classes": classes, "name": self.word}]
+        block = {"kind": "threshold", "classes": classes, "name": self.word}
+        return lead + self._frequent(), [block]
 
     def margins(self) -> tuple[str, list[Block]]:
         """Return the distribution of the margins."""
@@ -356,7 +363,7 @@ class _ClassifierReport(BoostedReport):
             "Of rows with a probability of 70%, 70% should be of the class: points on the "
             "diagonal. Bars are 95% intervals."
         )
-        return lead, [choice(self.word, options)]
+        return lead + self._frequent(), [choice(self.word, options)]
 
     def _reliability(self, p: Reals, truth: NDArray[np.bool_]) -> list[Block]:
         """Return the share of rows of a class in bins of its probability."""
@@ -415,7 +422,9 @@ class _ClassifierReport(BoostedReport):
             f" Contributions are Shapley values against {counted(background.n_rows, 'rows')} drawn "
             "at random. Rows are numbered from 0."
         )
-        return lead + more, [{"kind": "cases", "items": items, "search": "Find in these rows"}]
+        tag = "Label" if self.labels else "True class"
+        block = {"kind": "cases", "items": items, "tag": tag, "search": "Find in these rows"}
+        return lead + more, [block]
 
     def _case(self, i: int, predicted: Any, background: Table) -> Block:
         assert self.codes is not None

@@ -3,7 +3,7 @@
 (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const report = JSON.parse(document.getElementById("report").textContent);
-  const MINUS = "\u2212", TIMES = "\u00d7", DASH = "\u2013";
+  const MINUS = "\u2212", DASH = "\u2013";
   let unique = 0;
 
   // Elements
@@ -22,6 +22,9 @@
   }
   const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+  // Long names may break after the signs that join their words.
+  const breakable = (name) => String(name).split(/(?<=[_./*-])/).flatMap((part, k) => (k ? [el("wbr"), part] : [part]));
 
   // Numbers
 
@@ -330,7 +333,7 @@
     const words = (one) => one.text ?? (block.percent ? share(one.value) : block.signed ? plus(one.value) : short(one.value));
     const body = el("tbody");
     const button = limited(body, items, (one) => el("tr", { class: one.total ? "total" : null },
-      el("th", { scope: "row" }, one.name, one.detail ? el("span", { class: "detail" }, ` ${one.detail}`) : ""),
+      el("th", { scope: "row" }, breakable(one.name), one.detail ? el("span", { class: "detail" }, ` ${one.detail}`) : ""),
       el("td", { class: "drawn" }, bar(one.value, one.low, one.high, span, one.start)),
       el("td", { class: "number" }, words(one))), block.shown || 40);
     return [el("table", { class: "bars" }, el("caption", { class: block.quiet ? "quiet" : null }, block.title), body), button];
@@ -641,7 +644,8 @@
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
       if (!isIntersecting) continue;
-      for (const [id, link] of links) link.toggleAttribute("aria-current", id === target.id);
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(target.id).setAttribute("aria-current", "true");
     }
   }, { rootMargin: "-10% 0px -80% 0px" });
   main.querySelectorAll("section").forEach((one) => seen.observe(one));
