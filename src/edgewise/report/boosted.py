@@ -99,6 +99,8 @@ class BoostedReport:
         self.rows = rows if len(self.chosen) == rows.n_rows else rows.take(self.chosen)
         self.importances: Reals = model.feature_importances_
         self.schema = getattr(self.worded, "schema_", None)  # of the file, if it came from one
+        # Rows of a file are numbered as the commands do, rows of an array as Python does.
+        self.first_row = 0 if self.schema is None else 1
         self.dates: set[str] = set()
         for column in () if self.schema is None else self.schema.columns:
             self.dates |= {name for name in column.features if column.kind == "date"}

@@ -420,7 +420,7 @@ class _ClassifierReport(BoostedReport):
             return str(problem), [note("The scores of single rows cannot be explained.")]
         more = (
             f" Contributions are Shapley values against {counted(background.n_rows, 'rows')} drawn "
-            "at random. Rows are numbered from 0."
+            f"at random. The first row is row {self.first_row}."
         )
         tag = "Label" if self.labels else "True class"
         block = {"kind": "cases", "items": items, "tag": tag, "search": "Find in these rows"}
@@ -430,7 +430,7 @@ class _ClassifierReport(BoostedReport):
         assert self.codes is not None
         explained = self.model.explain(self.rows.take(np.array([i])), background)
         truth = self.codes[i]
-        row = int(self.chosen[i])
+        row = int(self.chosen[i]) + self.first_row
         if self.labels:
             own = np.where(truth > 0, self.probabilities[i], 1.0 - self.probabilities[i])
             k = int(own.argmin())

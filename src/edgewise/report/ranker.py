@@ -331,7 +331,11 @@ class _RankerReport(BoostedReport):
 
     def _document(self, row: int) -> str:
         place = int(self.chosen[row])
-        return f"row {place:,}" if self.documents is None else short(self.documents[place], 40)
+        return (
+            f"row {place + self.first_row:,}"
+            if self.documents is None
+            else short(self.documents[place], 40)
+        )
 
 
 def _difference(first: Any, second: Any) -> tuple[Reals, list[str], list[str]]:
