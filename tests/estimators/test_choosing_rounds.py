@@ -383,7 +383,7 @@ def test_tables_of_every_kind_choose(noisy, kind):
 
 @pytest.mark.parametrize("rare", [1, 2, 3])
 def test_rare_classes_are_in_some_folds_only(blobs, rare):
-    X, y = blobs(450)
+    X, y = blobs(210)
     y[:rare] = 9
     model = auto().fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2, 9]
