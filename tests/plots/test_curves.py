@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from edgewise import AdaBoostMH, RankBoost, RankFusion
@@ -128,5 +129,43 @@ class TestFromEstimator:
 
     def test_a_model_without_curves(self, rows):
         model = AdaBoostMH("tree", n_rounds=2).fit(*rows)
-        with pytest.raises(ValueError, match="rules on single numeric columns"):
+        with pytest.raises(ValueError, match="rules on single columns"):
             VoteCurveDisplay.from_estimator(model)
+
+
+class TestCategories:
+    @pytest.fixture(scope="class")
+    @classmethod
+    def shop(cls):
+        rng = np.random.default_rng(0)
+        colours = rng.choice(["red", "green", "$blue", None], 200)
+        frame = pd.DataFrame({"colour": colours, "size": rng.normal(size=200)})
+        fate = np.where((colours == "red") | (frame["size"] > 1), "sold", "left")
+        return AdaBoostMH("stump", n_rounds=12).fit(frame, fate)
+
+    def test_steps_are_what_the_values_add(self, shop):
+        shown = VoteCurveDisplay.from_estimator(shop, "colour")
+        votes = dict(zip(shown.values, shown.curve.scores[:, 0], strict=True))
+        assert shown.values[-1] == "red"  # the largest
+        rows = pd.DataFrame({"colour": [*votes, None], "size": 0.3})
+        scores = shop.decision_function(rows)
+        np.testing.assert_allclose(np.diff(scores[:-1]), np.diff([*votes.values()]), atol=1e-12)
+        assert scores[-1] - scores[0] == pytest.approx(
+            shown.curve.missing[0] - shown.curve.scores[0, 0]
+        )
+        named = [text.get_text() for text in shown.ax_.get_xticklabels()]
+        assert named == [value.replace("$", r"\$") for value in shown.values]
+        assert shown.ax_.patches[0].get_data().edges.tolist() == [-0.5, 0.5, 1.5, 2.5]
+
+    def test_numeric_columns_of_the_same_model_have_curves(self, shop):
+        assert VoteCurveDisplay.from_estimator(shop, "size").values is None
+        assert VoteCurveDisplay.from_estimator(shop).values is None
+
+    def test_of_many_values_those_with_the_largest_votes(self):
+        rng = np.random.default_rng(0)
+        codes = np.repeat(np.arange(60), 4)
+        frame = pd.DataFrame({"zip": [f"z{code}" for code in codes]})
+        model = AdaBoostMH("stump", n_rounds=5).fit(frame, rng.integers(0, 2, len(codes)))
+        shown = VoteCurveDisplay.from_estimator(model)
+        assert len(shown.values) == 30
+        assert shown.ax_.get_xlabel() == "zip (30 of 60 values)"

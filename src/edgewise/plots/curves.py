@@ -7,28 +7,44 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import COLOURS, GREY, PALE, Display, escaped, tidy, trained
+from edgewise.plots.drawing import (
+    COLOURS,
+    GREY,
+    PALE,
+    Display,
+    escaped,
+    shortened,
+    tidy,
+    trained,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from edgewise.model import Curve
 
+# Of a categorical column with more values, only some are drawn.
+_MOST_VALUES = 30
+
 
 @dataclass(eq=False, repr=False)
 class VoteCurveDisplay(Display):
     """What the values of one column add to the scores: a step function for each class.
 
-    With more than six classes, the six that the column changes most have names and the others are
-    grey. For a list of `RankFusion`, the j-th document is at -j. Dots at the right are the scores
-    of a missing value, or of documents that a list does not return, unless they are 0.
+    A categorical column has a step for each of its values, in the order of what they add. With more
+    than six classes, the six that the column changes most have names and the others are grey. For
+    a list of `RankFusion`, the j-th document is at -j. Dots at the right are the scores of a
+    missing value, or of documents that a list does not return, unless they are 0.
 
     Parameters
     ----------
     curve : Curve
-        One curve of ``model.explain()``.
+        One curve of ``model.explain()``; or, of a categorical column, with a threshold between any
+        two neighbours of 0, 1, 2 and so on.
     classes : sequence
         The class labels: ``model.explain().classes``.
+    values : sequence of str, default None
+        The values of a categorical column.
 
     Attributes
     ----------
@@ -48,6 +64,7 @@ class VoteCurveDisplay(Display):
 
     curve: "Curve"
     classes: Sequence[Any]
+    values: Sequence[str] | None = None
 
     @classmethod
     def from_estimator(
@@ -58,8 +75,8 @@ class VoteCurveDisplay(Display):
         Parameters
         ----------
         estimator : AdaBoostMH, RankBoost or RankFusion
-            A trained model, or a pipeline or search that ends with one. Its rules test one numeric
-            column each, as stumps do; scikit-learn's ``PartialDependenceDisplay`` takes any model.
+            A trained model, or a pipeline or search that ends with one. Its rules test one column
+            each, as stumps do; scikit-learn's ``PartialDependenceDisplay`` takes any model.
         feature : str or int, default None
             The column, by its name or number; None is the most important one.
         ax : matplotlib Axes, default None
@@ -67,16 +84,22 @@ class VoteCurveDisplay(Display):
         """
         (model,) = trained(estimator, "history_")
         explanation = model.explain()
+        classes, fitted = explanation.classes, model.fitted_
+        for j in fitted.categories:
+            if feature in (j, fitted.feature_name(j)) or (feature is None and not len(explanation)):
+                found = _of_categories(model, j)
+                if found is not None:
+                    return cls(found[0], classes, found[1]).plot(ax=ax)
         if len(explanation) == 0:
             raise ValueError(
-                "estimator must have rules on single numeric columns, as stumps are; for other "
-                "models, scikit-learn's PartialDependenceDisplay draws the effect of a column"
+                "estimator must have rules on single columns, as stumps are; for other models, "
+                "scikit-learn's PartialDependenceDisplay draws the effect of a column"
             )
         try:
             curve = explanation[0] if feature is None else explanation.curve(feature)
         except KeyError as error:
             raise ValueError(f"feature: {error.args[0]}") from None
-        return cls(curve, explanation.classes).plot(ax=ax)
+        return cls(curve, classes).plot(ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
         """Draw the votes.
@@ -89,7 +112,7 @@ class VoteCurveDisplay(Display):
         curve = self.curve
         names = _score_names(curve, self.classes)
         axes = self._begin(ax, 6.6, 4.0)
-        edges, scores = _steps(curve)
+        edges, scores = _steps(curve) if self.values is None else _equal_steps(curve)
         groups = _alike(np.vstack([scores, curve.missing]))
         named, rest = groups[: len(COLOURS)], groups[len(COLOURS) :]
         # Where lines coincide, the wider one shows behind the narrower one.
@@ -108,6 +131,9 @@ class VoteCurveDisplay(Display):
         axes.set_xlim(edges[0], edges[-1])
         if curve.missing.any():
             _draw_missing(axes, curve.missing, groups, edges)
+        if self.values is not None:
+            words = [shortened(value, 20) for value in self.values]
+            axes.set_xticks(range(len(words)), words, rotation=90 if len(words) > 6 else 0)
         axes.set(xlabel=escaped(curve.name), ylabel="added to the score")
         tidy(axes)
         if len(self.classes) > 1:
@@ -137,6 +163,42 @@ def _steps(curve: "Curve") -> tuple[Reals, Reals]:
     low, high = (thresholds[0], thresholds[-1]) if len(thresholds) else (0.0, 0.0)
     room = 0.08 * (high - low) or 0.5 * max(abs(low), 1.0)
     return np.concatenate([[low - room], thresholds, [high + room]]), scores
+
+
+def _equal_steps(curve: "Curve") -> tuple[Reals, Reals]:
+    """Return a step of width 1 for each value of a categorical column."""
+    return np.arange(len(curve.scores) + 1, dtype=np.float64) - 0.5, curve.scores
+
+
+def _of_categories(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
+    """Return the votes of a categorical column, and its values, in the order of their votes.
+
+    Of many values, those with the largest votes. None if no rule tests this column alone.
+    """
+    from edgewise.model import Curve
+    from edgewise.model.rules import Scores, Subset
+
+    fitted, terms = model.fitted_, model.fitted_.terms
+    names = fitted.categories[j]
+    votes: Reals = np.zeros((len(names) + 1, terms.n_scores))
+    for t, moves in enumerate(terms.coefficients):
+        rule = terms.rule(t)
+        if isinstance(rule, (Subset, Scores)) and rule.column == j:
+            votes += np.outer(rule.values, moves)
+    if not votes.any():
+        return None
+    scores, missing = votes[:-1], votes[-1]
+    largest = np.argsort(-np.abs(scores).max(axis=1), kind="stable")[:_MOST_VALUES]
+    most_moved = np.ptp(scores, axis=0).argmax()
+    order = largest[np.argsort(scores[largest, most_moved], kind="stable")]
+    name = fitted.feature_name(j)
+    if len(order) < len(names):
+        name = f"{name} ({len(order)} of {len(names):,} values)"
+    share = float(model.feature_importances_[j])
+    between = np.arange(1, len(order), dtype=np.float64) - 0.5
+    curve = Curve(name, j, share, between, scores[order], missing)
+    values = [names[c] for c in order.tolist()]
+    return curve, [f"{one:g}" if isinstance(one, float) else str(one) for one in values]
 
 
 def _alike(scores: Reals) -> list[list[int]]:
