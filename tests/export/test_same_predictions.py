@@ -111,12 +111,11 @@ def test_a_long_sum(folder):
     assert_all_same(model, X, folder)
 
 
-def test_a_model_without_tests(folder):
+@pytest.mark.parametrize("learner", ["stump", "product", "tree"])
+def test_a_model_without_tests(learner, folder):
     X = np.ones((6, 2))
-    model = AdaBoostMH("stump", n_rounds=2).fit(X, [0, 1, 1, 1, 1, 1])
-    assert_all_same(model, X, folder)
-    fused = RankBoost(n_rounds=2).fit(X, [0, 1, 0, 0, 1, 0])
-    assert_all_same(fused, X, folder)
+    assert_all_same(AdaBoostMH(learner, n_rounds=2).fit(X, [0, 1, 1, 2, 1, 1]), X, folder)
+    assert_all_same(RankBoost(learner, n_rounds=2).fit(X, [0, 1, 0, 0, 1, 0]), X, folder)
 
 
 def test_a_loaded_model(folder):

@@ -13,7 +13,17 @@ import numpy as np
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.model.predict import collapse
-from edgewise.model.rules import Categories, Cut, Linear, PerScore, Scores, Subset, Test, TreeRule
+from edgewise.model.rules import (
+    EVERYWHERE,
+    Categories,
+    Cut,
+    Linear,
+    PerScore,
+    Scores,
+    Subset,
+    Test,
+    TreeRule,
+)
 from edgewise.model.terms import Terms
 from edgewise.model.words import Wording
 
@@ -183,7 +193,11 @@ def _parts(terms: Terms, n_categories: dict[int, int], offset: float) -> dict[st
             known = products.get(rule.key, SignedTest(rule, np.zeros(width)))
             products[rule.key] = SignedTest(rule, known.moves + move)
         elif isinstance(rule, TreeRule):
-            trees.append(VotingTree(rule, move, rule.leaves * move))
+            leaves, root = rule.leaves * move, rule.passed(0)
+            if root >= 0:
+                trees.append(VotingTree(rule, move, leaves))
+            else:
+                cuts.append((EVERYWHERE, leaves[-1 - root]))
         else:
             raise TypeError(f"a model of {type(rule).__name__} rules cannot be exported")
     coefficients = np.array([move for _, move in cuts]).reshape(-1, width)

@@ -21,6 +21,9 @@ from edgewise.model.rules import Cut, Subset, Test
 # The versions of the format and of its operators, of 2022: what runs them is everywhere.
 _IR_VERSION, _OPERATORS, _TREE_OPERATORS = 8, 17, 3
 
+# What leads to the root of a tree.
+_NOWHERE = -1
+
 # The bits of a number in single precision.
 _SINGLE_BITS = 24
 
@@ -417,7 +420,9 @@ class _Trees:
         return place
 
     def _lead(self, place: int, branch: str, child: int) -> None:
-        (self._true if branch == "true" else self._false)[place] = child - self._first
+        """Let a branch of a node lead to another; nothing leads to a root."""
+        if place != _NOWHERE:
+            (self._true if branch == "true" else self._false)[place] = child - self._first
 
     def _add_steps(self, steps: Steps) -> None:
         """Add a balanced tree of the steps of a column."""
@@ -438,29 +443,24 @@ class _Trees:
             self._lead(parent, branch, child)
 
     def _add_tree(self, part: VotingTree) -> None:
-        open_ends: list[tuple[int, str, int]] = [(-1, "", 0)]
+        open_ends: list[tuple[int, str, int]] = [(_NOWHERE, "", 0)]
         while open_ends:
             parent, branch, end = open_ends.pop()
-            while end >= 0 and not part.tree.nodes[end].test.factors:
-                end = part.tree.nodes[end].high
+            end = part.tree.passed(end)
             if end < 0:
-                child = self._leaf(part.leaves[-1 - end])
-            else:
-                node = part.tree.nodes[end]
-                column, threshold, missing = self._tested(node.test)
-                child = place = -1
-                if missing == 0:
-                    child = self._node(column, -math.inf, False)
-                    open_ends.append((child, "false", node.rest))
-                place = self._node(column, threshold, missing > 0)
-                if missing == 0:
-                    self._lead(child, "true", place)
-                else:
-                    child = place
-                open_ends.append((place, "true", node.high))
-                open_ends.append((place, "false", node.low))
-            if parent >= 0:
-                self._lead(parent, branch, child)
+                self._lead(parent, branch, self._leaf(part.leaves[-1 - end]))
+                continue
+            node = part.tree.nodes[end]
+            column, threshold, missing = self._tested(node.test)
+            if missing == 0:
+                # What abstains leaves the tree before the test.
+                present = self._node(column, -math.inf, False)
+                self._lead(parent, branch, present)
+                open_ends.append((present, "false", node.rest))
+                parent, branch = present, "true"
+            place = self._node(column, threshold, missing > 0)
+            self._lead(parent, branch, place)
+            open_ends += [(place, "true", node.high), (place, "false", node.low)]
 
     def _tested(self, test: Test) -> tuple[int, float, int]:
         """Return the column of a test, its threshold, and the sign of a missing value."""

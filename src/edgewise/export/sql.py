@@ -161,13 +161,11 @@ class _Writer:
         open_ends: list[tuple[int, tuple[str, ...]]] = [(0, ())]
         while open_ends:
             place, conditions = open_ends.pop()
+            place = part.tree.passed(place)
             if place < 0:
                 cases.append((conditions, float(leaves[-1 - place])))
                 continue
             node = nodes[place]
-            if not node.test.factors:
-                open_ends.append((node.high, conditions))
-                continue
             # The last to be pushed is the first to be written.
             open_ends.append((node.low, conditions))
             ends = {1: node.high, 0: node.rest}

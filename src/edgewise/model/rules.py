@@ -242,6 +242,12 @@ class TreeRule(Rule):
             at[here] = np.where(signs > 0, node.high, np.where(signs < 0, node.low, node.rest))
         return -1 - at
 
+    def passed(self, place: int) -> int:
+        """Return what follows, a node or -1 - a leaf, once nodes that test nothing are passed."""
+        while place >= 0 and not self.nodes[place].test.factors:
+            place = self.nodes[place].high
+        return place
+
     @property
     def is_real(self) -> bool:
         return self.leaves.dtype != np.int8
