@@ -6,6 +6,8 @@ import sys
 
 import numpy as np
 import pandas
+import polars
+import pyarrow
 import pytest
 from scipy import sparse
 
@@ -183,6 +185,8 @@ def test_the_columns_of_a_table_that_a_schema_knows(tmp_path):
     made = {name: X.column(j).reals() for j, name in enumerate(X.names) if name != "city"}
     forms = {
         "frame": people[["age", "city", "joined"]],
+        "polars": polars.from_pandas(people),
+        "arrow": pyarrow.Table.from_pandas(people),
         "frame of dates": people.assign(joined=pandas.to_datetime(people["joined"])),
         "rows": rows,
         "dates": [{**row, "joined": day} for row, day in zip(rows, days, strict=True)],

@@ -107,7 +107,8 @@ class SavedModel(Generic[S]):
 
     def _of_frame(self, X: Any) -> Table:
         try:
-            if self._schema is not None and self._has_raw([str(name) for name in X.columns]):
+            names = [str(name) for name in getattr(X, "column_names", X.columns)]
+            if self._schema is not None and self._has_raw(names):
                 return as_table(self._schema.transform(X), self._infinite)
             return self._in_order(as_table(X, self._infinite))
         except ModuleNotFoundError as error:
