@@ -7,6 +7,8 @@ import warnings
 # Examples and figures are small: NumPy's kernels draw them before a compiler has started.
 os.environ.setdefault("EDGEWISE_BACKEND", "numpy")
 
+from sphinx_gallery.sorting import FunctionSortKey
+
 import edgewise
 
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
@@ -37,6 +39,7 @@ suppress_warnings = ["config.cache"]
 # Pages: Markdown, with formulas between dollar signs.
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 4
+highlight_language = "text"
 copybutton_exclude = ".linenos, .gp, .go"
 
 # The reference: one page for each name, from the docstrings.
@@ -61,6 +64,19 @@ plot_rcparams = {
     "legend.frameon": False,
 }
 plot_apply_rcparams = True
+GALLERY = (
+    "digits why_this_row categories missing_values calibration multi_label noisy_labels "
+    "wide_columns haar validation meta_search films cold_start grid_search own_callback "
+    "time_limit saving_and_exporting out_of_core"
+).split()
+
+
+def place_in_gallery(name):
+    """Return the place of an example, from the simple to the special; unknown ones come last."""
+    stem = name.removesuffix(".py")
+    return GALLERY.index(stem) if stem in GALLERY else len(GALLERY)
+
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -69,7 +85,7 @@ sphinx_gallery_conf = {
     "subsection_order": [
         f"../examples/{name}" for name in ("classifying", "ranking", "recommending", "everyday")
     ],
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": FunctionSortKey(place_in_gallery),
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,

@@ -19,8 +19,11 @@ from sklearn.model_selection import train_test_split
 from edgewise import AdaBoostMH, Indicator, Product
 
 LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
-SQUARES = [f"{row} {column}" for row in ("top", "middle", "bottom")
-           for column in ("left", "centre", "right")]  # fmt: skip
+SQUARES = [
+    f"{row} {column}"
+    for row in ("top", "middle", "bottom")
+    for column in ("left", "centre", "right")
+]
 
 
 def has_won(board, player):

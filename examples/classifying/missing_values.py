@@ -21,11 +21,13 @@ from edgewise.plots import VoteCurveDisplay
 rng = np.random.default_rng(0)
 n = 2000
 employed = rng.random(n) < 0.8
-table = pd.DataFrame({
-    "income": np.where(employed, rng.gamma(6, 500, n), np.nan).round(),
-    "age": np.where(rng.random(n) < 0.3, np.nan, rng.integers(20, 70, n)),
-    "debt": rng.gamma(2, 800, n).round(),
-})  # fmt: skip
+table = pd.DataFrame(
+    {
+        "income": np.where(employed, rng.gamma(6, 500, n), np.nan).round(),
+        "age": np.where(rng.random(n) < 0.3, np.nan, rng.integers(20, 70, n)),
+        "debt": rng.gamma(2, 800, n).round(),
+    }
+)
 chance = np.where(employed, 0.05 + 0.5 * (table["income"].fillna(0) < 2500), 0.75)
 paid = np.where(rng.random(n) < chance, "default", "paid")
 train, test, y_train, y_test = train_test_split(table, paid, random_state=0)

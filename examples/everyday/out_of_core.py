@@ -37,9 +37,12 @@ def months():
 # keeps take a byte a value.
 
 X = Chunks.rows_of(months)
-y = np.concatenate([
-    pd.read_parquet(path, columns=["bought"])["bought"] for path in sorted(folder.glob("*.parquet"))
-])  # fmt: skip
+y = np.concatenate(
+    [
+        pd.read_parquet(path, columns=["bought"])["bought"]
+        for path in sorted(folder.glob("*.parquet"))
+    ]
+)
 model = AdaBoostMH("product", n_rounds=60).fit(X, y)
 whole = pd.concat(months(), ignore_index=True)
 same = AdaBoostMH("product", n_rounds=60).fit(whole, y)

@@ -3,7 +3,7 @@ Early stopping, and a callback of your own
 ==========================================
 
 Validation rows choose the number of rounds. A callback sees every round as it happens: here one
-keeps the score of a single customer, and another stops when the bound has proved enough.
+stops the training when the bound has proved enough.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -19,9 +19,13 @@ X_train, X_valid, y_train, y_valid = train_test_split(X, y, random_state=1, stra
 # Stop after 60 rounds without a lower log loss on the validation rows, and keep the best round.
 
 model = AdaBoostMH(
-    "stump", loss="logistic", learning_rate=0.3, n_rounds=1000, early_stopping_rounds=60,
+    "stump",
+    loss="logistic",
+    learning_rate=0.3,
+    n_rounds=1000,
+    early_stopping_rounds=60,
     eval_metric="log_loss",
-)  # fmt: skip
+)
 model.fit(X_train, y_train, eval_set=(X_valid, y_valid))
 print(f"{model.stop_reason_}: {model.n_rounds_} of {model.history_.n_rounds} rounds are kept")
 BoostingCurveDisplay.from_estimator(model)

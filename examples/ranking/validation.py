@@ -19,12 +19,14 @@ from edgewise.plots import VoteCurveDisplay
 rng = np.random.default_rng(0)
 n_queries, per_query = 150, 12
 qid = np.repeat(np.arange(n_queries), per_query)
-offers = pd.DataFrame({
-    "match": rng.beta(2, 2, len(qid)).round(3),
-    "price": rng.gamma(4, 20, len(qid)).round(),
-    "stars": np.where(rng.random(len(qid)) < 0.3, np.nan, rng.uniform(1, 5, len(qid)).round(1)),
-    "days": rng.integers(1, 15, len(qid)),
-})  # fmt: skip
+offers = pd.DataFrame(
+    {
+        "match": rng.beta(2, 2, len(qid)).round(3),
+        "price": rng.gamma(4, 20, len(qid)).round(),
+        "stars": np.where(rng.random(len(qid)) < 0.3, np.nan, rng.uniform(1, 5, len(qid)).round(1)),
+        "days": rng.integers(1, 15, len(qid)),
+    }
+)
 liking = 4 * offers["match"] - offers["price"] / 60 + offers["stars"].fillna(2) / 2
 liking += rng.normal(0, 0.9, len(qid)) - offers["days"] / 15
 grade = pd.cut(liking, [-np.inf, 2, 3, np.inf], labels=False)
@@ -37,9 +39,11 @@ ranker = RankBoost(
     monotonic_cst={"price": -1, "stars": 1},
 )
 ranker.fit(
-    offers[train], grade[train], qid=qid[train],
+    offers[train],
+    grade[train],
+    qid=qid[train],
     eval_set=(offers[valid], grade[valid], qid[valid]),
-)  # fmt: skip
+)
 print(f"{ranker.n_rounds_} rounds, NDCG@5 of the test queries:")
 
 # %%

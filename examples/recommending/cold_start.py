@@ -17,11 +17,13 @@ from edgewise import BoostedFactorization, ContentRecommender, Popularity, Ratin
 # no ratings.
 
 rng = np.random.default_rng(0)
-films = pd.DataFrame({
-    "item": [f"film {number}" for number in range(80)],
-    "year": rng.integers(1960, 2020, 80),
-    "genre": rng.choice(["action", "romance", "comedy"], 80),
-})  # fmt: skip
+films = pd.DataFrame(
+    {
+        "item": [f"film {number}" for number in range(80)],
+        "year": rng.integers(1960, 2020, 80),
+        "genre": rng.choice(["action", "romance", "comedy"], 80),
+    }
+)
 wanted = {"action": 0, "romance": 1, "comedy": 2}
 kind = films["genre"].map(wanted).to_numpy()
 taste = rng.normal(0, 1, (200, 3))
