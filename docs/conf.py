@@ -7,8 +7,6 @@ import warnings
 # Examples and figures are small: NumPy's kernels draw them before a compiler has started.
 os.environ.setdefault("EDGEWISE_BACKEND", "numpy")
 
-from sphinx_gallery.sorting import FunctionSortKey
-
 import edgewise
 
 warnings.filterwarnings("ignore", message=".*non-interactive.*")
@@ -64,19 +62,6 @@ plot_rcparams = {
     "legend.frameon": False,
 }
 plot_apply_rcparams = True
-GALLERY = (
-    "digits why_this_row categories missing_values calibration multi_label noisy_labels "
-    "wide_columns haar validation meta_search films cold_start grid_search own_callback "
-    "time_limit saving_and_exporting out_of_core"
-).split()
-
-
-def place_in_gallery(name):
-    """Return the place of an example, from the simple to the special; unknown ones come last."""
-    stem = name.removesuffix(".py")
-    return GALLERY.index(stem) if stem in GALLERY else len(GALLERY)
-
-
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
@@ -85,7 +70,7 @@ sphinx_gallery_conf = {
     "subsection_order": [
         f"../examples/{name}" for name in ("classifying", "ranking", "recommending", "everyday")
     ],
-    "within_subsection_order": FunctionSortKey(place_in_gallery),
+    "within_subsection_order": "NumberOfCodeLinesSortKey",
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
