@@ -5,6 +5,7 @@ import gzip
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -205,6 +206,15 @@ class TestMessyTable:
     )  # fmt: skip
     def test_mistakes_are_one_line(self, words, message, here, failure, capsys):
         assert message in failure(words.split(), capsys)
+
+
+def test_the_commands_of_the_guide_run(here, capsys):
+    page = Path(__file__).parents[2] / "docs/guide/commands.md"
+    lines = re.findall(r"^\$ edgewise (.*)$", page.read_text(), re.MULTILINE)
+    assert len(lines) > 8
+    for line in lines[1:]:
+        assert main(line.split()) == 0, line
+    assert lines[0] == "train people.csv --target income"
 
 
 class TestProcesses:

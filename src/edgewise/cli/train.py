@@ -303,19 +303,20 @@ def _trained(
     held_out: Rows | None = None,
 ) -> Any:
     """Return a trained model."""
-    from edgewise import AdaBoostMH, ProgressBar, RankBoost
+    from edgewise import AdaBoostMH, RankBoost
+    from edgewise.cli.progress import progress
 
     shared = {
         "random_state": args.random_state,
         "n_jobs": args.n_jobs,
         "time_limit": limit,
         "handle_infinite": "missing",
-        "callbacks": [ProgressBar()] if common.verbosity() else None,
     }
     kind: Any = RankBoost if task == "grades" else AdaBoostMH
     model = kind(**shared, **settings)
     names = {"sample_weight": "--weight", "n_rounds": "--rounds", "learner": "--learner"}
-    with common.one_line_errors(rows.path, names):
+    with common.one_line_errors(rows.path, names), progress() as shown:
+        model.set_params(callbacks=shown)
         if task == "grades":
             watched = None if held_out is None else (held_out.X, held_out.y, held_out.qid)
             model.fit(rows.X, rows.y, qid=rows.qid, sample_weight=rows.weight, eval_set=watched)
@@ -419,12 +420,18 @@ def _print_understood(
                 missing = f"{one.n_missing:,}" if one.n_missing else ""
                 lines.append([name, one.kind, f"{one.n_distinct:,}", missing, one.use])
             elif name in schema.target:
-                lines.append([name, "target", "", "", "learned"])
+                lines.append([name, "target", f"{_n_values(task, rows)}", "", "learned"])
             else:
                 lines.append([name, roles[name], "", "", f"the {roles[name]} of a row"])
         common.print_table(lines, left=(0, 1, 4))
     click.echo()
     click.echo(f"Task: {one_line(_said_task(args, task, rows))}")
+
+
+def _n_values(task: str, rows: Rows) -> int:
+    import numpy as np
+
+    return 2 if task == "labels" else len(np.unique(rows.y))
 
 
 def _said_task(args: SimpleNamespace, task: str, rows: Rows) -> str:

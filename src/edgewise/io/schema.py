@@ -520,7 +520,11 @@ def _columns(known: ColumnSchema, raw: Raw) -> list[Column]:
     found: list[Column] = []
     for part in known.parts:
         values = _PARTS[part](np.where(gone, np.datetime64(0, "s"), times))
-        found.append(NumericColumn(np.where(gone, np.nan, values) if gone.any() else values))
+        if part != "days":
+            values = values.astype(np.float32 if gone.any() else np.int16)
+        if gone.any():
+            values[gone] = np.nan
+        found.append(NumericColumn(values))
     return found
 
 

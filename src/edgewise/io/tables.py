@@ -37,7 +37,7 @@ MOST_WORDS: Final = 100_000
 _FRAMES: Final = 'pip install "edgewise[frames]"'
 _DATA: Final = 'pip install "edgewise[data]"'
 # Bytes of text, and rows, that are read at a time.
-_BLOCK: Final = 1 << 24
+_BLOCK: Final = 1 << 22
 _ROWS: Final = 20_000
 # The share of the words of a column that must be numbers, where too many differ to keep all.
 _MOSTLY: Final = 0.9
@@ -254,6 +254,7 @@ def _blocks(path: PathLike, names: list[str], separator: str) -> Iterator[Sequen
             )
             for batch in batches:
                 yield batch.columns
+            import_module("pyarrow").default_memory_pool().release_unused()
         except _OtherModeError:
             raise
         except Exception as error:
@@ -296,9 +297,9 @@ class _Growing:
 
     def __init__(self, name: str, mode: str, decimal_comma: bool) -> None:
         self.name, self.mode, self.decimal_comma = name, mode, decimal_comma
-        self.parts: list[NDArray[Any]] = []
+        self.values: NDArray[Any] | None = None
         self.place: dict[str, int] = {}
-        self.n_rows = self.n_missing = 0
+        self.n_rows = self.n_missing = self.n_kept = 0
 
     def add(self, cells: Any) -> None:
         """Add the cells of a run of rows."""
@@ -309,9 +310,9 @@ class _Growing:
             if numbers is not None:
                 # A run of missing values decides nothing.
                 self.mode = self.mode or ("" if np.isnan(numbers).all() else "numbers")
-                self.parts.append(_compact(numbers))
+                self._keep(_compact(numbers))
                 return
-            if self.parts:
+            if self.n_kept:
                 raise _OtherModeError(self.name, "words")
             self.mode = "words"
         if self.mode == "words":
@@ -323,10 +324,10 @@ class _Growing:
                 values = np.array([cell or "NaT" for cell in listed], dtype="datetime64[s]")
             except ValueError:
                 raise _OtherModeError(self.name, "many") from None
-            self.parts.append(values)
+            self._keep(values)
         elif self.mode == "mostly":
             found = [None if cell is None else as_number(cell) for cell in listed]
-            self.parts.append(np.array([np.nan if x is None else x for x in found]))
+            self._keep(np.array([np.nan if x is None else x for x in found]))
         else:
             self.n_missing += listed.count(None)
             if not self.place:
@@ -336,18 +337,33 @@ class _Growing:
         """Return the column."""
         if self.mode == "many":
             return ManyWords(tuple(self.place), self.n_rows, self.n_missing)
+        values: NDArray[Any] = np.empty(0)
+        if self.values is not None:
+            values = self.values[: self.n_kept]
         if self.mode == "dates":
-            return DateColumn(np.concatenate(self.parts))
+            return DateColumn(values)
         if self.mode != "words":
-            return NumericColumn(np.concatenate(self.parts) if self.parts else np.empty(0))
+            return NumericColumn(values)
         categories = sorted(self.place)
         table = np.empty(len(categories) + 1, dtype=CATEGORY_CODE)
         for code, word in enumerate(categories):
             table[self.place[word]] = code
         table[-1] = len(categories)
-        codes = np.concatenate(self.parts)
-        self.parts.clear()
-        return CategoricalColumn(table[codes], tuple(categories))
+        return CategoricalColumn(table[values], tuple(categories))
+
+    def _keep(self, part: NDArray[Any]) -> None:
+        """Add values to those kept, in one array that doubles: many small ones leave gaps."""
+        size = self.n_kept + len(part)
+        kind = (
+            part.dtype if self.values is None else np.promote_types(self.values.dtype, part.dtype)
+        )
+        if self.values is None or size > len(self.values) or kind != self.values.dtype:
+            grown = np.empty(max(size, 2 * self.n_kept), dtype=kind)
+            if self.values is not None:
+                grown[: self.n_kept] = self.values[: self.n_kept]
+            self.values = grown
+        self.values[self.n_kept : size] = part
+        self.n_kept = size
 
     def _numbers(self, cells: Any) -> NDArray[np.float64] | None:
         """Return the numbers of cells, or None if one is no number."""
@@ -377,7 +393,7 @@ class _Growing:
             codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         places = [self.place.setdefault(word, len(self.place)) for word in words]
         # The last entry is for missing values, whose code is -1.
-        self.parts.append(np.array([*places, -1], dtype=np.int32)[codes])
+        self._keep(np.array([*places, -1], dtype=np.int32)[codes])
         if len(self.place) > MOST_WORDS:
             raise _OtherModeError(self.name, self._mode_of_many())
 

@@ -1,0 +1,161 @@
+"""Tables as columns: every format gives the same, and large or odd files are read as small ones."""
+
+import gzip
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgewise.io import read_columns, tables
+from edgewise.io.tables import DateColumn, ManyWords, as_number, raw_table
+
+TEXT = """\
+age,pay,city,joined,note
+31,1.5, Rome ,2021-03-01,
+?,2.25,"Oslo, Norway",2021-04-01,NA
+40,,NULL,2022-01-31,n/a
+"""
+
+
+def plain(table):
+    """Return columns as lists; missing values are None."""
+    found = {}
+    for name, column in table.columns.items():
+        if hasattr(column, "codes"):
+            words = [*column.categories, None]
+            found[name] = [words[code] for code in column.codes]
+        else:
+            values = column.values.tolist()
+            found[name] = [None if value != value else value for value in values]
+    return found
+
+
+EXPECTED = {
+    "age": [31, None, 40],
+    "pay": [1.5, 2.25, None],
+    "city": ["Rome", "Oslo, Norway", None],
+    "joined": ["2021-03-01", "2021-04-01", "2022-01-31"],
+    "note": [None, None, "n/a"],
+}
+
+
+@pytest.fixture
+def without_arrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+
+
+class TestText:
+    @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.tsv", "t.CSV"])
+    def test_cells_become_numbers_and_words(self, name, tmp_path):
+        text = TEXT.replace(",", "\t").replace("Oslo\t", "Oslo,") if "tsv" in name else TEXT
+        data = text.encode("utf-8-sig")
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+        assert plain(read_columns(tmp_path / name)) == EXPECTED
+
+    def test_without_arrow_it_is_the_same(self, tmp_path, without_arrow):
+        (tmp_path / "t.csv").write_text(TEXT)
+        assert plain(read_columns(tmp_path / "t.csv")) == EXPECTED
+        (tmp_path / "bad.csv").write_text("a,b\n1,2\n1,2,3\n")
+        with pytest.raises(ValueError, match=r"bad\.csv is not a readable table: expected 2 col"):
+            read_columns(tmp_path / "bad.csv")
+
+    @pytest.mark.parametrize("arrow", [True, False])
+    def test_semicolons_and_decimal_commas(self, arrow, tmp_path, request):
+        if not arrow:
+            request.getfixturevalue("without_arrow")
+        (tmp_path / "t.csv").write_text("a;b\n1,5;x,y\n2,25;z\n")
+        assert plain(read_columns(tmp_path / "t.csv")) == {"a": [1.5, 2.25], "b": ["x,y", "z"]}
+
+    def test_words_stay_as_they_are_written(self, tmp_path):
+        (tmp_path / "t.csv").write_text("zip,n\n00501,1\n10115,2\n")
+        found = plain(read_columns(tmp_path / "t.csv", ["zip"]))
+        assert found == {"zip": ["00501", "10115"], "n": [1, 2]}
+
+    def test_a_name_of_no_letters_has_a_number(self, tmp_path):
+        (tmp_path / "t.csv").write_text(",a\n0,1\n1,2\n")
+        assert list(read_columns(tmp_path / "t.csv").columns) == ["column 1", "a"]
+
+    @pytest.mark.parametrize("arrow", [True, False])
+    def test_a_word_after_many_numbers_makes_all_words(self, arrow, tmp_path, monkeypatch, request):
+        if not arrow:
+            request.getfixturevalue("without_arrow")
+        monkeypatch.setattr(tables, "_BLOCK", 100)
+        monkeypatch.setattr(tables, "_ROWS", 20)
+        cells = [f"{i:03}" for i in range(99)] + ["many"]
+        (tmp_path / "t.csv").write_text("a,b\n" + "".join(f"{cell},1\n" for cell in cells))
+        assert plain(read_columns(tmp_path / "t.csv"))["a"] == cells
+
+    def test_columns_of_too_many_words(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(tables, "MOST_WORDS", 50)
+        rows = [(f"u{i}", f"2021-01-01 00:{i // 60:02}:{i % 60:02}", f"{i}") for i in range(99)]
+        rows[7] = ("", "", "about 7")
+        text = "id,time,number\n" + "".join(",".join(row) + "\n" for row in rows)
+        (tmp_path / "t.csv").write_text(text)
+        found = read_columns(tmp_path / "t.csv").columns
+        assert isinstance(found["id"], ManyWords)
+        assert (len(found["id"]), found["id"].n_missing) == (99, 1)
+        assert isinstance(found["time"], DateColumn)
+        assert np.isnat(found["time"].values).sum() == 1
+        assert found["time"].values[61] == np.datetime64("2021-01-01T00:01:01")
+        assert np.isnan(found["number"].values[7])
+        assert found["number"].values[98] == 98
+
+
+class TestOtherFormats:
+    @pytest.fixture
+    def frame(self):
+        return pd.DataFrame({
+            "n": [1.5, None, 3.0], "i": [1, 2, 3], "b": [True, False, True],
+            "w": pd.Categorical(["x", None, "y"]), "s": ["1", "2", "?"],
+            "d": pd.to_datetime(["2021-03-01 00:00", None, "2022-01-31 14:30"]),
+        })  # fmt: skip
+
+    @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrow", "frame"])
+    def test_types_are_kept(self, name, frame, tmp_path):
+        if name == "t.parquet":
+            frame.to_parquet(tmp_path / name)
+        elif name != "frame":
+            frame.to_feather(tmp_path / name)
+        table = raw_table(frame) if name == "frame" else read_columns(tmp_path / name)
+        found = plain(table)
+        assert found["n"] == [1.5, None, 3.0]
+        assert found["i"] == [1, 2, 3]
+        assert found["b"] == [1, 0, 1]
+        assert found["w"] == ["x", None, "y"]
+        assert [None if one is None else float(one) for one in found["s"]] == [1, 2, None]
+        times = table.columns["d"].values
+        assert times[2] == np.datetime64("2022-01-31T14:30:00")
+        assert np.isnat(times[1])
+
+    @pytest.mark.parametrize("sparse", [False, True])
+    def test_arff(self, sparse, tmp_path):
+        rows = "{0 1.5, 1 b}\n{2 'two words'}\n" if sparse else "1.5,b,?\n0,a,'two words'\n"
+        head = "@relation r\n@attribute n numeric\n@attribute c {a,b}\n@attribute s string\n"
+        (tmp_path / "t.arff").write_text(f"{head}@data\n{rows}")
+        found = plain(read_columns(tmp_path / "t.arff"))
+        assert found["n"] == [1.5, 0.0]
+        assert found["c"] == ["b", "a"]
+        assert found["s"][1] == "two words"
+
+    def test_missing_libraries_are_named(self, tmp_path, monkeypatch):
+        for name in ("t.parquet", "t.arff"):
+            (tmp_path / name).write_text("")
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        monkeypatch.setitem(sys.modules, "arff", None)
+        with pytest.raises(ImportError, match=r"need pyarrow: pip install .edgewise\[frames\]"):
+            read_columns(tmp_path / "t.parquet")
+        with pytest.raises(ImportError, match=r"need liac-arff: pip install .edgewise\[data\]"):
+            read_columns(tmp_path / "t.arff")
+
+
+@pytest.mark.parametrize(
+    ("word", "number"),
+    [
+        *(("12", 12), ("-1.5e3", -1500), (".5", 0.5), ("$1,200.50", 1200.5), ("45%", 45)),
+        *(("-$3", -3), ("€ 7", 7), ("1,234,567", 1234567), ("inf", np.inf)),
+        *(("1,23", None), ("12a", None), ("", None), ("1_000", None), ("--3", None), ("nan", None)),
+    ],
+)  # fmt: skip
+def test_what_is_a_number(word, number):
+    assert as_number(word) == number
