@@ -194,7 +194,7 @@
     if (series.some((one) => one.style === "area")) ys.push(0);
     const top = 26, bottom = 44;
     const y = scale(yAxis, ys, height - bottom, top, 44);
-    const left = 11 + 7.3 * Math.max(...y.words.map((one) => one.length), 2);
+    const left = 12 + 7.7 * Math.max(...y.words.map((one) => one.length), 2);
     const x = scale({ tight: true, ...block.x }, xs, left, width - 16, 76);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", tabindex: 0, "aria-labelledby": name,
       "aria-describedby": `${name}says`, class: "plot" });
