@@ -73,7 +73,7 @@ def dated_model():
     people = pandas.DataFrame({
         "joined": [day.isoformat() for day in days],
         "city": ["Rome", "Oslo", None] * 20,
-        "age": np.arange(60) % 7,
+        "age": np.arange(60) % 7 + 1,
         "stays": ["yes" if day.month < 6 else "no" for day in days],
     })  # fmt: skip
     schema = Schema.fit(people, target="stays")
@@ -189,6 +189,7 @@ def test_the_columns_of_a_table_that_a_schema_knows(tmp_path):
         "arrow": pyarrow.Table.from_pandas(people),
         "frame of dates": people.assign(joined=pandas.to_datetime(people["joined"])),
         "rows": rows,
+        "rows of a CSV file": [{k: str(v or "NA") for k, v in row.items()} for row in rows],
         "dates": [{**row, "joined": day} for row, day in zip(rows, days, strict=True)],
         "array of dates": {**people, "joined": np.array(days, dtype="datetime64[D]")},
         "made columns": {**made, "city": people["city"]},

@@ -275,13 +275,15 @@ def _column(values: Any, name: str) -> Column:
 
 def _raw_column(values: Any, name: str) -> Any:
     """Return a column as a table has it: of numbers, words or dates."""
-    from edgewise.io.tables import DateColumn
+    from edgewise.io.tables import GAPS, DateColumn
 
-    given = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        return _column(values, name)
+    given = [None if isinstance(one, str) and one in GAPS else one for one in list(values)]
     present = [value for value in given if value is not None]
     if present and all(isinstance(value, (date, np.datetime64)) for value in present):
         return DateColumn(np.array(given, dtype="datetime64[s]"))
-    return _column(values, name)
+    return _column(given, name)
 
 
 def _check_lengths(columns: Iterable[Any]) -> None:
