@@ -49,6 +49,16 @@ def test_true_probabilities_are_on_the_diagonal_and_others_are_off(chances):
     assert first.gap > 0.1
 
 
+def test_two_classifiers_on_the_same_axes(chances):
+    p, y = chances
+    two = np.column_stack([1 - p[:, 0], p[:, 0]])
+    shown = ReliabilityDisplay.from_predictions(y == "a", two, name="one")
+    both = ReliabilityDisplay.from_predictions(y == "a", two**0.9, name="_other", ax=shown.ax_)
+    names = [label.partition(" (")[0] for label in labels(both)]
+    assert names == ["as predicted", "one: True", " _other: True"]
+    assert len({line.get_color() for line in both.ax_.lines}) == 3
+
+
 def test_many_classes_are_one_line():
     rng = np.random.default_rng(0)
     p, y = rng.dirichlet(np.ones(8), size=50), rng.integers(0, 8, 50)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.checks import integer, reals
 from edgewise.common.dtypes import Reals
-from edgewise.plots.drawing import COLOURS, GREY, Display, escaped, tidy
+from edgewise.plots.drawing import GREY, Display, colour_of, escaped, n_named, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +52,8 @@ class ReliabilityDisplay(Display):
     ----------
     curves : sequence of ReliabilityCurve
         The bins of each line.
+    name : str, default None
+        The name of the classifier, for the legend: several can be drawn on the same axes.
 
     Attributes
     ----------
@@ -71,10 +73,18 @@ class ReliabilityDisplay(Display):
     """
 
     curves: Sequence[ReliabilityCurve]
+    name: str | None = None
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, n_bins: int = 10, ax: "Axes | None" = None
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        n_bins: int = 10,
+        name: str | None = None,
+        ax: "Axes | None" = None,
     ) -> Self:
         """Draw the probabilities of a classifier.
 
@@ -88,12 +98,13 @@ class ReliabilityDisplay(Display):
             Their classes or labels.
         n_bins : int, default 10
             The number of bins.
+        name : str, default None
+            The name of the classifier, for the legend.
         ax : matplotlib Axes, default None
             Where to draw; None makes a new figure.
         """
-        return cls.from_predictions(
-            y, estimator.predict_proba(X), classes=estimator.classes_, n_bins=n_bins, ax=ax
-        )
+        chance, classes = estimator.predict_proba(X), estimator.classes_
+        return cls.from_predictions(y, chance, classes=classes, n_bins=n_bins, name=name, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -103,6 +114,7 @@ class ReliabilityDisplay(Display):
         *,
         classes: ArrayLike | None = None,
         n_bins: int = 10,
+        name: str | None = None,
         ax: "Axes | None" = None,
     ) -> Self:
         """Draw predicted probabilities.
@@ -117,6 +129,8 @@ class ReliabilityDisplay(Display):
             The class of each column; None is the sorted classes of `y_true`.
         n_bins : int, default 10
             The number of bins.
+        name : str, default None
+            The name of the classifier, for the legend.
         ax : matplotlib Axes, default None
             Where to draw; None makes a new figure.
         """
@@ -142,7 +156,7 @@ class ReliabilityDisplay(Display):
             rows, best = np.arange(len(y)), chance.argmax(axis=1)
             lines = {"predicted class": (chance[rows, best], hits[rows, best]), **lines}
         curves = [_binned(name, p.ravel(), h.ravel(), n_bins) for name, (p, h) in lines.items()]
-        return cls(curves).plot(ax=ax)
+        return cls(curves, name).plot(ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
         """Draw the lines.
@@ -153,12 +167,15 @@ class ReliabilityDisplay(Display):
             Where to draw; None makes a new figure.
         """
         axes = self._begin(ax, 5.4, 5.2)
-        axes.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1.2, label="as predicted")
-        for curve, colour in zip(self.curves, COLOURS, strict=False):
+        if not n_named(axes):
+            axes.plot([0, 1], [0, 1], ":", color=GREY, linewidth=1.2, label="as predicted")
+        for curve in self.curves:
+            colour = colour_of(n_named(axes) - 1)
             shares = curve.counts / curve.counts.sum()
             seen = (curve.counts >= _LEAST) | (shares >= _LEAST_SHARE)
             x, y, sizes = curve.predicted[seen], curve.observed[seen], 8.0 + 150.0 * shares[seen]
-            label = f"{escaped(curve.name)} (off by {curve.gap:.1%})"
+            name = curve.name if self.name is None else f"{self.name}: {curve.name}"
+            label = f"{escaped(name)} (off by {curve.gap:.1%})"
             axes.plot(x, y, "o-", color=colour, linewidth=1.5, markersize=3, label=label)
             axes.scatter(x, y, s=sizes, color=colour, linewidths=0, zorder=3)
         axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")

@@ -108,10 +108,14 @@ def tidy(axes: "Axes") -> None:
     axes.tick_params(which="both", color=GREY, labelsize=9)
 
 
-def next_colour(axes: "Axes") -> tuple[str, int]:
-    """Return a colour for one more named line on axes, and how many lines there are."""
-    before = len(axes.get_legend_handles_labels()[1])
-    return COLOURS[before % len(COLOURS)], before
+def n_named(axes: "Axes") -> int:
+    """Return how many lines with names are on axes, which may show other models too."""
+    return len(axes.get_legend_handles_labels()[1])
+
+
+def colour_of(k: int) -> str:
+    """Return the colour of the k-th line, from 0."""
+    return COLOURS[k % len(COLOURS)]
 
 
 def escaped(name: Any) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.plots.drawing import GREY, Display, escaped, next_colour, tidy, trained
+from edgewise.plots.drawing import GREY, Display, colour_of, escaped, n_named, tidy, trained
 from edgewise.report.blocks import spaced
 from edgewise.theory import margin_distribution
 
@@ -86,7 +86,8 @@ class MarginDisplay(Display):
         low, high = min(float(values[0]), 0.0), max(float(values[-1]), 0.0)
         room = 0.05 * (high - low) or 0.05
         low, high = max(low - room, -1.0), min(high + room, 1.0)
-        colour, before = next_colour(axes)
+        before = n_named(axes)
+        colour = colour_of(before)
         if before:
             low, high = min(low, axes.get_xlim()[0]), max(high, axes.get_xlim()[1])
         else:

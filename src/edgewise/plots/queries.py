@@ -10,7 +10,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
-from edgewise.plots.drawing import Display, escaped, next_colour, shortened, tidy
+from edgewise.plots.drawing import Display, colour_of, escaped, n_named, shortened, tidy
 from edgewise.report.blocks import mean_interval
 
 if TYPE_CHECKING:
@@ -160,7 +160,8 @@ class QueryMetricDisplay(Display):
         axes = self._begin(ax, 7.0, 4.2)
         from matplotlib.ticker import MaxNLocator
 
-        colour, before = next_colour(axes)
+        before = n_named(axes)
+        colour = colour_of(before)
         told = f"mean {self.mean_:.3f}"
         if n > 1:
             told += f" ± {(high - low) / 2:.3f}"
