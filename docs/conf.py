@@ -89,8 +89,13 @@ html_title = "edgewise"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_favicon = "_static/logo.svg"
 html_theme_options = {
-    "logo": {"text": "edgewise"},
+    "logo": {
+        "text": "edgewise",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+    },
     "navbar_align": "left",
     "header_links_before_dropdown": 7,
     "show_prev_next": True,
@@ -102,7 +107,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "coming/index": [], "changes": []}
+html_sidebars = {"index": [], "coming/index": []}
 
 
 def formulas_as_literals(app, what, name, obj, options, lines):
