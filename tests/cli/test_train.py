@@ -5,9 +5,11 @@ import gzip
 import itertools
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,8 @@ import pytest
 import edgewise
 import edgewise.boosting.loop
 from edgewise import AdaBoostMH, RankBoost, io
-from edgewise.cli import main
+from edgewise.cli import fitting, main
+from edgewise.cli.progress import LiveProgress
 
 JOBS = ("clerk", "nurse", "engineer", "farmer")
 
@@ -274,7 +277,60 @@ def test_ctrl_c_saves_the_rounds_so_far(home, folder, capsys, monkeypatch):
     assert edgewise.load("people.edgewise").n_rounds_ == 5
 
 
+def test_ctrl_c_while_tuning_keeps_the_best_so_far(home, folder, capsys, monkeypatch):
+    made = []
+    trained = fitting._trained
+
+    def interrupted(*arguments):
+        model = trained(*arguments)
+        made.append(model)
+        if len(made) == 2:
+            model.fitted_ = replace(model.fitted_, stop_reason="interrupted")
+        return model
+
+    monkeypatch.setattr(fitting, "_trained", interrupted)
+    monkeypatch.setattr(fitting, "_candidates", lambda _: {
+        "good": {"learner": "stump", "n_rounds": 20}, "poor": {"learner": "stump", "n_rounds": 1},
+    })  # fmt: skip
+    assert main(["train", str(home / "people.csv"), "--target", "income", "--tune"]) == 130
+    assert "ended by: interrupted" in capsys.readouterr().out
+    assert edgewise.load("people.edgewise").n_rounds_ == 20
+
+
+def test_a_live_bar_is_gone_afterwards():
+    bar = LiveProgress()
+    model = AdaBoostMH("stump", n_rounds=3, callbacks=[bar]).fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    assert model.n_rounds_ >= 1
+    assert bar._live is None
+    pickle.loads(pickle.dumps(bar))
+
+
 class TestTasks:
+    def test_several_classes(self, folder, success, capsys):
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(90, 2)).round(3)
+        names = np.where(X[:, 0] < 0, "low", np.where(X[:, 1] < 0, "mid", "high"))
+        rows = [{"a": a, "b": b, "y": y} for (a, b), y in zip(X.tolist(), names, strict=True)]
+        write("three.csv", rows)
+        argv = ["train", "three.csv", "--target", "y", "--learner", "product", "--rounds", 8]
+        out = success([*argv, "--hold-out", 0], capsys)
+        assert "Task: 3 classes, in 'y' (low " in out
+        assert "on all 90 rows; none is held out" in out
+        assert "; Hamming loss " in out
+        assert "How good it is" not in out
+        out = success(["evaluate", "three.edgewise", "three.csv"], capsys)
+        assert "said high" in out
+        assert "ROC AUC" not in out
+
+    def test_a_forgotten_query_is_said(self, folder, capsys):
+        rows = [{"qid": i // 5, "x": i % 7, "grade": i % 3} for i in range(60)]
+        write("t.csv", rows)
+        assert main(["train", "t.csv", "--target", "grade", "--rounds", "2"]) == 0
+        expected = "'qid' looks like query ids: to rank, use --query qid"
+        assert expected in capsys.readouterr().err
+        assert main(["rank", "t.csv", "--target", "grade", "--rounds", "2"]) == 0
+        assert expected in capsys.readouterr().err
+
     def test_labels(self, folder, success, capsys):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(80, 3)).round(3)

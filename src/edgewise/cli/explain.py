@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 _TOP = 10
 # Rows that effects are averaged over, and values of a column that they are shown at.
 _SAMPLE, _VALUES = 200, 5
+# Columns of a table on which effects are measured.
+_WIDEST = 2000
 
 option = common.heading("Options")
 
@@ -115,19 +117,22 @@ def learned(model: Any, X: Any, n: int = _TOP) -> list[Learned]:
     """Return the most important columns, with effects where there are rows to measure them on."""
     import numpy as np
 
-    from edgewise.data import Table
+    from edgewise.data import as_table
 
     shares = model.feature_importances_
     order = [j for j in np.argsort(-shares, kind="stable").tolist() if shares[j] > 0][:n]
     names = [model.fitted_.feature_name(j) for j in order]
-    if not isinstance(X, Table) or not order or max(order) >= X.n_columns:
+    # Image filters are numbered after the columns.
+    if X is None or not order or max(order) >= X.shape[1] or X.shape[1] > _WIDEST:
         return [
             Learned(name, float(shares[j]), "", []) for j, name in zip(order, names, strict=True)
         ]
-    some = np.unique(np.linspace(0, X.n_rows - 1, min(X.n_rows, _SAMPLE)).astype(np.intp))
-    sample = [X.take(some).column(j) for j in range(X.n_columns)]
+    rows = as_table(X, model.handle_infinite)
+    some = np.unique(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, _SAMPLE)).astype(np.intp))
+    part = rows.take(some)
+    sample = list(part.columns())
     return [
-        Learned(name, float(shares[j]), *_effects(model, sample, X, j))
+        Learned(name, float(shares[j]), *_effects(model, sample, part, j))
         for j, name in zip(order, names, strict=True)
     ]
 

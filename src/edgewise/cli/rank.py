@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from edgewise.cli import common, documents
+from edgewise.cli.tables import warn_of_queries
 from edgewise.common import choices
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def rank(
     _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]
     found = dict(zip(given, documents.read_judged(given, roles), strict=True))
+    if documents.is_table(train) and roles["query"] is None:
+        warn_of_queries(train, found[train].data.X.columns)
     trained, held_out, tested = found[train], found.get(validate or ""), found.get(test or "")
     if held_out is not None:
         # Grades that the metric does not take fail now, not in the first round.

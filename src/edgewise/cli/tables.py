@@ -1,7 +1,7 @@
 """Tables on the command line: their files, columns and rows, and how good a model is on them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -95,6 +95,13 @@ def is_table(path: str) -> bool:
     if not path.lower().removesuffix(".gz").endswith(SVMLIGHT):
         raise click.UsageError(f"{path} must be one of {FORMATS}")
     return False
+
+
+def warn_of_queries(path: str, columns: Iterable[str]) -> None:
+    """Warn of a column that looks like query ids and is taken for a feature."""
+    for name in columns:
+        if name.lower().replace("_", "").replace(" ", "") in ("qid", "query", "queryid"):
+            logger.warning("%s: %r looks like query ids: to rank, use --query %s", path, name, name)
 
 
 def read_raw(path: str, words: Sequence[str] = ()) -> "RawTable":
