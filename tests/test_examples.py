@@ -1,6 +1,7 @@
 """The examples: their parts on generated ratings, and the whole where the real data are."""
 
 import importlib.util
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,16 @@ def test_titles_in_words(night):
     assert night.plain_title("Postino, Il (1994)") == "Il Postino"
     assert night.plain_title("Full Metal Jacket") == "Full Metal Jacket"
     assert night.by_title({"Heat": 4}, {7: "Heat"}) == {7: 4.0}
+
+
+@pytest.mark.parametrize(
+    "name", ["classifying/missing_values", "everyday/own_callback", "ranking/validation"]
+)
+def test_quick_examples_of_the_gallery_run(name, capsys, monkeypatch):
+    """`make docs` runs them all."""
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    runpy.run_path(str(FOLDER / f"{name}.py"))
+    assert capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -9,12 +9,12 @@ threshold that follows from the costs.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.calibration import calibration_curve
 from sklearn.datasets import make_classification
 from sklearn.metrics import average_precision_score, brier_score_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from edgewise import AdaBoostMH
+from edgewise.plots import ReliabilityDisplay
 
 X, y = make_classification(
     6000, n_features=12, n_informative=5, weights=[0.96], flip_y=0.01, class_sep=0.7, random_state=3
@@ -25,7 +25,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, strati
 # The default holds rows out, and fits one temperature on them that makes its probabilities honest.
 # A long run with the exponential loss is surer than it should be.
 
-default = AdaBoostMH(time_limit=20).fit(X_train, y_train)
+default = AdaBoostMH().fit(X_train, y_train)
 sure = AdaBoostMH("tree", n_rounds=200).fit(X_train, y_train)
 for name, model in (("default", default), ("200 rounds of trees", sure)):
     p = model.predict_proba(X_test)[:, 1]
@@ -41,13 +41,7 @@ for name, model in (("default", default), ("200 rounds of trees", sure)):
 
 _, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for name, model in (("default", default), ("200 rounds of trees", sure)):
-    share, said = calibration_curve(
-        y_test, model.predict_proba(X_test)[:, 1], n_bins=5, strategy="uniform"
-    )
-    left.plot(said, share, "o-", label=name)
-left.plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-left.set(xlabel="predicted probability", ylabel="share that left")
-left.legend()
+    ReliabilityDisplay.from_estimator(model, X_test, y_test, n_bins=5, name=name, ax=left)
 
 p = default.predict_proba(X_test)[:, 1]
 thresholds = np.linspace(0.01, 0.6, 60)
