@@ -1,5 +1,7 @@
 """``edgewise compare`` on small files."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -72,6 +74,12 @@ class TestTable:
         assert f"test             {len(frame(1))} ratings, test.csv\n" in out
         assert shown(out, 2) == values_of(found, ["rmse", "map"])
 
+    def test_is_json_for_programs(self, folder, success, capsys):
+        out = success([*ARGV, "--folds", 2, "--metrics", "rmse", "--json"], capsys)
+        rows = json.loads(out)["algorithms"]
+        assert [row["model"] for row in rows] == list(MODELS)
+        assert all(row["rmse"] > 0 for row in rows)
+
     @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet"])
     def test_is_written(self, name, folder, success, capsys):
         out = success([*ARGV, "--folds", 2, "--metrics", "rmse,map", "--output", name], capsys)
@@ -125,7 +133,7 @@ class TestErrors:
             ),
             ("r.csv --metrics best", "--metrics: metrics must be among rmse"),
             ("r.csv --output t.txt", "'-o': must end in .csv or .csv.gz or .parquet, got 't.txt'"),
-            ("r.csv --output r.csv", "r.csv is given as RATINGS and --output"),
+            ("r.csv --output r.csv", "r.csv is given as DATA and --output"),
             ("r.csv --output m.edgewise", "'-o': must end in .csv"),
             ("r.csv --algorithms bias --user-column u", "--user-column 'u' must be one of the"),
             ("below.csv --algorithms bias,nmf", "below.csv: model 'nmf' failed on fold 1: "),

@@ -1,6 +1,7 @@
 """``edgewise fuse`` on small files."""
 
 import itertools
+import json
 
 import pytest
 
@@ -38,6 +39,12 @@ class TestFuse:
             "expected.run", lists.qid, lists.docs, fusion.fuse(lists, method), f"edgewise-{method}"
         )
         assert (runs / "fused.run").read_bytes() == (runs / "expected.run").read_bytes()
+
+    def test_json_holds_the_metrics(self, runs, success, capsys):
+        argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--json"]
+        found = json.loads(success([*argv, "--qrels", "test/qrels.txt"], capsys))
+        assert set(found["metrics"]) == {"good", "noise", "fused by rrf"}
+        assert found["metrics"]["good"]["map"] > found["metrics"]["noise"]["map"]
 
     def test_trains_saves_and_fuses_other_queries(self, runs, success, capsys):
         argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]

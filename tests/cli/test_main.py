@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -258,3 +259,14 @@ def test_a_reader_that_closes_early_is_no_error():
     command = f"{sys.executable} -m edgewise datasets | true"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert done.stderr == ""
+
+
+class TestJson:
+    def test_info_and_datasets(self, saved, capsys):
+        path, model = saved
+        assert main(["info", str(path), "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert found["rounds"] == f"{model.n_rounds_} (training ended by: n_rounds)"
+        assert main(["datasets", "--json"]) == 0
+        listed = {one["name"]: one for one in json.loads(capsys.readouterr().out)["datasets"]}
+        assert listed["letter"]["train"] == 16_000

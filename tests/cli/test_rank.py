@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import json
 import logging
 
 import numpy as np
@@ -113,6 +114,16 @@ class TestRank:
         assert "x0" not in out
         run = io.read_run(tmp_path / "s.run")
         assert sorted(run.scores) == sorted(plain.predict(data(2).X))
+
+    def test_json_holds_the_metrics(self, letor, success, capsys, data):
+        argv = ["rank", letor / "train.txt", "--test", letor / "test.txt", "--rounds", 5, "--json"]
+        found = json.loads(success(argv, capsys))
+        part = data(0)
+        model = RankBoost(n_rounds=5, random_state=0).fit(part.X, part.y, part.qid)
+        part = data(2)
+        expected = ranking_metric("map")(part.y, model.predict(part.X), part.qid)
+        assert found["test"]["map"] == pytest.approx(expected)
+        assert found["training"]["bound"] == pytest.approx(model.history_.last("bound"))
 
     def test_a_table_without_queries_is_one_list(self, tmp_path, success, capsys, data):
         io.write_table(tmp_path / "t.csv", frame(data(0)).drop(columns=["query", "doc"]))
@@ -233,8 +244,8 @@ class TestRankErrors:
             ("none.txt", "File 'none.txt' does not exist"),
             ("folder", "File 'folder' is a directory"),
             ("train.txt --test none.txt", "File 'none.txt' does not exist"),
-            ("train.txt --validate train.txt", "train.txt is given as TRAIN and --validate"),
-            ("train.txt --test folder/../train.txt", "is given as TRAIN and --test"),
+            ("train.txt --validate train.txt", "train.txt is given as DATA and --validate"),
+            ("train.txt --test folder/../train.txt", "is given as DATA and --test"),
             (
                 "train.txt --model none/m.edgewise",
                 "the folder of 'none/m.edgewise' does not",
@@ -248,7 +259,7 @@ class TestRankErrors:
             ("train.txt --eval-metric best", "--eval-metric: name must be one of 'map'"),
             ("train.txt --criterion energy --learner tree", "works with --learner stump only"),
             ("train.txt --target grade", "--target is for tables"),
-            ("train.txt --test table.csv", "--test table.csv is a table and TRAIN is a LETOR"),
+            ("train.txt --test table.csv", "--test table.csv is a table and DATA is a LETOR"),
             ("table.csv", "--target must name the column of table.csv"),
             ("table.csv --target y", "--target 'y' must be a column of table.csv"),
             ("table.csv --target grade --test other.csv", "other.csv lacks the column 'x'"),

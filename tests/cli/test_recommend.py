@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 
 import numpy as np
 import pandas as pd
@@ -66,6 +67,13 @@ def model(ratings):
 
 
 class TestLists:
+    def test_json_holds_them(self, folder, model, success, capsys):
+        argv = ["recommend", "r.csv", *BIAS, "--user", 103, "-n", 3, "--json"]
+        (found,) = json.loads(success(argv, capsys))["lists"]
+        best = model.recommend(103, 3)
+        assert [one["item"] for one in found["items"]] == best.ids.tolist()
+        assert [one["score"] for one in found["items"]] == best.scores.tolist()
+
     def test_are_those_of_the_library(self, folder, model, success, capsys):
         out = success(["recommend", "r.csv", *BIAS, "--user", 103, 101, "-n", 3], capsys)
         assert out.startswith("ratings          ")
@@ -415,7 +423,7 @@ class TestNames:
             ("u.item", "--item-column 'item' must be one of the columns of --item-names u.item"),
             ("words.csv --name-column user", "--item-names words.csv names none of the items"),
             ("none.csv", "File 'none.csv' does not exist"),
-            ("r.csv", "r.csv is given as RATINGS and --item-names"),
+            ("r.csv", "r.csv is given as DATA and --item-names"),
         ],
     )
     def test_that_cannot_be_read_are_one_line(self, words, message, failure, capsys):
@@ -468,7 +476,7 @@ class TestErrors:
             ("r.csv --new-user 77=5", "--new-user: '77' is not among the items of r.csv"),
             ('r.csv --new-user "3=5', "has unmatched quotes"),
             ("r.csv --output o.txt", "'-o': must end in .csv or .csv.gz or .parquet, got 'o.txt'"),
-            ("r.csv --output r.csv", "r.csv is given as RATINGS and --output"),
+            ("r.csv --output r.csv", "r.csv is given as DATA and --output"),
             ("r.csv --output none/o.csv", "'-o': the folder of 'none/o.csv' does not exist"),
             ("r.csv --output o.edgewise", "'-o': must end in .csv"),
             ("r.csv --model m.txt", "'--model': must end in .edgewise, got 'm.txt'"),
@@ -480,7 +488,7 @@ class TestErrors:
             ("r.csv --hold-out 0.2 --by time", "--by time needs the times of ratings"),
             ("r.csv --hold-out 0.0001", "--hold-out: test=0.0001 leaves none"),
             ("r.csv --test words.csv", "--test words.csv: users must be integers"),
-            ("r.csv --test r.csv", "r.csv is given as RATINGS and --test"),
+            ("r.csv --test r.csv", "r.csv is given as DATA and --test"),
             ("r.csv --user 101 --name-column x", "--name-column needs --item-names"),
             ("r.csv --user 101 --names-columns x,y", "--names-columns needs --item-names"),
             ("bare.csv --user 1", "bare.csv: --rating-column 'rating' must be one of the columns"),

@@ -27,7 +27,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
     epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}\n\nDefault: {DEFAULT}.\n"
     f"With --implicit: {DEFAULT_IMPLICIT}.",
 )
-@click.argument("ratings", type=common.FILE, help="Ratings to train on.")
+@click.argument("data", type=common.FILE, help="Ratings to train on.")
 @files("--test", type=common.FILE, help="Ratings to test on, instead of folds.")
 @files(
     "--output",
@@ -52,6 +52,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
 @shared.metrics(comparison)
 @common.seed(comparison)
 @common.threads(comparison)
+@common.json_option(comparison)
 @shared.columns
 def compare(**options: Any) -> None:
     """Train recommenders on the same folds of ratings and compare them in one table.
@@ -62,7 +63,7 @@ def compare(**options: Any) -> None:
           on a given test set
 
     The table shows the mean of each metric over the folds and the median training
-    and prediction times; * marks the best value of a column. RATINGS may have any
+    and prediction times; * marks the best value of a column. DATA may have any
     format that `edgewise recommend` reads.
     """
     from edgewise.recommend.evaluation import compare as compare_models
@@ -72,17 +73,17 @@ def compare(**options: Any) -> None:
         raise click.UsageError(f"{clash[0]} makes folds, but --test replaces them")
     how = shared.reading_of(args)
     implicit = how["rating"] is None
-    if args.ratings.endswith(common.MODEL):
+    if args.data.endswith(common.MODEL):
         raise click.UsageError(
-            f"{args.ratings} is a model, and compare trains on ratings: to test a model, use "
-            f"`edgewise recommend {args.ratings} --test FILE`"
+            f"{args.data} is a model, and compare trains on ratings: to test a model, use "
+            f"`edgewise recommend {args.data} --test FILE`"
         )
     shared.check_libraries(args.output)
     names = shared.metric_names(args.metrics, implicit)
     usual = shared.shared_settings(args, implicit)
     algorithms = args.algorithms or (DEFAULT_IMPLICIT if implicit else DEFAULT)
     models = _models(algorithms, args.settings, usual)
-    train = shared.read_ratings(args.ratings, how)
+    train = shared.read_ratings(args.data, how)
     parts = _parts(args, train, how)
     try:
         found = compare_models(
@@ -90,10 +91,13 @@ def compare(**options: Any) -> None:
         )
     except RuntimeError as error:
         # It names the model and the fold that failed.
-        raise click.ClickException(f"{args.ratings}: {error}") from error
+        raise click.ClickException(f"{args.data}: {error}") from error
     if args.output is not None:
         rows = found.table
         shared.write_columns(args.output, {name: [row[name] for row in rows] for name in rows[0]})
+    if args.as_json:
+        common.print_json({"ratings": len(train), "algorithms": found.table})
+        return
     counts = counted(train.n_users, "users"), counted(train.n_items, "items")
     facts = [("ratings", ", ".join([shared.describe(train), *counts]))]
     if args.test is not None:

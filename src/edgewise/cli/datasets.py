@@ -1,8 +1,10 @@
 """``edgewise datasets``: the standard data sets, and which are here."""
 
+from typing import Any
+
 import rich_click as click
 
-from edgewise.cli.common import command
+from edgewise.cli.common import command, heading, json_option, print_json
 from edgewise.common.text import text_table
 
 # Headings of the sizes of each kind, and where `DatasetInfo` has them.
@@ -20,10 +22,12 @@ _SIZES = {
 
 
 @command("datasets")
-def datasets() -> None:
+@json_option(heading("Options"))
+def datasets(as_json: bool) -> None:
     """List the standard data sets, their sizes and licences, and which you have."""
     from edgewise import datasets as sets
 
+    listed: list[dict[str, Any]] = []
     for kind, sizes in _SIZES.items():
         rows = [[kind, *sizes, "here", "licence"]]
         for name in sets.names(kind):
@@ -34,8 +38,14 @@ def datasets() -> None:
             counts = [getattr(one, size) for size in sizes.values()]
             # Ranking sets count the rows and queries of each part.
             counts = [sum(count) if isinstance(count, tuple) else count for count in counts]
+            named = dict(zip(sizes, counts, strict=True))
+            listed.append({"name": name, "kind": kind, **named, "here": here == "yes"})
             rows.append([name, *(f"{count:,}" for count in counts), here, licence])
-        click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
+        if not as_json:
+            click.echo(text_table(rows, left=(0, 5, 6)) + "\n")
+    if as_json:
+        print_json({"datasets": listed})
+        return
     click.echo(
         "edgewise.datasets.load(name) downloads a data set that is not here; for ranking sets it\n"
         "says where to get the files. Full licence and citation: edgewise.datasets.info(name)."

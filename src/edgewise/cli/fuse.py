@@ -44,12 +44,14 @@ files, training = heading("Files"), heading("Training")
     "--method", choices=METHODS, metavar="NAME", help=f"One of {', '.join(METHODS)}."
 )
 @common.boosting(training)
+@common.json_option(training)
 def fuse(
     run: tuple[str, ...],
     qrels: str | None,
     output: str | None,
     model: str | None,
     method: str,
+    as_json: bool,
     **settings: Any,
 ) -> None:
     """Fuse TREC runs into one.
@@ -102,6 +104,16 @@ def fuse(
         fusion.save(model)
     if output is not None:
         write_run(output, lists.qid, docs, scores, f"edgewise-{method}")
+    if report is not None:
+        # An evaluation sorts by score.
+        unranked = np.zeros(len(lists), dtype=np.int64)
+        report.add(f"fused by {method}", Run(lists.qid, docs, unranked, scores, lists.qid))
+    if as_json:
+        means = {} if report is None else {name: one.means for name, one in report.runs.items()}
+        common.print_json({"documents": len(lists), "method": method, "metrics": means})
+        if fusion is not None and saved is None:
+            common.raise_if_interrupted(fusion)
+        return
     counts = counted(len(lists.queries.ids), "queries"), counted(len(lists), "documents")
     common.print_facts(
         [
@@ -111,9 +123,6 @@ def fuse(
         ]
     )
     if report is not None:
-        # An evaluation sorts by score.
-        unranked = np.zeros(len(lists), dtype=np.int64)
-        report.add(f"fused by {method}", Run(lists.qid, docs, unranked, scores, lists.qid))
         click.echo()
         report.print()
     if fusion is not None:

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from edgewise.cli.common import FILE, command, load_model, print_facts, print_rules
+from edgewise.cli.common import (
+    FILE,
+    command,
+    heading,
+    json_option,
+    load_model,
+    print_facts,
+    print_json,
+    print_rules,
+)
 from edgewise.common.text import one_line
 
 if TYPE_CHECKING:
@@ -30,15 +39,19 @@ _LOSSES = {
 
 @command("info")
 @click.argument("model", type=FILE, help="Model file, as written by model.save(path).")
-def info(model: str) -> None:
+@json_option(heading("Options"))
+def info(model: str, as_json: bool) -> None:
     """Show what a model file holds, without running any code from it."""
     from edgewise import Recommender
 
     loaded = load_model(model)
-    if isinstance(loaded, Recommender):
-        print_facts(_recommender_facts(loaded))
-    else:
-        print_facts(_boosting_facts(loaded))
+    is_recommender = isinstance(loaded, Recommender)
+    facts = _recommender_facts(loaded) if is_recommender else _boosting_facts(loaded)
+    if as_json:
+        print_json(dict(facts))
+        return
+    print_facts(facts)
+    if not is_recommender:
         _print_features(loaded)
 
 
@@ -46,6 +59,10 @@ def _boosting_facts(model: "Model") -> Facts:
     facts = _problem_facts(model)
     facts.insert(1, ("learner", "custom" if model.learner_ is None else repr(model.learner_)))
     n_used, n_rounds = (model.feature_importances_ > 0).sum(), model.n_rounds_
+    if model.schema_ is not None:
+        facts.append(
+            ("learns", f"{model.schema_.task}, from {_listed(list(model.schema_.target))}")
+        )
     facts += [
         ("features", f"{model.n_features_in_}, of which {n_used} are used"),
         ("rounds", f"{n_rounds} (training ended by: {model.stop_reason_})"),

@@ -18,7 +18,7 @@ files, training = common.heading("Files"), common.heading("Training")
 
 
 @common.command("rank")
-@click.argument("train", type=common.FILE, help="Documents to train on.")
+@click.argument("data", type=common.FILE, help="Documents to train on.")
 @files("--validate", type=common.FILE, help="Documents to choose the number of rounds on.")
 @files("--test", type=common.FILE, help="Documents to test on.")
 @common.model_file(files)
@@ -65,12 +65,14 @@ files, training = common.heading("Files"), common.heading("Training")
     default="root",
     help="Weight of a query: its number of pairs, the square root of that, or 1.",
 )
+@common.json_option(training)
 def rank(
-    train: str,
+    data: str,
     validate: str | None,
     test: str | None,
     model: str | None,
     output: str | None,
+    as_json: bool,
     **settings: Any,
 ) -> None:
     """Train RankBoost on judged documents and show how well it ranks.
@@ -93,13 +95,13 @@ def rank(
     with common.one_line_errors("--eval-metric"):
         metric = ranking_metric(settings["eval_metric"])
     settings |= {"eval_metric": metric.name, "verbose": common.verbosity()}
-    paths = {"TRAIN": train, "--validate": validate, "--test": test}
+    paths = {"DATA": data, "--validate": validate, "--test": test}
     _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]
     found = dict(zip(given, documents.read_judged(given, roles), strict=True))
-    if documents.is_table(train) and roles["query"] is None:
-        warn_of_queries(train, found[train].data.X.columns)
-    trained, held_out, tested = found[train], found.get(validate or ""), found.get(test or "")
+    if documents.is_table(data) and roles["query"] is None:
+        warn_of_queries(data, found[data].data.X.columns)
+    trained, held_out, tested = found[data], found.get(validate or ""), found.get(test or "")
     if held_out is not None:
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
@@ -108,13 +110,17 @@ def rank(
     if tested is not None:
         documents.check_output(output, tested)
     ranker = RankBoost(**settings)
-    with common.one_line_errors(train):
+    with common.one_line_errors(data):
         ranker.fit(*trained.rows, eval_set=None if held_out is None else held_out.rows)
     if not ranker.n_rounds_:
         common.raise_if_interrupted(ranker)
     if model is not None:
         ranker.save(model)
     scores = None if tested is None else documents.score(tested, ranker, output)
+    if as_json:
+        common.print_json(_result(ranker, trained, tested, scores, metric.name))
+        common.raise_if_interrupted(ranker)
+        return
     _print(ranker, trained, held_out)
     if tested is not None and scores is not None:
         documents.print_test(tested, scores, metric.name)
@@ -133,18 +139,40 @@ def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[
             if settings[name] == value:
                 option = name.replace("_", "-")
                 raise click.UsageError(f"--{option} {value} works with --learner stump only")
-    train = str(paths["TRAIN"])
+    train = str(paths["DATA"])
     is_table = documents.is_table(train)
     kinds = ("a LETOR file", "a table")
     for name, path in paths.items():
         if path is not None and documents.is_table(path) != is_table:
             raise click.UsageError(
-                f"{name} {path} is {kinds[not is_table]} and TRAIN is {kinds[is_table]}: "
+                f"{name} {path} is {kinds[not is_table]} and DATA is {kinds[is_table]}: "
                 "all files must be of one kind"
             )
     if is_table and roles["target"] is None:
         raise click.UsageError(f"--target must name the column of {train} with grades")
     documents.check_roles(roles, train)
+
+
+def _result(
+    ranker: "RankBoost",
+    trained: documents.Documents,
+    tested: documents.Documents | None,
+    scores: Any,
+    metric: str,
+) -> dict[str, Any]:
+    """Return what is printed, for programs."""
+    rounds = ranker.n_rounds_
+    last = {key: ranker.history_[key][rounds - 1] for key in ("ranking_loss", "bound") if rounds}
+    return {
+        "training": {
+            "documents": len(trained.data),
+            "rounds": rounds,
+            "ended_by": ranker.stop_reason_,
+            **last,
+        },
+        "test": tested and documents.test_values(tested.judged, scores, metric),
+        "rules": [str(rule) for rule in ranker.rules(_TOP_RULES)] if rounds else [],
+    }
 
 
 def _print(

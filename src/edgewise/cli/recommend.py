@@ -36,7 +36,7 @@ several = partial(lists, multiple=True)
 
 
 @common.command("recommend", epilog=f"{shared.ABOUT_METRICS}\n\n{shared.ABOUT_ALGORITHMS}")
-@click.argument("ratings", type=common.FILE, help="Ratings to train on, or a saved model.")
+@click.argument("data", type=common.FILE, help="Ratings to train on, or a saved model.")
 @common.model_file(files)
 @files(
     "--output",
@@ -51,7 +51,7 @@ several = partial(lists, multiple=True)
     "--names-columns",
     metavar="LIST",
     help="Names of its first columns, if it has no header, such as item,name. The column with ids "
-    "has the name that it has in RATINGS.",
+    "has the name that it has in DATA.",
 )
 @several("--user", "users", metavar="ID", help="Users to list items for, as in --user 7 8.")
 @several(
@@ -80,11 +80,11 @@ several = partial(lists, multiple=True)
 )
 @common.seed(training)
 @common.threads(training)
-@testing("--test", type=common.FILE, help="Ratings to test on, with the columns of RATINGS.")
+@testing("--test", type=common.FILE, help="Ratings to test on, with the columns of DATA.")
 @testing(
     "--hold-out",
     type=common.Real(0, 1, min_open=True, max_open=True),
-    help="Share of RATINGS to test on.",
+    help="Share of DATA to test on.",
 )
 @testing(
     "--by",
@@ -93,6 +93,7 @@ several = partial(lists, multiple=True)
     "of each user.",
 )
 @shared.metrics(testing)
+@common.json_option(lists)
 @shared.columns
 def recommend(**options: Any) -> None:
     """Train a recommender on ratings, or load a saved one, and list items for users.
@@ -104,9 +105,9 @@ def recommend(**options: Any) -> None:
       edgewise recommend ratings.csv --algorithm item-knn --hold-out 0.2
           measures predictions and lists on held-out ratings
 
-    RATINGS is a text file, plain or gzipped, with one rating per line and "," ";"
+    DATA is a text file, plain or gzipped, with one rating per line and "," ";"
     "::" or tabs between columns, or a Parquet file. A header such as
-    user,item,rating names the columns; without one, use --columns. RATINGS may
+    user,item,rating names the columns; without one, use --columns. DATA may
     also be a saved model, whose name ends in .edgewise.
 
     Ids on the command line are integers if all ids in the file are integers, and
@@ -114,7 +115,7 @@ def recommend(**options: Any) -> None:
     without the held-out ratings; the lists and --model from one trained on all.
     """
     args = SimpleNamespace(**options)
-    saved = args.ratings.endswith(common.MODEL)
+    saved = args.data.endswith(common.MODEL)
     wants_lists = args.users or args.new_users or args.similar_to or args.output
     wants_model = bool(wants_lists or args.model)
     _check(args, saved, wants_model)
@@ -123,14 +124,14 @@ def recommend(**options: Any) -> None:
     shared.check_libraries(args.output)
     names = shared.metric_names(args.metrics, implicit)
     if saved:
-        recommender = common.load_model(args.ratings, "Recommender", "recommend")
+        recommender = common.load_model(args.data, "Recommender", "recommend")
         data = recommender.ratings_
     else:
         name = args.algorithm or (DEFAULT_IMPLICIT if implicit else DEFAULT)
         usual = shared.shared_settings(args, implicit) | {"verbose": common.verbosity()}
         with one_line_errors("--set"):
             recommender = build(name, shared.parse_settings(args.settings), usual)
-        data = shared.read_ratings(args.ratings, how)
+        data = shared.read_ratings(args.data, how)
     request = _request(args, data, recommender if saved else None)
     titles = {} if args.item_names is None else _read_names(args, data.item_ids)
     train, held_out = _split(args, data, how)
@@ -141,11 +142,11 @@ def recommend(**options: Any) -> None:
         from edgewise.recommend.evaluation import evaluate
 
         if not saved:
-            facts.append(_fit(recommender, train, args.ratings))
+            facts.append(_fit(recommender, train, args.data))
         with one_line_errors("--hold-out" if args.test is None else "--test"):
             values = evaluate(recommender, held_out, names, relevant=args.relevant)
     if not saved and (held_out is None or (args.hold_out and wants_model)):
-        facts.append(_fit(recommender, data, args.ratings))
+        facts.append(_fit(recommender, data, args.data))
     found = request.lists(recommender)
     shown = request.shown(recommender, found, titles)
     if args.model is not None:
@@ -157,7 +158,10 @@ def recommend(**options: Any) -> None:
         shared.write_columns(args.output, table)
         facts.append(("written", f"{counted(len(found), 'lists')} to {args.output}"))
     if saved:
-        facts.append(("model", f"{type(recommender).__name__}, from {args.ratings}"))
+        facts.append(("model", f"{type(recommender).__name__}, from {args.data}"))
+    if args.as_json:
+        common.print_json({"test": values, "lists": [_as_dict(*one, titles) for one in shown]})
+        return
     common.print_facts(facts)
     if held_out is not None:
         source = f"held out by {args.by}" if args.test is None else args.test
@@ -184,7 +188,7 @@ def _check(args: SimpleNamespace, saved: bool, wants_model: bool) -> None:
     if not saved:
         return
     if extra := given("algorithm", "settings", "random_state", "n_jobs", "hold_out", "model"):
-        raise click.UsageError(f"{extra[0]}: {args.ratings} is trained already")
+        raise click.UsageError(f"{extra[0]}: {args.data} is trained already")
     needed = ["--item-column"] if args.item_names is not None else []
     extra = [name for name in given(*shared.READING) if name not in needed]
     if extra and args.test is None:
@@ -264,8 +268,8 @@ def _request(args: SimpleNamespace, ratings: "Ratings", model: "Recommender | No
     """Return the lists to make; ids and ratings are checked before training."""
     known_users = ratings.by_user.sizes > 0 if model is None else model.known_users_
     known_items = ratings.by_item.sizes > 0 if model is None else model.known_items_
-    of_users = (ratings.user_ids, known_users, f"the users of {args.ratings}")
-    of_items = (ratings.item_ids, known_items, f"the items of {args.ratings}")
+    of_users = (ratings.user_ids, known_users, f"the users of {args.data}")
+    of_items = (ratings.item_ids, known_items, f"the items of {args.data}")
     new = []
     for text, pairs in args.new_users:
         values = [_on_scale(item, number, ratings) for item, number in pairs]
@@ -339,6 +343,12 @@ def _unused_ids(ratings: "Ratings", n: int) -> list[Any]:
     numeric = ratings.user_ids.kind == "integers"
     ids = [one if numeric else f"{NEW} {one}" for one in range(len(taken) + n)]
     return [one for one in ids if one not in taken][:n]
+
+
+def _as_dict(title: str, ranked: "RecommendedList", names: Names) -> dict[str, Any]:
+    pairs = zip(ranked.ids.tolist(), ranked.scores.tolist(), strict=True)
+    items = [{"item": one, "name": names.get(one), "score": score} for one, score in pairs]
+    return {"list": title, "items": items}
 
 
 def _print_list(title: str, ranked: "RecommendedList", names: Names) -> None:
