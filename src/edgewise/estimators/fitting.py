@@ -400,10 +400,9 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     with ExitStack() as stack:
         held_out = [fold.held_out for fold in folds]
         monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
+        expected = len(folds) * USUAL_ROUNDS // stride
         tasks = [
-            stack.enter_context(
-                run.of(fold).task({ONE_SET: monitor}, run.first, len(folds) * USUAL_ROUNDS)
-            )
+            stack.enter_context(run.of(fold).task({ONE_SET: monitor}, run.first, expected))
             for fold, monitor in zip(folds, monitors, strict=True)
         ]
         kept = _KeptScores(monitors)
