@@ -379,6 +379,11 @@ class TestTasks:
         assert "Task: 2 classes, in the target" in out
         out = success(["evaluate", "rows.edgewise", "rows.svm", "--json"], capsys)
         assert json.loads(out)["error"] == 0
+        argv = ["train", "rows.svm", "--task", "grades", "--test", "rows.svm.gz", "--rounds", 3]
+        Path("rows.svm.gz").write_bytes(gzip.compress(Path("rows.svm").read_bytes()))
+        out = success([*argv, "--model", "grades.edgewise"], capsys)
+        assert "to rank the rows of 1 query by grades from 0 to 1 in the target" in out
+        assert "x0 is feature 1" in out
         argv = ["train", "rows.svm", "--target", "x", "--force"]
         assert "--target names a column of a table" in failure(argv, capsys)
 
@@ -429,7 +434,7 @@ class TestHostileInput:
             ("one.csv", b"a,y\n" + b"1,x\n2,x\n" * 20, "'y' has a single class, x"),
             ("twice.csv", b"a,a,y\n1,2,x\n", "twice.csv has several columns of the same name: 'a'"),
             ("binary.csv", b"\x89PNG\0\1\2" * 50, "binary.csv is not a text file"),
-            ("latin.csv", "a,y\nM\xfcller,x\nb,y\n".encode("latin-1"), "latin.csv is not a"),
+            ("latin.csv", "a,y\nM\xfcller,x\nb,y\n".encode("latin-1"), "save it as UTF-8"),
             ("ragged.csv", b"a,y\n1,x\n1,2,3\n", "ragged.csv is not a readable table"),
             ("gaps.csv", b"a,y\n" + b"1,\n2,?\n" * 20, "gaps.csv has no value in --target y"),
             ("real.csv", "a,y\n" + "".join(f"1,{i / 7}\n" for i in range(99)), "99 different num"),

@@ -34,8 +34,7 @@ def split(
 
     if args.test is not None:
         if schema is None:
-            width = rows.X.shape[1]
-            test = tables.read_svmlight(args.test, width)
+            test = tables.read_svmlight(args.test, task, rows.X.shape[1])
         else:
             raw = tables.read_raw(args.test, schema.words)
             tables.note(args.test, raw, schema)
@@ -138,6 +137,8 @@ def _trained(
     held_out: Rows | None = None,
 ) -> Any:
     """Return a trained model."""
+    import numpy as np
+
     from edgewise import AdaBoostMH, RankBoost
     from edgewise.cli.progress import progress
 
@@ -149,18 +150,18 @@ def _trained(
     }
     kind: Any = RankBoost if task == "grades" else AdaBoostMH
     model = kind(**shared, **settings)
-    names = {"sample_weight": "--weight", "n_rounds": "--rounds", "learner": "--learner"}
-    with common.one_line_errors(rows.path, names), progress() as shown:
+    options = {"sample_weight": "--weight", "n_rounds": "--rounds", "learner": "--learner"}
+    with common.one_line_errors(rows.path, options), progress() as shown:
         model.set_params(callbacks=shown)
         if task == "grades":
             watched = None if held_out is None else (held_out.X, held_out.y, held_out.qid)
             model.fit(rows.X, rows.y, qid=rows.qid, sample_weight=rows.weight, eval_set=watched)
         else:
             model.fit(rows.X, rows.y, sample_weight=rows.weight)
-    if task == "labels":
-        import numpy as np
-
-        model.fitted_ = replace(model.fitted_, classes=np.array(args.target))
+    if task != "grades":
+        # Training has numbers for the classes, or for the labels.
+        names = np.array(args.target) if rows.classes is None else rows.classes
+        model.fitted_ = replace(model.fitted_, classes=names[model.classes_])
     return model.set_params(callbacks=None)
 
 

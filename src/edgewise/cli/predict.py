@@ -1,11 +1,12 @@
 """``edgewise predict``: classes, labels or ranks from a saved model."""
 
+from collections import Counter
 from typing import Any
 
 import rich_click as click
 
 from edgewise.cli import common, documents, tables
-from edgewise.cli.ratings import PARQUET, check_libraries, columns_as_text, write_columns
+from edgewise.cli.ratings import PARQUET, check_libraries, csv_text, write_columns
 from edgewise.common.text import counted
 
 # Classes that have a column of probabilities each.
@@ -78,48 +79,46 @@ def predict(
     if as_json:
         common.print_json({"rows": len(rows), "output": output} if output else found)
     elif output is None:
-        click.echo(columns_as_text(found), nl=False)
+        for text in csv_text(found):
+            click.echo(text, nl=False)
     else:
         what = f", {_shares(found['predicted'])}" if "predicted" in found else ""
         common.print_facts([("predicted", f"{counted(len(rows), 'rows')}, {output}{what}")])
 
 
-def predictions(model: Any, rows: tables.Rows) -> dict[str, list[Any]]:
+def predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
     """Return what a model predicts for rows, as the columns of a table after those of ids."""
-    found: dict[str, list[Any]] = {name: ids.tolist() for name, ids in rows.ids.items()}
+    found: dict[str, Any] = dict(rows.ids)
     task = tables.task_of(model)
     if task == "grades":
         scores = model.predict(rows.X)
         ids = {"query": rows.qid, "doc": rows.docs}
-        found |= {name: part.tolist() for name, part in ids.items() if part is not None}
-        ranks = model._ranks(scores, rows.qid)
-        return {**found, "score": scores.tolist(), "rank": ranks.tolist()}
+        found |= {name: part for name, part in ids.items() if part is not None}
+        return {**found, "score": scores, "rank": model._ranks(scores, rows.qid)}
     chances = model.predict_proba(rows.X)
     classes = [str(one) for one in model.classes_.tolist()]
     if task == "classes":
         best = chances.argmax(axis=1)
-        found["predicted"] = model.classes_[best].tolist()
-        found["probability"] = chances.max(axis=1).tolist()
+        found["predicted"] = model.classes_[best]
+        found["probability"] = chances.max(axis=1)
         shown = classes if len(classes) <= _MOST_CLASSES else []
     else:
         for k, name in enumerate(classes):
-            found[name] = (chances[:, k] > 0.5).astype(int).tolist()
+            found[name] = (chances[:, k] > 0.5).astype(int)
         shown = classes
     for k, name in enumerate(shown):
-        found[f"probability of {name}"] = chances[:, k].tolist()
+        found[f"probability of {name}"] = chances[:, k]
     return found
 
 
-def _shares(predicted: list[Any]) -> str:
+def _shares(predicted: Any) -> str:
     """Return how often each class is predicted, the most frequent first."""
-    from collections import Counter
-
-    counts = Counter(predicted).most_common(6)
+    counts = Counter(predicted.tolist()).most_common(6)
     listed = ", ".join(f"{name} {count / len(predicted):.0%}" for name, count in counts)
-    return listed + (", ..." if len(set(predicted)) > len(counts) else "")
+    return listed + (", ..." if sum(n for _, n in counts) < len(predicted) else "")
 
 
-def _write_run(path: str, rows: tables.Rows, scores: list[float]) -> None:
+def _write_run(path: str, rows: tables.Rows, scores: Any) -> None:
     from edgewise.io import check_run, write_run
 
     if rows.qid is None or rows.docs is None:

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ ROLES = {
 """The columns of ratings, and what they hold."""
 
 PARQUET = ".parquet"
+_WRITTEN_AT_ONCE = 50_000
 
 _DEFAULTS = ("user", "item", "rating")
 _TABS = {"tab": "\t", r"\t": "\t"}
@@ -158,8 +159,8 @@ def metric_names(text: str | None, implicit: bool) -> list[str]:
         return [metric.name for metric in metrics_named([name.strip() for name in names], 10)]
 
 
-def write_columns(path: str, columns: Mapping[str, list[Any]]) -> None:
-    """Write a table as CSV or Parquet, as the name says."""
+def write_columns(path: str, columns: Mapping[str, Any]) -> None:
+    """Write a table of lists or arrays as CSV or Parquet, as the name says."""
     from edgewise.common.files import replacing
     from edgewise.io import write_table
     from edgewise.io.frames import frame_library
@@ -168,16 +169,22 @@ def write_columns(path: str, columns: Mapping[str, list[Any]]) -> None:
         write_table(path, frame_library(None).DataFrame(dict(columns)))
         return
     with replacing(path) as stream:
-        stream.write(columns_as_text(columns).encode())
+        for text in csv_text(columns):
+            stream.write(text.encode())
 
 
-def columns_as_text(columns: Mapping[str, list[Any]]) -> str:
-    """Return a table as CSV."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+def csv_text(columns: Mapping[str, Any]) -> Iterator[str]:
+    """Yield a table as CSV, some rows at a time."""
+    n_rows = len(next(iter(columns.values())))
+    for start in range(0, max(n_rows, 1), _WRITTEN_AT_ONCE):
+        parts = [column[start : start + _WRITTEN_AT_ONCE] for column in columns.values()]
+        lists = [part.tolist() if hasattr(part, "tolist") else part for part in parts]
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        if start == 0:
+            writer.writerow(columns)
+        writer.writerows(zip(*lists, strict=True))
+        yield text.getvalue()
 
 
 def check_libraries(path: str | None) -> None:

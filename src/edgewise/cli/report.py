@@ -59,9 +59,9 @@ def report(
         raise click.UsageError(f"{extra[0]} describes a file of ratings, for a recommender")
     loaded = tables.load(model, "make a report of a table")
     rows = tables.read_for(data, loaded, model, target, query=query)
-    if tables.task_of(loaded) == "classes":
-        rows = tables.known(loaded, rows)
+    rows = tables.known(loaded, rows)
+    y = rows.y if rows.classes is None else rows.classes[rows.y]
     roles = {"qid": rows.qid} if tables.task_of(loaded) == "grades" else {}
     with common.one_line_errors(data):
-        loaded.report(rows.X, rows.y, output, **roles)
+        loaded.report(rows.X, y, output, **roles)
     click.echo(f"Wrote {output}: {counted(len(rows), 'rows')} of {data}")

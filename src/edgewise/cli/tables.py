@@ -70,6 +70,8 @@ class Rows:
     weight: Any = None
     ids: dict[str, Any] = field(default_factory=dict)
     """Columns of ids, by name."""
+    classes: Any = None
+    """Where rows have classes: their names; `y` has the place of each row's among them."""
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
@@ -83,7 +85,7 @@ class Rows:
         parts = {name: getattr(self, name) for name in ("y", "qid", "docs", "weight")}
         some = {name: None if part is None else part[rows] for name, part in parts.items()}
         ids = {name: part[rows] for name, part in self.ids.items()}
-        return Rows(self.path, X, **some, ids=ids)
+        return Rows(self.path, X, **some, ids=ids, classes=self.classes)
 
 
 def is_table(path: str) -> bool:
@@ -116,42 +118,33 @@ def rows_of(path: str, raw: "RawTable", schema: "Schema", judged: bool = True) -
     """Return the rows of a table; those without a target are left out, if it is needed."""
     import numpy as np
 
+    y, classes = None, None
     with one_line_errors(path, OPTIONS):
         X = schema.transform(raw)
-        y = schema.labels(raw) if judged else None
+        if judged and schema.task == "classes":
+            y, classes = schema.class_codes(raw)
+        elif judged:
+            y = schema.labels(raw)
         given = [name for name in ("query", "doc", "weight") if getattr(schema, name) is not None]
         roles = {name: schema.role(raw, name) for name in given}
         ids = schema.ids(raw)
-    rows = Rows(path, X, y, roles.get("query"), roles.get("doc"), roles.get("weight"), ids)
+    columns = roles.get("query"), roles.get("doc"), roles.get("weight")
+    rows = Rows(path, X, y, *columns, ids, classes)
     if y is None:
         return rows
-    gone = (
-        np.array([one is None for one in y])
-        if y.dtype == object
-        else (
-            np.isnan(y.reshape(len(y), -1)).any(axis=1)
-            if y.dtype.kind == "f"
-            else np.zeros(len(y)) > 0
-        )
-    )
+    gone = y < 0 if classes is not None else np.isnan(y.reshape(len(y), -1)).any(axis=1)
+    target = " ".join(schema.target)
     if gone.all():
-        raise click.ClickException(f"{path} has no value in --target {' '.join(schema.target)}")
+        raise click.ClickException(f"{path} has no value in --target {target}")
     if gone.any():
-        which = " ".join(schema.target)
-        logger.warning(
-            "%s: left out %s without a value in %r", path, counted(int(gone.sum()), "rows"), which
-        )
+        size = counted(int(gone.sum()), "rows")
+        logger.warning("%s: left out %s without a value in %r", path, size, target)
         rows = rows.take(np.flatnonzero(~gone))
-    y = rows.y
-    if y.dtype == object:
-        rows = replace(rows, y=np.array(y.tolist()))
-    elif schema.task == "labels":
-        rows = replace(rows, y=y.astype(np.int64))
-    return rows
+    return replace(rows, y=rows.y.astype(np.int64)) if schema.task == "labels" else rows
 
 
-def read_svmlight(path: str, width: int | None = None) -> Rows:
-    """Read an SVMlight file, widened to the columns of a model."""
+def read_svmlight(path: str, task: str | None = None, width: int | None = None) -> Rows:
+    """Read an SVMlight file, widened to the columns of a model; query ids mean grades."""
     import numpy as np
 
     from edgewise.io import read_letor
@@ -164,10 +157,12 @@ def read_svmlight(path: str, width: int | None = None) -> Rows:
     X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width or X.shape[1]))
     if X.nnz >= _SPARSE * X.shape[0] * X.shape[1]:
         X = X.toarray()
-    y = data.y
-    if data.qid is None and np.array_equal(y, np.floor(y)):
-        y = y.astype(np.int64)
-    return Rows(path, X, y, data.qid, data.docs)
+    if task == "grades" or (task is None and data.qid is not None):
+        return Rows(path, X, data.y, data.qid, data.docs)
+    classes, y = np.unique(data.y, return_inverse=True)
+    if np.array_equal(classes, np.floor(classes)):
+        classes = classes.astype(np.int64)
+    return Rows(path, X, y, docs=data.docs, classes=classes)
 
 
 # Saved models
@@ -208,7 +203,7 @@ def read_for(
                 f"{path} is an SVMlight file, but the columns of {model_path} have names: use a "
                 "table"
             )
-        return read_svmlight(path, model.n_features_in_)
+        return read_svmlight(path, task_of(model), model.n_features_in_)
     if schema is None:
         raise click.ClickException(
             f"{path} is a table, but the features of {model_path} have numbers: use an SVMlight "
@@ -280,29 +275,24 @@ def measured(model: Any, rows: Rows) -> dict[str, Any]:
 
 
 def known(model: Any, rows: Rows) -> Rows:
-    """Return the rows whose classes a model knows."""
+    """Return the rows whose classes a model knows, numbered as its own."""
     import numpy as np
 
-    if task_of(model) == "labels":
+    if rows.classes is None:
         return rows
-    classes = model.classes_
-    y = rows.y if rows.y.dtype.kind == classes.dtype.kind else rows.y.astype(classes.dtype.type)
-    rows = replace(rows, y=y)
-    old = np.isin(y, classes)
-    if not old.all():
-        new = sorted({str(one) for one in y[~old].tolist()})
-        if not old.any():
-            raise click.ClickException(
-                f"{rows.path} has none of the classes of the model, but {', '.join(new[:5])}"
-            )
-        logger.warning(
-            "%s: left out %s with classes that the model does not know: %s",
-            rows.path,
-            counted(int((~old).sum()), "rows"),
-            ", ".join(new[:5]),
-        )
-        rows = rows.take(np.flatnonzero(old))
-    return rows
+    own = {str(name): place for place, name in enumerate(model.classes_.tolist())}
+    names = [str(name) for name in rows.classes.tolist()]
+    y = np.array([own.get(name, -1) for name in names])[rows.y]
+    rows = replace(rows, y=y, classes=model.classes_)
+    if (y >= 0).all():
+        return rows
+    new = ", ".join([name for name in names if name not in own][:5])
+    if (y < 0).all():
+        raise click.ClickException(f"{rows.path} has none of the classes of the model, but {new}")
+    size = counted(int((y < 0).sum()), "rows")
+    what = "%s: left out %s with classes that the model does not know: %s"
+    logger.warning(what, rows.path, size, new)
+    return rows.take(np.flatnonzero(y >= 0))
 
 
 def _measured_classes(model: Any, rows: Rows, probabilities: Any) -> dict[str, Any]:
@@ -311,8 +301,7 @@ def _measured_classes(model: Any, rows: Rows, probabilities: Any) -> dict[str, A
     from edgewise.metrics import balanced_accuracy, error, log_loss, roc_auc
 
     classes, weight = model.classes_, rows.weight
-    codes = np.searchsorted(classes, rows.y)
-    predicted = probabilities.argmax(axis=1)
+    codes, predicted = rows.y, probabilities.argmax(axis=1)
     counts = np.bincount(codes, weight, minlength=len(classes))
     found = {
         "rows": len(rows),

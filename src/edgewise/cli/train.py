@@ -107,7 +107,7 @@ def train(**given: Any) -> None:
         rows, columns = tables.rows_of(args.data, raw, schema), list(raw.columns)
         del raw
     else:
-        schema, rows, columns = None, tables.read_svmlight(args.data), []
+        schema, rows, columns = None, tables.read_svmlight(args.data, args.task), []
     task = _task(args, schema, rows)
     _check_targets(args, task, rows)
     if not args.as_json:
@@ -194,7 +194,7 @@ def _schema(args: SimpleNamespace, raw: "RawTable") -> "Schema":
 def _task(args: SimpleNamespace, schema: "Schema | None", rows: Rows) -> str:
     if schema is not None:
         return schema.task
-    return args.task or ("classes" if rows.qid is None else "grades")
+    return "grades" if rows.classes is None else "classes"
 
 
 def _check_targets(args: SimpleNamespace, task: str, rows: Rows) -> None:
@@ -206,9 +206,9 @@ def _check_targets(args: SimpleNamespace, task: str, rows: Rows) -> None:
         values = np.unique(rows.y)
         if len(values) < 2:
             what = "class" if task == "classes" else "grade"
+            one = values[0] if rows.classes is None else rows.classes[values[0]]
             raise click.ClickException(
-                f"{args.data}: {target!r} has a single {what}, {values[0]}: there is nothing to "
-                "learn"
+                f"{args.data}: {target!r} has a single {what}, {one}: there is nothing to learn"
             )
     else:
         for name, column in zip(args.target, rows.y.T, strict=True):
@@ -264,11 +264,11 @@ def _said_task(args: SimpleNamespace, task: str, rows: Rows) -> str:
         n_queries = 1 if rows.qid is None else len(np.unique(rows.qid))
         span = f"grades from {rows.y.min():g} to {rows.y.max():g} in {target}"
         return f"to rank the rows of {counted(n_queries, 'queries')} by {span}"
-    values, counts = np.unique(rows.y, return_counts=True)
+    counts = np.bincount(rows.y, minlength=len(rows.classes))
     order = np.argsort(-counts, kind="stable")[:6].tolist()
-    listed = ", ".join(f"{values[k]} {counts[k] / len(rows.y):.0%}" for k in order)
-    more = ", ..." if len(values) > len(order) else ""
-    return f"{len(values)} classes, in {target} ({listed}{more})"
+    listed = ", ".join(f"{rows.classes[k]} {counts[k] / len(rows):.0%}" for k in order)
+    more = ", ..." if len(counts) > len(order) else ""
+    return f"{len(counts)} classes, in {target} ({listed}{more})"
 
 
 def _print_plan(task: str, kept: Rows, test: Rows | None, args: SimpleNamespace) -> None:

@@ -267,6 +267,14 @@ class Schema:
         raw = table.columns[name]
         return _grades(name, raw) if self.task == "grades" else _classes(name, raw)
 
+    def class_codes(self, X: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return classes as places in a sorted array, -1 for a missing one, and the array."""
+        (name,) = self.target
+        table = raw_table(X)
+        if name not in table.columns:
+            raise ArgumentError("target", name, f"must be a column: {_names(table)}")
+        return _class_codes(name, table.columns[name])
+
     def role(self, X: Any, name: str) -> NDArray[Any]:
         """Return the column "query" or "doc" of a table as strings, or "weight" as numbers."""
         table, column = raw_table(X), getattr(self, name)
@@ -575,16 +583,25 @@ def _as_dates(known: ColumnSchema, raw: Raw) -> NDArray[np.datetime64]:
     raise ValueError(f"the column {known.name!r} holds other things than dates ({how})")
 
 
-def _classes(name: str, raw: Raw) -> NDArray[Any]:
-    """Return classes: integers where all are, otherwise words; None where there is none."""
+def _class_codes(name: str, raw: Raw) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the place of each row's class among the sorted classes, -1 for none, and the classes.
+
+    They are integers where all are, otherwise words.
+    """
     words = _as_words(raw, name)
     table: list[Any] = list(words.categories)
     if isinstance(raw, NumericColumn) and all(word.lstrip("-").isdigit() for word in table):
         table = [int(word) for word in table]
-    found = np.array([*table, None], dtype=object)[words.codes]
-    if words.missing_code in words.codes:
-        return found
-    return np.array(table)[words.codes]
+    classes, places = np.unique(np.array(table), return_inverse=True)
+    small = np.min_scalar_type(-len(table) - 1)
+    return np.array([*places, -1], dtype=small)[words.codes], classes
+
+
+def _classes(name: str, raw: Raw) -> NDArray[Any]:
+    codes, classes = _class_codes(name, raw)
+    if (codes >= 0).all():
+        return classes[codes]
+    return np.array([*classes.tolist(), None], dtype=object)[codes]
 
 
 def _check_classes(name: str, raw: Raw) -> None:

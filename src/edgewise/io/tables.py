@@ -230,7 +230,7 @@ def _header(path: PathLike, separator: str) -> tuple[list[str], str]:
                 separator = max(",;\t", key=lambda sign: (line.count(sign), sign == ","))
             names = [name.strip() for name in next(csv.reader([line], delimiter=separator), [])]
         except (UnicodeDecodeError, csv.Error) as error:
-            raise ValueError(f"{path} is not a readable table: {error}") from error
+            raise _unreadable(path, error) from error
     named = [name or f"column {place}" for place, name in enumerate(names, 1)]
     check_names(path, named)
     return named, separator
@@ -260,7 +260,7 @@ def _blocks(path: PathLike, names: list[str], separator: str) -> Iterator[Sequen
         except Exception as error:
             if "Empty CSV" in str(error):
                 return
-            raise ValueError(f"{path} is not a readable table: {error}") from error
+            raise _unreadable(path, error) from error
 
 
 def _plain_blocks(path: PathLike, width: int, separator: str) -> Iterator[list[Cells]]:
@@ -275,9 +275,14 @@ def _plain_blocks(path: PathLike, width: int, separator: str) -> Iterator[list[C
                     raise ValueError(f"expected {width} columns, got {len(wrong)}: {wrong}")
                 yield list(zip(*block, strict=True))
         except (ValueError, csv.Error) as error:
-            raise ValueError(f"{path} is not a readable table: {error}") from error
+            raise _unreadable(path, error) from error
         finally:
             text.detach()
+
+
+def _unreadable(path: PathLike, error: Exception) -> ValueError:
+    advice = "; save it as UTF-8" if "utf" in str(error).lower() else ""
+    return ValueError(f"{path} is not a readable table: {error}{advice}")
 
 
 class _OtherModeError(Exception):
