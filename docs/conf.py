@@ -73,6 +73,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "NumberOfCodeLinesSortKey",
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 1,
@@ -88,7 +89,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "edgewise"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_show_sourcelink = False
+html_show_sourcelink = html_copy_source = False
+html_context = {"default_mode": "auto"}
 html_favicon = "_static/logo.svg"
 html_theme_options = {
     "logo": {
