@@ -92,7 +92,9 @@ def _explain_row(
         best = int(chances.argmax())
         title += f": {model.classes_[best]} (probability {chances[best]:.1%})"
     common.heading_line(title)
-    click.echo(f"What adds to the {one_line(found.title)}")
+    score = sum(one.amount for one in found.contributions)
+    whose = f" for {found.explained}" if len(found.classes) > 1 else ""
+    click.echo(one_line(f"Its score{whose} is {score:+.2f}, the sum of:"))
     shown = [["amount", "from"]]
     shown += [[f"{one.amount:+.2f}", str(one)] for one in found.contributions[:n]]
     rest = found.contributions[n:]
@@ -203,19 +205,16 @@ def print_learned(found: list[Learned]) -> None:
     if not found:
         click.echo(" no column is used")
         return
-    unit = "mean score" if alone == "score" else f"mean probability of {alone}"
-    heading = ["column", "share"]
+    rows = [["column", "share"]]
     if targets:
-        heading.append(f"{unit} at some values" if alone else "mean probability at some values")
-    rows = [heading]
+        whose = f" of {alone}" if alone not in ("", "score") else ""
+        unit = "score" if alone == "score" else "probability"
+        rows[0] += [*([] if alone else ["of"]), f"mean {unit}{whose} at some values"]
     for one in found:
         row = [one.column, f"{one.share:.1%}"]
         if targets:
-            score = one.of == "score"
-            parts = [
-                f"{label}: {value:+.2f}" if score else f"{label}: {value:.0%}"
-                for label, value in one.effects
-            ]
-            row.append(("" if alone else f"{one.of} ") + "   ".join(parts))
+            number = "{:+.2f}" if one.of == "score" else "{:.0%}"
+            parts = [f"{label}: {number.format(value)}" for label, value in one.effects]
+            row += [*([] if alone else [one.of]), "   ".join(parts)]
         rows.append(row)
-    common.print_table(rows, left=(0, 2))
+    common.print_table(rows, left=(0, 2, 3))

@@ -60,9 +60,8 @@ def _boosting_facts(model: "Model") -> Facts:
     facts.insert(1, ("learner", "custom" if model.learner_ is None else repr(model.learner_)))
     n_used, n_rounds = (model.feature_importances_ > 0).sum(), model.n_rounds_
     if model.schema_ is not None:
-        facts.append(
-            ("learns", f"{model.schema_.task}, from {_listed(list(model.schema_.target))}")
-        )
+        targets = ", ".join(model.schema_.target)
+        facts.append(("target", f"{targets}, learned as {model.schema_.task}"))
     facts += [
         ("features", f"{model.n_features_in_}, of which {n_used} are used"),
         ("rounds", f"{n_rounds} (training ended by: {model.stop_reason_})"),

@@ -6,8 +6,10 @@ is kept once: a file needs little more memory than the numbers in it.
 """
 
 import csv
+import ctypes
 import io
 import re
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ _DATA: Final = 'pip install "edgewise[data]"'
 # Bytes of text, and rows, that are read at a time.
 _BLOCK: Final = 1 << 22
 _ROWS: Final = 20_000
+_MANY_BLOCKS: Final = 25
 # The share of the words of a column that must be numbers, where too many differ to keep all.
 _MOSTLY: Final = 0.9
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|Infinity)")
@@ -202,19 +205,32 @@ def _seconds(values: Any) -> NDArray[np.datetime64]:
 
 def _read_separated(path: PathLike, separator: str, words: Collection[str]) -> RawTable:
     names, separator = _header(path, separator)
+    n_blocks = Path(path).stat().st_size / _BLOCK
     modes = dict.fromkeys(words, "words")
     while True:
         columns = [_Growing(name, modes.get(name, ""), separator == ";") for name in names]
         try:
             for block in _blocks(path, names, separator):
                 for column, cells in zip(columns, block, strict=True):
+                    if not column.expected and not isinstance(cells, tuple):
+                        column.expected = int(1.05 * n_blocks * len(cells))
                     column.add(cells)
         except _OtherModeError as other:
             # What the first rows showed is not all of it: read again, now knowing better.
             modes[other.name] = other.mode
             continue
         found = {column.name: column.finished() for column in columns}
+        if n_blocks > _MANY_BLOCKS:
+            _give_back_memory()
         return RawTable(found, len(next(iter(found.values()))))
+
+
+def _give_back_memory() -> None:
+    """Give freed memory back to the system, where the C library would keep it for later (glibc)."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def _header(path: PathLike, separator: str) -> tuple[list[str], str]:
@@ -303,6 +319,8 @@ class _Growing:
     def __init__(self, name: str, mode: str, decimal_comma: bool) -> None:
         self.name, self.mode, self.decimal_comma = name, mode, decimal_comma
         self.values: NDArray[Any] | None = None
+        self.expected = 0
+        """How many rows there may be; memory that is not used costs nothing."""
         self.place: dict[str, int] = {}
         self.n_rows = self.n_missing = self.n_kept = 0
 
@@ -357,13 +375,13 @@ class _Growing:
         return CategoricalColumn(table[values], tuple(categories))
 
     def _keep(self, part: NDArray[Any]) -> None:
-        """Add values to those kept, in one array that doubles: many small ones leave gaps."""
+        """Add values to those kept, in one array: many small ones would leave gaps in memory."""
         size = self.n_kept + len(part)
         kind = (
             part.dtype if self.values is None else np.promote_types(self.values.dtype, part.dtype)
         )
         if self.values is None or size > len(self.values) or kind != self.values.dtype:
-            grown = np.empty(max(size, 2 * self.n_kept), dtype=kind)
+            grown = np.empty(max(size, 2 * self.n_kept, self.expected), dtype=kind)
             if self.values is not None:
                 grown[: self.n_kept] = self.values[: self.n_kept]
             self.values = grown
