@@ -4,7 +4,7 @@ from sklearn.exceptions import NotFittedError
 
 from edgewise import BoostedFactorization, ItemKNN, MatrixFactorization, Ratings, SVDRecommender
 from edgewise.plots import ItemMapDisplay
-from edgewise.plots.factors import directions
+from edgewise.report.recommender import item_positions
 
 pytest.importorskip("matplotlib")
 
@@ -21,7 +21,8 @@ def ratings():
 
 def placed(model, n=100):
     """Return a map that is not drawn."""
-    return ItemMapDisplay(*directions(model, n))
+    chosen, positions, shares = item_positions(model, n)
+    return ItemMapDisplay(model.ratings_.item_ids.values[chosen], positions, shares)
 
 
 def written(figure):
@@ -71,12 +72,12 @@ class TestDirections:
     def test_needs_items_that_differ(self):
         two = Ratings.from_matrix([[5, 4], [4, 2]])
         with pytest.raises(ValueError, match="at least 3 items"):
-            directions(ItemKNN().fit(two))
+            ItemMapDisplay.from_estimator(ItemKNN().fit(two))
         same = Ratings.from_matrix([[5, 5, 5], [4, 4, 4]])
         with pytest.raises(ValueError, match="items that differ"):
-            directions(ItemKNN().fit(same))
+            ItemMapDisplay.from_estimator(ItemKNN().fit(same))
         with pytest.raises(ValueError, match="n must be"):
-            directions(ItemKNN().fit(same), n=2)
+            ItemMapDisplay.from_estimator(ItemKNN().fit(same), n=2)
 
     def test_names_are_a_mapping(self, ratings):
         with pytest.raises(TypeError, match="names must map ids to names, got list"):
@@ -84,7 +85,7 @@ class TestDirections:
 
     def test_needs_a_fitted_recommender(self, ratings):
         with pytest.raises(TypeError, match="estimator must be a recommender, got Ratings"):
-            directions(ratings)
+            ItemMapDisplay.from_estimator(ratings)
         with pytest.raises(NotFittedError):
             ItemMapDisplay.from_estimator(ItemKNN())
 

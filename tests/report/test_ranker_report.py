@@ -1,10 +1,14 @@
 """The numbers on the pages of rankers are those of the library's own functions."""
 
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from edgewise import RankBoost, RankFusion
 from edgewise.fusion import RankedLists
+from edgewise.io import Schema
 from edgewise.metrics import mean_average_precision, ndcg
 from edgewise.report import ranker as ranker_page
 
@@ -72,3 +76,15 @@ def test_fused_lists_have_a_page_with_names_of_lists_and_documents():
     assert page.title == "Rank fusion report"
     assert "(url: top 1)" in block(page, "rules", "rules")["items"][0]["text"]
     assert "d4" in block(page, "cases", "cases")["items"][0]["question"]
+
+
+def test_reasons_name_dates():
+    days = [f"2021-03-{day:02}" for day in (1, 8, 15, 15, 22, 22, 29, 29)]
+    frame = pd.DataFrame({"day": days, "grade": [1, 0, 0, 0, 1, 1, 1, 0], "query": 1})
+    schema = Schema.fit(frame, "grade", query="query")
+    X, y, qid = schema.transform(frame), schema.labels(frame), schema.role(frame, "query")
+    model = RankBoost(n_rounds=1).fit(X, y, qid=qid)
+    model.schema_ = schema
+    worst = block(model.report(X, y, qid=qid), "cases", "cases")["items"][0]
+    details = {part["name"]: part["detail"] for part in worst["parts"]}
+    assert re.fullmatch(r"2021-03-\d\d against 2021-03-\d\d", details["day.days"])

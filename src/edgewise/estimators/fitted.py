@@ -154,7 +154,7 @@ class ModelSettings:
 
     def __str__(self) -> str:
         values = asdict(self)
-        reasons = {**values.pop("reasons"), "n_rounds": self._why_so_many_rounds()}
+        reasons = {**values.pop("reasons"), "n_rounds": self._why_rounds()}
         if math.isnan(self.held_out_log_loss):
             reasons["temperature"] = "no rows were held out"
         for name in ("rounds_from", "stop_reason"):
@@ -170,7 +170,7 @@ class ModelSettings:
         ]
         return text_table(rows, left=(0, 1, 2))
 
-    def _why_so_many_rounds(self) -> str:
+    def _why_rounds(self) -> str:
         """Return in words what chose the number of rounds, and what cut them short."""
         if self.rounds_from == "too few rows":
             return "no row can be held out"

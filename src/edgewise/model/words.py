@@ -132,8 +132,12 @@ class Wording:
         return f"{negation}in {{{_listed(names, total)}}}"
 
     def _value(self, column: int, code: int) -> str:
-        value = self._categories[column][code]
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return category_name(self._categories[column][code])
+
+
+def category_name(value: object) -> str:
+    """Return a value of a categorical column in words."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class RankWording(Wording):

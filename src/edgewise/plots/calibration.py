@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from edgewise.common.checks import integer, reals
 from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import GREY, Display, colour_of, escaped, n_named, tidy
+from edgewise.report.blocks import reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,7 +156,10 @@ class ReliabilityDisplay(Display):
         elif y.ndim == 1:
             rows, best = np.arange(len(y)), chance.argmax(axis=1)
             lines = {"predicted class": (chance[rows, best], hits[rows, best]), **lines}
-        curves = [_binned(name, p.ravel(), h.ravel(), n_bins) for name, (p, h) in lines.items()]
+        curves = [
+            ReliabilityCurve(name, *reliability(p.ravel(), h.ravel(), n_bins))
+            for name, (p, h) in lines.items()
+        ]
         return cls(curves, name).plot(ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
@@ -183,14 +187,3 @@ class ReliabilityDisplay(Display):
         tidy(axes)
         axes.legend(fontsize=9)
         return self
-
-
-def _binned(name: str, chance: Reals, hits: NDArray[np.bool_], n_bins: int) -> ReliabilityCurve:
-    """Put probabilities into bins of equal width."""
-    places = np.minimum((chance * n_bins).astype(np.intp), n_bins - 1)
-    counts = np.bincount(places, minlength=n_bins)
-    used = counts > 0
-    predicted, observed = (
-        np.bincount(places, values, n_bins)[used] / counts[used] for values in (chance, hits)
-    )
-    return ReliabilityCurve(name, predicted, observed, counts[used])

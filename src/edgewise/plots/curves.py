@@ -177,6 +177,7 @@ def _of_categories(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     """
     from edgewise.model import Curve
     from edgewise.model.rules import Scores, Subset
+    from edgewise.model.words import category_name
 
     fitted, terms = model.fitted_, model.fitted_.terms
     names = fitted.categories[j]
@@ -198,7 +199,7 @@ def _of_categories(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     between = np.arange(1, len(order), dtype=np.float64) - 0.5
     curve = Curve(name, j, share, between, scores[order], missing)
     values = [names[c] for c in order.tolist()]
-    return curve, [f"{one:g}" if isinstance(one, float) else str(one) for one in values]
+    return curve, [category_name(value) for value in values]
 
 
 def _alike(scores: Reals) -> list[list[int]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewise.common.files import replacing
+from edgewise.report.blocks import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,8 +127,7 @@ def escaped(name: Any) -> str:
 
 def shortened(name: Any, longest: int = 32) -> str:
     """Escape a name, and cut it if it is long."""
-    word = str(name)
-    return escaped(word if len(word) <= longest else word[: longest - 1].rstrip() + "…")
+    return escaped(short(name, longest))
 
 
 def trained(estimator: Any, needs: str, *tables: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import Reals
 from edgewise.plots.drawing import BLUE, GREY, PALE, Display, shortened
-from edgewise.report.recommender import principal
+from edgewise.report.recommender import item_positions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -97,7 +97,14 @@ class ItemMapDisplay(Display):
         """
         if names is not None and not isinstance(names, Mapping):
             raise TypeError(f"names must map ids to names, got {type(names).__name__}")
-        return cls(*directions(estimator, n), names).plot(ax=ax)
+        from edgewise.recommend.base import Recommender
+
+        integer("n", n, 3)
+        if not isinstance(estimator, Recommender):
+            raise TypeError(f"estimator must be a recommender, got {type(estimator).__name__}")
+        ratings = estimator._trained()
+        chosen, positions, shares = item_positions(estimator, n)
+        return cls(ratings.item_ids.values[chosen], positions, shares, names).plot(ax=ax)
 
     def plot(self, *, ax: "Axes | None" = None) -> Self:
         """Draw the items.
@@ -136,23 +143,6 @@ class ItemMapDisplay(Display):
         axes.set(xticks=[], yticks=[])
         for spine in axes.spines.values():
             spine.set_color(PALE)
-
-
-def directions(model: Any, n: int = 100) -> tuple[NDArray[Any], Reals, Reals]:
-    """Return the most rated items, their positions, and the share of each direction."""
-    from edgewise.recommend.base import Recommender
-
-    integer("n", n, 3)
-    if not isinstance(model, Recommender):
-        raise TypeError(f"estimator must be a recommender, got {type(model).__name__}")
-    ratings = model._trained()
-    sizes = np.where(model.known_items_, ratings.by_item.sizes, -1)
-    chosen = np.argsort(-sizes, kind="stable")[:n]
-    chosen = chosen[sizes[chosen] >= 0]
-    if len(chosen) < 3:
-        raise ValueError(f"estimator must know at least 3 items to draw, it knows {len(chosen)}")
-    positions, shares = principal(model._vectors("items")[chosen])
-    return ratings.item_ids.values[chosen], positions, shares
 
 
 def _write_names(axes: "Axes", positions: Reals, words: list[str]) -> NDArray[np.bool_]:

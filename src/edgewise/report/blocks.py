@@ -9,8 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from edgewise.common.dtypes import Reals
 from edgewise.report.page import Block
 
+Z95 = 1.959964
+"""Standard errors on either side of a mean in a 95% interval."""
+
 _DIGITS = 5
-_UNDEFINED = "\N{EN DASH}"
+_UNDEFINED, _ELLIPSIS = "\N{EN DASH}", "\N{HORIZONTAL ELLIPSIS}"
 # Longer names are cut: nobody reads them on a chart.
 _LONGEST = 120
 
@@ -96,7 +99,9 @@ def rounded(values: ArrayLike, digits: int = _DIGITS) -> list[Any]:
 def short(name: object, longest: int = _LONGEST) -> str:
     """Return a name on one line, cut if it is long."""
     text = " ".join(str(name).split()) or "(blank)"
-    return text if len(text) <= longest else text[: longest - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return (
+        text if len(text) <= longest else text[: longest - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    )
 
 
 def number(value: float) -> str:
@@ -109,7 +114,7 @@ def number(value: float) -> str:
 
 
 def day(days: float) -> str:
-    """Return the date that is so many days after 1 January 1970."""
+    """Return the date of a number of days since 1 January 1970."""
     return str(np.datetime64(int(days // 1), "D"))
 
 
@@ -123,18 +128,21 @@ def spaced(n: int, most: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
 
 
-def histogram(values: ArrayLike, bins: int = 40) -> tuple[Reals, Reals]:
-    """Return the edges of bins, and the share of values in each; ends as a step series."""
+def histogram(values: ArrayLike, bins: int | Reals = 40) -> tuple[Reals, Reals]:
+    """Return the edges of bins and the share of values from each edge on, for a step series.
+
+    `bins` is their number, or their edges.
+    """
     counts, edges = np.histogram(np.asarray(values, dtype=np.float64), bins)
     shares = counts / max(counts.sum(), 1)
     return edges, np.append(shares, shares[-1])
 
 
-def interval(shares_right: float, n: int) -> tuple[float, float]:
+def interval(share: float, n: int) -> tuple[float, float]:
     """Return Wilson's 95% interval of a share of `n` rows."""
-    z2 = 1.959964**2
-    middle = (shares_right + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (shares_right * (1 - shares_right) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    z2 = Z95**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
 
 
@@ -144,8 +152,24 @@ def mean_interval(values: Reals) -> tuple[float, float, float]:
     if len(known) == 0:
         return (np.nan,) * 3
     mean = float(known.mean())
-    half = 1.959964 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
+    half = Z95 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
     return mean, mean - half, mean + half
+
+
+def reliability(
+    chances: Reals, hits: NDArray[np.bool_], n_bins: int
+) -> tuple[Reals, Reals, NDArray[np.intp]]:
+    """Return the mean probability, the share of hits and the number of rows in bins of equal width.
+
+    Bins without rows are left out.
+    """
+    places = np.minimum((chances * n_bins).astype(np.intp), n_bins - 1)
+    counts = np.bincount(places, minlength=n_bins)
+    seen = counts > 0
+    means, shares = (
+        np.bincount(places, values, n_bins)[seen] / counts[seen] for values in (chances, hits)
+    )
+    return means, shares, counts[seen]
 
 
 def binned(name: str, x: Reals, y: Reals, bins: int) -> Block | None:

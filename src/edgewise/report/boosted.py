@@ -1,6 +1,6 @@
 """What the pages of all boosted models share: columns, training, importances, effects and rules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
 from edgewise.data.table import ColumnTable, Table
+from edgewise.model.words import category_name
 from edgewise.report.blocks import (
     axis,
     bars,
@@ -27,7 +28,7 @@ from edgewise.report.blocks import (
     spaced,
     table,
 )
-from edgewise.report.page import Block
+from edgewise.report.page import Block, Report
 
 # What is costly is computed on this many rows.
 MOST_ROWS = 200_000
@@ -77,6 +78,14 @@ def sample(n_rows: int, most: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
 
 
+def why_rounds(model: Any) -> str:
+    """Return what chose the number of rounds, as words to follow it."""
+    settings, ended = getattr(model, "settings_", None), model.stop_reason_
+    if settings is not None:
+        return f" ({settings._why_rounds()})"
+    return "" if ended == "n_rounds" else f" (ended by {ended})"
+
+
 def sampled_note(n: int, total: int, what: str = "rows") -> str:
     """Return in words on how many rows something was computed; empty if on all."""
     return "" if n >= total else f"On {n:,} of the {total:,} {what}, drawn at random."
@@ -101,10 +110,13 @@ class BoostedReport:
         self.schema = getattr(self.worded, "schema_", None)  # of the file, if it came from one
         # Rows of a file are numbered as the commands do, rows of an array as Python does.
         self.first_row = 0 if self.schema is None else 1
-        self.dates: set[str] = set()
-        for column in () if self.schema is None else self.schema.columns:
-            self.dates |= {name for name in column.features if column.kind == "date"}
-        self.dates = {name for name in self.dates if name.endswith(".days")}
+        # The columns that count days.
+        self.dates = {
+            name
+            for column in (() if self.schema is None else self.schema.columns)
+            for name, part in zip(column.features, column.parts, strict=False)
+            if part == "days"
+        }
         # The largest first.
         self.order = np.argsort(-self.importances, kind="stable")
 
@@ -213,14 +225,6 @@ class BoostedReport:
             found[metric] = [series(word, at + 1, history["validation"][at])]
         return found
 
-    def rounds(self) -> str:
-        """Return the number of rounds, and why there are not more."""
-        ended, held_out = self.model.stop_reason_, getattr(self.model.fitted_, "held_out", None)
-        why = "as many as were asked for" if ended == "n_rounds" else f"ended by {ended}"
-        if ended == "n_rounds" and held_out is not None and held_out.chosen:
-            why = f"chosen on {held_out.source}"
-        return f"{counted(self.model.n_rounds_, 'rounds')}, {why}"
-
     def training_lead(self) -> str:
         """Return what the curves show."""
         history = self.model.history_
@@ -233,14 +237,21 @@ class BoostedReport:
         if getattr(fitted, "loss", None) == "softmax" and not fitted.multilabel:
             error, words = "train_error", "error"
         return (
-            f"{self.rounds()}. On the training rows the {words} is "
-            f"{number(float(history[error][last]))}; the bound, which it cannot exceed, "
-            f"{number(float(history['bound'][last]))}."
+            f"{counted(last + 1, 'rounds')}{why_rounds(self.model)}. "
+            f"On the training rows the {words} is {number(float(history[error][last]))}; "
+            f"the bound, which it cannot exceed, is {number(float(history['bound'][last]))}."
         )
 
     # What the model uses
 
-    def importance_blocks(self) -> list[Block]:
+    def add_learned(self, page: Report) -> None:
+        """Add the sections on what the model uses."""
+        lead = "Each column's share of what training gained."
+        page.add("importance", "Importance", lead, self._importances())
+        page.add("effects", "Votes by column", self._effects_lead(), self._effects())
+        page.add("rules", "Rules", *self._rules())
+
+    def _importances(self) -> list[Block]:
         """Return the importances as bars."""
         used = [j for j in self.order.tolist() if self.importances[j] > 0]
         if not used:
@@ -256,7 +267,7 @@ class BoostedReport:
             words.append(f"Not used: {counted(unused, 'columns')}.")
         return [bars("Importance of columns", items, percent=True, detail=" ".join(words))]
 
-    def effects(self) -> list[Block]:
+    def _effects(self) -> list[Block]:
         """Return how the most important columns move the scores, one chart for each."""
         used = [j for j in self.order[:_MOST_EFFECTS].tolist() if self.importances[j] > 0]
         if not used:
@@ -279,7 +290,7 @@ class BoostedReport:
             common = np.argsort(-counts[:-1], kind="stable")[:_MOST_VALUES]
             common = common[counts[common] > 0]
             grid: Reals = common.astype(np.float64)
-            names = [short(_category(categories[c]), 40) for c in common]
+            names = [short(category_name(categories[c]), 40) for c in common]
         else:
             grid, style = self._grid(j, spread)
         if len(grid) == 0:
@@ -319,15 +330,11 @@ class BoostedReport:
         between = np.quantile(values, np.linspace(0.0, 1.0, _GRID)).tolist()
         return np.unique([*between, *cuts[spaced(len(cuts), _GRID)].tolist()]), "line"
 
-    @property
-    def _is_additive(self) -> bool:
-        return bool(self.model.terms_.is_additive)
-
     def _mean_scores(self, j: int, grid: Reals, categories: Any, columns: list[Column]) -> Reals:
         """Return the mean scores of the sample as column `j` takes each value, from their mean."""
         n = len(columns[0])
         rows = np.tile(np.arange(n), len(grid))
-        repeated = [_repeated(column, rows) for column in columns]
+        repeated: list[Column] = [taken(column, rows) for column in columns]
         values = np.repeat(grid, n)
         if categories is None:
             repeated[j] = NumericColumn(values)
@@ -349,7 +356,7 @@ class BoostedReport:
         """Return what an effect is measured in."""
         return "Added to the score"
 
-    def rules(self) -> tuple[str, list[Block]]:
+    def _rules(self) -> tuple[str, list[Block]]:
         """Return the strongest rules in words."""
         items: list[Block] = []
         left = _MOST_LETTERS
@@ -366,9 +373,9 @@ class BoostedReport:
             lead = "All rules, the largest votes first."
         return lead, [{"kind": "rules", "items": items, "search": "Find in the rules"}]
 
-    def effects_lead(self) -> str:
+    def _effects_lead(self) -> str:
         """Return how to read the effects."""
-        if self._is_additive:
+        if self.model.terms_.is_additive:
             return "What each value of a column adds to the scores; their mean is 0."
         return (
             f"The mean score of {counted(min(self.rows.n_rows, EFFECT_ROWS), 'rows')} if all had "
@@ -377,15 +384,22 @@ class BoostedReport:
 
     # Why
 
-    def parts(self, amounts: Reals, names: Any, details: Any, most: int = 8) -> list[Block]:
+    def details(self, explained: Any) -> list[str]:
+        """Return the values of an explained row, days as dates."""
+        return [
+            day(float(value)) if name in self.dates and value != "missing" else value
+            for name, value in zip(explained.names, explained.details, strict=True)
+        ]
+
+    def parts(
+        self, amounts: Reals, names: Sequence[str], details: Sequence[str], most: int = 8
+    ) -> list[Block]:
         """Return contributions, the bias first, then the largest, then the sum of the others."""
         order = 1 + np.argsort(-np.abs(amounts[1:]), kind="stable")
         order = order[amounts[order] != 0]
         found: list[Block] = [{"name": "bias", "detail": "", "amount": float(amounts[0])}]
         for place in order[:most].tolist():
             name, detail = short(names[place], 60), short(details[place], 60)
-            if names[place] in self.dates and detail != "missing":
-                detail = day(float(detail))
             found.append({"name": name, "detail": detail, "amount": float(amounts[place])})
         if len(rest := order[most:]):
             total = float(amounts[rest].sum())
@@ -398,7 +412,7 @@ def _described(column: Column, say: Callable[[float], str]) -> tuple[str, str, s
     if isinstance(column, CategoricalColumn):
         counts = np.bincount(column.codes, minlength=len(column.categories) + 1)
         common = [c for c in np.argsort(-counts[:-1], kind="stable")[:3].tolist() if counts[c]]
-        named = ", ".join(short(_category(column.categories[c]), 24) for c in common)
+        named = ", ".join(short(category_name(column.categories[c]), 24) for c in common)
         seen = int((counts[:-1] > 0).sum())
         words = f"{named} and {seen - len(common):,} more" if seen > len(common) else named
         return words, "categorical", percent(float(counts[-1] / max(len(column), 1)))
@@ -419,18 +433,8 @@ def _finite(column: Column) -> Reals:
     return values[np.isfinite(values)]
 
 
-def _category(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def _codes(column: Column, categories: tuple[object, ...]) -> NDArray[Any]:
     """Return the codes of a column that training took as categorical."""
     if isinstance(column, CategoricalColumn):
         return column.recode(categories).codes
     return np.full(len(column), len(categories))
-
-
-def _repeated(column: Column, rows: NDArray[np.intp]) -> Column:
-    if isinstance(column, CategoricalColumn):
-        return CategoricalColumn(column.codes[rows], column.categories)
-    return NumericColumn(column.reals()[rows])

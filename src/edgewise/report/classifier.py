@@ -1,5 +1,6 @@
 """The page of a classifier: classes or labels."""
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,13 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.data.table import Table
-from edgewise.metrics.classification import balanced_accuracy, error, hamming_loss, log_loss
+from edgewise.metrics.classification import (
+    balanced_accuracy,
+    error,
+    hamming_loss,
+    log_loss,
+    predicted,
+)
 from edgewise.metrics.roc import roc_auc
 from edgewise.report.blocks import (
     axis,
@@ -22,6 +29,7 @@ from edgewise.report.blocks import (
     note,
     number,
     percent,
+    reliability,
     rounded,
     series,
     short,
@@ -35,6 +43,7 @@ from edgewise.report.boosted import (
     BoostedReport,
     sample,
     sampled_note,
+    why_rounds,
 )
 from edgewise.report.page import Block, Report
 from edgewise.theory import margin_distribution
@@ -72,10 +81,7 @@ def classifier_report(
         page.add("threshold", "Threshold", *made.thresholds())
         page.add("margins", "Margins", *made.margins())
         page.add("calibration", "Calibration", *made.calibration())
-    lead = "The share of each column in what training gained."
-    page.add("importance", "Importance", lead, made.importance_blocks())
-    page.add("effects", "Votes by column", made.effects_lead(), made.effects())
-    page.add("rules", "Rules", *made.rules())
+    made.add_learned(page)
     if codes is not None:
         page.add("cases", "Most wrong", *made.cases())
     return page
@@ -90,10 +96,18 @@ class _ClassifierReport(BoostedReport):
         self.labels = bool(model.fitted_.multilabel)
         self.word = "Label" if self.labels else "Class"
         self.codes = None if codes is None else codes[self.chosen]
-        scores = np.asarray(model.decision_function(self.rows))
-        self.row_scores: Reals = scores[:, None] if scores.ndim == 1 else scores
+        self.row_scores = self.scores(self.rows)
         self.probabilities: Reals = model._probabilities(self.row_scores)
         self.two = self.row_scores.shape[1] == 1 and not self.labels
+        self.predicted = predicted(self.row_scores, self.labels)
+
+    @cached_property
+    def counts(self) -> NDArray[np.intp]:
+        """The number of rows of each class or label."""
+        assert self.codes is not None
+        if self.labels:
+            return self.codes.sum(axis=0)
+        return np.bincount(self.codes, minlength=len(self.classes))
 
     def scores(self, rows: Table) -> Reals:
         scores = np.asarray(self.model.decision_function(rows))
@@ -141,7 +155,7 @@ class _ClassifierReport(BoostedReport):
             hamming = hamming_loss(y, self.row_scores)
             found.append(tile("Hamming loss", f"{hamming:.4f}", "share of wrong labels"))
         else:
-            counts = np.bincount(y, minlength=len(self.classes))
+            counts = self.counts
             common = short(self.classes[int(counts.argmax())], 24)
             found.append(tile("Accuracy", percent(1.0 - wrong), span))
             always = f"of {n:,}; always {common}: {n - counts.max():,}"
@@ -170,7 +184,7 @@ class _ClassifierReport(BoostedReport):
         shown = [
             ("Model", type(self.model).__name__),
         ]
-        shown.append(("Rounds", f"{settings.n_rounds:,} ({settings._why_so_many_rounds()})"))
+        shown.append(("Rounds", f"{settings.n_rounds:,}{why_rounds(self.model)}"))
         shown.append(("Trained on", counted(settings.n_rows, "rows")))
         for key in ("loss", "votes", "learning_rate", "subsample"):
             value = getattr(settings, key)
@@ -185,9 +199,7 @@ class _ClassifierReport(BoostedReport):
     def data(self) -> list[Block]:
         found: list[Block] = []
         if self.codes is not None:
-            counts = self.codes.sum(axis=0) if self.labels else np.bincount(
-                self.codes, minlength=len(self.classes)
-            )  # fmt: skip
+            counts = self.counts
             order = np.argsort(-counts, kind="stable")[: 2 * _MOST_CLASSES]
             items = [
                 {
@@ -213,11 +225,10 @@ class _ClassifierReport(BoostedReport):
 
     def mistakes(self) -> list[Block]:
         assert self.codes is not None
-        predicted = self._predicted()
         if self.labels:
-            return [self._class_table(predicted, range(len(self.classes)))]
+            return [self._class_table()]
         k = len(self.classes)
-        counts = np.bincount(self.codes * k + predicted, minlength=k * k).reshape(k, k)
+        counts = np.bincount(self.codes * k + self.predicted, minlength=k * k).reshape(k, k)
         shown, detail = np.arange(k), ""
         if k > _MOST_CLASSES:
             wrong = counts.sum(axis=1) + counts.sum(axis=0) - 2 * counts.diagonal()
@@ -238,26 +249,18 @@ class _ClassifierReport(BoostedReport):
              percent(off.flat[p] / counts[p // k].sum())]
             for p in places if off.flat[p]
         ]  # fmt: skip
-        per_class = self._class_table(predicted, range(k))
+        per_class = self._class_table()
         if k == 2:
             return [beside(matrix, per_class)]
         columns = ["true class", "predicted", "rows", "of the class"]
         worst = [table("Most frequent confusions", columns, pairs)] if pairs else []
         return [matrix, *worst, per_class] if k > 12 else [matrix, beside(*worst, per_class)]
 
-    def _predicted(self) -> NDArray[Any]:
-        if self.labels:
-            return (self.row_scores > 0).astype(np.int64)
-        if self.two:
-            return (self.row_scores[:, 0] > 0).astype(np.int64)
-        return self.row_scores.argmax(axis=1)
-
-    def _class_table(self, predicted: NDArray[Any], which: range) -> Block:
-        assert self.codes is not None
+    def _class_table(self) -> Block:
         rows = []
-        for k in which:
-            truth = self.codes[:, k] > 0 if self.labels else self.codes == k
-            said = predicted[:, k] > 0 if self.labels else predicted == k
+        for k in range(len(self.classes)):
+            truth = self._is(k)
+            said = self.predicted[:, k] > 0 if self.labels else self.predicted == k
             both, n, m = int((truth & said).sum()), int(truth.sum()), int(said.sum())
             precision, recall = both / m if m else np.nan, both / n if n else np.nan
             f1 = 2 * both / (n + m) if n + m else np.nan
@@ -274,20 +277,16 @@ class _ClassifierReport(BoostedReport):
 
     def _curve_classes(self) -> list[int]:
         """Return the classes with curves of their own: the most frequent, the second of two."""
-        assert self.codes is not None
         if self.two:
             return [1, 0]
-        counts = self.codes.sum(axis=0) if self.labels else np.bincount(
-            self.codes, minlength=len(self.classes)
-        )  # fmt: skip
-        order = np.argsort(-counts, kind="stable")[:_MOST_CURVES]
-        return [k for k in sorted(order.tolist()) if counts[k]]
+        order = np.argsort(-self.counts, kind="stable")[:_MOST_CURVES]
+        return [k for k in sorted(order.tolist()) if self.counts[k]]
 
     def _frequent(self) -> str:
         """Return which classes have curves, unless all have."""
         n, total = len(self._curve_classes()), len(self.classes)
         plural = "labels" if self.labels else "classes"
-        return "" if n == total else f" Of {total:,} {plural} those {n} with the most rows."
+        return "" if n == total else f" The {n} most frequent of {total:,} {plural} have curves."
 
     def _is(self, k: int) -> NDArray[np.bool_]:
         assert self.codes is not None
@@ -367,20 +366,15 @@ class _ClassifierReport(BoostedReport):
 
     def _reliability(self, p: Reals, truth: NDArray[np.bool_]) -> list[Block]:
         """Return the share of rows of a class in bins of its probability."""
-        bins = np.minimum((p * _CALIBRATION_BINS).astype(np.intp), _CALIBRATION_BINS - 1)
-        counts = np.bincount(bins, minlength=_CALIBRATION_BINS)
-        seen = counts > 0
-        means = np.bincount(bins, p, _CALIBRATION_BINS)[seen] / counts[seen]
-        shares = np.bincount(bins, truth, _CALIBRATION_BINS)[seen] / counts[seen]
-        gap = float(np.abs(means - shares) @ counts[seen] / len(p))
-        spans = [interval(s, int(n)) for s, n in zip(shares, counts[seen], strict=True)]
+        means, shares, counts = reliability(p, truth, _CALIBRATION_BINS)
+        gap = float(np.abs(means - shares) @ counts / len(p))
+        spans = [interval(s, int(n)) for s, n in zip(shares, counts, strict=True)]
         low, high = rounded([one for one, _ in spans]), rounded([two for _, two in spans])
-        points = series("observed", means, shares, "interval", low=low, high=high, n=counts[seen])
+        points = series("observed", means, shares, "interval", low=low, high=high, n=counts)
         ideal = series("ideal", [0.0, 1.0], [0.0, 1.0], "guide")
         x = axis("mean probability", percent=True, low=0, high=1)
         y = axis("observed share", percent=True, low=0, high=1)
-        edges = np.linspace(0.0, 1.0, _CALIBRATION_BINS + 1)
-        heights = np.append(counts, counts[-1]) / len(p)
+        edges, heights = histogram(p, np.linspace(0.0, 1.0, _CALIBRATION_BINS + 1))
         spread = series("share of rows", edges, heights, "area")
         share = axis("share of rows", percent=True, low=0)
         return [
@@ -399,12 +393,12 @@ class _ClassifierReport(BoostedReport):
     def cases(self) -> tuple[str, list[Block]]:
         """Return the rows with the least probability of the truth, and why."""
         assert self.codes is not None
-        predicted, p = self._predicted(), self.probabilities
+        p = self.probabilities
         if self.labels:
-            wrong = (predicted != self.codes).any(axis=1)
+            wrong = (self.predicted != self.codes).any(axis=1)
             truth = np.where(self.codes > 0, p, 1.0 - p).min(axis=1)  # of the worst label
         else:
-            wrong = predicted != self.codes
+            wrong = self.predicted != self.codes
             truth = p[np.arange(len(p)), self.codes]
         order = np.argsort(np.where(wrong, truth, truth + 2.0), kind="stable")
         order = order[: min(_CASES, max(int(wrong.sum()), 3))]
@@ -415,9 +409,12 @@ class _ClassifierReport(BoostedReport):
             lead = "Every row is right; these are the closest calls."
         background = self.rows.take(sample(self.rows.n_rows, BACKGROUND_ROWS))
         try:
-            items = [self._case(i, predicted[i], background) for i in order.tolist()]
+            reasons = [
+                self.model.explain(self.rows.take(one), background) for one in order[:, None]
+            ]
         except ValueError as problem:
             return str(problem), [note("The scores of single rows cannot be explained.")]
+        items = [self._case(i, why) for i, why in zip(order.tolist(), reasons, strict=True)]
         more = (
             f" Contributions are Shapley values against {counted(background.n_rows, 'rows')} drawn "
             f"at random. The first row is row {self.first_row}."
@@ -426,22 +423,21 @@ class _ClassifierReport(BoostedReport):
         block = {"kind": "cases", "items": items, "tag": tag, "search": "Find in these rows"}
         return lead + more, [block]
 
-    def _case(self, i: int, predicted: Any, background: Table) -> Block:
+    def _case(self, i: int, explained: Any) -> Block:
         assert self.codes is not None
-        explained = self.model.explain(self.rows.take(np.array([i])), background)
-        truth = self.codes[i]
+        truth, answer = self.codes[i], self.predicted[i]
         row = int(self.chosen[i]) + self.first_row
         if self.labels:
             own = np.where(truth > 0, self.probabilities[i], 1.0 - self.probabilities[i])
             k = int(own.argmin())
             said = 1 - int(truth[k])
             amounts = explained.amounts[:, k] * (1 if said else -1)
-            names = {"true": self._listed(truth), "predicted": self._listed(predicted)}
+            names = {"true": self._listed(truth), "predicted": self._listed(answer)}
             question = f"Why {'' if said else 'not '}{self.classes[k]}"
             chance = f"{self.classes[k]}: {_chance(self.probabilities[i, k])}"
             tags = [self.classes[k]]
         else:
-            truth, guess = int(truth), int(predicted)
+            truth, guess = int(truth), int(answer)
             if guess == truth:
                 masked = self.probabilities[i].copy()
                 masked[truth] = -1.0
@@ -450,7 +446,7 @@ class _ClassifierReport(BoostedReport):
                 amounts = explained.amounts[:, 0] * (1 if guess else -1)
             else:
                 amounts = explained.amounts[:, guess] - explained.amounts[:, truth]
-            names = {"true": self.classes[truth], "predicted": self.classes[int(predicted)]}
+            names = {"true": self.classes[truth], "predicted": self.classes[int(answer)]}
             question = f"Why {self.classes[guess]} rather than {self.classes[truth]}"
             p = self.probabilities[i]
             chance = (
@@ -464,7 +460,7 @@ class _ClassifierReport(BoostedReport):
             "chance": chance,
             "question": question,
             "tags": tags,
-            "parts": self.parts(amounts, explained.names, explained.details),
+            "parts": self.parts(amounts, explained.names, self.details(explained)),
         }
 
     def _listed(self, flags: NDArray[Any]) -> str:

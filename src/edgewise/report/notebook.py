@@ -14,6 +14,7 @@ import numpy as np
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.report.blocks import number, percent, short, spaced
+from edgewise.report.boosted import why_rounds
 
 _RULES, _ITEMS, _CLASSES = 5, 5, 6
 # Of the curve, in pixels: the whole picture, and the room for the axes.
@@ -46,7 +47,7 @@ def boosted_summary(model: Any) -> str:
     history, last = model.history_, model.n_rounds_ - 1
     if last < 0:
         return _summary(["<p>The model has no rounds: no rule was better than chance.</p>"])
-    facts = [("rounds", f"{model.n_rounds_:,}{_why_so_many(model)}")]
+    facts = [("rounds", f"{model.n_rounds_:,}{why_rounds(model)}")]
     if model.learner_ is not None:
         facts.append(("learner", repr(model.learner_)))
     if (classes := getattr(model, "classes_", None)) is not None:
@@ -80,14 +81,6 @@ def boosted_summary(model: Any) -> str:
         f"<p>Strongest rules</p><ol>{''.join(rules)}</ol>",
     ]
     return _summary(parts)
-
-
-def _why_so_many(model: Any) -> str:
-    """Return what chose the number of rounds, unless it was given and reached."""
-    settings = getattr(model, "settings_", None)
-    if settings is not None and settings.rounds_from not in ("n_rounds", "eval_set"):
-        return f", chosen on {settings.rounds_from}"
-    return "" if model.stop_reason_ == "n_rounds" else f", ended by {model.stop_reason_}"
 
 
 def recommender_summary(model: Any) -> str:

@@ -19,6 +19,7 @@ from edgewise.report.blocks import (
     binned,
     chart,
     facts,
+    histogram,
     mean_interval,
     note,
     number,
@@ -29,7 +30,7 @@ from edgewise.report.blocks import (
     tile,
     tiles,
 )
-from edgewise.report.boosted import MOST_ROWS, BoostedReport, sampled_note
+from edgewise.report.boosted import MOST_ROWS, BoostedReport, sampled_note, why_rounds
 from edgewise.report.page import Block, Report
 
 _METRICS = (
@@ -79,10 +80,7 @@ def ranker_report(
     if lists is not None:
         page.add("metrics", "Metrics", *made.metrics())
         page.add("scores", "Scores and grades", *made.score_blocks())
-    lead = "The share of each column in what training gained."
-    page.add("importance", "Importance", lead, made.importance_blocks())
-    page.add("effects", "Votes by column", made.effects_lead(), made.effects())
-    page.add("rules", "Rules", *made.rules())
+    made.add_learned(page)
     if lists is not None:
         page.add("cases", "Most wrong", *made.cases())
     return page
@@ -161,7 +159,7 @@ class _RankerReport(BoostedReport):
         shown = [("Model", type(model).__name__)]
         if self.model.learner_ is not None:
             shown.append(("Learner", " ".join(repr(self.model.learner_).split())))
-        shown.append(("Rounds", self.rounds().replace(" rounds", "", 1)))
+        shown.append(("Rounds", f"{self.model.n_rounds_:,}{why_rounds(self.model)}"))
         for key in ("criterion", "learning_rate", "pair_weight", "query_weight", "monotonic_cst"):
             words = key.replace("_", " ").replace(" cst", " columns").capitalize()
             shown.append((words, short(getattr(model, key))))
@@ -212,8 +210,7 @@ class _RankerReport(BoostedReport):
         # Queries whose documents are all alike count in the means; here they would hide others.
         values = self.quality[~np.isnan(self.quality)]
         alike = self.lists.n_queries - len(values)
-        counts, edges = np.histogram(values, 20, (0.0, 1.0))
-        heights = np.append(counts, counts[-1]) / max(len(values), 1)
+        edges, heights = histogram(values, np.linspace(0.0, 1.0, 21))
         word = self.quality_word
         spread = chart(
             f"{word[0].upper()}{word[1:]} of each query", axis(word, low=0, high=1),
@@ -264,8 +261,7 @@ class _RankerReport(BoostedReport):
         edges = np.linspace(scores.min(), scores.max(), 25)
         lines = []
         for grade in levels.tolist():
-            counts_, _ = np.histogram(scores[grades == grade], edges)
-            heights = np.append(counts_, counts_[-1]) / max(counts_.sum(), 1)
+            _, heights = histogram(scores[grades == grade], edges)
             lines.append(series(f"grade {number(grade)}", edges, heights, "steps"))
         spread = chart(
             "Scores of each grade",
@@ -291,12 +287,13 @@ class _RankerReport(BoostedReport):
             return "", [note("Every query is in the best order.")]
         ranked = lists.rank(self.row_scores).order
         try:
-            items = [self._case(int(q), ranked) for q in order]
+            self.model.explain(self.rows.take(ranked[:1]))
         except ValueError as problem:
             return str(problem), [note("The scores of documents cannot be explained.")]
+        items = [self._case(int(q), ranked) for q in order]
         lead = (
             f"The queries with the lowest {self.quality_word}, and what put a document above a "
-            "better one: what columns add to its score, less what they add to the other's."
+            "better one: what each column adds to its score, minus what it adds to the other's."
         )
         return lead, [{"kind": "cases", "items": items, "search": "Find in these queries"}]
 
@@ -304,16 +301,18 @@ class _RankerReport(BoostedReport):
         assert self.lists is not None
         lists = self.lists
         rows = ranked[lists.starts[q] : lists.starts[q] + lists.sizes[q]]
-        grades = lists.grades[rows]
-        # The first document that has better ones below it, and the first of the best of those.
-        below = np.maximum.accumulate(grades[::-1])[::-1]
-        wrong = np.flatnonzero(grades[:-1] < below[1:])
+        grades, scores = lists.grades[rows], self.row_scores[rows]
+        # The first document that scores above a better one, and the first of the best of those.
+        lower = np.searchsorted(-scores, -scores, side="right")
+        best_below = np.append(np.maximum.accumulate(grades[::-1])[::-1], -np.inf)
+        wrong = np.flatnonzero(grades < best_below[lower])
         above = int(wrong[0]) if len(wrong) else 0  # only ties, whose order says nothing
-        best = above + 1 + int(np.argmax(grades[above + 1 :]))
+        first_below = int(lower[above]) if len(wrong) else 1
+        best = first_below + int(np.argmax(grades[first_below:]))
         first, second = (
             self.model.explain(self.rows.take(np.array([rows[place]]))) for place in (above, best)
         )
-        amounts, names, details = _difference(first, second)
+        amounts, names, details = self._difference(first, second)
         documents = [self._document(int(row)) for row in rows]
         head = [
             [p + 1, documents[p], number(float(grades[p])), f"{self.row_scores[rows[p]]:.3f}"]
@@ -337,21 +336,20 @@ class _RankerReport(BoostedReport):
             else short(self.documents[place], 40)
         )
 
-
-def _difference(first: Any, second: Any) -> tuple[Reals, list[str], list[str]]:
-    """Return the contributions of one document less those of another."""
-    found: dict[str, tuple[float, str, str]] = {}
-    for explained, sign in ((first, 1.0), (second, -1.0)):
-        for name, amount, detail in zip(
-            explained.names, explained.amounts[:, 0].tolist(), explained.details, strict=True
-        ):
-            before, one, two = found.get(name, (0.0, "", ""))
-            pair = (detail, two) if sign > 0 else (one, detail)
-            found[name] = (before + sign * amount, *pair)
-    names = list(found)
-    amounts = np.array([found[name][0] for name in names])
-    details = [f"{found[name][1]} against {found[name][2]}" for name in names]
-    return amounts, names, details
+    def _difference(self, first: Any, second: Any) -> tuple[Reals, list[str], list[str]]:
+        """Return by how much the contributions to two documents differ, with both values."""
+        found: dict[str, tuple[float, str, str]] = {}
+        for explained, sign in ((first, 1.0), (second, -1.0)):
+            amounts = explained.amounts[:, 0].tolist()
+            for name, amount, detail in zip(
+                explained.names, amounts, self.details(explained), strict=True
+            ):
+                before, one, two = found.get(name, (0.0, "", ""))
+                pair = (detail, two) if sign > 0 else (one, detail)
+                found[name] = (before + sign * amount, *pair)
+        amounts, ones, twos = zip(*found.values(), strict=True)
+        details = [f"{one} against {two}" for one, two in zip(ones, twos, strict=True)]
+        return np.array(amounts), list(found), details
 
 
 def _whole_queries(lists: Lists) -> NDArray[np.intp]:

@@ -10,6 +10,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.ratings import Ratings
 from edgewise.report.blocks import (
+    Z95,
     axis,
     bars,
     beside,
@@ -306,20 +307,15 @@ class _RecommenderReport:
 
     def item_map(self) -> tuple[str, list[Block]]:
         """Return the most rated items along the two directions in which they differ most."""
-        sizes = np.where(self.model.known_items_, self.trained.by_item.sizes, -1)
-        chosen = np.argsort(-sizes, kind="stable")[:_MAP_ITEMS]
-        chosen = chosen[sizes[chosen] >= 0]
-        if len(chosen) < 3:
-            return "", []
         try:
-            positions, shares = principal(self.model._vectors("items")[chosen])
+            chosen, positions, shares = item_positions(self.model, _MAP_ITEMS)
         except ValueError:
             return "", []
-        ids = self.trained.item_ids.values[chosen]
+        ids, sizes = self.trained.item_ids.values[chosen], self.trained.by_item.sizes[chosen]
         points = [
             {"name": self.item(name), "x": x, "y": y, "detail": counted(int(n), "ratings")}
             for name, x, y, n in zip(
-                ids, rounded(positions[:, 0]), rounded(positions[:, 1]), sizes[chosen], strict=True
+                ids, rounded(positions[:, 0]), rounded(positions[:, 1]), sizes, strict=True
             )
         ]
         lead = (
@@ -467,7 +463,7 @@ def _plain(name: Any) -> Any:
 
 
 def _pooled_interval(values: Reals, users: NDArray[Any]) -> tuple[float, float]:
-    """Return the 95% interval of a mean over ratings, of which those of a user go together."""
+    """Return the 95% interval of a mean over ratings, which a user's ratings enter as one."""
     counts = np.bincount(users)
     sums = np.bincount(users, values)[counts > 0]
     counts = counts[counts > 0]
@@ -475,11 +471,24 @@ def _pooled_interval(values: Reals, users: NDArray[Any]) -> tuple[float, float]:
         return np.nan, np.nan
     mean = float(values.mean())
     spread = np.sqrt(((sums - mean * counts) ** 2).sum() * len(counts) / (len(counts) - 1))
-    half = 1.959964 * float(spread) / len(values)
+    half = Z95 * float(spread) / len(values)
     return mean - half, mean + half
 
 
-def principal(vectors: Any) -> tuple[Reals, Reals]:
+def item_positions(model: Any, n: int) -> tuple[NDArray[np.intp], Reals, Reals]:
+    """Return the `n` most rated items, where they lie on a map, and the share of each direction.
+
+    Raises ValueError where a model has too few items for a map, or all are alike.
+    """
+    sizes = np.where(model.known_items_, model.ratings_.by_item.sizes, -1)
+    chosen = np.argsort(-sizes, kind="stable")[:n]
+    chosen = chosen[sizes[chosen] >= 0]
+    if len(chosen) < 3:
+        raise ValueError(f"estimator must know at least 3 items to draw, it knows {len(chosen)}")
+    return chosen, *_principal(model._vectors("items")[chosen])
+
+
+def _principal(vectors: Any) -> tuple[Reals, Reals]:
     """Return positions of rows along two principal components, and the share of each."""
     # There are few items, but a row of ratings may be long.
     products = vectors @ vectors.T
