@@ -219,6 +219,8 @@ def test_rows_that_do_not_fit(saved):
         light.predict([[1.0, 2.0]])
     with pytest.raises(ValueError, match="dimension"):
         light.predict([1.0, 2.0])
+    with pytest.raises(ValueError, match="X must have rows of the same length"):
+        light.predict([[1.0, 2.0, 3.0], [1.0]])
     with pytest.raises(ValueError, match="same length"):
         light.predict({"size": [1.0], "weight": [1.0, 2.0], "colour": ["red"]})
     with pytest.raises(ValueError, match="infinite value in column 'size'"):

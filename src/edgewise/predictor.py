@@ -94,7 +94,10 @@ class SavedModel(Generic[S]):
             return self._of_columns({name: [row[name] for row in X] for name in shared})
         if hasattr(X, "tocsc"):
             return SparseTable(X, None, self._infinite)
-        values = np.asarray(X)
+        try:
+            values = np.asarray(X)
+        except ValueError as error:
+            raise ValueError("X must have rows of the same length") from error
         if values.ndim != 2:
             raise ValueError(f"X must have rows and columns, got {values.ndim} dimension(s)")
         if values.dtype.kind in "fiub":

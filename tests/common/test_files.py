@@ -1,3 +1,4 @@
+import errno
 import gzip
 from pathlib import Path
 
@@ -74,6 +75,13 @@ class TestReplacing:
             replacing(tmp_path / "new.txt") as stream,
         ):
             stream.write(b"new")
+        assert names_in(tmp_path) == []
+
+    def test_a_full_disk_names_the_file_that_was_asked_for(self, tmp_path):
+        path = tmp_path / "new.txt"
+        with pytest.raises(OSError, match="No space") as raised, replacing(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        assert raised.value.filename == str(path)
         assert names_in(tmp_path) == []
 
     def test_a_folder_that_is_not_there_is_named(self, tmp_path):

@@ -353,7 +353,8 @@ BAD_EVAL_SETS = {
     "lengths": ((X, Y[:-1]), r"eval_set has 30 rows and 29 targets"),
     "one array": (X, r"eval_set must be a tuple"),
     "triple": ((X, Y, Y), r"eval_set must be a tuple"),
-    "empty": ((X[:0], Y[:0]), r"X has 0 sample"),
+    "empty": ((X[:0], Y[:0]), r"eval_set: X has 0 sample"),
+    "strings": ((X.astype(str), Y), r"eval_set: X holds strings"),
 }
 
 

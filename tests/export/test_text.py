@@ -127,6 +127,13 @@ def test_names_that_sql_cannot_hold(tmp_path):
     assert runpy.run_path(str(tmp_path / "m.py"))["predict"]({"nul\0": 3}) == 1
 
 
+@pytest.mark.parametrize("table", ["", (), ("main", "")])
+def test_a_table_without_a_name(table, fruit, tmp_path):
+    with pytest.raises(ValueError, match="table must be a name"):
+        fruit[0].export(tmp_path / "m.sql", table=table)
+    assert not (tmp_path / "m.sql").exists()
+
+
 @pytest.mark.parametrize("ending", ["py", "sql"])
 def test_a_model_that_is_too_large(ending, fruit, tmp_path):
     model, _ = fruit

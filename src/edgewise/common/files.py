@@ -90,6 +90,11 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
             else:
                 yield stream
         temporary.replace(target)
+    except OSError as error:
+        # Users know the name that they gave, not ours; a write to a full disk names none.
+        if error.errno is None or error.filename not in (None, str(temporary)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -642,7 +642,10 @@ def _share(share: float) -> str:
 
 def read_validation(X: Any, like: Table, argument: str) -> Table:
     """Return validation rows, which must have the columns of the training rows."""
-    table = as_table(X, like.infinite).declare(list(like.categorical))
+    try:
+        table = as_table(X, like.infinite).declare(list(like.categorical))
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{argument}: {error}") from error
     if table.n_columns != like.n_columns:
         raise ValueError(f"{argument} has {table.n_columns} columns, X has {like.n_columns}")
     if table.names is not None and like.names is not None:

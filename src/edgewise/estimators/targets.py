@@ -182,7 +182,10 @@ def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDAr
     given = _as_array(y)
     if multilabel:
         if given.ndim != 2 or given.shape[1] != len(classes):
-            raise ValueError(f"{name} must have {len(classes)} label columns like y")
+            raise ValueError(
+                f"{name} must have a column for each of the {len(classes)} labels, got shape "
+                f"{given.shape}"
+            )
         return _indicators(given, name)
     values = given.ravel()
     _check_objects(values, name)

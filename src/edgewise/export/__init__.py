@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewise.common.checks import integer, one_of
-from edgewise.common.files import PathLike, replacing
+from edgewise.common.files import PathLike, replacing, target_of
 from edgewise.export.formula import formula_of
 
 FORMATS = {
@@ -37,6 +37,9 @@ def export(
         if value is not None and name not in FORMATS[ending]:
             fitting = " and ".join(one for one, names in FORMATS.items() if name in names)
             raise ValueError(f"{name} is for {fitting} files, got {str(path)!r}")
+    if table is not None and not (table and all(table)):
+        raise ValueError(f"table must be a name, or names such as (schema, table), got {table!r}")
+    target_of(path)
     size = _MAX_SIZE if max_size is None else integer("max_size", max_size, 1)
     if dtype is not None:
         one_of("dtype", dtype, DTYPES)
