@@ -1,3 +1,4 @@
+import inspect
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 
 import edgewise
 from edgewise import AdaBoostMH, RankBoost, RankFusion, datasets
-from edgewise.cli import demo, main
+from edgewise.cli import app, demo, main
 from edgewise.fusion import RankedLists
 
 COMMANDS = (
@@ -62,6 +63,12 @@ class TestHelp:
         assert text.strip().startswith(f"Usage: edgewise {name}")
         assert "Show this message and exit." in text
         assert max(map(len, text.splitlines())) <= 80
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_no_line_of_a_help_text_is_broken(self, name):
+        _, command, _ = app.edgewise.resolve_command(None, [name])
+        texts = [inspect.cleandoc(text) for text in (command.help, command.epilog or "")]
+        assert max(len(line) for text in texts for line in text.splitlines()) <= 78
 
     def test_help_imports_nothing_heavy(self):
         code = (

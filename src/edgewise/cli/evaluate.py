@@ -67,10 +67,10 @@ def evaluate(
           compares runs; * marks the best value of a column
 
     Metrics of runs are map, mrr, ndcg, ndcg@k, precision@k and recall@k, computed
-    as `trec_eval -c` does. Documents without a judgement are not relevant. Relevant
-    documents that a run misses count against it in map, recall and ndcg. Every
-    judged query counts, as 0 if the run returns nothing for it or if none of its
-    documents is relevant (grade above 0).
+    as `trec_eval -c` does. Documents without a judgement are not relevant.
+    Relevant documents that a run misses count against it in map, recall and ndcg.
+    Every judged query counts, as 0 if the run returns nothing for it or if none
+    of its documents is relevant (grade above 0).
 
     There are two differences from trec_eval. Metrics average over all orders of
     documents with equal scores; trec_eval sorts these by id. The gain of grade g

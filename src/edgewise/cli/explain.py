@@ -38,8 +38,8 @@ def explain(
       edgewise explain people.edgewise test.csv --row 7
           what the columns of a row, and pairs of them, add to its score
 
-    Contributions to the score of a row are Shapley values; they compare it with the
-    other rows of DATA and add up to the score.
+    Contributions to the score of a row are Shapley values; they compare it with
+    the other rows of DATA and add up to the score.
     """
     common.needs(["name"], "row")
     if row is not None and data is None:

@@ -59,12 +59,12 @@ def fuse(
       edgewise fuse bm25.run lm.run --method rrf -o fused.run
           fuses without training
       edgewise fuse bm25.run lm.run --qrels qrels.txt --model fusion.edgewise
-          learns from judgements which runs to trust, and how far down (RankFusion)
+          learns from judgements which runs to trust, and how far down
       edgewise fuse fusion.edgewise new/bm25.run new/lm.run -o fused.run
           fuses runs of other queries with the saved model
 
-    With --qrels, the runs and their fusion are evaluated as by `edgewise evaluate`;
-    after training, on the training queries.
+    With --qrels, the runs and their fusion are evaluated as by `edgewise
+    evaluate`; after training, on the training queries.
 
     A run is named by its tag, the last column, if every file has one tag and all
     tags differ; otherwise by its file, without folder and ending. A model takes

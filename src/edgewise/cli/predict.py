@@ -47,10 +47,11 @@ def predict(
       edgewise predict ranker.edgewise test.txt
           shows how well a ranker ranks judged documents
 
-    DATA has the format of the training table. Its columns are found by name, in any
-    order; those that the model does not know are ignored, with a notice. A category
-    that training did not have counts as missing. Columns of ids come first in the
-    output. In LETOR and SVMlight files, features that a line leaves out are 0.
+    DATA has the format of the training table. Its columns are found by name, in
+    any order; those that the model does not know are ignored, with a notice. A
+    category that training did not have counts as missing. Columns of ids come
+    first in the output. In LETOR and SVMlight files, features that a line leaves
+    out are 0.
     """
     loaded = tables.load(model, "predict rows")
     if tables.task_of(loaded) == "grades" and loaded.schema_ is None:

@@ -34,15 +34,16 @@ def report(
     query: str | None,
     **reading: Any,
 ) -> None:
-    """Write a page about a model: what it learned, how good it is, and where it fails.
+    """Write a page about a model: what it learned, how good it is, where it fails.
 
       edgewise report people.edgewise --data test.csv -o people.html
       edgewise report films.edgewise --data ratings.csv -o films.html
 
-    The page is one file that needs no network. It shows errors and bounds by round,
-    margins, the confusion matrix or ranking metrics, calibration, importances, the
-    curves of columns, the strongest rules, and the rows that the model gets most
-    wrong; of a recommender its errors, a map of the items, and lists with reasons.
+    The page is one file that needs no network. It shows errors and bounds by
+    round, margins, the confusion matrix or ranking metrics, calibration,
+    importances, the curves of columns, the strongest rules, and the rows that the
+    model gets most wrong; of a recommender its errors, a map of the items, and
+    lists with reasons.
     """
     from edgewise import Recommender
 

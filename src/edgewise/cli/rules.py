@@ -15,9 +15,9 @@ option = common.heading("Options")
 def rules(model: str, n: int, as_json: bool) -> None:
     """List the rules of a model with the largest votes, the strongest first.
 
-    A rule tests one or more columns; where the test holds, it adds its votes to the
-    scores of the classes, and otherwise it takes them away. A tree adds the votes of
-    the leaf that a row falls into.
+    A rule tests one or more columns; where the test holds, it adds its votes to
+    the scores of the classes, and otherwise it takes them away. A tree adds the
+    votes of the leaf that a row falls into.
     """
     loaded = common.load_model(model)
     if not hasattr(loaded, "rules"):

@@ -47,7 +47,9 @@ def target_option(about: str) -> Decorator:
     return _column("--target", metavar="COL", multiple=True, help=about)
 
 
-query_option = _column("--query", metavar="COL", help="Column with query ids: learn to rank.")
+query_option = _column(
+    "--query", metavar="COL", help="Column with query ids, to rank the rows of each."
+)
 doc_option = _column("--doc", metavar="COL", help="Column with document ids, for run files.")
 weight_option = _column("--weight", metavar="COL", help="Column with weights of the rows.")
 kinds = options(

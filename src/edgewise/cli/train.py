@@ -89,13 +89,13 @@ def train(**given: Any) -> None:
           learns several labels, in a minute
 
     DATA is a .csv, .tsv or .arff file, plain or gzipped, a .parquet, .feather or
-    .arrow file, or SVMlight/LETOR (.txt, .svm, ...), whose target comes first in each
-    line. Numbers, categories and dates are told apart; empty cells, NA, ? and null
-    are missing values. Ids and columns that never vary are left out.
+    .arrow file, or SVMlight/LETOR (.txt, .svm, ...), whose target comes first in
+    each line. Numbers, categories and dates are told apart; empty cells, NA, ?
+    and null are missing values. Ids and columns that never vary are left out.
 
     A fifth of the rows is held out to test the model, unless --test names a table
-    to test on. Ctrl-C ends the training: the rounds so far are tested and saved, and
-    the exit code is 130.
+    to test on. Ctrl-C ends the training: the rounds so far are tested and saved,
+    and the exit code is 130.
     """
     args = SimpleNamespace(**given)
     args.model = args.model or f"{_stem(args.data)}{common.MODEL}"
