@@ -63,6 +63,17 @@ def test_rows_of_a_module(fruit, tmp_path):
         predict([float("inf"), "blue"])
 
 
+@pytest.mark.parametrize("learner", ["stump", "product"])
+def test_an_infinite_category(learner, tmp_path):
+    X, y = np.array([[np.inf], [1.0], [2.0], [-np.inf]] * 3), [0, 1, 1, 1] * 3
+    model = AdaBoostMH(learner, n_rounds=2, categorical_features=[0], handle_infinite="value")
+    model.fit(X, y).export(tmp_path / "model.py")
+    predict = runpy.run_path(str(tmp_path / "model.py"))["predict"]
+    assert [predict(row) for row in X[:4].tolist()] == [0, 1, 1, 1]
+    with pytest.raises(ValueError, match="SQL cannot hold an infinite category"):
+        model.export(tmp_path / "model.sql")
+
+
 def test_a_query_beside_the_rows(fruit, tmp_path):
     model, X = fruit
     model.export(tmp_path / "fruit.sql", table=("main", "fruit"))

@@ -130,13 +130,14 @@ class Formula:
         largest += [part.leaves for part in self.trees]
         return float(np.sum([np.abs(one).max(axis=0) for one in largest], axis=0).max())
 
-    def test_words(self, part: SignedTest) -> str:
-        """Return a product in words."""
-        return part.test.sentence(self.wording, part.moves)[1]
+    def is_text(self, j: int) -> bool:
+        """Return whether a column holds categories that are strings."""
+        return any(isinstance(value, str) for value in self.categories.get(j, ()))
 
-    def tree_words(self, part: VotingTree) -> str:
-        """Return a tree in words, on several lines."""
-        return part.tree.sentence(self.wording, part.moves)[1]
+    def words(self, part: SignedTest | VotingTree) -> str:
+        """Return a product or a tree in words, a tree on several lines."""
+        rule = part.test if isinstance(part, SignedTest) else part.tree
+        return rule.sentence(self.wording, part.moves)[1]
 
 
 def formula_of(model: Any, n_rules: int = 10) -> Formula:

@@ -120,7 +120,7 @@ class _Graph:
         names = [self.free(name or f"x{j}") for j, name in enumerate(formula.columns)]
         for j, name in enumerate(names):
             values = formula.categories.get(j)
-            text = values is not None and any(isinstance(value, str) for value in values)
+            text = formula.is_text(j)
             self._input(name, TensorProto.STRING if text else number, 1)
             if j not in used:
                 continue

@@ -1,5 +1,6 @@
 """A model as a Python module that needs the standard library alone."""
 
+import math
 from collections.abc import Iterable, Iterator
 from pkgutil import get_data
 from typing import Any
@@ -73,7 +74,8 @@ def _values(formula: Formula) -> Iterator[str]:
     for name in formula.columns:
         yield f"    {name!r},"
     yield ")"
-    kinds = {j: _kind(formula, j) for j in formula.used if j in formula.categories}
+    categorical = [j for j in formula.used if j in formula.categories]
+    kinds = {j: "text" if formula.is_text(j) else "number" for j in categorical}
     yield f"USED = {_row(formula.used)}"
     yield f"CATEGORICAL = {kinds!r}"
     yield f"INFINITE = {formula.infinite!r}"
@@ -82,7 +84,7 @@ def _values(formula: Formula) -> Iterator[str]:
         yield f"CLASSES = {_row(formula.classes)}"
         kind, scale, shifts = formula.link
         yield "# Probabilities are this function of scale * scores + shifts."
-        yield f"LINK = ({kind!r}, {_number(scale)}, {_votes(shifts)})"
+        yield f"LINK = ({kind!r}, {_literal(float(scale))}, {_votes(shifts)})"
     yield f"BIAS = {_votes(formula.bias)}"
     for name, about, lines in (
         ("STEPS", _ABOUT_STEPS, _steps(formula)),
@@ -121,7 +123,7 @@ def _steps(formula: Formula) -> Iterator[str]:
         yield f"    ({steps.column}, {_votes(steps.missing)}, ("
         starts = [-np.inf, *steps.thresholds.tolist()]
         for start, votes in zip(starts, steps.values, strict=True):
-            yield f"        ({_number(start)}, {_votes(votes)}),"
+            yield f"        ({_literal(start)}, {_votes(votes)}),"
         yield "    )),"
 
 
@@ -131,7 +133,7 @@ def _levels(formula: Formula) -> Iterator[str]:
         yield f"    ({levels.column}, {_votes(levels.values[-1])}, {{"
         categories = formula.categories[levels.column]
         for value, votes in zip(categories, levels.values, strict=False):
-            yield f"        {value!r}: {_votes(votes)},"
+            yield f"        {_literal(value)}: {_votes(votes)},"
         yield "    }),"
 
 
@@ -143,13 +145,13 @@ def _lines(formula: Formula) -> Iterator[str]:
 
 def _products(formula: Formula) -> Iterator[str]:
     for product in formula.products:
-        yield from _comment(formula.test_words(product))
+        yield from _comment(formula.words(product))
         yield f"    ({_tests(formula, product.test)}, {_votes(product.moves)}),"
 
 
 def _trees(formula: Formula) -> Iterator[str]:
     for part in formula.trees:
-        yield from _comment(formula.tree_words(part))
+        yield from _comment(formula.words(part))
         yield "    (("
         for node in part.tree.nodes:
             ends = f"{node.high}, {node.low}, {node.rest}"
@@ -165,17 +167,14 @@ def _tests(formula: Formula, test: Test) -> str:
     factors = []
     for factor in test.factors:
         if isinstance(factor, Cut):
-            inner = f"{_number(factor.threshold)}, {factor.missing}"
+            inner = f"{_literal(float(factor.threshold))}, {factor.missing}"
         else:
             signs = factor.values.tolist()
-            categories = formula.categories[factor.column]
-            inner = f"{dict(zip(categories, signs, strict=False))!r}, {signs[-1]}"
+            pairs = zip(formula.categories[factor.column], signs, strict=False)
+            listed = ", ".join(f"{_literal(value)}: {sign}" for value, sign in pairs)
+            inner = f"{{{listed}}}, {signs[-1]}"
         factors.append(f"({factor.column}, {inner})")
     return _joined(factors)
-
-
-def _kind(formula: Formula, j: int) -> str:
-    return "text" if any(isinstance(one, str) for one in formula.categories[j]) else "number"
 
 
 def _comment(text: str) -> Iterable[str]:
@@ -183,18 +182,18 @@ def _comment(text: str) -> Iterable[str]:
 
 
 def _votes(votes: Reals) -> str:
-    return _joined([_number(vote) for vote in votes.tolist()])
+    return _row(votes.tolist())
 
 
 def _row(values: Iterable[Any]) -> str:
-    return _joined([repr(value) for value in values])
+    return _joined([_literal(value) for value in values])
 
 
 def _joined(parts: list[str]) -> str:
     return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
 
-def _number(value: float) -> str:
-    if np.isinf(value):
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and math.isinf(value):
         return "math.inf" if value > 0 else "-math.inf"
-    return repr(float(value))
+    return repr(value)

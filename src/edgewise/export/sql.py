@@ -277,7 +277,11 @@ def _literal(value: object) -> str:
         return "'" + value.replace("'", "''") + "'"
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
-    return _number(value) if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    if np.isinf(value):
+        raise ValueError("SQL cannot hold an infinite category")
+    return _number(value)
 
 
 def _check_text(text: str) -> None:
