@@ -14,7 +14,7 @@ import rich_click as click
 from click import get_current_context
 from click.core import ParameterSource
 
-from edgewise.common.text import one_line
+from edgewise.common.text import one_line, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -342,18 +342,7 @@ def print_json(value: Mapping[str, Any]) -> None:
     """Print a result for programs: one line of JSON, without NaN."""
     import json
 
-    click.echo(json.dumps(_plain(value)))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as what JSON can hold; a number that is none becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if hasattr(value, "tolist"):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    click.echo(json.dumps(plain(value)))
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

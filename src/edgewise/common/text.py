@@ -1,7 +1,9 @@
-"""Plain text for people: aligned tables, counts, one-line strings."""
+"""Plain text for people, aligned tables, counts and one-line strings; plain values for JSON."""
 
+import math
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 _GAP = "  "
 
@@ -27,6 +29,19 @@ def text_table(
         ]
         lines.append((indent + _GAP.join(padded)).rstrip())
     return "\n".join(lines)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it; a number that is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (int, str)) else str(value)
 
 
 def counted(number: int, what: str) -> str:

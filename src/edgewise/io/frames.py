@@ -4,7 +4,6 @@ import csv
 import io
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.files import PathLike, reading, replacing
 from edgewise.io.ranking import RankingData
+from edgewise.io.tables import check_names
 
 _LIBRARIES: Final = ("pandas", "polars")
 _SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
@@ -166,9 +166,7 @@ def _header(path: PathLike) -> list[str]:
 def _check(path: PathLike, columns: Sequence[str], roles: dict[str, str | None]) -> None:
     if not columns:
         raise ValueError(f"{path} is empty: it has no header")
-    twice = [name for name, count in sorted(Counter(columns).items()) if count > 1]
-    if twice:
-        raise ValueError(f"{path} has several columns of the same name: {twice[0]!r}")
+    check_names(path, columns)
     for role, name in roles.items():
         if name is not None and name not in columns:
             listed = ", ".join(repr(column) for column in columns[:_LISTED])

@@ -3,17 +3,15 @@
 import base64
 import hashlib
 import json
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from edgewise import __version__
 from edgewise.common.files import PathLike, replacing, target_of
+from edgewise.common.text import plain
 
 Block = dict[str, Any]
 """Something to show, whose "kind" names the function of ``page.js`` that draws it."""
@@ -73,7 +71,7 @@ class Report:
             "title": self.title,
             "subtitle": self.subtitle,
             "version": __version__,
-            "sections": [_plain(vars(section)) for section in self.sections],
+            "sections": [plain(vars(section)) for section in self.sections],
         }
 
     def to_html(self) -> str:
@@ -137,20 +135,3 @@ def _package_text(name: str) -> str:
 def _digest(text: str) -> str:
     """Return the hash by which a content security policy allows an inline script or style."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
-def _plain(value: Any) -> Any:
-    """Return numbers, strings, lists and dicts; numbers that are not finite become None."""
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return None if value is None else str(value)
