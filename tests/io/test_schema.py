@@ -8,7 +8,7 @@ import pytest
 
 import edgewise
 from edgewise import AdaBoostMH, ModelFileError
-from edgewise.io import Schema
+from edgewise.io import Schema, read_columns, tables
 from edgewise.model import archive
 
 N = 40
@@ -195,6 +195,18 @@ class TestLabels:
         assert schema.feature_names == ("x",)
         with pytest.raises(ValueError, match="query='q' has no value in row 2"):
             schema.role(frame.assign(q=["a", None]), "query")
+
+
+def test_ids_and_queries_are_kept_however_many_there_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_WORDS", 50)
+    lines = [f"u{i:03},q{i // 2},{i % 5},{i % 7}\n" for i in range(200)]
+    (tmp_path / "t.csv").write_text("id,query,grade,x\n" + "".join(lines))
+    raw = read_columns(tmp_path / "t.csv", ["query"])
+    schema = Schema.fit(raw, "grade", query="query")
+    assert schema.columns[0].kind == "id"
+    assert schema.role(raw, "query").tolist() == [f"q{i // 2}" for i in range(200)]
+    later = read_columns(tmp_path / "t.csv", schema.words)
+    assert schema.ids(later)["id"].tolist() == [f"u{i:03}" for i in range(200)]
 
 
 class TestFiles:

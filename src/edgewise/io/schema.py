@@ -212,7 +212,7 @@ class Schema:
     @property
     def words(self) -> tuple[str, ...]:
         """The columns that hold words whatever they look like, for :func:`read_columns`."""
-        kinds = ("category", "date", "id")
+        kinds = ("category", "id")
         found = [column.name for column in self.columns if column.kind in kinds]
         return (*found, *(name for name in (self.query, self.doc) if name is not None))
 
@@ -283,20 +283,28 @@ class Schema:
         raw = table.columns[column]
         if name == "weight":
             return _grades(column, raw)
-        words = _as_words(raw, column)
-        if (words.codes == words.missing_code).any():
-            row = int((words.codes == words.missing_code).argmax()) + 1
-            raise ValueError(f"{name}={column!r} has no value in row {row}")
-        return np.array(words.categories, dtype=np.str_)[words.codes]
+        if isinstance(raw, ManyWords) and raw.values is not None:
+            found = raw.values.astype(np.str_)
+        else:
+            words = _as_words(raw, column)
+            found = np.array([*words.categories, ""], dtype=np.str_)[words.codes]
+        gone = found == ""
+        if gone.any():
+            raise ValueError(f"{name}={column!r} has no value in row {int(gone.argmax()) + 1}")
+        return found
 
     def ids(self, X: Any) -> dict[str, NDArray[Any]]:
         """Return the columns of ids that a table has, as strings: "" where one is missing."""
         table, found = raw_table(X), {}
         for column in self.columns:
             raw = table.columns.get(column.name)
-            if column.kind == "id" and raw is not None and not isinstance(raw, ManyWords):
+            if column.kind != "id" or raw is None:
+                continue
+            if not isinstance(raw, ManyWords):
                 words = _as_words(raw, column.name)
                 found[column.name] = np.array([*words.categories, ""], dtype=object)[words.codes]
+            elif raw.values is not None:
+                found[column.name] = raw.values
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -66,11 +66,13 @@ class DateColumn:
 
 @dataclass(frozen=True, eq=False)
 class ManyWords:
-    """Words of which too many differ to keep them: some of them, and counts."""
+    """Words of which too many differ to number them: some of them, and counts."""
 
     some: tuple[str, ...]
     n_rows: int
     n_missing: int
+    values: NDArray[Any] | None = None
+    """All of them, "" where one is missing; where they were asked for."""
 
     def __len__(self) -> int:
         return self.n_rows
@@ -208,7 +210,9 @@ def _read_separated(path: PathLike, separator: str, words: Collection[str]) -> R
     n_blocks = Path(path).stat().st_size / _BLOCK
     modes = dict.fromkeys(words, "words")
     while True:
-        columns = [_Growing(name, modes.get(name, ""), separator == ";") for name in names]
+        columns = [
+            _Growing(name, modes.get(name, ""), separator == ";", name in words) for name in names
+        ]
         try:
             for block in _blocks(path, names, separator):
                 for column, cells in zip(columns, block, strict=True):
@@ -313,11 +317,15 @@ class _Growing:
     """A column of a text file that grows with each run of rows.
 
     `mode` is "numbers", "words", "dates", "mostly" (numbers; other words are missing) or "many"
-    (too many words to keep). An empty one is found out: numbers, or else words.
+    (too many words to number). An empty one is found out: numbers, or else words. Words that are
+    `wanted` are kept, however many there are.
     """
 
-    def __init__(self, name: str, mode: str, decimal_comma: bool) -> None:
-        self.name, self.mode, self.decimal_comma = name, mode, decimal_comma
+    def __init__(
+        self, name: str, mode: str, decimal_comma: bool = False, wanted: bool = False
+    ) -> None:
+        self.name, self.mode = name, mode
+        self.decimal_comma, self.wanted = decimal_comma, wanted
         self.values: NDArray[Any] | None = None
         self.expected = 0
         """How many rows there may be; memory that is not used costs nothing."""
@@ -353,13 +361,16 @@ class _Growing:
             self._keep(np.array([np.nan if x is None else x for x in found]))
         else:
             self.n_missing += listed.count(None)
+            if self.wanted:
+                self._keep(np.array([cell or "" for cell in listed], dtype=object))
             if not self.place:
                 self.place = {cell: 0 for cell in listed[:1000] if cell is not None}
 
     def finished(self) -> Raw:
         """Return the column."""
         if self.mode == "many":
-            return ManyWords(tuple(self.place), self.n_rows, self.n_missing)
+            kept = self.values[: self.n_kept] if self.values is not None else None
+            return ManyWords(tuple(self.place), self.n_rows, self.n_missing, kept)
         values: NDArray[Any] = np.empty(0)
         if self.values is not None:
             values = self.values[: self.n_kept]
@@ -418,7 +429,7 @@ class _Growing:
         # The last entry is for missing values, whose code is -1.
         self._keep(np.array([*places, -1], dtype=np.int32)[codes])
         if len(self.place) > MOST_WORDS:
-            raise _OtherModeError(self.name, self._mode_of_many())
+            raise _OtherModeError(self.name, "many" if self.wanted else self._mode_of_many())
 
     def _mode_of_many(self) -> str:
         if all(map(_ISO.fullmatch, self.place)):
@@ -498,13 +509,13 @@ def _arrow_column(path: PathLike, name: str, column: Any, arrow: Any, words: boo
         raise ValueError(
             f"{path} has the column {name!r} of type {kind}, which is no number, word or date"
         ) from None
-    return _from_text(name, text.chunks, "words" if words else "")
+    return _from_text(name, text.chunks, "words" if words else "", words)
 
 
-def _from_text(name: str, runs: Sequence[Any], mode: str) -> Raw:
+def _from_text(name: str, runs: Sequence[Any], mode: str, wanted: bool = False) -> Raw:
     """Return the column of some runs of cells."""
     while True:
-        column = _Growing(name, mode, False)
+        column = _Growing(name, mode, wanted=wanted)
         try:
             for cells in runs:
                 column.add(cells)
