@@ -138,7 +138,7 @@ class SavedModel(Generic[S]):
         return ColumnTable(columns, self._names, self._infinite)
 
     def _has_raw(self, given: Collection[str]) -> bool:
-        """Return whether columns are those of a table, and not what a schema makes of them."""
+        """Return whether columns are the raw ones, and not what the schema makes of them."""
         assert self._schema is not None
         raw = [column.name for column in self._schema.columns if column.features]
         made = all(name in given for name in self._names)
@@ -212,7 +212,7 @@ def load(path: str | os.PathLike[str]) -> SavedClassifier | SavedRanker:
     """Read a saved `AdaBoostMH` or `RankBoost` to predict with; NumPy is all that it needs.
 
     Predictions are those of :func:`edgewise.load`, bit for bit. Rows may be a two-dimensional array
-    or list, a list of dicts by the names of columns, a dict of columns or of the values of one row,
+    or list, a list of dicts by column name, a dict of columns or of the values of one row,
     a SciPy sparse matrix, or, where narwhals is installed, a data frame. A missing value is NaN or
     None; columns that training did not have are ignored where they have names. A model that
     `edgewise train` made takes the columns of its table: dates as ISO strings or as dates.

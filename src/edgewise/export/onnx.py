@@ -18,10 +18,10 @@ from edgewise.common.dtypes import Reals
 from edgewise.export.formula import Formula, Steps, VotingTree
 from edgewise.model.rules import Cut, Subset, Test
 
-# The versions of the format and of its operators, of 2022: what runs them is everywhere.
+# Versions of the format and its operators from 2022, which today's runtimes all read.
 _IR_VERSION, _OPERATORS, _TREE_OPERATORS = 8, 17, 3
 
-# What leads to the root of a tree.
+# Nothing leads to the root of a tree.
 _NOWHERE = -1
 
 # The bits of a number in single precision.

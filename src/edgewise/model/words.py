@@ -48,7 +48,7 @@ class Wording:
         return ReadableRule(number, *rule.sentence(self, moves))
 
     def size(self, rule: Rule, moves: Reals) -> float:
-        """Return the size of a term: that of its `rule` in words, which take longer."""
+        """Return the strength of a term, as `rule` does, without the time that words take."""
         if isinstance(rule, TreeRule):
             return self.tree_head(rule.leaves, moves)[0]
         return self.term("", moves, rule.is_real)[0]

@@ -43,7 +43,7 @@ _WORDS = {
     "balanced_accuracy": "balanced accuracy",
     "roc_auc": "ROC AUC",
 }
-# Of the sets of validation rows, the last first; and of the losses on them.
+# Colours of the validation sets, the last set first, and line styles of their losses.
 _SET_COLOURS, _LOSS_STYLES = (RED, SKY, PINK, ORANGE), ("-", "-.", ":")
 
 Evaluations: TypeAlias = Mapping[str, Mapping[str, Reals]]

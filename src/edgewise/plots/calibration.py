@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # More classes are drawn as one line.
 _NAMED = 5
-# Bins below both, a number and a share of the rows, would show chance.
+# A bin with fewer rows than both, the number and the share, shows little but chance.
 _LEAST, _LEAST_SHARE = 10, 0.01
 
 
@@ -37,7 +37,7 @@ class ReliabilityCurve(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(Display):
-    """How often what is predicted with a probability comes true, for each class.
+    """How often predictions come true, by their probability, for each class.
 
     Rows are put into bins by their probability of a class. A dot shows the mean probability of a
     bin and the share of its rows that are of the class, and is larger the more rows there are; on

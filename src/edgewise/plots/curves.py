@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from edgewise.model import Curve
 
-# Of a categorical column with more values, only some are drawn.
+# The most values of a categorical column to draw.
 _MOST_VALUES = 30
 
 
@@ -173,7 +173,7 @@ def _equal_steps(curve: "Curve") -> tuple[Reals, Reals]:
 def _of_categories(model: Any, j: int) -> "tuple[Curve, list[str]] | None":
     """Return the votes of a categorical column, and its values, in the order of their votes.
 
-    Of many values, those with the largest votes. None if no rule tests this column alone.
+    Many values are cut to the largest votes. None if no rule tests this column alone.
     """
     from edgewise.model import Curve
     from edgewise.model.rules import Scores, Subset

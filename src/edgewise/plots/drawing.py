@@ -47,7 +47,7 @@ class Display:
     _alone: bool
 
     def _begin(self, ax: "Axes | None", width: float, height: float) -> "Axes":
-        """Return the axes to draw on: the given ones, or those of a new figure of that size."""
+        """Return the axes to draw on: `ax`, or new ones in a figure of this size."""
         self._alone = ax is None
         if ax is None:
             ax = new_figure(width, height).subplots()
@@ -59,7 +59,7 @@ class Display:
         self.ax_, self.figure_ = ax, ax.figure.figure
 
     def _legend(self, axes: "Axes", title: str | None = None, columns: int = 1) -> None:
-        """Draw a legend: beside the axes of our own figure, within those of another."""
+        """Draw a legend: beside the axes in a figure of our own, inside them in the user's."""
         within = {"fontsize": 9, "ncols": columns}
         axes.legend(title=title, **(BESIDE if self._alone else within))
 

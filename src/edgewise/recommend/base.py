@@ -300,8 +300,8 @@ class Recommender(Storable, ABC):
         """Make a page that shows how good the model is on test ratings, and what it recommends.
 
         One HTML file that needs no network: errors, calibration, a map of the items, the lists of a
-        few users with reasons, and the ratings that it gets most wrong. Metrics of lists are those
-        of at most 1,000 users, and the page says so.
+        few users with reasons, and the ratings that it gets most wrong. Lists are measured for at
+        most 1,000 users, and the page says so.
 
         Parameters
         ----------

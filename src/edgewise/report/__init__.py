@@ -1,8 +1,8 @@
 """Report pages: what a fitted model learned and how good it is, in one HTML file.
 
-``model.report(X, y, path)`` and ``recommender.report(ratings, path)`` write them. What is on a page
-is computed here as plain numbers and names. The file holds ``page.js``,
-which draws them, and ``page.css``: it needs no network.
+``model.report(X, y, path)`` and ``recommender.report(ratings, path)`` write them. The modules here
+compute the numbers and names of a page; ``page.js`` and ``page.css``, copied into the file, draw
+them. A page needs no network.
 """
 
 from edgewise.report.classifier import classifier_report

@@ -44,7 +44,7 @@ def beside(*blocks: Block, title: str = "") -> Block:
 
 
 def choice(name: str, options: Iterable[tuple[str, Sequence[Block]]]) -> Block:
-    """Return blocks of which a control shows one option; a single option needs no control."""
+    """Return blocks behind a control that shows one option at a time; a single one needs none."""
     given = [{"name": short(one), "blocks": list(blocks)} for one, blocks in options]
     return {"kind": "choice", "name": name, "options": given}
 
@@ -173,9 +173,9 @@ def reliability(
 
 
 def binned(name: str, x: Reals, y: Reals, bins: int) -> Block | None:
-    """Return the mean of `y` in bins of about as many values of `x` each, with 95% intervals.
+    """Return the mean of `y`, with its 95% interval, in bins of `x` of about equal size.
 
-    None stands for fewer than two bins.
+    None where there are fewer than two bins.
     """
     cuts = np.unique(np.quantile(x, np.linspace(0.0, 1.0, bins + 1)))
     place = np.searchsorted(cuts[1:-1], x, side="right")

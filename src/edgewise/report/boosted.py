@@ -30,7 +30,7 @@ from edgewise.report.blocks import (
 )
 from edgewise.report.page import Block, Report
 
-# What is costly is computed on this many rows.
+# The most rows that costly parts are computed on.
 MOST_ROWS = 200_000
 SUMMARY_ROWS = 20_000
 EFFECT_ROWS = 100
@@ -87,7 +87,7 @@ def why_rounds(model: Any) -> str:
 
 
 def sampled_note(n: int, total: int, what: str = "rows") -> str:
-    """Return in words on how many rows something was computed; empty if on all."""
+    """Return how many rows were used, in words; nothing if all were."""
     return "" if n >= total else f"On {n:,} of the {total:,} {what}, drawn at random."
 
 
@@ -307,7 +307,7 @@ class BoostedReport:
                 options.append((labels[k], [bars(self.effect_unit(), items, signed=True)]))
             return [choice("Class", options)]
         lines = [series(labels[k], grid, scores[:, k], style) for k in shown]
-        detail = "Short lines at the base: tenths of the rows."
+        detail = "Ticks along the axis mark tenths of the rows."
         if len(labels) > len(shown):
             most = f"The {len(shown)} classes that the column moves most, of {len(labels)}."
             detail = f"{most} {detail}"
@@ -317,7 +317,7 @@ class BoostedReport:
         return [{**made, "rug": rounded(tenths)}]
 
     def _grid(self, j: int, spread: Column) -> tuple[Reals, str]:
-        """Return values of a numeric column, and whether the score jumps at them or in between."""
+        """Return values of a numeric column, and the style of a line through their scores."""
         values = _finite(spread)
         if len(values) == 0:
             return values, "line"
@@ -331,7 +331,7 @@ class BoostedReport:
         return np.unique([*between, *cuts[spaced(len(cuts), _GRID)].tolist()]), "line"
 
     def _mean_scores(self, j: int, grid: Reals, categories: Any, columns: list[Column]) -> Reals:
-        """Return the mean scores of the sample as column `j` takes each value, from their mean."""
+        """Return the sample's mean score with each value in column `j`, less the mean of these."""
         n = len(columns[0])
         rows = np.tile(np.arange(n), len(grid))
         repeated: list[Column] = [taken(column, rows) for column in columns]
@@ -376,10 +376,10 @@ class BoostedReport:
     def _effects_lead(self) -> str:
         """Return how to read the effects."""
         if self.model.terms_.is_additive:
-            return "What each value of a column adds to the scores; their mean is 0."
+            return "What each value of a column adds to the scores, shifted to a mean of 0."
         return (
             f"The mean score of {counted(min(self.rows.n_rows, EFFECT_ROWS), 'rows')} if all had "
-            "this value in the column; the mean of the values is 0."
+            "this value in the column, shifted to a mean of 0."
         )
 
     # Why

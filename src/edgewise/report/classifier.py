@@ -135,8 +135,8 @@ class _ClassifierReport(BoostedReport):
         if self.codes is not None and settings.n_rows == self.n_given:
             found.append(
                 note(
-                    "There are as many rows here as in training. If they are the same rows, all "
-                    "errors here look better than on new ones."
+                    "This table has as many rows as the training table. If they are the same rows, "
+                    "expect larger errors on new ones."
                 )
             )
         found.append(facts(self._facts(settings)))
@@ -306,8 +306,8 @@ class _ClassifierReport(BoostedReport):
                 }
             )
         lead = (
-            f"A row counts as the {self.word.lower()} if its probability is at least the "
-            "threshold. Move it to see what that costs."
+            f"A row gets the {self.word.lower()} if its probability reaches the threshold. Move "
+            "the threshold to trade precision for recall."
         )
         block = {"kind": "threshold", "classes": classes, "name": self.word}
         return lead + self._frequent(), [block]
@@ -327,8 +327,8 @@ class _ClassifierReport(BoostedReport):
         of = "labels" if self.labels else "rows"
         spread = series(f"share of {of}", edges, heights, "area")
         lead = (
-            f"By how much of the vote the truth wins: above 0 is right. {percent(wrong)} of the "
-            f"{of} are at or below 0; the median is {number(float(np.median(values)))}."
+            f"The share of the vote by which the truth wins: above 0 is right. {percent(wrong)} "
+            f"of the {of} are at or below 0; the median is {number(float(np.median(values)))}."
         )
         mark = [(0.0, "0")]
         share = axis(f"share of {of}", percent=True, low=0)
@@ -349,7 +349,7 @@ class _ClassifierReport(BoostedReport):
         return margins(scores, targets, self.model.terms_.total_vote)
 
     def calibration(self) -> tuple[str, list[Block]]:
-        """Return how often what has a probability happens."""
+        """Return how often predictions come true, by their probability."""
         options: list[tuple[str, list[Block]]] = []
         best = self.probabilities.argmax(axis=1)
         if not self.two and not self.labels:
@@ -359,7 +359,7 @@ class _ClassifierReport(BoostedReport):
             blocks = self._reliability(self.probabilities[:, k], self._is(k))
             options.append((self.classes[k], blocks))
         lead = (
-            "Of rows with a probability of 70%, 70% should be of the class: points on the "
+            "Among rows with a probability of 70%, 70% should have the class: points on the "
             "diagonal. Bars are 95% intervals."
         )
         return lead + self._frequent(), [choice(self.word, options)]
@@ -404,7 +404,7 @@ class _ClassifierReport(BoostedReport):
         order = order[: min(_CASES, max(int(wrong.sum()), 3))]
         if len(order) == 0:
             return "", []
-        lead = "The rows whose truth had the least probability, and what spoke against it."
+        lead = "The rows whose truth got the lowest probability, and what spoke against it."
         if not wrong.any():
             lead = "Every row is right; these are the closest calls."
         background = self.rows.take(sample(self.rows.n_rows, BACKGROUND_ROWS))
@@ -417,7 +417,7 @@ class _ClassifierReport(BoostedReport):
         items = [self._case(i, why) for i, why in zip(order.tolist(), reasons, strict=True)]
         more = (
             f" Contributions are Shapley values against {counted(background.n_rows, 'rows')} drawn "
-            f"at random. The first row is row {self.first_row}."
+            f"at random. Row numbers start at {self.first_row}."
         )
         tag = "Label" if self.labels else "True class"
         block = {"kind": "cases", "items": items, "tag": tag, "search": "Find in these rows"}

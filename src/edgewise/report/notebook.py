@@ -1,7 +1,7 @@
 """What notebooks show of a fitted model, below scikit-learn's diagram: facts, curve and rules.
 
-The text takes the notebook's colour, and lines have colours that are seen on light and dark. All
-that comes from data is escaped.
+The text takes the notebook's colour, and the lines show on light and on dark. Names from the data
+are escaped.
 """
 
 import math
@@ -17,7 +17,7 @@ from edgewise.report.blocks import number, percent, short, spaced
 from edgewise.report.boosted import why_rounds
 
 _RULES, _ITEMS, _CLASSES = 5, 5, 6
-# Of the curve, in pixels: the whole picture, and the room for the axes.
+# The curve in pixels: its width and height, and the room around the axes.
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 340, 170, 44, 34, 8
 _MOST_POINTS = 200
 # Ratio of the largest to the smallest loss from which the axis is logarithmic.
@@ -106,7 +106,7 @@ def recommender_summary(model: Any) -> str:
 
 
 def _losses(fitted: Mapping[str, Any]) -> tuple[list[Line], str]:
-    """Return the losses that a recommender recorded, and what it recorded them of."""
+    """Return the losses that a recommender recorded, and the name of a step."""
     epochs = fitted.get("loss_history_")
     if epochs is not None and len(epochs):
         return [("loss", np.asarray(epochs), _BLUE, False)], "epoch"

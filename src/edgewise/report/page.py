@@ -77,7 +77,7 @@ class Report:
     def to_html(self) -> str:
         """Return the page as one HTML document that loads nothing."""
         script, style = (_package_text(name) for name in ("page.js", "page.css"))
-        # Nothing that data brings along can end the element or begin another.
+        # Escaped, so that no text in the data can close the element or open another.
         data = json.dumps(self.to_dict(), ensure_ascii=False, separators=(",", ":"))
         for sign in "<>&\u2028\u2029":
             data = data.replace(sign, f"\\u{ord(sign):04x}")
@@ -97,7 +97,7 @@ class Report:
         ]
         body = [
             f"<noscript><h1>{escape(self.title)}</h1><p>{escape(self.subtitle)}</p>"
-            "<p>A script in this page draws it: allow scripts to read it.</p></noscript>",
+            "<p>A script draws this page: turn on JavaScript to read it.</p></noscript>",
             f'<script type="application/json" id="report">{data}</script>',
             f"<script>{script}</script>",
         ]

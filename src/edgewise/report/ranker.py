@@ -62,8 +62,7 @@ def ranker_report(
 ) -> Report:
     """Return the report of a fitted ranker on documents, and their grades if they are known.
 
-    `worded` is the model that words the rules, where that is another one; `documents` has the names
-    of the rows.
+    `worded` is the model that words the rules, if it is another one; `documents` names the rows.
     """
     lists = None if grades is None else Lists(grades, qid)
     made = _RankerReport(model, rows, lists, worded, documents)
@@ -228,7 +227,7 @@ class _RankerReport(BoostedReport):
         ]
 
     def _by_position(self) -> Block:
-        """Return the mean grade at each position: of the model, of the best order, of chance."""
+        """Return the mean grade at each position, by the model, the best order and a random one."""
         assert self.lists is not None
         lists = self.lists
         most = int(min(_POSITIONS, lists.sizes.max()))
@@ -270,8 +269,8 @@ class _RankerReport(BoostedReport):
             lines,
         )
         lead = (
-            "Scores order the documents of one query; also over all queries, higher grades should "
-            "have higher scores."
+            "Scores order the documents within a query. Across queries too, higher grades should "
+            "get higher scores."
         )
         return lead, [beside(rise, spread)]
 

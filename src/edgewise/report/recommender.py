@@ -62,8 +62,8 @@ def recommender_report(
 ) -> Report:
     """Return the report of a fitted recommender on test ratings.
 
-    `metrics` are their metrics by name, of lists for `n_users` users where not for all;
-    `predictions` are those of the test ratings; `names` has names of items.
+    `metrics` are by name; lists were measured for `n_users` users, for all if None. `predictions`
+    are for the test ratings, `names` for the items.
     """
     made = _RecommenderReport(model, ratings, metrics, predictions, names or {}, n_users)
     subtitle = (
@@ -163,10 +163,10 @@ class _RecommenderReport:
         if cold:
             found.append(
                 f"{counted(cold, 'ratings')} have a user or an item that training does not know: "
-                "means predict them."
+                "their predictions are means."
             )
         if self.n_users is not None:
-            found.append(f"Metrics of lists are those of {self.n_users:,} users, drawn at random.")
+            found.append(f"Lists were measured for {self.n_users:,} users, drawn at random.")
         return found
 
     def data(self) -> list[Block]:
@@ -348,7 +348,7 @@ class _RecommenderReport:
         users = rated[spaced(len(rated), _USERS)][::-1]
         options = [(self._user_name(u), self._user_blocks(u)) for u in users.tolist()]
         lead = (
-            f"The {_LIST} best items that a user has not rated. The users have from many ratings "
+            f"The {_LIST} best items that a user has not rated, for users with many ratings down "
             "to few."
         )
         return lead, [choice("User", options)]
@@ -432,7 +432,7 @@ class _RecommenderReport:
         return short(self.words.get(name, name), 60) if name else ""
 
     def cases(self) -> tuple[str, list[Block]]:
-        """Return the ratings with the largest errors, and why they were predicted so."""
+        """Return the ratings with the largest errors, and where the predictions come from."""
         errors = np.abs(self.predictions - self.truth)
         order = np.argsort(-errors, kind="stable")[:_CASES].tolist()
         items = []
@@ -454,7 +454,7 @@ class _RecommenderReport:
             return "The ratings farthest from their predictions.", [
                 table("Ratings", ["pair", "rating"], rows)
             ]
-        lead = "The ratings farthest from their predictions, and where those come from."
+        lead = "The ratings farthest from their predictions, and what led to these."
         return lead, [{"kind": "cases", "items": items, "search": "Find in these ratings"}]
 
 
