@@ -92,7 +92,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         temporary.replace(target)
     except OSError as error:
         # Users know the name that they gave, not ours; a write to a full disk names none.
-        if error.errno is None or error.filename not in (None, str(temporary)):
+        if error.errno is None or error.filename not in (None, temporary, str(temporary)):
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
