@@ -80,9 +80,14 @@ class TestReplacing:
     @pytest.mark.parametrize("named", [False, True])
     def test_a_full_disk_names_the_file_that_was_asked_for(self, tmp_path, named):
         path = tmp_path / "new.txt"
-        with pytest.raises(OSError, match="No space") as raised, replacing(path):
-            (temporary,) = tmp_path.iterdir()
-            raise OSError(errno.ENOSPC, "No space left", *([temporary] if named else []))
+
+        def write():
+            with replacing(path):
+                (temporary,) = tmp_path.iterdir()
+                raise OSError(errno.ENOSPC, "No space left", *([temporary] if named else []))
+
+        with pytest.raises(OSError, match="No space") as raised:
+            write()
         assert raised.value.filename == str(path)
         assert names_in(tmp_path) == []
 
