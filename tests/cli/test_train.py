@@ -322,6 +322,17 @@ class TestTasks:
         assert "said high" in out
         assert "ROC AUC" not in out
 
+    def test_classes_that_are_floats_in_python(self, folder, success, capsys):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"size": range(20), "bought": [0, 1] * 10})
+        model = AdaBoostMH("stump", n_rounds=2)
+        model.fit(frame[["size"]], frame["bought"].astype(float)).save("sizes.edgewise")
+        frame.to_csv("sizes.csv", index=False)
+        out = success(
+            ["evaluate", "sizes.edgewise", "sizes.csv", "--target", "bought", "--json"], capsys
+        )
+        assert json.loads(out)["rows"] == 20
+
     def test_a_forgotten_query_is_said(self, folder, capsys):
         rows = [{"qid": i // 5, "x": i % 7, "grade": i % 3} for i in range(60)]
         write("t.csv", rows)

@@ -282,8 +282,8 @@ def known(model: Any, rows: Rows) -> Rows:
 
     if rows.classes is None:
         return rows
-    own = {str(name): place for place, name in enumerate(model.classes_.tolist())}
-    names = [str(name) for name in rows.classes.tolist()]
+    own = {_class_name(name): place for place, name in enumerate(model.classes_.tolist())}
+    names = [_class_name(name) for name in rows.classes.tolist()]
     y = np.array([own.get(name, -1) for name in names])[rows.y]
     rows = replace(rows, y=y, classes=model.classes_)
     if (y >= 0).all():
@@ -295,6 +295,11 @@ def known(model: Any, rows: Rows) -> Rows:
     what = "%s: left out %s with classes that the model does not know: %s"
     logger.warning(what, rows.path, size, new)
     return rows.take(np.flatnonzero(y >= 0))
+
+
+def _class_name(name: Any) -> str:
+    """Return a class in words: 1.0 in Python is 1 in a file."""
+    return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
 def _measured_classes(model: Any, rows: Rows, probabilities: Any) -> dict[str, Any]:
