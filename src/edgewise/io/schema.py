@@ -198,10 +198,8 @@ class Schema:
             wanted = next((key for key, names in chosen.items() if name in names), "")
             columns.append(_judged(name, column, wanted))
         if not any(column.features for column in columns):
-            raise ValueError(
-                "no column is left to learn from: "
-                + "; ".join(f"{column.name!r} is {column.use}" for column in columns[:_LISTED])
-            )
+            listed = "; ".join(f"{column.name!r} is {column.use}" for column in columns[:_LISTED])
+            raise ValueError(f"no column is left to learn from: {listed or 'there is no other'}")
         return cls(tuple(columns), targets, task, query, doc, weight)
 
     @property
@@ -509,14 +507,8 @@ def _n_distinct(column: Raw) -> int:
     values = column.values
     if len(values) > _COUNTED and np.nanmin(values) < np.nanmax(values):
         values = values[:_COUNTED]
-    missing = (
-        np.isnan(values)
-        if values.dtype.kind == "f"
-        else np.isnat(values)
-        if (values.dtype.kind == "M")
-        else np.zeros(len(values), dtype=bool)
-    )
-    return len(np.unique(values[~missing]))
+    # A missing value differs from itself.
+    return len(np.unique(values[values == values]))
 
 
 # Values
