@@ -63,9 +63,8 @@ class LiveProgress(ProgressBar):
             rate = (done - self._before) / max(run.seconds - self._began, 1e-9)
             known = {name: last(name) for name in _SHOWN if name in run.history.fields}
             notes = [_SHOWN[key].format(one) for key, one in known.items() if not math.isnan(one)]
-            self._live.update(
-                self._task, completed=done, speed=f"{rate:,.3g}/s", notes="  ".join(notes)
-            )
+            speed = f"{rate:,.0f} rounds/s" if rate >= 10 else f"{rate:.2g} rounds/s"
+            self._live.update(self._task, completed=done, speed=speed, notes="  ".join(notes))
         return None
 
     def on_end(self, run: "TrainingRun") -> None:
