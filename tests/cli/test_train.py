@@ -333,6 +333,17 @@ class TestTasks:
         )
         assert json.loads(out)["rows"] == 20
 
+    def test_labels_are_predicted_as_in_python_whatever_the_weights(self, folder, success, capsys):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"size": range(20)})
+        y = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 5)
+        model = AdaBoostMH("stump", n_rounds=3, init_weights=1.0 + 4.0 * y).fit(frame, y)
+        model.save("sizes.edgewise")
+        frame.to_csv("sizes.csv", index=False)
+        found = json.loads(success(["predict", "sizes.edgewise", "sizes.csv", "--json"], capsys))
+        assert np.array_equal(np.transpose([found["0"], found["1"]]), model.predict(frame))
+        assert not np.array_equal(model.predict_proba(frame) > 0.5, model.predict(frame) > 0)
+
     def test_a_forgotten_query_is_said(self, folder, capsys):
         rows = [{"qid": i // 5, "x": i % 7, "grade": i % 3} for i in range(60)]
         write("t.csv", rows)

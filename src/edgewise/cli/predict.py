@@ -96,16 +96,15 @@ def predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
         ids = {"query": rows.qid, "doc": rows.docs}
         found |= {name: part for name, part in ids.items() if part is not None}
         return {**found, "score": scores, "rank": model._ranks(scores, rows.qid)}
-    chances = model.predict_proba(rows.X)
+    chances, best = tables.answers(model, rows.X)
     classes = [str(one) for one in model.classes_.tolist()]
     if task == "classes":
-        best = chances.argmax(axis=1)
         found["predicted"] = model.classes_[best]
-        found["probability"] = chances.max(axis=1)
+        found["probability"] = chances[range(len(best)), best]
         shown = classes if len(classes) <= _MOST_CLASSES else []
     else:
         for k, name in enumerate(classes):
-            found[name] = (chances[:, k] > 0.5).astype(int)
+            found[name] = best[:, k]
         shown = classes
     for k, name in enumerate(shown):
         found[f"probability of {name}"] = chances[:, k]

@@ -269,11 +269,17 @@ def measured(model: Any, rows: Rows) -> dict[str, Any]:
     if task == "grades":
         return _measured_ranking(model, rows)
     rows = known(model, rows)
+    measure = _measured_labels if task == "labels" else _measured_classes
     with one_line_errors(rows.path):
-        probabilities = model.predict_proba(rows.X)
-        return (_measured_labels if task == "labels" else _measured_classes)(
-            model, rows, probabilities
-        )
+        return measure(model, rows, *answers(model, rows.X))
+
+
+def answers(model: Any, X: Any) -> tuple[Any, Any]:
+    """Return a classifier's probabilities, and its predictions as class numbers or 0/1 labels."""
+    from edgewise.metrics.classification import predicted
+
+    scores = model._scores(X)
+    return model._probabilities(scores), predicted(scores, model.fitted_.multilabel)
 
 
 def known(model: Any, rows: Rows) -> Rows:
@@ -302,20 +308,20 @@ def _class_name(name: Any) -> str:
     return str(int(name)) if isinstance(name, float) and name.is_integer() else str(name)
 
 
-def _measured_classes(model: Any, rows: Rows, probabilities: Any) -> dict[str, Any]:
+def _measured_classes(model: Any, rows: Rows, probabilities: Any, predicted: Any) -> dict[str, Any]:
     import numpy as np
 
     from edgewise.metrics import balanced_accuracy, error, log_loss, roc_auc
 
-    classes, weight = model.classes_, rows.weight
-    codes, predicted = rows.y, probabilities.argmax(axis=1)
+    classes, weight, codes = model.classes_, rows.weight, rows.y
+    said = np.eye(len(classes))[predicted]
     counts = np.bincount(codes, weight, minlength=len(classes))
     found = {
         "rows": len(rows),
-        "error": error(codes, probabilities, weight),
+        "error": error(codes, said, weight),
         "baseline_error": 1.0 - float(counts.max() / counts.sum()),
         "log_loss": log_loss(codes, probabilities, weight),
-        "balanced_accuracy": balanced_accuracy(codes, probabilities, weight),
+        "balanced_accuracy": balanced_accuracy(codes, said, weight),
     }
     if len(classes) == 2 and counts.min() > 0:
         found["roc_auc"] = roc_auc(codes, probabilities[:, 1])
@@ -324,12 +330,12 @@ def _measured_classes(model: Any, rows: Rows, probabilities: Any) -> dict[str, A
     return {**found, "classes": classes.tolist(), "confusion": matrix.tolist()}
 
 
-def _measured_labels(model: Any, rows: Rows, probabilities: Any) -> dict[str, Any]:
+def _measured_labels(model: Any, rows: Rows, probabilities: Any, predicted: Any) -> dict[str, Any]:
     import numpy as np
 
     from edgewise.metrics import roc_auc
 
-    wrong = (probabilities > 0.5) != (rows.y > 0)
+    wrong = predicted != rows.y
     labels = {}
     for k, name in enumerate(model.classes_.tolist()):
         truth = rows.y[:, k]
