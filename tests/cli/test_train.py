@@ -344,6 +344,14 @@ class TestTasks:
         assert np.array_equal(np.transpose([found["0"], found["1"]]), model.predict(frame))
         assert not np.array_equal(model.predict_proba(frame) > 0.5, model.predict(frame) > 0)
 
+    def test_explains_rows_of_which_no_value_is_known(self, folder, success, capsys):
+        rows = [{"c": c, "a": i % 7, "y": c == "u"} for i, c in enumerate("uvw" * 20)]
+        write("colours.csv", rows)
+        success(["train", "colours.csv", "--target", "y", "--learner", "stump"], capsys)
+        write("new.csv", [{**row, "c": ""} for row in rows])
+        out = success(["explain", "colours.edgewise", "new.csv"], capsys)
+        assert re.search(r"\n c +100\.0%\n", out)
+
     def test_a_forgotten_query_is_said(self, folder, capsys):
         rows = [{"qid": i // 5, "x": i % 7, "grade": i % 3} for i in range(60)]
         write("t.csv", rows)

@@ -146,40 +146,34 @@ def _effects(
     import numpy as np
 
     from edgewise.data import CategoricalColumn, NumericColumn
-    from edgewise.data.columns import taken
-    from edgewise.data.table import ColumnTable
+    from edgewise.data.table import swept
 
-    column, n_rows = sample[j], len(sample[j])
+    column = sample[j]
     if isinstance(column, CategoricalColumn):
         counts = np.bincount(column.codes, minlength=column.missing_code + 1)
         codes = np.argsort(-counts[: column.missing_code], kind="stable")[:_VALUES]
         codes = codes[counts[codes] > 0]
         labels = [str(column.categories[code]) for code in codes.tolist()]
-        made: Column = CategoricalColumn(
-            np.repeat(codes, n_rows).astype(column.codes.dtype), column.categories
-        )
+        values: Column = CategoricalColumn(codes.astype(column.codes.dtype), column.categories)
     else:
-        values = column.reals()
-        present = values[~np.isnan(values)]
-        if not len(present):
-            return "", []
-        points = np.unique(np.quantile(present, np.linspace(0.05, 0.95, _VALUES), method="nearest"))
+        points = column.reals()
+        points = points[~np.isnan(points)]
+        if len(points):
+            shares = np.linspace(0.05, 0.95, _VALUES)
+            points = np.unique(np.quantile(points, shares, method="nearest"))
         labels = [_label(model, X.name(j), point) for point in points.tolist()]
-        made = NumericColumn(np.repeat(points, n_rows))
-    again = np.tile(np.arange(n_rows), len(labels))
-    columns = [made if i == j else taken(one, again) for i, one in enumerate(sample)]
-    table = ColumnTable(columns, X.names, X.infinite)
+        values = NumericColumn(points)
+    if not labels:
+        return "", []
+    table = swept(sample, j, values, X.names, X.infinite)
+    size = len(labels), len(column), -1
     if tables.task_of(model) == "grades":
-        means = model.predict(table).reshape(len(labels), n_rows).mean(axis=1)
+        means = model.predict(table).reshape(size).mean(axis=1)[:, 0]
         return "score", list(zip(labels, means.tolist(), strict=True))
-    chances = model.predict_proba(table)
-    by_value = chances.reshape(len(labels), n_rows, -1).mean(axis=1)
-    # Of two classes the second, of several the one that changes most.
-    k = (
-        1
-        if by_value.shape[1] == 2 and tables.task_of(model) == "classes"
-        else int(np.ptp(by_value, axis=0).argmax())
-    )
+    by_value = model.predict_proba(table).reshape(size).mean(axis=1)
+    # The second of two classes; otherwise the class or label that changes most.
+    two = by_value.shape[1] == 2 and tables.task_of(model) == "classes"
+    k = 1 if two else int(np.ptp(by_value, axis=0).argmax())
     return str(model.classes_[k]), list(zip(labels, by_value[:, k].tolist(), strict=True))
 
 

@@ -347,12 +347,14 @@ class Outcome:
         return f"{said} (bound {bound:.1%})" if bound < 1 else said
 
     def _print_rules(self) -> None:
-        rules = [one for one in self.fit.model.rules(_TOP_RULES + 1) if "(always)" not in str(one)]
+        # Rounds may repeat a rule.
+        found = dict.fromkeys(str(one) for one in self.fit.model.rules(2 * _TOP_RULES))
+        rules = [rule for rule in found if "(always)" not in rule]
         if not rules:
             return
-        is_tree = "\n" in str(rules[0])
+        is_tree = "\n" in rules[0]
         common.heading_line("Its strongest rule" if is_tree else "Its strongest rules")
-        text = "\n".join(str(rule) for rule in rules[: 1 if is_tree else _TOP_RULES])
+        text = "\n".join(rules[: 1 if is_tree else _TOP_RULES])
         lines = text.split("\n")
         for line in lines[:_TREE_LINES]:
             click.echo(f" {one_line(line)}")

@@ -368,6 +368,16 @@ def array_table(values: NDArray[Any], infinite: str = "raise") -> ArrayTable:
     return ArrayTable(values, None, infinite)
 
 
+def swept(
+    columns: Sequence[Column], j: int, values: Column, names: Any, infinite: str
+) -> ColumnTable:
+    """Return rows, given as columns, once for each of some values of column `j`, value by value."""
+    rows = np.tile(np.arange(len(columns[0])), len(values))
+    made: list[Column] = [taken(column, rows) for column in columns]
+    made[j] = taken(values, np.repeat(np.arange(len(values)), len(columns[0])))
+    return ColumnTable(made, names, infinite)
+
+
 def _frame(X: Any, nw: Any) -> Any:
     arrow = type(X).__module__.startswith("pyarrow")
     names = [str(name) for name in (X.schema.names if arrow else X.columns)]

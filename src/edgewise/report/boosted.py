@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.dtypes import Reals
+from edgewise.common.dtypes import CATEGORY_CODE, Reals
 from edgewise.common.text import counted
-from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
-from edgewise.data.table import ColumnTable, Table
+from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
+from edgewise.data.table import Table, swept
 from edgewise.model.words import category_name
 from edgewise.report.blocks import (
     axis,
@@ -332,16 +332,11 @@ class BoostedReport:
 
     def _mean_scores(self, j: int, grid: Reals, categories: Any, columns: list[Column]) -> Reals:
         """Return the sample's mean score with each value in column `j`, less the mean of these."""
-        n = len(columns[0])
-        rows = np.tile(np.arange(n), len(grid))
-        repeated: list[Column] = [taken(column, rows) for column in columns]
-        values = np.repeat(grid, n)
-        if categories is None:
-            repeated[j] = NumericColumn(values)
-        else:
-            repeated[j] = CategoricalColumn(values.astype(np.uint32), tuple(categories))
-        made = ColumnTable(repeated, self.rows.names)
-        scores = self.scores(made).reshape(len(grid), n, -1).mean(axis=1)
+        values: Column = NumericColumn(grid)
+        if categories is not None:
+            values = CategoricalColumn(grid.astype(CATEGORY_CODE), tuple(categories))
+        made = swept(columns, j, values, self.rows.names, self.rows.infinite)
+        scores = self.scores(made).reshape(len(grid), len(columns[0]), -1).mean(axis=1)
         return scores - scores.mean(axis=0)
 
     def scores(self, rows: Table) -> Reals:
