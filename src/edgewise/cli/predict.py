@@ -88,7 +88,7 @@ def predict(
 
 
 def predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
-    """Return what a model predicts for rows, as the columns of a table after those of ids."""
+    """Return what a model predicts for rows, as columns of a table, ids first."""
     found: dict[str, Any] = dict(rows.ids)
     task = tables.task_of(model)
     if task == "grades":

@@ -30,9 +30,9 @@ OPTIONS = {
     **{name: f"--{name}" for name in ("target", "query", "doc", "weight", "task")},
     **{name: f"--{name}" for name in ("drop", "categorical", "numeric")},
 }
-"""The options of what the library calls its arguments."""
+"""The options for arguments of the library, by their names there."""
 
-# Classes of which a confusion matrix shows at most; fewer columns would not fit on a terminal.
+# The most classes in a printed confusion matrix: more would not fit on a terminal.
 _MOST_CLASSES = 8
 # Below this share of stored values, a sparse matrix is smaller.
 _SPARSE = 1 / 3
@@ -249,12 +249,12 @@ def _schema_of(model: Any) -> "Schema | None":
 
 
 def note(path: str, raw: "RawTable", schema: "Schema") -> None:
-    """Say what of a table the model does not know."""
+    """Warn of columns and categories that the model does not know."""
     extra = schema.extra(raw)
     if extra and any(column.kind == "dropped" or column.n_distinct for column in schema.columns):
         listed = ", ".join(map(repr, extra[:5])) + (", ..." if len(extra) > 5 else "")
         plural = "columns" if len(extra) > 1 else "column"
-        logger.warning("%s: ignored the %s %s, which training had not", path, plural, listed)
+        logger.warning("%s: ignored the %s %s, which training did not have", path, plural, listed)
     for name, words in schema.new_categories(raw).items():
         listed = ", ".join(map(repr, words[:5])) + (", ..." if len(words) > 5 else "")
         logger.warning("%s: %r has new values, taken as missing: %s", path, name, listed)
@@ -403,7 +403,7 @@ def _print_classes(found: dict[str, Any]) -> None:
 
 
 def _print_labels(found: dict[str, Any]) -> None:
-    base = f"{found['baseline_hamming_loss']:.1%} if it always said the commoner value"
+    base = f"{found['baseline_hamming_loss']:.1%} if it always said the more frequent value"
     rows = [
         ["wrong labels", f"{found['hamming_loss']:.1%}", base],
         ["rows with a wrong label", f"{found['any_label_wrong']:.1%}", ""],

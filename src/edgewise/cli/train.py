@@ -61,7 +61,7 @@ files, training = common.heading("Files"), common.heading("Training")
     "--time-limit",
     type=common.Real(0, min_open=True),
     metavar="SECONDS",
-    help="Stop training after so long.",
+    help="Stop training after this many seconds.",
 )
 @training("--tune", is_flag=True, help="Try a few settings on a part of the training rows.")
 @training(
@@ -198,7 +198,7 @@ def _task(args: SimpleNamespace, schema: "Schema | None", rows: Rows) -> str:
 
 
 def _check_targets(args: SimpleNamespace, task: str, rows: Rows) -> None:
-    """Raise if there is nothing to learn, or it cannot be learned so."""
+    """Raise if there is nothing to learn, or the learner does not go with the task."""
     import numpy as np
 
     target = " ".join(args.target) or "the target"
@@ -301,7 +301,7 @@ class Outcome:
     learned: list[Learned]
 
     def print(self) -> None:
-        """Say it in words."""
+        """Print it in words."""
         args, measured = self.args, self.measured
         self._print_tried()
         click.echo()

@@ -23,15 +23,15 @@ USED: Final = ("number", "category", "date")
 KINDS: Final = (*USED, "id", "text", "constant", "dropped")
 """Kinds of columns; a model has those in `USED`."""
 
-# Rows from which on a column that never repeats a value is an id.
+# With fewer rows, a column that never repeats a value is no id.
 _LEAST_ROWS: Final = 20
-# The share of different words from which on words tell rows apart, and nothing else.
+# From this share of different words on, they tell rows apart and nothing else.
 _NEARLY_ALL: Final = 0.9
-# Words in a cell, on average, that make a text.
+# A column with this many words in a cell, on average, is text.
 _LONG: Final = 4.0
-# The share of the cells that must be numbers for the others to count as missing.
+# If this share of the cells are numbers, the others count as missing.
 _MOSTLY: Final = 0.9
-# Different integers that may be classes.
+# The most different integers that may be classes.
 _MOST_CLASSES: Final = 200
 # Rows in which different numbers are counted.
 _COUNTED: Final = 1_000_000
@@ -109,7 +109,7 @@ class ColumnSchema:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the columns of a table are: found out once, then the same for every later table.
+    """What the columns of a table are: inferred once, then the same for every later table.
 
     Numbers and categories are used as they are. A date becomes a few numbers: year, month, weekday,
     hour and days since 1970, as far as they vary. Columns of ids and columns that never vary are
@@ -163,7 +163,7 @@ class Schema:
         categorical: Sequence[str] = (),
         numeric: Sequence[str] = (),
     ) -> Self:
-        """Find out what the columns of a table are.
+        """Infer what the columns of a table are.
 
         Parameters
         ----------
@@ -418,7 +418,7 @@ def _worded(known: ColumnSchema, column: CategoricalColumn, wanted: str) -> Colu
 
 
 def _many(name: str, column: ManyWords, wanted: str) -> ColumnSchema:
-    """Return what a column is of which too many words differ to keep them."""
+    """Return what a column with too many different words to keep is."""
     if wanted:
         raise ArgumentError(wanted, name, "has too many different values: leave it out")
     length = sum(len(word.split()) for word in column.some) / max(1, len(column.some))

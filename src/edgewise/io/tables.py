@@ -28,13 +28,13 @@ from edgewise.data.table import as_table, is_frame
 
 SEPARATED: Final = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 SUFFIXES: Final = (*SEPARATED, ".parquet", ".feather", ".arrow", ".arff")
-"""How names of table files end; those of text files may go on with .gz."""
+"""Endings of table files; text files may add .gz."""
 
 GAPS: Final = frozenset({"", "?", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None"})
 """What stands for a missing value."""
 
 MOST_WORDS: Final = 100_000
-"""Different words of a column that are kept."""
+"""The most different words of a column to keep."""
 
 _FRAMES: Final = 'pip install "edgewise[frames]"'
 _DATA: Final = 'pip install "edgewise[data]"'
@@ -187,7 +187,7 @@ def _dense(column: Any) -> NumericColumn | CategoricalColumn:
 
 
 def _without_gaps(column: NumericColumn | CategoricalColumn) -> NumericColumn | CategoricalColumn:
-    """Return a column of words, of which those that stand for missing values are missing."""
+    """Return a column in which words such as NA are missing values."""
     if isinstance(column, NumericColumn):
         return column
     words = [str(word).strip() for word in column.categories]
