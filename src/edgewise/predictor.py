@@ -13,7 +13,6 @@ bit for bit::
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -278,15 +277,12 @@ def _column(values: Any, name: str) -> Column:
 
 def _raw_column(values: Any, name: str) -> Any:
     """Return a column as a table has it: of numbers, words or dates."""
-    from edgewise.io.tables import GAPS, DateColumn
+    from edgewise.io.tables import GAPS, dates
 
     if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
         return _column(values, name)
     given = [None if isinstance(one, str) and one in GAPS else one for one in list(values)]
-    present = [value for value in given if value is not None]
-    if present and all(isinstance(value, (date, np.datetime64)) for value in present):
-        return DateColumn(np.array(given, dtype="datetime64[s]"))
-    return _column(given, name)
+    return dates(given) or _column(given, name)
 
 
 def _check_lengths(columns: Iterable[Any]) -> None:

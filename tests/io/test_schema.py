@@ -1,6 +1,7 @@
 """Schemas: what columns are taken for, and that later tables become the same columns."""
 
 import json
+from datetime import date, datetime, timedelta, timezone
 
 import numpy as np
 import pandas as pd
@@ -250,3 +251,27 @@ class TestFiles:
         archive.write(path, header, arrays)
         with pytest.raises(ModelFileError):
             edgewise.load(path)
+
+
+ZONE = timezone(timedelta(hours=1))
+
+
+@pytest.mark.parametrize(
+    ("values", "first"),
+    [
+        (pd.date_range("2021-03-01", periods=4, tz=ZONE), "2021-02-28T23"),
+        ([datetime(2021, 3, day, tzinfo=ZONE) for day in (1, 2, 3, 4)], "2021-02-28T23"),
+        ([date(2021, 3, 1), None, date(2021, 3, 3), date(2021, 3, 4)], "2021-03-01T00"),
+    ],
+    ids=["with a time zone", "objects with a time zone", "objects"],
+)
+def test_dates_of_frames_are_in_utc(values, first):
+    frame = pd.DataFrame({"day": pd.Series(values, dtype=getattr(values, "dtype", object))})
+    made = Schema.fit(frame).transform(frame)
+    found = made.column(made.names.index("day.days")).reals()[0]
+    assert found * 24 == np.datetime64(first, "h").astype(int)
+
+
+def test_a_time_before_all_dates_is_no_date():
+    frame = pd.DataFrame({"when": ["0001-01-01T00:00+05:00", "2021-03-01T00:00+05:00"]})
+    assert Schema.fit(frame).columns[0].kind == "category"

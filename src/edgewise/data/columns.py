@@ -250,9 +250,9 @@ def from_objects(values: list[Any], name: str) -> Column:
         return NumericColumn(np.array(numbers))
     kinds = sorted({type(value).__name__ for value in present})
     word = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")
+    what = f"type {kinds[0]}" if len(kinds) == 1 else f"mixed types ({', '.join(kinds)}){word}"
     raise ValueError(
-        f"X has column {name!r} of mixed types ({', '.join(kinds)}){word}; "
-        "a column must hold numbers only or strings only"
+        f"X has column {name!r} of {what}; a column must hold numbers only or strings only"
     )
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.text import counted
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable, Table
-from edgewise.io.tables import DateColumn, ManyWords, Raw, RawTable, as_number, raw_table
+from edgewise.io.tables import DateColumn, ManyWords, Raw, RawTable, as_number, naive, raw_table
 
 TASKS: Final = ("classes", "labels", "grades")
 """What a model learns: one class for a row, several 0/1 labels, or grades to rank by."""
@@ -485,7 +485,10 @@ def _parsed(words: Iterable[str], found: str) -> NDArray[np.datetime64]:
             time = datetime.fromisoformat(f"{word}-01" if len(word) == 7 else word)
         else:
             time = datetime.strptime(word, found)
-        times.append(time if time.tzinfo is None else time.astimezone(UTC).replace(tzinfo=None))
+        try:
+            times.append(naive(time))
+        except OverflowError as error:
+            raise ValueError(f"{word!r} is not a date") from error
     return np.array(times, dtype="datetime64[s]")
 
 

@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import CATEGORY_CODE
 from edgewise.common.files import PathLike, reading
+from edgewise.common.ids import is_missing
 from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn, typed
 from edgewise.data.table import as_table, is_frame
 
@@ -157,10 +159,30 @@ def raw_table(X: Any) -> RawTable:
     for name in frame.columns:
         series = frame.get_column(name)
         if series.dtype in (nw.Datetime, nw.Date):
-            found[str(name)] = DateColumn(_seconds(series.cast(nw.Datetime("us")).to_numpy()))
+            if getattr(series.dtype, "time_zone", None) is not None:
+                series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            column: Raw | None = DateColumn(_seconds(series.cast(nw.Datetime("us")).to_numpy()))
         else:
-            found[str(name)] = _without_gaps(_dense(typed(series, str(name))))
+            column = dates(series.to_list()) if series.dtype == nw.Object else None
+        if column is None:
+            column = _without_gaps(_dense(typed(series, str(name))))
+        found[str(name)] = column
     return RawTable(found, len(frame))
+
+
+def dates(values: Sequence[Any]) -> DateColumn | None:
+    """Return dates of Python or NumPy as a column, in UTC; None if anything else is among them."""
+    present = [value for value in values if not is_missing(value)]
+    if not present or not all(isinstance(value, (date, np.datetime64)) for value in present):
+        return None
+    times = [None if is_missing(value) else naive(value) for value in values]
+    return DateColumn(np.array(times, dtype="datetime64[s]"))
+
+
+def naive(time: Any) -> Any:
+    """Return a time in UTC, without its time zone."""
+    aware = getattr(time, "tzinfo", None) is not None
+    return time.astimezone(UTC).replace(tzinfo=None) if aware else time
 
 
 def as_number(word: str) -> float | None:
