@@ -27,6 +27,9 @@ from edgewise.model.rules import (
 from edgewise.model.terms import Terms
 from edgewise.model.words import Wording
 
+# The rules that an export lists in words.
+_N_RULES = 10
+
 
 class Steps(NamedTuple):
     """What a numeric column adds, for each score column."""
@@ -140,7 +143,7 @@ class Formula:
         return rule.sentence(self.wording, part.moves)[1]
 
 
-def formula_of(model: Any, n_rules: int = 10) -> Formula:
+def formula_of(model: Any) -> Formula:
     """Return a fitted classifier or ranker in closed form, with its strongest rules in words."""
     fitted = model.fitted_
     if fitted.filters is not None:
@@ -162,7 +165,7 @@ def formula_of(model: Any, n_rules: int = 10) -> Formula:
         multilabel=classes is not None and fitted.multilabel,
         link=None if classes is None else _link(fitted),
         wording=wording,
-        rules=list(dict.fromkeys(rule.text for rule in model.rules(n_rules))),
+        rules=list(dict.fromkeys(rule.text for rule in model.rules(_N_RULES))),
         derivation=_derivation(model),
         **_parts(terms, n_categories, model._score_offset),
     )

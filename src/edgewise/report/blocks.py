@@ -38,9 +38,9 @@ def facts(rows: Iterable[tuple[str, str]]) -> Block:
     return {"kind": "facts", "rows": list(rows)}
 
 
-def beside(*blocks: Block, title: str = "") -> Block:
+def beside(*blocks: Block) -> Block:
     """Return blocks that stand side by side where there is room."""
-    return {"kind": "beside", "title": title, "blocks": list(blocks)}
+    return {"kind": "beside", "blocks": list(blocks)}
 
 
 def choice(name: str, options: Iterable[tuple[str, Sequence[Block]]]) -> Block:
@@ -50,12 +50,15 @@ def choice(name: str, options: Iterable[tuple[str, Sequence[Block]]]) -> Block:
 
 
 def axis(name: str, **settings: Any) -> dict[str, Any]:
-    """Return an axis; `settings` are log, percent, integer, low, high and categories."""
+    """Return an axis; `settings` are low, high, log, percent, integer, date, zero and scales.
+
+    Whether the axis shows 0 is `zero`; `scales` lets people choose a logarithmic one.
+    """
     return {"name": name, **settings}
 
 
 def series(name: str, x: ArrayLike, y: ArrayLike, style: str = "line", **more: Any) -> Block:
-    """Return a series of a chart; styles are line, dash, steps, dots, area and interval."""
+    """Return a series of a chart; styles: line, dash, guide, steps, dots, area, interval."""
     return {"name": name, "x": rounded(x), "y": rounded(y), "style": style, **more}
 
 
@@ -90,10 +93,10 @@ def table(
     }  # fmt: skip
 
 
-def rounded(values: ArrayLike, digits: int = _DIGITS) -> list[Any]:
+def rounded(values: ArrayLike) -> list[Any]:
     """Return numbers with a few significant digits, which keep the file small; NaN is None."""
     flat = np.asarray(values, dtype=np.float64).ravel().tolist()
-    return [float(f"{one:.{digits}g}") if abs(one) < np.inf else None for one in flat]
+    return [float(f"{one:.{_DIGITS}g}") if abs(one) < np.inf else None for one in flat]
 
 
 def short(name: object, longest: int = _LONGEST) -> str:

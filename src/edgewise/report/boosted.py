@@ -44,6 +44,7 @@ _MOST_STEPS = 60
 _GRID = 25
 _MOST_VALUES = 15
 _MOST_LINES = 6
+_MOST_PARTS = 8
 # Trees take many lines: rules end at the first of these.
 _MOST_RULES, _MOST_LETTERS = 100, 60_000
 _LOSSES = {
@@ -386,17 +387,15 @@ class BoostedReport:
             for name, value in zip(explained.names, explained.details, strict=True)
         ]
 
-    def parts(
-        self, amounts: Reals, names: Sequence[str], details: Sequence[str], most: int = 8
-    ) -> list[Block]:
+    def parts(self, amounts: Reals, names: Sequence[str], details: Sequence[str]) -> list[Block]:
         """Return contributions, the bias first, then the largest, then the sum of the others."""
         order = 1 + np.argsort(-np.abs(amounts[1:]), kind="stable")
         order = order[amounts[order] != 0]
         found: list[Block] = [{"name": "bias", "detail": "", "amount": float(amounts[0])}]
-        for place in order[:most].tolist():
+        for place in order[:_MOST_PARTS].tolist():
             name, detail = short(names[place], 60), short(details[place], 60)
             found.append({"name": name, "detail": detail, "amount": float(amounts[place])})
-        if len(rest := order[most:]):
+        if len(rest := order[_MOST_PARTS:]):
             total = float(amounts[rest].sum())
             found.append({"name": counted(len(rest), "others"), "detail": "", "amount": total})
         return found

@@ -75,8 +75,8 @@
     }
     let step = niceStep(high - low, n);
     if (axis.integer) step = Math.max(1, Math.round(step));
-    if (!axis.tight && axis.low === undefined) low = axis.snap === false ? low : Math.floor(low / step + 1e-9) * step;
-    if (!axis.tight && axis.high === undefined) high = axis.snap === false ? high : Math.ceil(high / step - 1e-9) * step;
+    if (!axis.tight && axis.low === undefined) low = Math.floor(low / step + 1e-9) * step;
+    if (!axis.tight && axis.high === undefined) high = Math.ceil(high / step - 1e-9) * step;
     for (let k = Math.ceil(low / step - 1e-6); k * step <= high + step * 1e-6; k += 1) ticks.push(k * step);
     const digits = Math.max(0, Math.min(6, -Math.floor(Math.log10(axis.percent ? 100 * step : step) + 1e-9)));
     const halves = String(Number((axis.percent ? 100 * step : step).toPrecision(3))).split(".")[1];
@@ -544,7 +544,7 @@
           one.chance ? el("span", { class: "detail" }, one.chance) : "")), body);
         const open = () => { if (details.open && !body.children.length) body.append(...(one.blocks || []).map(draw_), ...reasons(one.parts, one.question, one.total)); };
         details.addEventListener("toggle", open);
-        if (k === 0 && !block.closed) { details.open = true; open(); }
+        if (k === 0) { details.open = true; open(); }
         return details;
       }));
       count.textContent = query || tag ? `${found.length} of ${block.items.length}` : "";
@@ -574,8 +574,8 @@
 
   function drawMap(block, width, name, query, tip, host) {
     const height = Math.round(Math.min(560, Math.max(340, width * 0.62))), edge = 22;
-    const x = scale({ snap: false }, block.points.map((one) => one.x), edge, width - edge, 90);
-    const y = scale({ snap: false }, block.points.map((one) => one.y), height - edge - 14, edge, 90);
+    const x = scale({ tight: true }, block.points.map((one) => one.x), edge, width - edge, 90);
+    const y = scale({ tight: true }, block.points.map((one) => one.y), height - edge - 14, edge, 90);
     const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-labelledby": name, class: "plot" });
     if (x.low < 0 && x.high > 0) root.append(svg("line", { class: "grid", x1: x.place(0), x2: x.place(0), y1: edge, y2: height - edge - 14 }));
     if (y.low < 0 && y.high > 0) root.append(svg("line", { class: "grid", x1: edge, x2: width - edge, y1: y.place(0), y2: y.place(0) }));

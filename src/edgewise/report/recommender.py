@@ -39,6 +39,7 @@ _LIST = 10
 _CASES = 12
 _BINS = 10
 _LEVELS = 12
+_MOST_PARTS = 6
 _MOST_ROUNDS = 300
 _METRIC_WORDS = {
     "rmse": "RMSE",
@@ -408,7 +409,7 @@ class _RecommenderReport:
         ids = self.ratings.item_ids.values[view.others[span]].tolist()
         return dict(zip(ids, view.values[span].tolist(), strict=True))
 
-    def _why(self, user: Any, item: Any, most: int = 6) -> list[Block]:
+    def _why(self, user: Any, item: Any) -> list[Block]:
         """Return what adds to a score, if the model can tell."""
         try:
             parts = list(self.model.explain(user, item).contributions)
@@ -420,9 +421,9 @@ class _RecommenderReport:
                 "detail": self._part(part.detail),
                 "amount": part.amount,
             }
-            for part in parts[:most]
+            for part in parts[:_MOST_PARTS]
         ]
-        if rest := parts[most:]:
+        if rest := parts[_MOST_PARTS:]:
             total = float(sum(part.amount for part in rest))
             found.append({"name": counted(len(rest), "others"), "detail": "", "amount": total})
         return found
