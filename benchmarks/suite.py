@@ -128,7 +128,8 @@ MODELS: dict[str, Callable[[list[str]], Any]] = {
     "extra trees": _forest(ExtraTreesClassifier),
     "ebm": _ebm,
 }
-WARM_UP_ROUNDS = 12
+WARM_UP_ROWS, WARM_UP_ROUNDS = 20_000, 12
+"""Above this many rows, a few rounds load the kernels; below, a whole fit does, with its folds."""
 NATIVE_LABELS = ("edgewise", "random forest", "extra trees")
 DENSE_ONLY = ("hist gradient boosting", "ebm")
 
@@ -149,7 +150,8 @@ def measure(model_name: str, split: Split) -> dict[str, float]:
     if multilabel and model_name not in NATIVE_LABELS:
         model = MultiOutputClassifier(model)
     if model_name == "edgewise":
-        AdaBoostMH(n_jobs=1, n_rounds=WARM_UP_ROUNDS).fit(X, split.y)
+        n_rounds = "auto" if len(split.y) <= WARM_UP_ROWS else WARM_UP_ROUNDS
+        AdaBoostMH(n_jobs=1, n_rounds=n_rounds).fit(X, split.y)
     start = time.process_time()
     model.fit(X, split.y)
     fit = time.process_time() - start
