@@ -81,8 +81,8 @@ def read_judged(paths: Sequence[str], roles: Roles) -> list[Documents]:
     else:
         # A line may leave out its last features, which are 0.
         width = max(part.X.shape[1] for part in parts)
-        few = _is_sparse(parts[0].X, width)
-        parts = [_widened(part, width, few) for part in parts]
+        sparse = is_sparse(parts[0].X, width)
+        parts = [replace(part, X=widened(part.X, width, sparse)) for part in parts]
     return [_checked(path, part, "raise") for path, part in zip(paths, parts, strict=True)]
 
 
@@ -112,7 +112,7 @@ def read_for_model(path: str, roles: Roles, model: "RankBoost", model_path: str)
             raise click.ClickException(
                 f"{path} has {n_features} features, more than the {width} of {model_path}"
             )
-        part = _widened(part, width, _is_sparse(part.X, width))
+        part = replace(part, X=widened(part.X, width, is_sparse(part.X, width)))
     return _checked(path, part, model.handle_infinite)
 
 
@@ -131,14 +131,15 @@ def _with_columns(part: "RankingData", path: str, names: list[str], owner: str) 
     return replace(part, X=part.X[names])
 
 
-def _is_sparse(X: Any, width: int) -> bool:
+def is_sparse(X: Any, width: int) -> bool:
+    """Return whether a sparse matrix, widened, takes less memory than an array."""
     return bool(X.nnz < _SPARSE * X.shape[0] * width)
 
 
-def _widened(part: "RankingData", width: int, few: bool) -> "RankingData":
-    X = part.X
+def widened(X: Any, width: int, sparse: bool) -> Any:
+    """Return a sparse matrix with more columns, or the array of it."""
     wide = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-    return replace(part, X=wide if few else wide.toarray())
+    return wide if sparse else wide.toarray()
 
 
 def _checked(path: str, data: "RankingData", infinite: str) -> Documents:

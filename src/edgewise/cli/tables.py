@@ -16,7 +16,7 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
-from edgewise.cli.documents import test_values
+from edgewise.cli.documents import is_sparse, test_values, widened
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ OPTIONS = {
 
 # The most classes in a printed confusion matrix: more would not fit on a terminal.
 _MOST_CLASSES = 8
-# Below this share of stored values, a sparse matrix is smaller.
-_SPARSE = 1 / 3
 
 logger = logging.getLogger("edgewise")
 
@@ -156,9 +154,8 @@ def read_svmlight(path: str, task: str | None = None, width: int | None = None) 
     X = data.X
     if width is not None and X.shape[1] > width:
         raise click.ClickException(f"{path} has {X.shape[1]} features, the model has {width}")
-    X = type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], width or X.shape[1]))
-    if X.nnz >= _SPARSE * X.shape[0] * X.shape[1]:
-        X = X.toarray()
+    width = width or X.shape[1]
+    X = widened(X, width, is_sparse(X, width))
     if task == "grades" or (task is None and data.qid is not None):
         return Rows(path, X, data.y, data.qid, data.docs)
     classes, y = np.unique(data.y, return_inverse=True)
