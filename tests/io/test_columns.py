@@ -159,3 +159,10 @@ class TestOtherFormats:
 )  # fmt: skip
 def test_what_is_a_number(word, number):
     assert as_number(word) == number
+
+
+def test_a_file_without_rows_is_empty_whatever_its_columns(tmp_path):
+    path = tmp_path / "header.csv"
+    path.write_text("a,b\n")
+    with pytest.raises(ValueError, match="is empty: it has column names and no rows"):
+        read_columns(path, words=["b"])

@@ -393,9 +393,9 @@ class _Growing:
         if self.mode == "many":
             kept = self.values[: self.n_kept] if self.values is not None else None
             return ManyWords(tuple(self.place), self.n_rows, self.n_missing, kept)
-        values: NDArray[Any] = np.empty(0)
-        if self.values is not None:
-            values = self.values[: self.n_kept]
+        if self.values is None:
+            return NumericColumn(np.empty(0))  # of a file without rows
+        values = self.values[: self.n_kept]
         if self.mode == "dates":
             return DateColumn(values)
         if self.mode != "words":
