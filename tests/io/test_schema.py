@@ -224,6 +224,9 @@ class TestFiles:
         assert loaded.schema_ == schema
         X = loaded.schema_.transform(people)
         assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+        with pytest.raises(ValueError, match="") as raised:
+            loaded.predict(people)
+        assert "model.schema_.transform(X)" in raised.value.__notes__[0]
 
     @pytest.mark.parametrize(
         "damage",

@@ -226,11 +226,16 @@ class BoostedModel(Storable, Generic[F]):
     def _table(self, X: Any) -> Table:
         """Return rows as a table with the columns of training."""
         check_is_fitted(self)
-        table = as_table(X, self.handle_infinite).declare(self.fitted_.categorical)
-        if isinstance(X, Table):
-            self._check_columns(table)
-        else:
-            validate_data(self, X, reset=False, skip_check_array=True)
+        try:
+            table = as_table(X, self.handle_infinite).declare(self.fitted_.categorical)
+            if isinstance(X, Table):
+                self._check_columns(table)
+            else:
+                validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            if self.schema_ is not None:
+                error.add_note("model.schema_.transform(X) makes the model's columns of a table")
+            raise
         return table
 
     def _check_columns(self, table: Table) -> None:
