@@ -195,7 +195,8 @@ class Schema:
         for name, column in table.columns.items():
             if name in (*targets, *roles.values()):
                 continue
-            wanted = next((key for key, names in chosen.items() if name in names), "")
+            usual = "categorical" if name in table.declared else ""
+            wanted = next((key for key, names in chosen.items() if name in names), usual)
             columns.append(_judged(name, column, wanted))
         if not any(column.features for column in columns):
             listed = "; ".join(f"{column.name!r} is {column.use}" for column in columns[:_LISTED])

@@ -89,6 +89,8 @@ class RawTable:
 
     columns: dict[str, Raw]
     n_rows: int
+    declared: frozenset[str] = frozenset()
+    """Columns that a data frame declares categorical."""
 
     def __len__(self) -> int:
         return self.n_rows
@@ -167,7 +169,9 @@ def raw_table(X: Any) -> RawTable:
         if column is None:
             column = _without_gaps(_dense(typed(series, str(name))))
         found[str(name)] = column
-    return RawTable(found, len(frame))
+    kinds = (nw.Categorical, nw.Enum)
+    declared = frozenset(str(name) for name, kind in frame.schema.items() if kind in kinds)
+    return RawTable(found, len(frame), declared)
 
 
 def dates(values: Sequence[Any]) -> DateColumn | None:
