@@ -80,3 +80,8 @@ def test_wrong_arguments(chances):
         ReliabilityDisplay.from_predictions(y, p[:, :2])
     with pytest.raises(ValueError, match="n_bins"):
         ReliabilityDisplay.from_predictions(y, p, n_bins=0)
+
+
+def test_scores_are_no_probabilities():
+    with pytest.raises(ValueError, match="y_prob must hold probabilities"):
+        ReliabilityDisplay.from_predictions([0, 1], [[1.2, -0.2], [0.0, 1.0]])

@@ -137,6 +137,8 @@ class ReliabilityDisplay(Display):
         """
         integer("n_bins", n_bins, 1)
         chance, y = reals("y_prob", y_prob, ndim=(2,)), np.asarray(y_true)
+        if chance.size and not 0.0 <= chance.min() <= chance.max() <= 1.0:
+            raise ValueError("y_prob must hold probabilities, from 0 to 1")
         if y.ndim == 2:
             names = np.arange(y.shape[1]) if classes is None else np.asarray(classes)
             hits = y != 0
