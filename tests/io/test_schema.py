@@ -10,6 +10,7 @@ import pytest
 import edgewise
 from edgewise import AdaBoostMH, ModelFileError
 from edgewise.io import Schema, read_columns, tables
+from edgewise.io import schema as schemas
 from edgewise.model import archive
 
 N = 40
@@ -284,3 +285,8 @@ def test_a_frame_may_declare_categories_that_are_numbers():
     found = kind_of(pd.Categorical([1, 2] * 20))
     assert (found.kind, found.categories) == ("category", ("1", "2"))
     assert kind_of(pd.Categorical([1, 2] * 20), numeric=["x"]).kind == "number"
+
+
+def test_a_large_sorted_column_is_not_constant(monkeypatch):
+    monkeypatch.setattr(schemas, "_COUNTED", 10)
+    assert kind_of(np.repeat([0.0, 1.0], 20)).kind == "number"

@@ -508,11 +508,12 @@ def _n_distinct(column: Raw) -> int:
         return column.n_rows - column.n_missing
     if isinstance(column, CategoricalColumn):
         return len(column.categories)
-    values = column.values
+    values, least = column.values, 0
     if len(values) > _COUNTED and np.nanmin(values) < np.nanmax(values):
-        values = values[:_COUNTED]
+        # In a sorted file the first rows may all be the same.
+        values, least = values[:_COUNTED], 2
     # A missing value differs from itself.
-    return len(np.unique(values[values == values]))
+    return max(least, len(np.unique(values[values == values])))
 
 
 # Values
