@@ -8,13 +8,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 import rich_click as click
 from click.exceptions import Exit
 
 from edgewise import __version__
-from edgewise.cli.common import SETTINGS, AsWritten
+from edgewise.cli.common import SETTINGS, AsWritten, silence
 from edgewise.common.text import one_line
 
 _PANELS = {
@@ -104,6 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "_EDGEWISE_COMPLETE" in os.environ:
         edgewise.main(prog_name="edgewise")
     args = list(sys.argv[1:] if argv is None else argv)
+    # There is none where the shell has closed it, as `>&-` does.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     if not args:
         context = edgewise.make_context("edgewise", [], resilient_parsing=True)
         click.echo(context.get_help(), err=True)
@@ -121,15 +123,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        # The reader, such as `head`, has seen enough; nothing more may be written at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 0
+    except UnicodeEncodeError as error:
+        sign = error.object[error.start : error.start + 1]
+        said = f"standard output is {error.encoding}, which cannot hold {sign!a}"
+        sys.stderr.write(f"edgewise: error: {said}: set PYTHONUTF8=1, or write a file\n")
+        return _FAILED
     except (click.ClickException, OSError) as error:
         sys.stderr.write(f"edgewise: error: {one_line(_message(error))}\n")
         return _FAILED
     finally:
         logger.removeHandler(handler)
     return code
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123
 
 
 def _message(error: click.ClickException | OSError) -> str:

@@ -63,6 +63,20 @@ class AsWritten(click.RichCommand):
             formatter.write(Padding(Text(cleandoc(text)), (0, 1, 1, 1)))
 
 
+def silence() -> None:
+    """Write nothing more: the reader of standard output, such as `head`, has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def though_unread() -> Iterator[None]:
+    """Print what stands before long work, which goes on if nobody reads it to the end."""
+    try:
+        yield
+    except BrokenPipeError:
+        silence()
+
+
 class Command(AsWritten):
     """A command with its arguments above its options.
 

@@ -39,7 +39,7 @@ def split(
             raw = tables.read_raw(args.test, schema.words)
             tables.note(args.test, raw, schema)
             test = tables.rows_of(args.test, raw, schema)
-        return rows, test
+        return rows, test if rows.classes is None else tables.known(rows.classes, test)
     share = min(args.hold_out, _MOST / len(rows))
     if not share or len(rows) < _LEAST:
         return rows, None

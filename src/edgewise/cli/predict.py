@@ -89,7 +89,13 @@ def predict(
 
 def predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
     """Return what a model predicts for rows, as columns of a table, ids first."""
-    found: dict[str, Any] = dict(rows.ids)
+    made = _predictions(model, rows)
+    # A column of ids may be called as one of ours.
+    return {f"id {name}" if name in made else name: ids for name, ids in rows.ids.items()} | made
+
+
+def _predictions(model: Any, rows: tables.Rows) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     task = tables.task_of(model)
     if task == "grades":
         scores = model.predict(rows.X)

@@ -60,7 +60,8 @@ def report(
         raise click.UsageError(f"{extra[0]} describes a file of ratings, for a recommender")
     loaded = tables.load(model, "make a report of a table")
     rows = tables.read_for(data, loaded, model, target, query=query)
-    rows = tables.known(loaded, rows)
+    if rows.classes is not None:
+        rows = tables.known(loaded.classes_, rows)
     y = rows.y if rows.classes is None else rows.classes[rows.y]
     roles = {"qid": rows.qid} if tables.task_of(loaded) == "grades" else {}
     with common.one_line_errors(data):

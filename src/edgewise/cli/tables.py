@@ -221,6 +221,11 @@ def read_for(
     raw = read_raw(path, schema.words)
     # What prediction does not need may be absent.
     absent = [one for one in ("query", "doc", "weight") if getattr(schema, one) not in raw.columns]
+    if "query" in absent and "query" not in given and schema.query is not None:
+        lacks = f"{path}: the table lacks the column {schema.query!r} of query ids"
+        if judged:
+            raise click.UsageError(f"{lacks}: name another with --query")
+        logger.warning("%s: all rows are ranked as one query", lacks)
     unused: dict[str, Any] = {one: None for one in absent if one not in given}
     schema = replace(schema, **unused)
     note(path, raw, schema)
@@ -265,7 +270,7 @@ def measured(model: Any, rows: Rows) -> dict[str, Any]:
     task = task_of(model)
     if task == "grades":
         return _measured_ranking(model, rows)
-    rows = known(model, rows)
+    rows = known(model.classes_, rows)
     measure = _measured_labels if task == "labels" else _measured_classes
     with one_line_errors(rows.path):
         return measure(model, rows, *answers(model, rows.X))
@@ -279,16 +284,16 @@ def answers(model: Any, X: Any) -> tuple[Any, Any]:
     return model._probabilities(scores), predicted(scores, model.fitted_.multilabel)
 
 
-def known(model: Any, rows: Rows) -> Rows:
-    """Return the rows whose classes a model knows, numbered as its own."""
+def known(classes: Any, rows: Rows) -> Rows:
+    """Return the rows with one of the classes of a model, numbered as its own."""
     import numpy as np
 
     if rows.classes is None:
         return rows
-    own = {_class_name(name): place for place, name in enumerate(model.classes_.tolist())}
+    own = {_class_name(name): place for place, name in enumerate(classes.tolist())}
     names = [_class_name(name) for name in rows.classes.tolist()]
     y = np.array([own.get(name, -1) for name in names])[rows.y]
-    rows = replace(rows, y=y, classes=model.classes_)
+    rows = replace(rows, y=y, classes=classes)
     if (y >= 0).all():
         return rows
     new = ", ".join([name for name in names if name not in own][:5])

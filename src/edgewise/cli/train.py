@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 TASKS = ("classes", "labels", "grades")
 LEARNERS = ("auto", *RANK_LEARNERS)
 
-_TOP_RULES, _TREE_LINES = 5, 16
+_TOP_RULES, _TREE_LINES, _MOST_COLUMNS = 5, 16, 60
 
 logger = logging.getLogger("edgewise")
 
@@ -111,11 +112,13 @@ def train(**given: Any) -> None:
     task = _task(args, schema, rows)
     _check_targets(args, task, rows)
     if not args.as_json:
-        _print_understood(args, task, schema, rows, columns)
+        with common.though_unread():
+            _print_understood(args, task, schema, rows, columns)
     kept, test = fitting.split(args, task, schema, rows)
     del rows
     if not args.as_json:
-        _print_plan(task, kept, test, args)
+        with common.though_unread():
+            _print_plan(task, kept, test, args)
     began = time.perf_counter()
     fit = fitting.fit(args, task, kept)
     seconds, model = time.perf_counter() - began, fit.model
@@ -243,7 +246,13 @@ def _print_understood(
                 lines.append([name, "target", f"{_n_values(task, rows)}", "", "learned"])
             else:
                 lines.append([name, roles[name], "", "", f"the {roles[name]} of a row"])
-        common.print_table(lines, left=(0, 1, 4))
+        rest = [line for line in lines[_MOST_COLUMNS + 1 :] if line[0] in known]
+        shown = [line for line in lines[_MOST_COLUMNS + 1 :] if line[0] not in known]
+        common.print_table([*lines[: _MOST_COLUMNS + 1], *shown], left=(0, 1, 4))
+        if rest:
+            kinds = Counter(line[1] for line in rest).most_common()
+            listed = ", ".join(f"{kind} {count:,}" for kind, count in kinds)
+            click.echo(f" ... and {counted(len(rest), 'columns')} more ({listed})")
     click.echo()
     click.echo(f"Task: {one_line(_said_task(args, task, rows))}")
 

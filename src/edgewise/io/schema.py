@@ -51,7 +51,13 @@ _FORMATS: Final = {
     "%d/%m/%Y": "day/month/year",
     "%d/%m/%Y %H:%M": "day/month/year",
     "%d/%m/%Y %H:%M:%S": "day/month/year",
+    "%m/%d/%Y %I:%M %p": "month/day/year",
+    "%m/%d/%Y %I:%M:%S %p": "month/day/year",
+    "%d.%m.%y": "day.month.year",
+    "%m/%d/%y": "month/day/year",
+    "%d/%m/%y": "day/month/year",
     "%Y/%m/%d": "year/month/day",
+    "%Y/%m/%d %H:%M": "year/month/day",
     "%Y/%m/%d %H:%M:%S": "year/month/day",
     "%d-%m-%Y": "day-month-year",
     "%d-%b-%Y": "day-month-year",
@@ -281,7 +287,7 @@ class Schema:
             raise ArgumentError(name, column, f"must be a column: {_names(table)}")
         raw = table.columns[column]
         if name == "weight":
-            return _grades(column, raw)
+            return _weights(column, raw)
         if isinstance(raw, ManyWords) and raw.values is not None:
             found = raw.values.astype(np.str_)
         else:
@@ -289,7 +295,7 @@ class Schema:
             found = np.array([*words.categories, ""], dtype=np.str_)[words.codes]
         gone = found == ""
         if gone.any():
-            raise ValueError(f"{name}={column!r} has no value in row {int(gone.argmax()) + 1}")
+            raise ArgumentError(name, column, f"has no value in row {int(gone.argmax()) + 1}")
         return found
 
     def ids(self, X: Any) -> dict[str, NDArray[Any]]:
@@ -638,6 +644,22 @@ def _truths(name: str, raw: Raw) -> NDArray[np.float64]:
     return np.array([*truths, np.nan], dtype=np.float64)[words.codes]
 
 
-def _grades(name: str, raw: Raw) -> NDArray[np.float64]:
-    column = _as_numbers(ColumnSchema(name, "number", 0, 0), raw)
+def _grades(name: str, raw: Raw, role: str = "target") -> NDArray[np.float64]:
+    try:
+        column = _as_numbers(ColumnSchema(name, "number", 0, 0), raw)
+    except ValueError:
+        odd = f", got {raw.categories[0]!r}" if isinstance(raw, CategoricalColumn) else ""
+        raise ArgumentError(role, name, f"must hold numbers{odd}") from None
     return np.asarray(column.reals())
+
+
+def _weights(name: str, raw: Raw) -> NDArray[np.float64]:
+    weights = _grades(name, raw, "weight")
+    wrong = ~(weights >= 0) | np.isinf(weights)
+    if wrong.any():
+        row = int(wrong.argmax())
+        problem = f"must hold numbers of at least 0, got {weights[row]:g} in row {row + 1}"
+        raise ArgumentError("weight", name, problem)
+    if not weights.any():
+        raise ArgumentError("weight", name, "is 0 in every row")
+    return weights

@@ -5,6 +5,7 @@ if they are written as ISO 8601 says and hardly repeat, and otherwise one of wor
 is kept once: a file needs little more memory than the numbers in it.
 """
 
+import codecs
 import csv
 import ctypes
 import io
@@ -267,6 +268,8 @@ def _header(path: PathLike, separator: str) -> tuple[list[str], str]:
     """Return the names of the columns and what separates them."""
     with reading(path) as stream:
         start = stream.read(1 << 16)
+        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
         if b"\0" in start:
             raise ValueError(f"{path} is not a text file")
         text = io.TextIOWrapper(io.BytesIO(start + stream.readline()), "utf-8-sig", newline="")
