@@ -81,6 +81,12 @@ class TestKinds:
         assert kind_of(same_year).parts == ("month", "weekday", "days")
         times = pd.date_range("2021-01-01", periods=N, freq="7h")
         assert "hour" in kind_of(times).parts
+        there = pd.date_range("2021-01-01", periods=N, tz="Europe/Rome")  # 23 o'clock in UTC
+        assert kind_of(there).parts == ("year", "month", "weekday", "days")
+
+    def test_a_name_may_stand_alone(self):
+        assert kind_of([3, 1] * N, categorical="x").kind == "category"
+        assert kind_of([3, 1] * N, drop="x").kind == "dropped"
 
     @pytest.mark.parametrize(
         ("options", "message"),

@@ -165,9 +165,9 @@ class Schema:
         doc: str | None = None,
         weight: str | None = None,
         task: str | None = None,
-        drop: Sequence[str] = (),
-        categorical: Sequence[str] = (),
-        numeric: Sequence[str] = (),
+        drop: str | Sequence[str] = (),
+        categorical: str | Sequence[str] = (),
+        numeric: str | Sequence[str] = (),
     ) -> Self:
         """Infer what the columns of a table are.
 
@@ -182,13 +182,14 @@ class Schema:
         task : {"classes", "labels", "grades"} or None, default None
             What to learn; None is "labels" for several targets, "grades" with `query`, and else
             "classes".
-        drop, categorical, numeric : sequence of str, default ()
+        drop, categorical, numeric : str or sequence of str, default ()
             Columns to leave out, or to take as categories or numbers whatever they look like.
         """
         table = raw_table(X)
         targets = (target,) if isinstance(target, str) else tuple(target)
         roles = {"query": query, "doc": doc, "weight": weight}
-        chosen = {"drop": drop, "categorical": categorical, "numeric": numeric}
+        given = {"drop": drop, "categorical": categorical, "numeric": numeric}
+        chosen = {key: (one,) if isinstance(one, str) else tuple(one) for key, one in given.items()}
         _check_roles(table, targets, roles, chosen)
         if task is None:
             task = "labels" if len(targets) > 1 else "classes" if query is None else "grades"
@@ -345,7 +346,7 @@ def _check_roles(
     table: RawTable,
     targets: Sequence[str],
     roles: dict[str, str | None],
-    chosen: dict[str, Sequence[str]],
+    chosen: dict[str, tuple[str, ...]],
 ) -> None:
     named: dict[str, str] = {}
     single = [("target", name) for name in targets]
