@@ -84,6 +84,23 @@ class TestKinds:
         there = pd.date_range("2021-01-01", periods=N, tz="Europe/Rome")  # 23 o'clock in UTC
         assert kind_of(there).parts == ("year", "month", "weekday", "days")
 
+    @pytest.mark.parametrize("odd", ["unknown", "0000-00-00", "31/12/99"])
+    def test_a_few_odd_cells_among_dates_are_missing(self, odd):
+        days = [f"{day:02}/{month:02}/2021" for day in range(1, 29) for month in range(1, 13)]
+        frame = pd.DataFrame({"x": [odd, *days]})
+        schema = Schema.fit(frame)
+        (found,) = schema.columns
+        assert found.kind == "date"
+        assert found.note == f"read as day/month/year, 1 cell such as {odd!r} missing"
+        made = schema.transform(pd.DataFrame({"x": ["13/01/2021", "soon"]}))
+        months = made.column(made.names.index("x.month")).reals()
+        assert months[0] == 1
+        assert np.isnan(months[1])
+
+    def test_dates_of_two_formats_are_words(self):
+        days = [f"{day:02}/01/2021" for day in range(1, 29)]
+        assert kind_of([*days, *(f"2021-01-{day:02}" for day in range(1, 29))]).kind != "date"
+
     def test_a_name_may_stand_alone(self):
         assert kind_of([3, 1] * N, categorical="x").kind == "category"
         assert kind_of([3, 1] * N, drop="x").kind == "dropped"

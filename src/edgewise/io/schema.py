@@ -97,7 +97,7 @@ class ColumnSchema:
     """The numbers that a date becomes."""
     date_format: str = ""
     lenient: bool = False
-    """Whether words among the numbers are missing values, and no error."""
+    """Whether words among numbers or dates are missing values, and no error."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -403,12 +403,10 @@ def _worded(known: ColumnSchema, column: CategoricalColumn, wanted: str) -> Colu
     if wanted == "numeric" or (not wanted and share >= _MOSTLY):
         if not numbers.any():
             raise ArgumentError("numeric", known.name, f"holds no number, but {words[0]!r}")
-        odd = words[int(numbers.argmin())]
-        n_odd = int(counts[~numbers].sum())
-        note = f"{counted(n_odd, 'cells')} such as {odd!r} missing" if n_odd else ""
-        return replace(known, note=note, lenient=bool(n_odd))
-    if not wanted and (found := _date_format(words)):
+        return _without(known, words, counts, numbers)
+    if not wanted and (found := _date_format(words, counts)):
         times = _parsed(words, found)
+        known = _without(known, words, counts, ~np.isnat(times))
         return _dated(known, times[column.codes[column.codes < len(words)]], found)
     categories = replace(known, kind="category", categories=tuple(words))
     if wanted:
@@ -423,6 +421,17 @@ def _worded(known: ColumnSchema, column: CategoricalColumn, wanted: str) -> Colu
         every = "another value in every row" if unique == 1 else "hardly a value comes twice"
         return replace(known, kind="id", note=every)
     return categories
+
+
+def _without(
+    known: ColumnSchema, words: Sequence[str], counts: NDArray[Any], read: NDArray[np.bool_]
+) -> ColumnSchema:
+    """Return a column in which words that could not be read are missing values."""
+    if read.all():
+        return known
+    odd, n_odd = words[int(read.argmin())], int(counts[~read].sum())
+    note = f"{counted(n_odd, 'cells')} such as {odd!r} missing"
+    return replace(known, note=note, lenient=True)
 
 
 def _many(name: str, column: ManyWords, wanted: str) -> ColumnSchema:
@@ -465,38 +474,39 @@ def _dated(known: ColumnSchema, times: NDArray[np.datetime64], found: str) -> Co
             parts.append(part)
     if not parts:
         return replace(known, kind="constant", note="the same in every row")
-    note = f"read as {_FORMATS[found]}" if found in _FORMATS else ""
+    read = f"read as {_FORMATS[found]}" if found in _FORMATS else ""
+    note = ", ".join(filter(None, [read, known.note]))
     return replace(known, kind="date", parts=tuple(parts), date_format=found, note=note)
 
 
-def _date_format(words: Sequence[str]) -> str:
-    """Return the format in which all words are dates; an empty one if there is none."""
-    if not any(character.isdigit() for character in words[0]):
-        return ""
+def _date_format(words: Sequence[str], counts: NDArray[Any]) -> str:
+    """Return the format in which most cells are dates; an empty one if there is none."""
+    best, most = "", _MOSTLY * counts.sum()
     for found in (_ISO, *_FORMATS):
-        try:
-            _parsed(words[:50], found)
-            _parsed(words, found)
-        except ValueError:
+        few = ~np.isnat(_parsed(words[:50], found))
+        if few.mean() < _MOSTLY / 2:
             continue
-        return found
-    return ""
+        n_read = counts[~np.isnat(_parsed(words, found))].sum()
+        # Days up to 12 are months as well: a later format must read more.
+        if n_read >= most and (not best or n_read > most):
+            best, most = found, n_read
+    return best
 
 
 def _parsed(words: Iterable[str], found: str) -> NDArray[np.datetime64]:
-    """Return words as dates, or raise ValueError."""
-    times = []
+    """Return words as dates, NaT for those that are none."""
+    times: list[Any] = []
     for word in words:
-        if found == _ISO:
-            if word[4:5] != "-":
-                raise ValueError(f"{word!r} is not a date")
-            time = datetime.fromisoformat(f"{word}-01" if len(word) == 7 else word)
-        else:
-            time = datetime.strptime(word, found)
         try:
-            times.append(naive(time))
-        except OverflowError as error:
-            raise ValueError(f"{word!r} is not a date") from error
+            if found != _ISO:
+                times.append(naive(datetime.strptime(word, found)))
+            elif word[4:5] == "-":
+                whole = f"{word}-01" if len(word) == 7 else word
+                times.append(naive(datetime.fromisoformat(whole)))
+            else:
+                times.append(None)
+        except (ValueError, OverflowError):
+            times.append(None)
     return np.array(times, dtype="datetime64[s]")
 
 
@@ -584,12 +594,8 @@ def _as_dates(known: ColumnSchema, raw: Raw) -> NDArray[np.datetime64]:
     if isinstance(raw, NumericColumn) and np.isnan(raw.reals()).all():
         return np.full(len(raw), "NaT", dtype="datetime64[s]")
     if isinstance(raw, CategoricalColumn):
-        words = [str(word) for word in raw.categories]
-        try:
-            times = _parsed(words, known.date_format)
-        except ValueError:
-            times = None
-        if times is not None:
+        times = _parsed([str(word) for word in raw.categories], known.date_format)
+        if known.lenient or not np.isnat(times).any():
             return np.concatenate([times, np.array(["NaT"], "datetime64[s]")])[raw.codes]
     how = known.date_format if known.date_format == _ISO else _FORMATS[known.date_format]
     raise ValueError(f"the column {known.name!r} holds other things than dates ({how})")
