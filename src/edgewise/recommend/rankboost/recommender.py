@@ -153,6 +153,7 @@ class RankBoostRecommender(Recommender):
     predicts = "score"
     stored: ClassVar = {
         "viewers_": Array("viewers", np.intp, below="users"),
+        "_n_viewers": Count(),
         "item_sums_": "items",
         "item_counts_": "items",
         "start_weight_": Value(float, finite),
@@ -246,6 +247,7 @@ class RankBoostRecommender(Recommender):
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
         self.viewers_ = chosen_viewers(self.viewers, ratings, self.seed_)
+        self._n_viewers = len(self.viewers_)
         theirs = ratings.take(np.isin(ratings.users, self.viewers_))
         means = training.ItemMeans.of(theirs)
         self.item_sums_, self.item_counts_ = means
@@ -300,6 +302,8 @@ class RankBoostRecommender(Recommender):
 
     def _restored(self) -> None:
         super()._restored()
+        if len(self.viewers_) != self._n_viewers:
+            raise ValueError(f"viewers_ must have the length {self._n_viewers}")
         if not np.array_equal(self.viewers_, np.unique(self.viewers_)):
             raise ValueError("viewers_ must be ascending")
         rankers = self._rankers
