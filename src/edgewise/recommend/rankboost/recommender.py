@@ -153,7 +153,6 @@ class RankBoostRecommender(Recommender):
     predicts = "score"
     stored: ClassVar = {
         "viewers_": Array("viewers", np.intp, below="users"),
-        "_n_viewers": Count(),
         "item_sums_": "items",
         "item_counts_": "items",
         "start_weight_": Value(float, finite),
@@ -247,14 +246,17 @@ class RankBoostRecommender(Recommender):
     def _fit(self, ratings: Ratings) -> None:
         self.seed_ = self._seed()
         self.viewers_ = chosen_viewers(self.viewers, ratings, self.seed_)
-        self._n_viewers = len(self.viewers_)
-        theirs = ratings.take(np.isin(ratings.users, self.viewers_))
+        theirs = self._of_viewers(ratings)
         means = training.ItemMeans.of(theirs)
         self.item_sums_, self.item_counts_ = means
         self.start_weight_ = 0.0
         if self.init == "mean":
             self.start_weight_ = means.start_weight(theirs, self.pair_weight)
         self._share(ratings)
+
+    def _of_viewers(self, ratings: Ratings) -> Ratings:
+        """Return the ratings that are features."""
+        return ratings.take(np.isin(ratings.users, self.viewers_))
 
     def _share(self, ratings: Ratings) -> None:
         """Make the matrix that all rankers share; none is trained yet."""
@@ -302,10 +304,11 @@ class RankBoostRecommender(Recommender):
 
     def _restored(self) -> None:
         super()._restored()
-        if len(self.viewers_) != self._n_viewers:
-            raise ValueError(f"viewers_ must have the length {self._n_viewers}")
         if not np.array_equal(self.viewers_, np.unique(self.viewers_)):
             raise ValueError("viewers_ must be ascending")
+        means = training.ItemMeans.of(self._of_viewers(self.ratings_))
+        if not np.array_equal(means.counts, self.item_counts_):
+            raise ValueError("item_counts_ must be the counts of the ratings of viewers_")
         rankers = self._rankers
         self._share(self.ratings_)
         for terms in rankers.values():
