@@ -393,10 +393,8 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     if not folds:
         return HeldOutRecord("too few rows", ROUNDS_UNCHOSEN), "n_rounds"
     n_rows, n_trained = run.binned.n_rows, sum(len(fold.rows) for fold in folds)
-    source, stride = _source(folds, n_rows), 1
-    if run.model.early_stopping_rounds is None and not _own_stopping(run.model):
-        stride, plan = run.problem.coarse(run.plan)
-        run = run._replace(plan=plan)
+    source, (stride, plan) = _source(folds, n_rows), _coarse(run)
+    run = run._replace(plan=plan)
     with ExitStack() as stack:
         held_out = [fold.held_out for fold in folds]
         monitors = [run.problem.monitor(f.held_out, run.rows(f.aside), run.plan) for f in folds]
@@ -430,6 +428,16 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     return record, chooses.stop_reason
 
 
+def _coarse(run: Prepared[S, F]) -> tuple[int, FitPlan[S]]:
+    """Return how many rounds one of the folds is, and their plan.
+
+    The user's own early stopping counts single rounds.
+    """
+    if run.model.early_stopping_rounds is not None or _own_stopping(run.model):
+        return 1, run.plan
+    return run.problem.coarse(run.plan)
+
+
 def _within_time(
     run: Prepared[S, F], limit: float, validation: Validation | None, columns: dict[str, Any]
 ) -> tuple[Prepared[S, F], Validation | None]:
@@ -447,7 +455,7 @@ def _within_time(
     # Setting up and validating take time, too.
     cost = 1.0
     if not validation:
-        stride, _ = run.problem.coarse(run.plan)
+        stride, _ = _coarse(run)
         cost += sum(len(fold.rows) for fold in folds) / (stride * run.binned.n_rows)
     pace = run.problem.pace(0.8 * (run.limit - elapsed) / seconds, cost, run.plan)
     if pace == Pace():
