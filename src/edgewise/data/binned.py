@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgewise.common.dtypes import NARROW_CODE, Codes, Columns, Reals, Rows, Signs
 from edgewise.data.aligned import CONSTANT, Aligned
 from edgewise.data.bins import Bins, Categories
+from edgewise.data.partition import Partition
 from edgewise.data.storage import CategoricalCodes, DenseCodes, SparseCodes, Store
 
 Coding = Bins | Categories
@@ -31,6 +32,12 @@ class BinnedTable:
     categorical: CategoricalCodes
     aligned: Aligned | None = None
     fill: Callable[[Columns], None] | None = None
+    shard: Partition | None = None  # which rows these are, where others hold more
+
+    @property
+    def partition(self) -> Partition:
+        """The rows here among all rows of the table."""
+        return Partition(self.n_rows) if self.shard is None else self.shard
 
     def ready(self, columns: Columns) -> None:
         """Make the codes of columns readable."""

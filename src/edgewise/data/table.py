@@ -23,6 +23,7 @@ from edgewise.data.columns import (
     taken,
     typed,
 )
+from edgewise.data.partition import Partition
 
 INFINITE_CHOICES = ("raise", "missing", "value")
 
@@ -52,6 +53,12 @@ class Table(ABC):
         self.names = list(names) if names is not None else None
         self.infinite = infinite
         self.categorical: frozenset[int] = frozenset()
+        self.shard: Partition | None = None  # which rows these are, where others hold more
+
+    @property
+    def partition(self) -> Partition:
+        """The rows here among all rows of the table."""
+        return Partition(self.n_rows) if self.shard is None else self.shard
 
     def declare(self, categorical: Sequence[int]) -> "Table":
         """Declare columns categorical, whatever they hold; return the table."""
@@ -63,8 +70,10 @@ class Table(ABC):
         """Return column `j` as it came."""
 
     def take(self, rows: NDArray[np.intp]) -> "Table":
-        """Return a table of these rows."""
-        return self._take(rows).declare(list(self.categorical))
+        """Return a table of these rows, by their numbers among all."""
+        taken = self._take(self.partition.here(rows)).declare(list(self.categorical))
+        taken.shard = None if self.shard is None else self.shard.take(rows)
+        return taken
 
     def _take(self, rows: NDArray[np.intp]) -> "Table":
         return TakenTable(self, rows)

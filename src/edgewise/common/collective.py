@@ -1,0 +1,68 @@
+"""Processes that train one model together, each on its own rows.
+
+Every process makes the same calls in the same order. Only integers are summed, so the sums do not
+depend on who holds which rows, nor on the order in which a network adds them.
+"""
+
+import pickle
+from abc import ABC, abstractmethod
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+OPERATIONS = ("sum", "max", "min")
+"""What `Collective.allreduce` does with the numbers of all processes."""
+
+
+class Collective(ABC):
+    """A group of processes: this one is number `rank` of `size`.
+
+    To write one for another transport, derive from this class and implement `allreduce`; the others
+    follow from it, and may be replaced where the transport has something better.
+    """
+
+    rank: int
+    size: int
+
+    @abstractmethod
+    def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:
+        """Return the sum, the maximum or the minimum over all processes, entry by entry.
+
+        `values` have the same shape and type everywhere: integers of 8, 32 or 64 bits, or float64
+        for a maximum or minimum.
+        """
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what every process gave, in the order of their ranks."""
+        data = np.frombuffer(pickle.dumps(value), dtype=np.uint8)
+        sizes = np.zeros(self.size, dtype=np.int64)
+        sizes[self.rank] = len(data)
+        ends = [0, *accumulate(self.allreduce(sizes).tolist())]
+        every = np.zeros(ends[-1], dtype=np.uint8)
+        every[ends[self.rank] : ends[self.rank + 1]] = data
+        every = self.allreduce(every)
+        return [pickle.loads(every[start:end].tobytes()) for start, end in pairwise(ends)]
+
+    def broadcast(self, value: Any, root: int = 0) -> Any:
+        """Return what the process `root` gave."""
+        return self.gather(value if self.rank == root else None)[root]
+
+
+class Alone(Collective):
+    """The only process."""
+
+    rank, size = 0, 1
+
+    def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:
+        """Return the values."""
+        return values
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return a list of the value."""
+        return [value]
+
+    def broadcast(self, value: Any, root: int = 0) -> Any:
+        """Return the value."""
+        return value

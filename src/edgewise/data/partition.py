@@ -1,0 +1,114 @@
+"""Which rows of a table are here, where several processes share it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.collective import Alone, Collective
+
+_ALONE = Alone()
+
+
+@dataclass(frozen=True)
+class Partition:
+    """The rows of a table that this process holds: row i here is row ``numbers[i]`` of `n_rows`.
+
+    Where one process holds them all, `numbers` is None and every method returns its argument.
+    """
+
+    n_rows: int
+    numbers: NDArray[np.int64] | None = None
+    collective: Collective = _ALONE
+
+    @staticmethod
+    def of_blocks(
+        collective: Collective, blocks: Sequence[int], sizes: Sequence[int]
+    ) -> "Partition":
+        """Return the partition of runs of rows, of which this process holds some.
+
+        `blocks` are the numbers of its runs among those of all processes, ascending, and `sizes`
+        the rows of each.
+        """
+        held = dict(zip(blocks, sizes, strict=True))
+        shared: dict[int, int] = {}
+        for rank, others in enumerate(collective.gather(held)):
+            twice = sorted(shared.keys() & others.keys())
+            if twice:
+                raise ValueError(f"blocks: number {twice[0]} is at two processes, one is {rank}")
+            shared.update(others)
+        order = sorted(shared)
+        ends = np.cumsum([shared[block] for block in order])
+        start = dict(zip(order, (ends - [shared[block] for block in order]).tolist(), strict=True))
+        runs = [start[block] + np.arange(size) for block, size in held.items()]
+        numbers = np.concatenate([np.empty(0, np.int64), *runs]).astype(np.int64)
+        return Partition(int(ends[-1]) if len(ends) else 0, numbers, collective)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all rows are here."""
+        return self.numbers is None
+
+    @cached_property
+    def first(self) -> bool:
+        """Whether this is the process that reports, saves and decides by the clock."""
+        return self.collective.rank == 0
+
+    def sum(self, values: Any) -> Any:
+        """Return the sum over all processes of an array of integers, or of one integer."""
+        return self._reduced(values, "sum")
+
+    def max(self, values: Any) -> Any:
+        """Return the maximum over all processes, entry by entry."""
+        return self._reduced(values, "max")
+
+    def min(self, values: Any) -> Any:
+        """Return the minimum over all processes, entry by entry."""
+        return self._reduced(values, "min")
+
+    def any(self, flag: Any) -> bool:
+        """Return whether it is true of any process."""
+        return bool(self.max(int(flag)))
+
+    def all(self, flag: Any) -> bool:
+        """Return whether it is true of all processes."""
+        return bool(self.min(int(flag)))
+
+    def _reduced(self, values: Any, operation: str) -> Any:
+        if self.numbers is None:
+            return values
+        if isinstance(values, np.ndarray):
+            shape = values.shape
+            return self.collective.allreduce(np.ascontiguousarray(values), operation).reshape(shape)
+        dtype = np.float64 if isinstance(values, float) else np.int64
+        return self.collective.allreduce(np.array([values], dtype=dtype), operation)[0].item()
+
+    def whole(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return an array of all rows, along the first axis, given the rows here."""
+        if self.numbers is None:
+            return values
+        # As integers: the bits of the one process that has a row, plus zeros.
+        kind = np.dtype(f"u{values.dtype.itemsize}")
+        every = np.zeros((self.n_rows, *values.shape[1:]), dtype=values.dtype)
+        every[self.numbers] = values
+        bits = every.reshape(-1).view(kind)
+        return self.collective.allreduce(bits).view(values.dtype).reshape(every.shape)
+
+    def here(self, rows: NDArray[np.integer]) -> NDArray[Any]:
+        """Return which rows of this process are among some rows of all, ascending."""
+        if self.numbers is None:
+            return rows
+        places = np.searchsorted(rows, self.numbers)
+        found = places < len(rows)
+        found[found] = rows[places[found]] == self.numbers[found]
+        return np.flatnonzero(found).astype(rows.dtype)
+
+    def take(self, rows: NDArray[np.integer]) -> "Partition":
+        """Return the partition of some rows of all, ascending, numbered anew."""
+        if self.numbers is None:
+            return Partition(len(rows))
+        own = self.numbers[self.here(rows)]
+        return Partition(len(rows), np.searchsorted(rows, own).astype(np.int64), self.collective)
