@@ -4,14 +4,23 @@ Every process calls ``fit`` with its own rows, and all get the same model: the o
 process would have trained on all of them.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.checks import integer, one_of
 from edgewise.common.collective import OPERATIONS, Collective
 from edgewise.data import Chunks, Table, as_table
 from edgewise.data.partition import Partition
 
-__all__ = ["OPERATIONS", "Collective", "rows_here"]
+__all__ = ["OPERATIONS", "Collective", "MPICollective", "XGBoostCollective", "rows_here"]
+
+TIMEOUT = 300
+"""Seconds that a process waits for the others in a sum, before it takes them for lost."""
 
 
 def rows_here(
@@ -49,3 +58,128 @@ def rows_here(
 
 def _columns(n_columns: int, names: Sequence[str] | None) -> str:
     return f"{n_columns} columns" if names is None else ", ".join(map(repr, names))
+
+
+class XGBoostCollective(Collective):
+    """Processes that XGBoost's tracker connects, over TCP; needs the package xgboost-cpu.
+
+    Each process makes one, in the thread that trains, and closes it at the end: best in a ``with``.
+    A process that dies or closes its own makes the others raise a `ConnectionError`.
+
+    Parameters
+    ----------
+    task : int
+        The number of this process among all, from 0 on: its rank.
+    timeout : int, default 300
+        Seconds to wait for the other processes, at the start and in every sum.
+    **arguments
+        What ``xgboost.tracker.RabitTracker.worker_args()`` returned, for a tracker that was made
+        with ``sortby="task"``.
+
+    Examples
+    --------
+    >>> from xgboost.tracker import RabitTracker
+    >>> from edgewise import AdaBoostMH
+    >>> from edgewise.cluster import XGBoostCollective, rows_here
+    >>> tracker = RabitTracker(n_workers=1, host_ip="127.0.0.1", sortby="task")
+    >>> tracker.start()
+    >>> with XGBoostCollective(0, **tracker.worker_args()) as processes:
+    ...     rows = rows_here([[[0.0], [1.0], [2.0]]], processes)
+    ...     model = AdaBoostMH("stump", n_rounds=3).fit(rows, [0, 1, 1])
+    [...] Task 000000 got rank 0
+    >>> tracker.wait_for()
+    >>> model.predict([[1.7]])
+    array([1])
+    """
+
+    def __init__(self, task: int, timeout: int = TIMEOUT, **arguments: Any) -> None:
+        from xgboost import collective
+
+        integer("task", task, 0)
+        integer("timeout", timeout, 1)
+        self._library = collective
+        # The tracker sorts the names of tasks as strings.
+        with _connected():
+            collective.init(dmlc_task_id=f"{task:06d}", dmlc_timeout=timeout, **arguments)
+        self.rank, self.size = collective.get_rank(), collective.get_world_size()
+
+    def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:
+        """Return the sum, the maximum or the minimum over all processes, entry by entry."""
+        one_of("operation", operation, OPERATIONS)
+        with _connected():
+            found = self._library.allreduce(values, self._library.Op[operation.upper()])
+        return found.reshape(values.shape)
+
+    def broadcast(self, value: Any, root: int = 0) -> Any:
+        """Return what the process `root` gave."""
+        with _connected():
+            # XGBoost has no word for None.
+            return self._library.broadcast((value,) if self.rank == root else None, root)[0]
+
+    def close(self) -> None:
+        """Leave the group."""
+        self._library.finalize()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Turn the errors of XGBoost's sockets, with their long traces, into lost connections."""
+    from xgboost.core import XGBoostError
+
+    try:
+        yield
+    except XGBoostError as error:
+        reason = str(error).partition("\nStack trace")[0].strip().rpartition("]: ")[2]
+        raise ConnectionError(f"lost the connection to another process: {reason}") from None
+
+
+class MPICollective(Collective):
+    """The processes that ``mpiexec`` started; needs mpi4py and an MPI library.
+
+    If one of them fails, MPI ends them all: start Python with ``-m mpi4py``, so that an exception
+    counts as a failure.
+
+    Parameters
+    ----------
+    communicator : mpi4py.MPI.Comm or None, default None
+        The processes; None is all of them, ``MPI.COMM_WORLD``.
+
+    Examples
+    --------
+    >>> from edgewise.cluster import MPICollective  # doctest: +SKIP
+    >>> processes = MPICollective()  # doctest: +SKIP
+    """
+
+    def __init__(self, communicator: Any = None) -> None:
+        from mpi4py import MPI
+
+        self._library = MPI
+        self._communicator = MPI.COMM_WORLD if communicator is None else communicator
+        self.rank, self.size = self._communicator.Get_rank(), self._communicator.Get_size()
+
+    def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:
+        """Return the sum, the maximum or the minimum over all processes, entry by entry."""
+        one_of("operation", operation, OPERATIONS)
+        found = np.empty(values.shape, values.dtype)
+        given = np.ascontiguousarray(values)
+        self._communicator.Allreduce(given, found, getattr(self._library, operation.upper()))
+        return found
+
+    def gather(self, value: Any) -> list[Any]:
+        """Return what every process gave, in the order of their ranks."""
+        return self._communicator.allgather(value)
+
+    def broadcast(self, value: Any, root: int = 0) -> Any:
+        """Return what the process `root` gave."""
+        return self._communicator.bcast(value, root)
