@@ -1,6 +1,7 @@
 """Saving a run on its way, taking it up again, and watching it."""
 
 import io
+import shutil
 
 import numpy as np
 import pytest
@@ -120,6 +121,91 @@ def test_a_checkpoint_fails_before_the_first_round(blobs, tmp_path):
     with pytest.raises(FileNotFoundError, match="folder"):
         AdaBoostMH(n_rounds=3, callbacks=[Counts(), checkpoint]).fit(*blobs())
     assert rounds == []
+
+
+class Removes(Callback):
+    """Removes a folder after some round."""
+
+    def __init__(self, folder, at):
+        self.folder, self.at, self.ended = folder, at, False
+
+    def on_round(self, run):
+        if run.history.n_rounds == self.at:
+            shutil.rmtree(self.folder)
+
+    def on_end(self, run):
+        self.ended = True
+
+
+def test_a_save_that_fails_loses_no_training(blobs, same_terms, tmp_path):
+    X, y = blobs()
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    removes = Removes(folder, 4)
+    model = AdaBoostMH(n_rounds=9, callbacks=[Checkpoint(folder / "m", every=3), removes])
+    with (
+        pytest.warns(RuntimeWarning, match="no checkpoint after [69] rounds"),
+        pytest.raises(FileNotFoundError, match="folder"),
+    ):
+        model.fit(X, y)
+    assert removes.ended
+    assert model.stop_reason_ == "n_rounds"
+    same_terms(model, AdaBoostMH(n_rounds=9).fit(X, y))
+
+
+def test_a_callback_that_fails_loses_no_training(blobs, same_terms):
+    X, y = blobs()
+
+    class Fails(Callback):
+        def on_round(self, run):
+            return {}[0] if run.history.n_rounds == 5 else None
+
+    model = AdaBoostMH(n_rounds=9, callbacks=[Fails()])
+    with pytest.raises(KeyError):
+        model.fit(X, y)
+    assert model.stop_reason_ == "failed"
+    same_terms(model, AdaBoostMH(n_rounds=5).fit(X, y))
+
+
+def test_an_interrupt_of_the_end_loses_no_training(blobs, same_terms):
+    X, y = blobs()
+
+    class Stops(Callback):
+        def on_round(self, run):
+            if run.history.n_rounds == 5:
+                raise KeyboardInterrupt
+
+        def on_end(self, run):
+            raise KeyboardInterrupt
+
+    model = AdaBoostMH(n_rounds=9, callbacks=[Stops()])
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.stop_reason_ == "interrupted"
+    same_terms(model, AdaBoostMH(n_rounds=5).fit(X, y))
+
+
+class NotSaved(AdaBoostMH):
+    """A class of one's own, which files cannot name."""
+
+
+@pytest.mark.parametrize("rounds", [3, None])
+def test_what_cannot_be_saved_is_found_out_before_the_first_round(blobs, tmp_path, rounds):
+    X, y = blobs()
+    trained = []
+
+    class Counts(Callback):
+        def on_start(self, run):
+            trained.append(run)
+
+    settings = {"n_rounds": rounds, "callbacks": [Checkpoint("/proc/model"), Counts()]}
+    with pytest.raises(OSError, match="/proc/model"):
+        AdaBoostMH(**settings).fit(X, y)
+    settings["callbacks"][0] = Checkpoint(tmp_path / "model")
+    with pytest.raises(TypeError, match="a class of your own"):
+        NotSaved(**settings).fit(X, y)
+    assert trained == []
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("every", [0, 1.5, None, "often"])

@@ -1,5 +1,8 @@
 import errno
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +117,55 @@ class TestReplacing:
             with replacing(tmp_path / name) as stream:
                 stream.write(b"content" * 100)
         assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+
+
+    def test_the_content_is_on_the_disk_before_the_name(self, tmp_path, monkeypatch):
+        done = []
+        monkeypatch.setattr(os, "fsync", lambda opened: done.append(os.fstat(opened).st_size))
+        replace = Path.replace
+        monkeypatch.setattr(Path, "replace", lambda *to: done.append("renamed") or replace(*to))
+        with replacing(tmp_path / "new.txt") as stream:
+            stream.write(b"content")
+        assert done[:2] == [len(b"content"), "renamed"]
+        assert len(done) == 3  # the folder, which has the new name
+
+    def test_what_a_killed_writer_left_is_removed(self, tmp_path):
+        path = tmp_path / "new.txt"
+        code = (
+            "import os; from edgewise.common.files import replacing\n"
+            f"with replacing({str(path)!r}) as stream: os.kill(os.getpid(), 9)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=False)
+        (left,) = tmp_path.iterdir()
+        with replacing(path) as stream:
+            stream.write(b"young")
+        assert left.exists()  # its writer may not have locked it yet
+        os.utime(left, (0, 0))
+        other = tmp_path / ".other.txt.0123456789abcdef"
+        other.touch()
+        os.utime(other, (0, 0))
+        with replacing(path) as stream:
+            (mine,) = {*tmp_path.iterdir()} - {path, other, left}
+            os.utime(mine, (0, 0))
+            with replacing(path) as again:
+                again.write(b"another")
+            stream.write(b"alive")
+        assert path.read_bytes() == b"alive"
+        assert names_in(tmp_path) == [other.name, path.name]
+
+    def test_a_file_keeps_its_permissions(self, tmp_path):
+        path = tmp_path / "secret.txt"
+        path.touch(mode=0o600)
+        with replacing(path) as stream:
+            stream.write(b"new")
+        assert path.stat().st_mode & 0o777 == 0o600
+
+    @pytest.mark.parametrize("letter", ["n", "ä", "\N{GRINNING FACE}"])
+    def test_a_name_may_be_as_long_as_the_system_allows(self, tmp_path, letter):
+        path = tmp_path / (letter * (255 // len(letter.encode())))
+        with replacing(path) as stream:
+            stream.write(b"new")
+        assert path.read_bytes() == b"new"
 
 
 class TestWords:

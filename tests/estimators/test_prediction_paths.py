@@ -1,6 +1,7 @@
 """A row has the same scores however it comes: alone, in any batch, type, backend and thread."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -263,3 +264,19 @@ def test_another_process_can_compile_the_walk(monkeypatch):
     function, forest = pickle.loads(pickle.dumps(rehearsal()))
     function(forest)
     assert form in compiled._loaded
+
+
+def test_sparse_rows_stay_sparse(monkeypatch):
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numpy")
+    rng = np.random.default_rng(0)
+    few = sparse.random_array((300, 200), density=0.2, rng=rng, format="csr")
+    model = AdaBoostMH("tree", n_rounds=20).fit(few, few.sum(axis=1) > few.sum() / 300)
+    rows = sparse.random_array((20_000, 200), density=0.001, rng=rng, format="csr")
+    used = len(np.unique(model.terms_.columns))
+    tracemalloc.start()
+    try:
+        found = model.decision_function(rows)
+        assert tracemalloc.get_traced_memory()[1] < 8 * rows.shape[0] * used / 2
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(found[:50], model.decision_function(rows[:50].toarray()))

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 import edgewise
 from edgewise import AdaBoostMH, Callback, Exhaustive, Lazy, Stump
@@ -210,12 +211,20 @@ def test_a_save_through_a_link_writes_the_file_behind_it(blobs, tmp_path):
         model.save(tmp_path)
 
 
-def test_classes_that_no_file_can_hold(tmp_path):
-    dates = np.array(["2020-01-01", "2020-01-02"] * 3, dtype="datetime64[D]")
-    model = AdaBoostMH(n_rounds=2).fit(np.arange(6.0)[:, None], dates)
-    with pytest.raises(TypeError, match="datetime64"):
-        model.save(tmp_path / "model")
-    assert not list(tmp_path.iterdir())
+def test_what_cannot_be_saved_is_not_trained():
+    X = np.arange(6.0)[:, None]
+    for y in ("datetime64[D]", "longdouble"):
+        with pytest.raises(TypeError, match="y must hold numbers or strings"):
+            AdaBoostMH(n_rounds=2).fit(X, np.arange(6).astype(y))
+    with pytest.raises(ValueError, match="at most 20,000,000"):
+        AdaBoostMH("stump", n_rounds=2).fit(sparse.csr_array((6, 20_000_001)), np.arange(6) % 2)
+
+
+def test_class_names_of_any_length(round_trip):
+    X = np.arange(6.0)[:, None]
+    for y in (np.array(["x" * 30_000, "y"] * 3), np.array(["a", "b"] * 3, dtype="T")):
+        model = AdaBoostMH("stump", n_rounds=2).fit(X, y)
+        assert round_trip(model).predict(X).tolist() == model.predict(X).tolist()
 
 
 def test_a_model_after_early_stopping(blobs, round_trip):

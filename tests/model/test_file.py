@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import pickle
 import re
 import struct
+import tracemalloc
 import warnings
 import zipfile
 
@@ -725,5 +727,48 @@ def test_a_small_file_cannot_ask_for_much_memory(tmp_path):
     arrays[KEYS["offsets"]] = np.zeros(n_classes)
     classes = {"dtype": "<i8", "values": list(range(n_classes))}
     write(path, with_entry(with_entry(header, "classes", classes), "terms", stored), arrays)
-    with pytest.raises(ModelFileError, match="thresholds"):
-        load(path)
+    # Its tables would take 1000 numbers for each of 40,000 thresholds, 320 MB.
+    tracemalloc.start()
+    try:
+        scores = load(path).decision_function([[0.5, 0.0], [-0.5, 0.0]])
+        assert tracemalloc.get_traced_memory()[1] < 1 << 26
+    finally:
+        tracemalloc.stop()
+    assert (scores[1] == -n_terms).all()
+    assert scores[0].tolist() == [2.0 - n_terms, *[-n_terms] * (n_classes - 1)]
+
+
+def test_only_a_file_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+        with pytest.raises(ModelFileError, match="is not a file"):
+            load(path)
+
+
+def test_a_header_of_brackets_is_refused(parts, refused):
+    header, arrays = parts
+    refused(model_file({**header, "more": [[]] * 1_100_000}, arrays), "more lists")
+
+
+def test_one_long_class_name_does_not_take_its_length_for_every_class(parts, refused):
+    header, arrays = parts
+    classes = {"dtype": "<U8", "values": ["x" * 500_000, *map(str, range(1000))]}
+    tracemalloc.start()
+    try:
+        refused(model_file(with_entry(header, "classes", classes), arrays), "similar lengths")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()
+
+
+def test_classes_that_repeat_are_refused(parts, refused):
+    header, arrays = parts
+    classes = {"dtype": "<U1", "values": ["a", "b", "a"]}
+    refused(model_file(with_entry(header, "classes", classes), arrays), "different")
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_jobs", "2"), ("handle_infinite", 3)])
+def test_settings_that_prediction_uses_are_checked(parts, refused, name, value):
+    header, arrays = parts
+    settings = {**header["parameters"], name: value}
+    refused(model_file({**header, "parameters": settings}, arrays), name)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -173,6 +174,7 @@ HOSTILE = {
     "a mask of another size": put("known_items_", np.ones(2, dtype=bool)),
     "numbers of another size": put("user_numbers_", np.ones(5)),
     "numbers of another shape": put("user_numbers_", np.ones((2, 1))),
+    "an array of words for a number": lambda header, arrays: header["state"].update(low_="1"),
     "no numbers": put("item_numbers_", np.full(3, np.nan)),
     "ratings of users that are not there": put("ratings_.users", np.full(5, 2, np.int32)),
     "ratings of items that are not there": put("ratings_.items", np.full(5, -1, np.int32)),
@@ -197,3 +199,47 @@ def test_a_sparse_matrix_with_places_out_of_range_is_refused(ratings, tmp_path):
     rewrite(path, put("table_.indices", np.array([7], dtype=np.int32)))
     with pytest.raises(ModelFileError):
         edgewise.load(path)
+
+
+def settings(**values):
+    return lambda header, arrays: header["parameters"].update(values)
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        (edgewise.ItemKNN(), settings(n_neighbors=10**30)),
+        (edgewise.ItemKNN(), settings(n_jobs="2")),
+        (edgewise.RandomRecommender(), lambda h, _: h["state"].update(seed_={"value": -5})),
+        (edgewise.BiasBaseline(), lambda h, _: h["state"].update(intercept_={"value": "x"})),
+        (edgewise.RankBoostRecommender(), settings(n_rounds=2 * 10**9)),
+    ],
+)
+def test_settings_that_no_call_can_use_are_refused(ratings, tmp_path, model, change):
+    path = tmp_path / "model"
+    model.fit(ratings).save(path)
+    rewrite(path, change)
+    with pytest.raises(ModelFileError):
+        edgewise.load(path)
+
+
+def test_settings_that_no_file_can_hold_are_not_saved(ratings, tmp_path):
+    model = edgewise.ItemKNN().fit(ratings).set_params(n_neighbors=0)
+    with pytest.raises(ValueError, match="n_neighbors"):
+        model.save(tmp_path / "model")
+
+
+def test_one_long_id_does_not_take_its_length_for_every_user(tmp_path):
+    users = [str(user) for user in range(600)]
+    edgewise.BiasBaseline().fit(Ratings.from_arrays(users, [1] * 600)).save(tmp_path / "model")
+    users[0] = "x" * 500_000
+    rewrite(tmp_path / "model", lambda h, _: h["state"]["ratings_"].update(user_ids=users))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="similar lengths"):
+            edgewise.load(tmp_path / "model")
+        with pytest.raises(ValueError, match="users must be of similar lengths: 'xxxx"):
+            Ratings.from_arrays(users, [1] * 600)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()

@@ -3,6 +3,7 @@
 import math
 import os
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from edgewise.boosting.history import History
 from edgewise.common.checks import integer, not_negative, positive
+from edgewise.common.files import trying
 from edgewise.common.progress import close, progress_bar
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ class TrainingRun:
         Whether there are validation rows, and the direction of their metric.
     stop_reason : str
         Why training ended: "n_rounds", "no edge", "fitted" (no loss is left), "early stopping",
-        "time limit", "interrupted", or what a callback returned.
+        "time limit", "interrupted", "failed" (something raised an error), or what a callback
+        returned.
     best_round : int or None
         The number of rounds to keep, where early stopping chose it.
     finished : bool
@@ -229,7 +232,9 @@ class TimeLimit(Callback):
 class Checkpoint(Callback):
     """Save the model every few rounds and at the end, so that a long run can be resumed.
 
-    To resume: ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``.
+    To resume: ``edgewise.load(path).set_params(warm_start=True).fit(X, y)``. A save that fails on
+    the way, on a full disk for example, is a warning, and the next one tries again. If the last one
+    fails, `fit` raises its error; the estimator has the trained model all the same.
 
     Parameters
     ----------
@@ -250,12 +255,20 @@ class Checkpoint(Callback):
 
     def on_start(self, run: TrainingRun) -> None:
         # Fail now rather than after the first hundred rounds.
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"path: the folder of {str(self.path)!r} does not exist")
+        self.check(run.save)
+
+    def check(self, save: Callable[[Any], None]) -> None:
+        """Raise if the model cannot be saved where the file is to be."""
+        with trying(self.path) as beside:
+            save(beside)
 
     def on_round(self, run: TrainingRun) -> str | None:
         if run.history.n_rounds % self.every == 0:
-            run.save(self.path)
+            try:
+                run.save(self.path)
+            except OSError as error:
+                rounds = f"after {run.history.n_rounds} rounds"
+                warnings.warn(f"no checkpoint {rounds}: {error}", RuntimeWarning, stacklevel=2)
         return None
 
     def on_end(self, run: TrainingRun) -> None:

@@ -94,7 +94,7 @@ def boost_together(
 
 
 def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callback]) -> None:
-    """Run the rounds, and the callbacks after each."""
+    """Run the rounds, and the callbacks after each; all of them end, also if one fails."""
     started: list[Callback] = []
     try:
         for callback in callbacks:
@@ -110,8 +110,14 @@ def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callbac
         run.stop_reason = "interrupted"
         logger.warning("training interrupted after %d rounds", run.history.n_rounds)
     run.finished = True
+    failed: list[Exception] = []
     for callback in started:
-        callback.on_end(run)
+        try:
+            callback.on_end(run)
+        except Exception as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
 
 
 def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:

@@ -178,6 +178,15 @@ class OrNone(Field):
         return self.field.unpack(inner, name, arrays, sizes)
 
 
+class Known(OrNone):
+    """A value of another field, in the form of :class:`OrNone`, and never None."""
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        if saved is None:
+            raise TypeError(f"{name} must not be None")
+        return super().unpack(saved, name, arrays, sizes)
+
+
 @dataclass(frozen=True)
 class ListOf(Field):
     """A list of values of one field; words of shapes are their own in each."""

@@ -4,15 +4,18 @@ A file is gzipped if its first bytes say so when it is read, or its name when it
 """
 
 import codecs
+import glob
 import gzip
 import io
 import os
 import secrets
+import stat
+import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +28,10 @@ _LEVEL: Final = 4
 # Lines are read in batches of about this many bytes: a large file needs little more memory than
 # the arrays made from it.
 _BATCH: Final = 1 << 22
+# Letters of a file's name in that of its temporary one: with four bytes each, it is short enough.
+_NAMED: Final = 50
+# A temporary file that is younger, in seconds, may be one that its writer has yet to lock.
+_YOUNG: Final = 2.0
 
 
 @contextmanager
@@ -76,20 +83,37 @@ def target_of(path: PathLike) -> Path:
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file to write; it replaces the old one only when it is complete.
+    """Open a file to write; it replaces the old one only when it is complete and on the disk.
 
-    A name that ends in ``.gz`` makes it gzipped; the same content gives the same bytes.
+    The new file has the permissions of the old one. A name that ends in ``.gz`` makes it gzipped;
+    the same content gives the same bytes.
     """
     target = target_of(path)
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
+    _remove_abandoned(target)
+    with trying(path) as temporary:
         with temporary.open("xb") as stream:
+            _lock(stream)
             if target.suffix == ".gz":
                 with gzip.GzipFile("", "wb", _LEVEL, stream, mtime=0) as packed:
                     yield packed  # type: ignore[misc]
             else:
                 yield stream
+            # Without this, a power cut could leave the new name and none of the content.
+            stream.flush()
+            os.fsync(stream.fileno())
+            if target.exists():
+                temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         temporary.replace(target)
+        _sync_folder(target.parent)
+
+
+@contextmanager
+def trying(path: PathLike) -> Iterator[Path]:
+    """Give the name of a temporary file beside `path`, which is removed afterwards."""
+    target = target_of(path)
+    temporary = target.with_name(f".{target.name[:_NAMED]}.{secrets.token_hex(8)}")
+    try:
+        yield temporary
     except OSError as error:
         # Users know the name that they gave, not ours; a write to a full disk names none.
         if error.errno is None or error.filename not in (None, temporary, str(temporary)):
@@ -97,6 +121,36 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove the temporary files of writers that were killed: nobody holds a lock on them."""
+    stem = glob.escape(f".{target.name[:_NAMED]}")
+    for left in target.parent.glob(f"{stem}.{'[0-9a-f]' * 16}"):
+        with suppress(OSError), left.open("rb") as stream:
+            if time.time() - left.stat().st_mtime > _YOUNG and _lock(stream):
+                left.unlink()
+
+
+def _lock(stream: IO[bytes]) -> bool:
+    """Lock an open file until it is closed; return whether nobody else had."""
+    try:
+        import fcntl
+
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):  # Windows; or held by another, or not supported here
+        return False
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Bring a new name to the disk, where folders can be opened."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def words(

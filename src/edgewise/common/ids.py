@@ -9,12 +9,32 @@ from numpy.typing import NDArray
 
 _SOME = 3
 
+# NumPy gives every string of an array the room of the longest. An array of this many bytes is fine
+# whatever its strings; in a larger one the longest may have this many times the mean length.
+_FINE, _TIMES_THE_MEAN = 1 << 28, 16
+
 
 def is_missing(value: Any) -> bool:
     """Return whether an object stands for a missing value: None, NaN, pandas' NA and NaT."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+def text_array(name: str, words: Sequence[str]) -> NDArray[np.str_]:
+    """Return strings as an array, or raise if it would hold mostly room for the longest one."""
+    lengths = [len(word) for word in words]
+    longest = max(lengths, default=0)
+    if 4 * longest * len(words) > _FINE and longest * len(words) > _TIMES_THE_MEAN * sum(lengths):
+        start = words[lengths.index(longest)][:20]
+        raise ValueError(
+            f"{name} must be of similar lengths: {start!r}... has {longest:,} letters, the mean is "
+            f"{sum(lengths) / len(words):.0f}; shorten it"
+        )
+    if longest and any(word[-1:] == "\0" for word in words):
+        # NumPy would drop it, and two strings could become one.
+        raise ValueError(f"{name} must not end in a NUL character")
+    return np.array(words, dtype=np.str_)
 
 
 class Ids:
@@ -30,7 +50,7 @@ class Ids:
         if given.dtype.kind == "i":
             return Ids(different(given))
         # Sorting the few different strings is much faster than sorting all.
-        return Ids(np.array(sorted(set(given.tolist())), dtype=np.str_))
+        return Ids(text_array(name, sorted(set(given.tolist()))))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -84,7 +104,8 @@ class Ids:
         if (there >= 0).any():
             first = ids.values[int(np.argmax(there >= 0))].item()
             raise ValueError(f"{name} must be new, but {first!r} is known already")
-        return Ids(np.concatenate([self.values, ids.values]))
+        both = np.concatenate([self.values, ids.values])
+        return Ids(both if both.dtype.kind == "i" else text_array(name, both.tolist()))
 
     @staticmethod
     def union(name: str, parts: Sequence["Ids"]) -> "Ids":
@@ -124,10 +145,11 @@ def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = Fal
         # From a series, NumPy would make objects or bytes of strings.
         plain = ids.to_numpy() if _is_whole(ids) else np.array(ids.to_list(), dtype=object)
     else:
-        plain = np.asarray(ids)
-        if not isinstance(ids, np.ndarray) and (plain.dtype.kind not in "iu" or plain.ndim == 1):
-            # NumPy would turn a list of mixed types into strings or floats.
-            plain = np.array(ids, dtype=object)
+        # NumPy would turn a list of mixed types into strings or floats, and give every string the
+        # room of the longest.
+        plain = ids if isinstance(ids, np.ndarray) else np.array(ids, dtype=object)
+        if plain.ndim != 1 and not isinstance(ids, np.ndarray):
+            plain = np.asarray(ids)
     array = np.atleast_1d(plain)
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional, got shape {array.shape}")
@@ -158,7 +180,7 @@ def _from_objects(name: str, values: list[Any], floats: bool) -> NDArray[Any]:
     if not kinds:
         return np.zeros(0, dtype=np.int64)
     if all(issubclass(kind, str) for kind in kinds):
-        return np.array(values, dtype=np.str_)
+        return text_array(name, values)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         try:
             return np.array(values, dtype=np.int64)

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 P = TypeVar("P")
 
+# More threads than this, and than this many for each core, help nobody; a file may ask for more.
+_ENOUGH, _ENOUGH_A_CORE = 32, 4
+
 # With fewer rows, starting a thread costs more than it saves.
 ROWS_PER_THREAD = 4096
 
@@ -27,7 +30,8 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     from joblib import effective_n_jobs
 
-    threads = int(effective_n_jobs(n_jobs))
+    enough = max(_ENOUGH, _ENOUGH_A_CORE * (os.cpu_count() or 1))
+    threads = min(int(effective_n_jobs(n_jobs)), enough)
     limit = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
     return min(threads, max(int(limit), 1)) if n_jobs < 0 and limit.isdecimal() else threads
 

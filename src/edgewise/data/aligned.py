@@ -40,7 +40,7 @@ class Aligned:
         self.table, self.n_rows = table, table.n_rows
         self.categories = categories or {}
         self.filters = filters
-        self._stored: dict[int, NDArray[Any]] = {}
+        self._stored: dict[int, NDArray[Any] | SparseColumn] = {}
 
     @cached_property
     def images(self) -> Images:
@@ -77,19 +77,26 @@ class Aligned:
             return self.images.responses(j - self.table.n_columns)
         if j not in self._stored:
             self.read([j])
-        return self._stored[j]
+        column = self._stored[j]
+        if isinstance(column, SparseColumn):
+            column = self._stored[j] = column.reals()
+        return column
 
     def block(self, columns: Columns, part: slice) -> Reals:
         """Return some rows of some columns in float64, a column in each row; categories as codes.
 
-        Rows of an array of numbers are taken out of it, other columns are read as a whole first.
+        Rows of an array of numbers are taken out of it, other columns are read as a whole first;
+        sparse ones stay sparse.
         """
         if self.is_array:
             return self.table.block(columns, part)  # type: ignore[attr-defined]
         n_columns = self.table.n_columns
         block = np.empty((len(columns), len(range(self.n_rows)[part])))
         for place, j in enumerate(columns.tolist()):
-            if j < n_columns:
+            column = self._stored.get(j)
+            if isinstance(column, SparseColumn):
+                block[place] = column.part(part)
+            elif j < n_columns:
                 block[place] = self.stored(j)[part]
             else:
                 block[place] = self.images.responses(j - n_columns, part)
@@ -111,10 +118,12 @@ class Aligned:
         for j, column in self.table.chosen(wanted):
             self._stored[j] = self._aligned(j, own(column))
 
-    def _aligned(self, j: int, column: Column) -> NDArray[Any]:
+    def _aligned(self, j: int, column: Column) -> NDArray[Any] | SparseColumn:
         if j not in self.categories:
             numbers = self.table.with_numbers(j, column)
-            return numbers.reals() if isinstance(numbers, SparseColumn) else numbers.values
+            if not isinstance(numbers, SparseColumn):
+                return numbers.values
+            return numbers if (np.diff(numbers.rows) > 0).all() else numbers.reals()
         categorical = as_categorical(column)
         if categorical is None:
             raise ValueError(

@@ -46,6 +46,14 @@ class SparseColumn:
         dense[self.rows] = self.values
         return dense
 
+    def part(self, part: slice) -> Reals:
+        """Return the values of some rows next to each other; those stored must ascend by row."""
+        start, stop, _ = part.indices(self.n_rows)
+        here = slice(*np.searchsorted(self.rows, (start, stop)))
+        dense = np.zeros(stop - start)
+        dense[self.rows[here] - start] = self.values[here]
+        return dense
+
 
 @dataclass(frozen=True)
 class CategoricalColumn:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from edgewise.boosting import History
-from edgewise.common.checks import integer
+from edgewise.common.checks import integer, one_of, threads
 from edgewise.common.dtypes import Reals
 from edgewise.common.threads import n_threads
 from edgewise.data import Table, as_table
+from edgewise.data.table import INFINITE_CHOICES
 from edgewise.estimators.fitted import Fitted
 from edgewise.model import (
     ModelExplanation,
@@ -191,8 +192,13 @@ class BoostedModel(Storable, Generic[F]):
 
         return boosted_summary(self) if self.__sklearn_is_fitted__() else ""
 
+    def _check_parameters(self) -> None:
+        threads("n_jobs", self.n_jobs)
+        one_of("handle_infinite", getattr(self, "handle_infinite", "raise"), INFINITE_CHOICES)
+
     def _restored(self) -> None:
         """Keep the names of the settings that the file could not hold."""
+        self._check_parameters()
         self.fitted_ = replace(self.fitted_, unsaved=tuple(self.__dict__.pop("_unsaved")))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -21,6 +21,7 @@ from edgewise.backend.base import Backend
 from edgewise.backend.choose import backend_for, finished
 from edgewise.boosting import (
     Callback,
+    Checkpoint,
     EarlyStopping,
     History,
     Monitor,
@@ -52,6 +53,7 @@ from edgewise.estimators.fitted import Fitted, HeldOutRecord
 from edgewise.estimators.pace import Pace
 from edgewise.learners import Learner
 from edgewise.model import Terms
+from edgewise.model.scorer import check_n_features
 from edgewise.objective import Objective
 from edgewise.objective.lists import Layout
 from edgewise.search import Exhaustive, Search
@@ -298,6 +300,10 @@ def fit(
         return _train(run, replace(start, held_out=None), problem.n_rounds, owner or model)
     choice, stop_reason = start.held_out, "n_rounds"
     if choice is None or not choice.chosen:
+        saved: BoostedModel[Any] = owner or model
+        for callback in check_callbacks(model.callbacks):
+            if isinstance(callback, Checkpoint):
+                callback.check(saved._with(start).save)
         choice, stop_reason = _choose_rounds(run)
     start, n_rounds = replace(start, held_out=choice), max(choice.n_rounds, len(start.terms))
 
@@ -568,6 +574,7 @@ def _read_columns(model: "Model", X: Any, before: Fitted | None) -> tuple[Table,
         categorical = tuple(_categorical_columns(declared, table))
         table.declare(categorical)
         n_features = table.n_columns
+        check_n_features(n_features)
         names = None if table.names is None else tuple(table.names)
         if not isinstance(X, Table):
             # scikit-learn knows names only where all of them are strings.
@@ -797,7 +804,8 @@ def _train(
 ) -> F:
     """Run the loop and return the record of the model, whatever ended it.
 
-    `finish` adds what is known once training has ended.
+    `finish` adds what is known once training has ended. If something fails, such as the last save
+    on a full disk, the owner keeps the rounds there are.
     """
     terms, history = TermList(start.terms), start.history
     monitor = None if kept is None else kept.monitors[0]
@@ -832,8 +840,14 @@ def _train(
     with prepared.task(watched or {}, start, n_rounds) as task:
         # The states of searches are noted before a callback can save the model.
         states = _SearchStates(task.learner, len(terms))
-        boost(task, terms, run, [states, *callbacks, *([] if kept is None else [kept])])
-    return left()
+        try:
+            boost(task, terms, run, [states, *callbacks, *([] if kept is None else [kept])])
+            return left()
+        except BaseException:
+            if len(terms) > len(start.terms):
+                reason = run.stop_reason if run.finished else "failed"
+                owner.fitted_ = replace(left(), stop_reason=reason)
+            raise
 
 
 def _best_iteration(history: History, larger_is_better: bool) -> int:

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from edgewise.backend.arithmetic import exact_sum
 from edgewise.common.dtypes import Exacts, Reals, Signs
-from edgewise.common.ids import is_missing
+from edgewise.common.ids import is_missing, text_array
 from edgewise.data import Table
-from edgewise.model.scorer import n_scores
+from edgewise.model.scorer import CLASS_KINDS, n_scores
 from edgewise.objective import Targets
 
 INIT_WEIGHTS = ("auto", "balanced", "uniform")
@@ -76,6 +76,7 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     check_classification_targets(values)
     values = values if keep is None else values[keep]
     classes, codes = np.unique(values, return_inverse=True)
+    _check_classes(classes)
     if len(classes) < 2:
         raise ValueError(
             f"y has only one class, {classes.tolist()[0]!r}; a classifier needs at least two"
@@ -346,7 +347,17 @@ def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Real
 
 def _as_array(y: Any) -> NDArray:
     """Return targets as an array, whatever they came in."""
-    return y.toarray() if sparse.issparse(y) else np.asarray(y)
+    if sparse.issparse(y):
+        return y.toarray()
+    if np.ma.is_masked(y):
+        raise ValueError("y must not be masked: leave rows without a target out")
+    if isinstance(y, (list, tuple)) and any(isinstance(one, str) for one in y):
+        # Of a list of several types, NumPy would make strings.
+        y = np.array(y, dtype=object)
+        _check_objects(y)
+        y = y.astype(np.str_) if y.ndim == 1 else y
+    given = np.asarray(y)
+    return np.array(given.tolist()) if given.dtype.kind == "T" else given
 
 
 def _indicators(labels: NDArray, name: str) -> NDArray[np.int64]:
@@ -365,9 +376,23 @@ def _check_objects(values: NDArray, name: str = "y") -> None:
             raise ValueError(
                 f"{name} contains missing values (None or NaN): Input {name} contains NaN"
             )
-    kinds = sorted({type(value).__name__ for value in values.ravel()})
-    if len(kinds) > 1 and "str" in kinds:
+    found = {type(value) for value in values.ravel()}
+    kinds = sorted(kind.__name__ for kind in found)
+    if len({issubclass(kind, str) for kind in found}) > 1:
         raise ValueError(f"{name} mixes classes of different types: {', '.join(kinds)}")
+    if not all(issubclass(kind, (str, int, float, np.number, np.bool_)) for kind in found):
+        raise TypeError(f"{name} must hold numbers or strings, got {', '.join(kinds)}")
+
+
+def _check_classes(classes: NDArray) -> None:
+    """Raise if a model file could not hold the classes."""
+    kind, size = classes.dtype.kind, classes.dtype.itemsize
+    if kind not in CLASS_KINDS or (kind in "iuf" and size > 8):
+        raise TypeError(f"y must hold numbers or strings, got {classes.dtype}")
+    if kind == "U":
+        text_array("y", classes.tolist())
+    if kind == "O" and not isinstance(classes[0], str):
+        raise ValueError(f"y must hold numbers of at most 64 bits, got {classes[-1]!r}")
 
 
 def _factors(chosen: list[Any], class_weight: Any) -> Reals:

@@ -2,13 +2,15 @@
 
 Nothing in a file can name code to run. Arrays are stored in the smallest type that holds all their
 numbers exactly, and the header names the type that they have in memory. Members are not compressed
-and their sizes are checked before anything is read, so that reading a file takes no more than eight
-times the memory that it takes on disk.
+and their sizes are checked before anything is read, so that arrays take no more than eight times
+the memory that they take on disk; the header must not be mostly brackets, of which each would be an
+object.
 """
 
 import io
 import json
 import math
+import stat
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +36,8 @@ _SMALLER: dict[str, tuple[Any, ...]] = {
     "i": (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32),
     "u": (np.uint8, np.uint16, np.uint32),
 }
+# Lists and dicts of a header: as many as this, or one in this many letters.
+_MOST_LISTS, _LETTERS_A_LIST = 1_000_000, 16
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 Header = dict[str, Any]
@@ -64,12 +68,15 @@ def write(path: PathLike, header: Header, arrays: Mapping[str, Any]) -> None:
 def read(path: PathLike) -> tuple[Header, Arrays]:
     """Read the header and the arrays of a model file."""
     path = Path(path)
-    limit = path.stat().st_size
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        # A pipe would never answer, a device never end.
+        raise ModelFileError(f"{path} is not a file")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-            _check_members(members, limit)
-            header = json.loads(archive.read(_HEADER))
+            _check_members(members, found.st_size)
+            header = _header(archive.read(_HEADER))
             types = header.pop("types", {}) if isinstance(header, dict) else {}
             arrays = {}
             for member in members:
@@ -88,6 +95,13 @@ def read(path: PathLike) -> tuple[Header, Arrays]:
             "upgrade edgewise to read it"
         )
     return header, arrays
+
+
+def _header(text: bytes) -> Any:
+    lists = text.count(b"[") + text.count(b"{")
+    if lists > max(_MOST_LISTS, len(text) // _LETTERS_A_LIST):
+        raise ValueError(f"its header has more lists, {lists}, than any model's")
+    return json.loads(text)
 
 
 def _check_members(members: list[zipfile.ZipInfo], limit: int) -> None:

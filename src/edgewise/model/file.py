@@ -19,7 +19,7 @@ from edgewise.common.fields import (
     Arrays,
     Field,
     Json,
-    OrNone,
+    Known,
     Plain,
     Sizes,
     Sparse,
@@ -43,7 +43,7 @@ class Storable(BaseEstimator):
     stored: ClassVar[Mapping[str, str | Field | None]] = {}
     """Fitted attributes and their fields, beside those of base classes.
 
-    A string such as "users k" is an array of that shape, or None; the field None is an attribute
+    A string such as "users k" is an array of float64 of that shape; the field None is an attribute
     that files leave out.
     """
 
@@ -55,6 +55,9 @@ class Storable(BaseEstimator):
     hold it beside the model."""
 
     _unsaved: list[str]
+
+    def _check_parameters(self) -> None:
+        """Raise if a parameter is wrong that may be used without a new fit."""
 
     def _restored(self) -> None:
         """Check the fitted attributes that a file held against each other, and make ready."""
@@ -68,6 +71,7 @@ class Storable(BaseEstimator):
             The file.
         """
         check_is_fitted(self, msg="This %(name)s is not fitted yet: call fit first.")
+        self._check_parameters()
         arrays: Arrays = {}
         header = packed(self, "", arrays)
         if self.schema_ is not None:
@@ -147,7 +151,7 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
             parameters[key] = _SETTING.pack(value, f"{prefix}parameters.{key}", arrays)
         except _UnstorableError:
             unsaved.append(key)
-    fields = _fields(type(model))
+    fields = stored_fields(type(model))
     names = {key for key, field in fields.items() if field is not None}
     if model.stores_undeclared:
         names |= {key for key in vars(model) if key.endswith("_")} - {*fields, "schema_"}
@@ -177,7 +181,7 @@ def unpacked(
     }
     model = kind(**parameters)
     model._unsaved = [name for name in unsaved if name not in _FOR_ONE_FIT]
-    fields, state = _fields(kind), header["state"]
+    fields, state = stored_fields(kind), header["state"]
     for key, field in fields.items():
         if field is not None and key not in leave_out:
             setattr(model, key, field.unpack(state[key], f"{prefix}{key}", arrays, sizes))
@@ -189,12 +193,12 @@ def unpacked(
     return model
 
 
-def _fields(kind: type[Storable]) -> dict[str, Field | None]:
+def stored_fields(kind: type[Storable]) -> dict[str, Field | None]:
     """Return the declared fields of a class and its bases, the bases first."""
     found: dict[str, Field | None] = {}
     for base in reversed(kind.__mro__):
         for key, field in vars(base).get("stored", {}).items():
-            found[key] = OrNone(Array(field)) if isinstance(field, str) else field
+            found[key] = Known(Array(field, np.float64)) if isinstance(field, str) else field
     return found
 
 
@@ -205,6 +209,21 @@ def _class_named(name: Any) -> Any:
         return None
     found = getattr(library, name)
     return found if isinstance(found, type) and issubclass(found, BaseEstimator) else None
+
+
+class Noted(Field):
+    """A value of another field, in the form of an attribute that is not declared."""
+
+    def __init__(self, field: Field) -> None:
+        self.field = field
+
+    def pack(self, value: Any, name: str, arrays: Arrays) -> Json:
+        """Return the value as JSON."""
+        return {"value": self.field.pack(value, name, arrays)}
+
+    def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> Any:
+        """Return the value, or raise."""
+        return self.field.unpack(saved["value"], name, arrays, sizes)
 
 
 class _Found(Field):

@@ -61,7 +61,7 @@ class Predictor:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _part_scores(self, table: Table, n_jobs: int) -> Reals:
-        if self.terms.is_additive:
+        if self.terms.has_tables:
             return self.tables.scores(table, n_jobs)
         if self.forest is not None:
             return self.forest.scores(Aligned(table, self.categories, self.filters), n_jobs)

@@ -24,6 +24,7 @@ from edgewise.common.fields import (
     Sizes,
     Value,
 )
+from edgewise.common.ids import text_array
 from edgewise.data.filters import Filters
 from edgewise.metrics.classification import predicted
 from edgewise.model.links import probabilities
@@ -31,7 +32,10 @@ from edgewise.model.predict import Predictor
 from edgewise.model.rules import Categories
 from edgewise.model.terms import TERMS, Terms
 
-_MOST_FEATURES = 20_000_000
+CLASS_KINDS: Final = "iufbUO"
+"""The kinds of arrays that class labels can be in."""
+
+_MOST_FEATURES: Final = 20_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -59,8 +63,7 @@ class Scorer:
     def check(self) -> None:
         """Raise unless the parts go together; a file may hold anything."""
         n_features, filters = self.n_features, self.filters
-        if n_features > _MOST_FEATURES:
-            raise ValueError(f"{n_features} features are more than a model can have")
+        check_n_features(n_features)
         if self.feature_names is not None and len(self.feature_names) != n_features:
             raise ValueError("feature names do not match the number of features")
         if any(column >= n_features for column in self.categories):
@@ -123,6 +126,12 @@ class RankScorer(Scorer):
             raise ValueError("a ranker has one score")
 
 
+def check_n_features(n_features: int) -> None:
+    """Raise if there are more columns than a model can have."""
+    if n_features > _MOST_FEATURES:
+        raise ValueError(f"X has {n_features:,} features, a model at most {_MOST_FEATURES:,}")
+
+
 def n_scores(n_classes: int, multilabel: bool) -> int:
     """Return the number of score columns: two classes share one."""
     return 1 if n_classes == 2 and not multilabel else n_classes
@@ -132,20 +141,20 @@ class _ClassLabels(Field):
     """Class labels of any type that JSON can hold."""
 
     def pack(self, value: NDArray, name: str, arrays: Arrays) -> Json:
-        if value.dtype.kind not in "iufbUO":
-            raise TypeError(f"a model file cannot hold classes of type {value.dtype}")
         return {"dtype": value.dtype.str, "values": value.tolist()}
 
     def unpack(self, saved: Json, name: str, arrays: Arrays, sizes: Sizes) -> NDArray:
         dtype, values = np.dtype(str(saved["dtype"])), saved["values"]
-        if dtype.kind not in "iufbUO" or dtype.itemsize > 100_000:
+        if dtype.kind not in CLASS_KINDS or (dtype.kind in "iuf" and dtype.itemsize > 8):
             raise ValueError(f"classes of type {dtype} are not allowed")
         if not isinstance(values, list) or len(values) < 2:
             raise ValueError("a classifier needs at least two classes")
         if not all(isinstance(value, (str, int, float, bool)) for value in values):
             raise ValueError("classes must be numbers or strings")
+        if len({*values}) < len(values):
+            raise ValueError("classes must all be different")
         if dtype.kind == "U":
-            return np.array([str(value) for value in values])
+            return text_array("classes", [str(value) for value in values])
         classes = np.array(values, dtype=dtype)
         if classes.tolist() != values:
             raise ValueError(f"classes do not fit their type, {dtype}")

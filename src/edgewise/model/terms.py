@@ -34,8 +34,8 @@ _TREE, _PER_SCORE, _SCORES = map(KINDS.index, (TreeRule, PerScore, Scores))
 _OF_TERMS = ("alphas", "votes", "kinds", "real")
 _OF_FACTORS = ("columns", "thresholds", "missing")
 
-# Prediction tables hold a row of K numbers for each threshold, which for a hostile file can be far
-# more than the file itself; real models stay well below.
+# Where every score column has its own cut, tables hold K numbers for each of T K thresholds: far
+# more than the terms themselves. Tables that would be larger are not made.
 _MOST_TABLE_BYTES = 1 << 28
 
 
@@ -197,8 +197,17 @@ class Terms:
 
     @property
     def is_additive(self) -> bool:
-        """Whether scores come from one table for each column: a model of stumps."""
+        """Whether scores are sums of functions of single columns: a model of stumps."""
         return self.n_cuts > 0
+
+    @cached_property
+    def has_tables(self) -> bool:
+        """Whether a model of stumps has tables to score rows by, and not term by term."""
+        row_bytes = 8 * self.n_scores
+        if self.n_cuts < 2 or len(self.columns) * row_bytes <= _MOST_TABLE_BYTES:
+            return self.is_additive
+        cuts = np.stack([self.columns.astype(np.float64), self.thresholds])
+        return int(np.unique(cuts, axis=1).shape[1]) * row_bytes <= _MOST_TABLE_BYTES
 
     @property
     def coefficients(self) -> Reals:
@@ -337,7 +346,7 @@ class Terms:
                 raise ValueError("a leaf of the model is neither -1, 0 nor +1")
 
     def _check_additive(self, n_columns: int) -> None:
-        """Raise unless all terms are stumps, and few enough for tables."""
+        """Raise unless all terms are stumps."""
         many = (np.diff(self.starts) > 1).any() or (self.kinds == _TREE).any()
         if many or len(self.values) or self.real.any():
             raise ValueError("a term of a model of stumps is not a cut")
@@ -346,13 +355,6 @@ class Terms:
             raise ValueError("the terms of a model of stumps have the wrong number of cuts")
         if self.columns.max(initial=-1) >= n_columns:
             raise ValueError("a term names a column that does not exist")
-        row_bytes = 8 * self.n_scores
-        if len(self.columns) * row_bytes <= _MOST_TABLE_BYTES:
-            return
-        cuts = np.stack([self.columns.astype(np.float64), self.thresholds])
-        distinct = np.unique(cuts, axis=1).shape[1]
-        if distinct * row_bytes > _MOST_TABLE_BYTES:
-            raise ValueError(f"its tables of {distinct} thresholds are larger than any model's")
 
 
 def _moved(children: Rows, nodes: int, leaves: int) -> Rows:

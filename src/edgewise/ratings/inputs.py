@@ -14,11 +14,13 @@ from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.choices import DUPLICATES
 from edgewise.common.dtypes import ROW, Reals
 from edgewise.common.files import PathLike, reading
-from edgewise.common.ids import Ids, as_ids
+from edgewise.common.ids import Ids, as_ids, text_array
 from edgewise.data import as_table
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
 from edgewise.data.table import ColumnTable, Table, is_frame
 from edgewise.ratings.ratings import Ratings
+
+_LARGEST: Final = 1e100
 
 _ROLES: Final = ("user", "item", "rating", "weight", "time")
 Names = tuple[str, str, str | None, str | None, str | None]
@@ -60,10 +62,11 @@ def build(
     if len(items) != len(users):
         raise ValueError(f"items must be as long as users, {len(users)}, got {len(items)}")
     values = np.ones(len(users)) if columns.ratings is None else columns.ratings
-    ratings = _finite("ratings", values, len(users))
+    ratings = _moderate("ratings", _finite("ratings", values, len(users)))
     weights = None if columns.weights is None else _finite("weights", columns.weights, len(users))
     if weights is not None and not (weights > 0).all():
         raise ValueError(f"weights must be positive, got {weights.min():g}")
+    weights = None if weights is None else _moderate("weights", weights)
     times = None if columns.times is None else _finite("times", columns.times, len(users))
     user_ids = Ids.of("users", users if all_users is None else all_users)
     item_ids = Ids.of("items", items if all_items is None else all_items)
@@ -82,6 +85,13 @@ def build(
         about_users,
         about_items,
     )
+
+
+def _moderate(name: str, values: Reals) -> Reals:
+    """Return numbers, or raise if sums of their squares and products could overflow."""
+    if np.abs(values).max(initial=0.0) > _LARGEST:
+        raise ValueError(f"{name} must be at most {_LARGEST:g}, got {np.abs(values).max():g}")
+    return values
 
 
 def _once(rows: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -> RatingColumns:
@@ -319,7 +329,7 @@ def _file_ids(path: PathLike, role: str, cells: list[str]) -> NDArray[Any]:
         raise ValueError(f"{path} has no {role} in row {words.index('') + 1}")
     if all(_is_integer(word) for word in set(words)):
         return np.array(words, dtype=object).astype(np.int64)
-    return np.array(words, dtype=np.str_)
+    return text_array(f"{path}: the ids of {role}s", words)
 
 
 def _is_integer(word: str) -> bool:

@@ -14,7 +14,7 @@ from edgewise.common.choices import FOLDS, SPLITS
 from edgewise.common.dtypes import CATEGORY_CODE, ROW, Reals, Rows
 from edgewise.common.fields import Array, Arrays, Field, Json, ListOf, OrNone, Record, Sizes, Value
 from edgewise.common.files import PathLike
-from edgewise.common.ids import Ids, different
+from edgewise.common.ids import Ids, different, text_array
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped, grouped
@@ -419,7 +419,7 @@ class _IdsField(Field):
         else:
             if not isinstance(saved, list) or not all(isinstance(one, str) for one in saved):
                 raise ValueError(f"{name} must be a list of strings")
-            values = np.array(saved, dtype=np.str_)
+            values = text_array(name, saved)
             sizes[self.word] = len(values)
         if len(different(values)) < len(values):
             raise ValueError(f"{name} must all be different")

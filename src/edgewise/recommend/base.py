@@ -18,7 +18,7 @@ from edgewise.common.fields import Array, Value, finite
 from edgewise.common.ids import as_ids
 from edgewise.common.progress import Step, progress
 from edgewise.common.threads import n_threads
-from edgewise.model.file import Storable
+from edgewise.model.file import Storable, stored_fields
 from edgewise.ratings import Ids, Ratings
 from edgewise.ratings.ratings import RATINGS
 from edgewise.recommend.lists import RecommendedList, RecommendedLists, best_of
@@ -31,6 +31,9 @@ UNKNOWN = ("raise", "mean", "nan")
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Scorer = Callable[[Indices, Indices], Reals]
+
+# The largest integer that a parameter can be: compiled loops take no larger ones.
+_LARGEST = 2**31 - 1
 
 # Users are scored in blocks of at most this many scores.
 _ENTRIES = 1 << 22
@@ -125,7 +128,10 @@ class Recommender(Storable, ABC):
         for one in fields(self) if is_dataclass(self) else ():
             value, optional = getattr(self, one.name), one.default is None
             if "check" in one.metadata and not (value is None and optional):
-                one.metadata["check"](one.name, value, *one.metadata["limits"])
+                check, limits = one.metadata["check"], one.metadata["limits"]
+                check(one.name, value, *limits[: 1 if check is integer else None])
+                if check is integer:
+                    integer(one.name, value, *(*limits, _LARGEST)[:2])
 
     def _user_scores(self, users: Indices) -> Reals:
         """Return the scores of all items for some users, shape (users, items)."""
@@ -184,8 +190,19 @@ class Recommender(Storable, ABC):
         draft.known_items_ = draft._knows_items(ratings)
         draft.low_, draft.high_, draft.mean_ = ratings.low, ratings.high, ratings.mean
         draft._fit(ratings)
+        draft._check_finite()
         self.__dict__ = draft.__dict__
         return self
+
+    def _check_finite(self) -> None:
+        """Raise if training left numbers that no file can hold, and no prediction can use."""
+        for name in stored_fields(type(self)):
+            value = vars(self).get(name)
+            if isinstance(value, np.ndarray) and not np.isfinite(value).all():
+                raise ValueError(
+                    f"ratings are too large or too different for {type(self).__name__}: {name} is "
+                    "no longer finite"
+                )
 
     def predict(self, users: Any, items: Any, unknown: str = "raise") -> Any:
         """Predict the rating (or score) of each pair of a user and an item.

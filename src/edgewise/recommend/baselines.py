@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from edgewise.backend.arithmetic import splitmix64
 from edgewise.common.checks import integer, not_negative, one_of
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Value, finite
+from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
 
@@ -73,6 +75,7 @@ class RandomRecommender(Recommender):
     """
 
     predicts = "score"
+    stored: ClassVar = {"seed_": Noted(Value(int, lambda seed: integer("seed_", seed, 0, 2**63)))}
 
     random_state: Any = None
 
@@ -91,7 +94,11 @@ class RandomRecommender(Recommender):
 class BiasedRecommender(Recommender):
     """Base of recommenders with a baseline: the mean plus a bias for each user and each item."""
 
-    stored: ClassVar = {"user_biases_": "users", "item_biases_": "items"}
+    stored: ClassVar = {
+        "user_biases_": "users",
+        "item_biases_": "items",
+        "intercept_": Noted(Value(float, finite)),
+    }
 
     user_biases_: Reals
     item_biases_: Reals

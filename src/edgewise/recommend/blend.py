@@ -12,10 +12,22 @@ from sklearn.utils.metaestimators import _BaseComposition
 
 from edgewise.common.checks import integer, one_of, positive, verbosity
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import Arrays, Field, Json, ListOf, Sizes
+from edgewise.common.fields import (
+    Array,
+    Arrays,
+    Count,
+    Field,
+    Json,
+    ListOf,
+    OrNone,
+    Plain,
+    Sizes,
+    Value,
+    finite,
+)
 from edgewise.common.progress import muted
 from edgewise.metrics import nearest_level
-from edgewise.model.file import packed, unpacked
+from edgewise.model.file import Noted, packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
 from edgewise.ratings.splits import held_out, one_each
@@ -33,6 +45,10 @@ class BlendWeights:
     loss: float | None = None
     losses: Reals | None = None
     bound: float | None = None
+
+
+def _number_or_none(value: Any) -> float | None:
+    return None if value is None else finite(value)
 
 
 class _PartField(Field):
@@ -110,7 +126,15 @@ class Blend(Recommender, _BaseComposition):
     ('knn', ItemKNN(n_neighbors=3))
     """
 
-    stored: ClassVar = {"weights_": "models", "losses_": "models", "models_": ListOf(_PartField())}
+    stored: ClassVar = {
+        "weights_": "models",
+        "losses_": OrNone(Array("models", np.float64)),
+        "loss_": Noted(Plain(_number_or_none)),
+        "bound_": Noted(Plain(_number_or_none)),
+        "n_validation_": Noted(Count()),
+        "names_": Noted(ListOf(Value(str))),
+        "models_": ListOf(_PartField()),
+    }
 
     models: Any
     method: str = "hedge"
@@ -262,8 +286,8 @@ class Blend(Recommender, _BaseComposition):
 
     def _restored(self) -> None:
         super()._restored()
-        if len(self.models_) != len(self.weights_):
-            raise ValueError("there must be a weight for each model")
+        if not len(self.models_) == len(self.names_) == len(self.weights_):
+            raise ValueError("there must be a weight and a name for each model")
         for model in self.models_:
             model.ratings_ = self.ratings_
             model._restored()

@@ -10,19 +10,27 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, one_of, positive, threads
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Array, OrNone, Plain
 from edgewise.data import Table
 from edgewise.data.columns import CategoricalColumn
 from edgewise.model.explain import Contribution, PairExplanation
+from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, parameter
 from edgewise.recommend.baselines import damped_means
-from edgewise.recommend.per_user import PerUserRecommender
+from edgewise.recommend.per_user import MOST_ROUNDS, PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")
 
 # A constant column of 2 makes the penalty on a user's level a quarter of that on its weights:
 # levels differ more between users than tastes do.
 _LEVEL = 2.0
+
+
+def _names_or_none(names: Any) -> list[str] | None:
+    if names is not None and not all(isinstance(name, str) for name in names):
+        raise TypeError("feature_names_ must be strings")
+    return names
 
 
 @dataclass(eq=False, repr=False)
@@ -63,12 +71,17 @@ class ContentRecommender(PerUserRecommender):
     (array(['Ronin'], dtype='<U5'), array(['Clue'], dtype='<U5'))
     """
 
-    stored: ClassVar = {"features_": "items d", "weights_": "d", "ranker_": None}
+    stored: ClassVar = {
+        "features_": OrNone(Array("items d", np.float64)),
+        "weights_": OrNone(Array("d", np.float64)),
+        "feature_names_": Noted(Plain(_names_or_none)),
+        "ranker_": None,
+    }
 
     learner: str = parameter("ridge", one_of, LEARNERS)
     _: KW_ONLY
     regularization: float = parameter(20.0, positive)
-    n_rounds: int = parameter(30, integer, 1)
+    n_rounds: int = parameter(30, integer, 1, MOST_ROUNDS)
     learning_rate: float = parameter(0.5, positive)
     n_jobs: int | None = parameter(None, threads)
 
@@ -114,6 +127,11 @@ class ContentRecommender(PerUserRecommender):
     def _row(self, learned: Reals) -> Reals:
         features, shared = self._linear()
         return np.asarray(self.mean_ + learned[0] + features @ (shared + learned[1:]))
+
+    def _restored(self) -> None:
+        super()._restored()
+        if self.learner == "ridge":
+            self._linear()
 
     def _linear(self) -> tuple[Reals, Reals]:
         """Return the features and the weights of all users."""

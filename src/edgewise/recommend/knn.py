@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgewise.backend import choose
 from edgewise.common.checks import flag, integer, not_negative, one_of, threads
 from edgewise.common.dtypes import ROW, Reals, Rows
+from edgewise.common.fields import Array, Known
 from edgewise.common.threads import Threads
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.ratings import Grouped, Ratings
@@ -229,11 +230,8 @@ class KNNRecommender(BiasedRecommender):
 
     def _restored(self) -> None:
         super()._restored()
-        size = len(self.neighbors_)
-        if self.neighbors_.dtype.kind != "i" or self.neighbors_.shape[1] == 0:
-            raise ValueError("neighbors_ must be row numbers")
-        if self.neighbors_.min(initial=-1) < -1 or self.neighbors_.max(initial=-1) >= size:
-            raise ValueError(f"neighbors_ must be row numbers below {size}")
+        if self.neighbors_.shape[1] == 0:
+            raise ValueError("neighbors_ must have at least one column")
 
     def explain(self, user: Any, item: Any, n: int = 5) -> PairExplanation:
         """Explain a score by the baseline and the `n` neighbours that add most.
@@ -323,7 +321,10 @@ class ItemKNN(KNNRecommender):
     _side = "items"
     _default_similarity = "adjusted"
     _default_damping = 0.1
-    stored: ClassVar = {"neighbors_": "items candidates", "similarities_": "items candidates"}
+    stored: ClassVar = {
+        "neighbors_": Known(Array("items candidates", ROW, below="items", least=-1)),
+        "similarities_": "items candidates",
+    }
 
 
 class UserKNN(KNNRecommender):
@@ -347,7 +348,10 @@ class UserKNN(KNNRecommender):
     _side = "users"
     _default_similarity = "residual"
     _default_damping = 0.2
-    stored: ClassVar = {"neighbors_": "users candidates", "similarities_": "users candidates"}
+    stored: ClassVar = {
+        "neighbors_": Known(Array("users candidates", ROW, below="users", least=-1)),
+        "similarities_": "users candidates",
+    }
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         super()._fold_in(ratings, users)

@@ -131,3 +131,17 @@ def test_wrong_settings_are_named(make_ratings):
         model_of(cg_steps=0).fit(make_ratings())
     with pytest.raises(ValueError, match="alpha must be a number of at least 0"):
         model_of(alpha=-1.0).fit(make_ratings())
+
+
+@pytest.mark.parametrize("scale", [1e9, 1e30])
+def test_large_confidences(make_ratings, scale):
+    some = make_ratings()
+    large = Ratings.from_arrays(some.users, some.items, np.abs(some.values) * scale)
+    model = model_of(n_epochs=3).fit(large)
+    predicted = model.predict(large.users, large.items)
+    np.testing.assert_allclose(predicted, 1.0, atol=0.3)
+    few = model_of(n_epochs=3).fit(Ratings.from_arrays(some.users, some.items, some.values * 2**30))
+    more = model_of(n_epochs=3, alpha=1.0).fit(
+        Ratings.from_arrays(some.users, some.items, some.values * 2**31)
+    )
+    np.testing.assert_array_equal(few.user_factors_, more.user_factors_)

@@ -117,6 +117,29 @@ class FileTests(Setting):
                 _rewrite(path, header, arrays | {name: np.full_like(array, np.nan)})
                 _assert_refused(path, f"with {name} full of NaN")
 
+    def test_a_file_with_an_array_of_another_type_is_refused(self, tmp_path):
+        path = self.saved(tmp_path)
+        header, arrays = _members(path)
+        types = header.get("types", {})
+        for name, array in arrays.items():
+            if array.size:
+                used = np.dtype(types.get(name.removesuffix(".npy"), array.dtype))
+                other = {n: t for n, t in types.items() if n != name.removesuffix(".npy")}
+                for wrong in (np.float16, np.int16, used.newbyteorder(">")):
+                    if array.dtype.kind != "b" and np.dtype(wrong) != used:
+                        with np.errstate(all="ignore"):
+                            changed = arrays | {name: array.astype(wrong)}
+                        _rewrite(path, header | {"types": other}, changed)
+                        _assert_refused(path, f"with {name} of type {np.dtype(wrong)}")
+
+    def test_a_file_with_nothing_for_an_array_is_refused(self, tmp_path):
+        path = self.saved(tmp_path)
+        header, arrays = _members(path)
+        for key, saved in header["state"].items():
+            if saved == [None] and key != "losses_":  # a blend may have none
+                _rewrite(path, header | {"state": header["state"] | {key: None}}, arrays)
+                _assert_refused(path, f"with {key}=None")
+
     def test_a_file_with_another_header_is_refused(self, tmp_path):
         path = self.saved(tmp_path)
         header, arrays = _members(path)

@@ -10,9 +10,10 @@ import numpy as np
 
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.common.dtypes import Reals
-from edgewise.common.fields import Array, Count, DictOf
+from edgewise.common.fields import Array, Count, DictOf, Known, Value, finite
 from edgewise.data import Table
 from edgewise.model import Contribution, PairExplanation, Terms
+from edgewise.model.file import Noted
 from edgewise.model.terms import SIDES, TERMS
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
@@ -129,13 +130,14 @@ class BoostedFactorization(Recommender):
         "user_values_": "rounds users",
         "item_values_": "rounds items",
         "round_votes_": "rounds columns",
-        "kinds_": "rounds",
+        "kinds_": Known(Array("rounds", np.int8)),
         "indicator_weights_": "rounds indicators",
         "levels_": "levels",
         "level_starts_": "starts",
-        "history_": DictOf(Array("steps")),
+        "history_": DictOf(Array("steps", np.float64)),
         "rules_": TERMS,
         "n_trained_": Count(),
+        "regularization_scale_": Noted(Value(float, finite)),
     }
 
     n_rounds: int = parameter(500, integer, 1)

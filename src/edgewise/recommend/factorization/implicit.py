@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from edgewise.common.checks import integer, not_negative, one_of, threads, verbosity
 from edgewise.common.dtypes import Reals
+from edgewise.common.fields import Value, finite
 from edgewise.common.threads import Threads
+from edgewise.model.file import Noted
 from edgewise.ratings import Grouped, Ratings
 from edgewise.recommend.base import Indices, parameter
 from edgewise.recommend.factorization.base import (
@@ -29,6 +31,9 @@ _POWER_STEPS = 20
 
 # The compiled kernel takes rows of whole vectors.
 _LANES = 8
+
+# Confidences of up to this power of two need no scaling in single precision.
+_LARGE = 24
 
 Singles = NDArray[np.float32]
 
@@ -77,7 +82,7 @@ class ImplicitFactorization(FactorModel):
     """
 
     predicts = "score"
-    stored: ClassVar = {"loss_history_": "epochs"}
+    stored: ClassVar = {"loss_history_": "epochs", "penalty_": Noted(Value(float, finite))}
 
     n_factors: int = parameter(50, integer, 1)
     _: KW_ONLY
@@ -174,9 +179,13 @@ class ConfidenceSide:
         """Take conjugate gradient steps towards the solutions, in place."""
         gram = others.T @ others
         gram[np.diag_indices(len(gram))] += np.float32(self.penalty)
+        # Single precision holds no cubes of large confidences: a power of two makes them smaller
+        # and changes no digit.
+        down = _exponent_above(self.extra)
         run_on_rows(
-            self.kernels.conjugate_rows, pool, self.entries.starts, self.entries.others, self.extra,
-            self.targets, others, gram, n_steps, factors,
+            self.kernels.conjugate_rows, pool, self.entries.starts, self.entries.others,
+            np.ldexp(self.extra, -down), np.ldexp(self.targets, -down), others,
+            np.ldexp(gram, -down), n_steps, factors,
         )  # fmt: skip
 
     def loss(self, factors: NDArray, others: NDArray) -> float:
@@ -189,6 +198,11 @@ class ConfidenceSide:
         lengths = sum(np.trace(gram) for gram in grams)
         total = error + self.targets.sum() + np.vdot(*grams) + self.penalty * lengths
         return 0.5 * float(total)
+
+
+def _exponent_above(extra: Reals) -> int:
+    """Return by how many powers of two the largest number is above `_LARGE`; 0 if it is not."""
+    return max(0, int(np.frexp(extra.max(initial=0.0))[1]) - _LARGE)
 
 
 def padded(factors: Reals) -> Singles:

@@ -16,7 +16,7 @@ from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entries_of
 from edgewise.recommend.base import Indices, Mask, Recommender, parameter
-from edgewise.recommend.per_user import check_viewers, chosen_viewers
+from edgewise.recommend.per_user import MOST_ROUNDS, check_viewers, chosen_viewers
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
 
@@ -160,7 +160,7 @@ class RankBoostRecommender(Recommender):
         "_rankers": RANKERS,
     }
 
-    n_rounds: int = parameter(100, integer, 1)
+    n_rounds: int = parameter(100, integer, 1, MOST_ROUNDS)
     _: KW_ONLY
     learning_rate: float = parameter(0.05, up_to_one)
     max_features: float = parameter(0.05, up_to_one)
