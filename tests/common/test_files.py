@@ -118,7 +118,6 @@ class TestReplacing:
                 stream.write(b"content" * 100)
         assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
 
-
     def test_the_content_is_on_the_disk_before_the_name(self, tmp_path, monkeypatch):
         done = []
         monkeypatch.setattr(os, "fsync", lambda opened: done.append(os.fstat(opened).st_size))
