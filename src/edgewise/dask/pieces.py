@@ -1,0 +1,218 @@
+"""The partitions of Dask collections as pieces that workers train on, and who takes which."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The most runs of rows that a partition is cut into, so that each query is on one worker.
+_MOST_RUNS = 100
+
+
+class Piece(NamedTuple):
+    """Some rows, with their targets, weights and queries."""
+
+    X: Any
+    y: NDArray[Any]
+    sample_weight: NDArray[Any] | None
+    qid: NDArray[Any] | None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.y)
+
+    def rows(self, start: int, stop: int) -> "Piece":
+        """Return a run of the rows."""
+        here = slice(start, stop)
+        X = self.X.iloc[here] if hasattr(self.X, "iloc") else self.X[here]
+        return Piece(X, *(None if part is None else part[here] for part in self[1:]))  # type: ignore[arg-type]
+
+
+class Size(NamedTuple):
+    """What a client needs to know of a piece: its rows, and its runs of rows of one query."""
+
+    n_rows: int
+    queries: list[Any]
+    starts: list[int]
+
+
+class Share(NamedTuple):
+    """The pieces that a worker takes, and their numbers among all."""
+
+    blocks: list[int]
+    pieces: list[Any]
+
+
+def is_dask(X: Any) -> bool:
+    """Return whether `X` is a Dask collection."""
+    return hasattr(X, "__dask_graph__")
+
+
+def partitions(name: str, collection: Any) -> list[Any]:
+    """Return the partitions of the rows of a Dask DataFrame or Array, as delayed objects."""
+    if not is_dask(collection) or not hasattr(collection, "to_delayed"):
+        raise TypeError(
+            f"{name} must be a Dask DataFrame or Array, got {type(collection).__name__}: "
+            "dask.array.from_array and dask.dataframe.from_pandas make one"
+        )
+    if not hasattr(collection, "numblocks"):
+        return list(collection.to_delayed())
+    if collection.ndim == 2 and collection.numblocks[1] > 1:
+        # A piece has all columns; the rows, whose number Dask may not know, stay as they are.
+        collection = collection.rechunk({1: -1})
+    # Optimised apart, arrays that share tasks would disagree on them.
+    return list(np.ravel(collection.to_delayed(optimize_graph=False)))
+
+
+def delayed_pieces(
+    X: Any, y: Any, sample_weight: Any = None, qid: Any = None, prefix: str = ""
+) -> list[Any]:
+    """Return the pieces of some collections with the same partitions, as delayed objects."""
+    from dask import delayed
+
+    given = {"X": X, "y": y, "sample_weight": sample_weight, "qid": qid}
+    found = {
+        name: partitions(f"{prefix}{name}", part)
+        for name, part in given.items()
+        if part is not None
+    }
+    for name, parts in found.items():
+        if len(parts) != len(found["X"]):
+            raise ValueError(
+                f"{prefix}{name} has {len(parts)} partitions and X has {len(found['X'])}: they "
+                "must have the same number, with the same rows; take both from one collection, or "
+                "rechunk (an Array) or repartition (a DataFrame)"
+            )
+    make = delayed(made, pure=False)
+    return [
+        make(place, prefix, **{name: parts[place] for name, parts in found.items()})
+        for place in range(len(found["X"]))
+    ]
+
+
+def made(
+    place: int, prefix: str, X: Any, y: Any, sample_weight: Any = None, qid: Any = None
+) -> Piece:
+    """Return the piece of a partition, or raise if its parts have different numbers of rows."""
+    parts = {"y": y, "sample_weight": sample_weight, "qid": qid}
+    arrays = {
+        name: None
+        if part is None
+        else part.toarray()
+        if hasattr(part, "toarray")
+        else np.asarray(part)
+        for name, part in parts.items()
+    }
+    for name, array in arrays.items():
+        if array is not None and len(array) != X.shape[0]:
+            raise ValueError(
+                f"{prefix}X and {prefix}{name} must have the same rows in every partition: number "
+                f"{place} has {X.shape[0]} of X and {len(array)} of {name}"
+            )
+    return Piece(X, **arrays)  # type: ignore[arg-type]
+
+
+def size_of(piece: Piece) -> Size:
+    """Return the size of a piece."""
+    if piece.qid is None or not piece.n_rows:
+        return Size(piece.n_rows, [], [])
+    new = np.ones(piece.n_rows, dtype=bool)
+    new[1:] = piece.qid[1:] != piece.qid[:-1]
+    starts = np.flatnonzero(new)
+    return Size(piece.n_rows, piece.qid[starts].tolist(), starts.tolist())
+
+
+class Run(NamedTuple):
+    """A run of rows of a piece, and the worker that takes it."""
+
+    piece: int
+    start: int
+    stop: int
+    worker: str
+
+
+def place(
+    sizes: Sequence[Size], holders: Sequence[Sequence[str]], workers: Iterable[str] = ()
+) -> list[Run]:
+    """Return who takes which rows: of the workers that have a piece, the one with the fewest rows.
+
+    Pieces that none of `workers` (of any, where none are given) has go to the one with the fewest
+    rows. Rows of a query that began on another worker go there.
+    """
+    load: Counter[str] = Counter(dict.fromkeys(workers, 0))
+    allowed, home, runs = {*workers}, dict[Any, str](), list[Run]()
+    for number, (size, having) in enumerate(zip(sizes, holders, strict=True)):
+        if not size.n_rows:
+            continue
+        near = [worker for worker in having if not allowed or worker in allowed]
+        worker = min(near or allowed, key=lambda one: (load[one], one))
+        load[worker] += size.n_rows
+        owners = [home.setdefault(query, worker) for query in size.queries] or [worker]
+        starts = size.starts or [0]
+        firsts = [i for i in range(len(owners)) if i == 0 or owners[i] != owners[i - 1]]
+        if len(firsts) > _MOST_RUNS:
+            moved = next(i for i, owner in enumerate(owners) if owner != worker)
+            raise ValueError(
+                f"qid: the rows of query {size.queries[moved]!r}, and of others, are in partition "
+                f"{number} and an earlier one, in no order: each query must be in one partition, "
+                "or the rows sorted by query; set_index or shuffle of a DataFrame does so"
+            )
+        ends = [starts[i] for i in firsts[1:]] + [size.n_rows]
+        runs += [
+            Run(number, starts[i], stop, owners[i]) for i, stop in zip(firsts, ends, strict=True)
+        ]
+    return runs
+
+
+def spread(runs: list[Run], sizes: Sequence[Size], workers: Sequence[str], name: str) -> list[Run]:
+    """Return validation rows of which every worker has some: whole queries move to those without.
+
+    Where there are no queries, rows do.
+    """
+    for worker in workers:
+        if any(run.worker == worker for run in runs):
+            continue
+        cuts = [_middle(run, sizes[run.piece]) for run in runs]
+        rows = Counter[str]()
+        for run in runs:
+            rows[run.worker] += run.stop - run.start
+        movable = [
+            at
+            for at, run in enumerate(runs)
+            if cuts[at] > run.start or sum(other.worker == run.worker for other in runs) > 1
+        ]
+        if not movable:
+            what = "queries" if sizes[runs[0].piece].queries else "rows"
+            raise ValueError(f"{name} has fewer {what} than there are workers, {len(workers)}")
+        at = max(movable, key=lambda at: (rows[runs[at].worker], runs[at].stop - runs[at].start))
+        run, cut = runs[at], cuts[at]
+        moved = run._replace(start=cut, worker=worker)
+        runs[at : at + 1] = [run._replace(stop=cut), moved] if cut > run.start else [moved]
+    return runs
+
+
+def _middle(run: Run, size: Size) -> int:
+    """Return where to cut a run in two, between queries; its start where that cannot be."""
+    middle = (run.start + run.stop) // 2
+    if not size.queries:
+        return middle
+    starts = [start for start in size.starts if run.start < start < run.stop]
+    return min(starts, key=lambda start: abs(start - middle), default=run.start)
+
+
+def shares(
+    client: Any, runs: Sequence[Run], pieces: Sequence[Any], sizes: Sequence[Size]
+) -> Mapping[str, Share]:
+    """Return each worker's pieces; those of which it takes a part are cut where they are."""
+    found: dict[str, Share] = {}
+    for number, run in enumerate(runs):
+        piece = pieces[run.piece]
+        if run.stop - run.start < sizes[run.piece].n_rows:
+            piece = client.submit(Piece.rows, piece, run.start, run.stop, pure=False)
+        share = found.setdefault(run.worker, Share([], []))
+        share.blocks.append(number)
+        share.pieces.append(piece)
+    return found

@@ -1,0 +1,462 @@
+"""One training run on the workers of a cluster: started, watched, and gone on with after a fault.
+
+Every worker that has rows runs one task, :func:`train_here`, all of them at the same time.
+"""
+
+import io
+import logging
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from copy import copy
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.boosting import Callback, Checkpoint, ProgressBar, TrainingRun, check_callbacks
+from edgewise.cluster import TIMEOUT, XGBoostCollective, rows_here
+from edgewise.common.collective import Alone, Collective
+from edgewise.common.files import replacing
+from edgewise.dask.pieces import Piece, Run, Size, place, shares, size_of, spread
+from edgewise.data import Table
+from edgewise.model.file import load
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+    from xgboost.tracker import RabitTracker
+
+logger = logging.getLogger("edgewise")
+
+# Seconds: between looks at the workers, for the others to end after one has failed, and without any
+# worker before giving up.
+_LOOK, _GRACE, _NOBODY = 1.0, 20.0, 30.0
+
+# How often in a row training goes on after a fault without a new checkpoint.
+_ATTEMPTS = 3
+
+
+class Sets(NamedTuple):
+    """Delayed pieces of the training rows, and of validation rows by what errors call them."""
+
+    training: list[Any]
+    validation: dict[str, list[Any]]
+
+
+class Order(NamedTuple):
+    """What all workers of a run have to know."""
+
+    run: str
+    model: Any
+    arguments: dict[str, Any]  # of `fit`, beside the rows
+    reports: bool  # whether the client listens
+    shows: bool  # progress
+    every: int | None  # rounds from one checkpoint to the next
+
+
+class Training:
+    """The training of a plain model on a cluster.
+
+    With a Checkpoint among its callbacks, training goes on from the last one after a fault.
+    """
+
+    def __init__(self, client: "Client", model: Any, sets: Sets, arguments: dict[str, Any]) -> None:
+        own = check_callbacks(model.callbacks)
+        self.client, self.sets, self.arguments = client, sets, arguments
+        self.checkpoints = [one for one in own if isinstance(one, Checkpoint)]
+        for checkpoint in self.checkpoints:
+            checkpoint.check(lambda path: Path(path).write_bytes(b""))
+        bars = [one for one in own if isinstance(one, ProgressBar)]
+        self.shows = bool(model.verbose or bars)
+        self.model = copy(model)
+        self.model.verbose = 0
+        self.model.callbacks = [one for one in own if one not in (*self.checkpoints, *bars)]
+        self.saved: bytes | None = None
+        self._pieces: list[list[Future]] = []
+        self._sizes: list[list[Size]] = []
+
+    def record(self) -> Any:
+        """Train, and return the record of the model."""
+        from distributed import Lock
+
+        started, limit = time.monotonic(), self.model.time_limit
+        failures, before = 0, self.saved
+        # Two runs at once could each wait for workers that the other one holds.
+        with self.client.as_current(), Lock("edgewise"):
+            parts = [self.sets.training, *self.sets.validation.values()]
+            self._pieces = [self.client.compute(part) for part in parts]
+            try:
+                while True:
+                    try:
+                        return self._attempt()
+                    except ConnectionError as error:
+                        failures, before = failures * (self.saved is before) + 1, self.saved
+                        self._check_goes_on(error, failures)
+                        logger.warning("%s; going on from the last checkpoint", error)
+                    if limit is not None:
+                        self.model.time_limit = max(limit - (time.monotonic() - started), 1e-3)
+            finally:
+                # Dask may name the same tasks differently in a later computation.
+                for piece in chain.from_iterable(self._pieces):
+                    piece.release()
+
+    def _check_goes_on(self, error: Exception, failures: int) -> None:
+        """Make ready to go on after a fault, or raise it again."""
+        if not self.checkpoints:
+            error.add_note("callbacks=[Checkpoint(path)] goes on after a fault like this one")
+            raise error
+        if failures >= _ATTEMPTS:
+            error.add_note(f"gave up after {failures} faults without a new checkpoint")
+            raise error
+        if self.saved is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "checkpoint"
+                path.write_bytes(self.saved)
+                self.model.fitted_ = load(path).fitted_
+            self.model.warm_start = True
+
+    def _attempt(self) -> Any:
+        """Place the rows, train on all workers that have some, and return the record."""
+        runs = self._placed()
+        workers = list(dict.fromkeys(run.worker for run in runs[0]))
+        split = [
+            shares(self.client, *one) for one in zip(runs, self._pieces, self._sizes, strict=True)
+        ]
+        run = f"edgewise-{uuid4()}"
+        every = min((one.every for one in self.checkpoints), default=None)
+        reports = self.shows or every is not None
+        order = Order(run, self.model, self.arguments, reports, self.shows, every)
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._tracker(run, workers))
+            tasks = [
+                self.client.submit(
+                    train_here,
+                    order,
+                    rank,
+                    connection,
+                    [part[worker].blocks for part in split],
+                    [part[worker].pieces for part in split],
+                    key=f"{run}-{rank}",
+                    workers=[worker],
+                    allow_other_workers=False,
+                    pure=False,
+                )
+                for rank, worker in enumerate(workers)
+            ]
+            stack.callback(self.client.cancel, tasks, force=True)
+            watch = _Watch(self.client, run, tasks, workers)
+            if reports:
+                stack.enter_context(self._listening(run, watch))
+            return watch.result()
+
+    def _placed(self) -> list[list[Run]]:
+        """Return which worker takes which rows, of the training rows and of each validation set."""
+        client = self.client
+        flat = [*chain.from_iterable(self._pieces)]
+        while True:
+            _wait_for_pieces(client, flat)
+            if not self._sizes:
+                sizes = [client.map(size_of, part, pure=False) for part in self._pieces]
+                _wait_for_pieces(client, [*chain.from_iterable(sizes)])
+                self._sizes = client.gather(sizes)
+            held = client.who_has(flat)
+            holders = [[held.get(piece.key, ()) for piece in part] for part in self._pieces]
+            if all(all(part) for part in holders):
+                break
+        training = place(self._sizes[0], holders[0])
+        if not training:
+            raise ValueError("X has 0 rows, in all partitions together")
+        workers = list(dict.fromkeys(run.worker for run in training))
+        found = [training]
+        for name, sizes, having in zip(
+            self.sets.validation, self._sizes[1:], holders[1:], strict=True
+        ):
+            runs = place(sizes, having, workers)
+            if not runs:
+                raise ValueError(f"{name} has 0 rows, in all partitions together")
+            found.append(spread(runs, sizes, workers, name))
+        return found
+
+    @contextmanager
+    def _tracker(self, run: str, workers: Sequence[str]) -> Iterator[dict[str, Any] | None]:
+        """Run XGBoost's tracker on the first worker, which all others can reach."""
+        if len(workers) == 1:
+            yield None
+            return
+        first = workers[0]
+        started = self.client.run(start_tracker, run, len(workers), first, workers=[first])
+        try:
+            yield started[first]
+        finally:
+            stop(self.client, run, first)
+
+    @contextmanager
+    def _listening(self, run: str, watch: "_Watch") -> Iterator[None]:
+        """Show the progress that the first worker reports, and write the checkpoints it sends."""
+        from distributed import Queue
+
+        queue = Queue(run)
+
+        def receive() -> None:
+            for message in queue.get(batch=True):
+                if isinstance(message, str):
+                    sys.stderr.write(message)
+                else:
+                    self.saved = bytes(message)
+                    for checkpoint in self.checkpoints:
+                        try:
+                            with replacing(checkpoint.path) as file:
+                                file.write(self.saved)
+                        except OSError as error:
+                            warnings.warn(f"no checkpoint: {error}", RuntimeWarning, stacklevel=2)
+
+        watch.receive = receive
+        try:
+            yield
+        finally:
+            with suppress(Exception):
+                receive()
+            queue.close()
+
+
+class _Watch:
+    """The tasks of a run, one on each worker, and what to make of their ends."""
+
+    def __init__(
+        self, client: "Client", run: str, tasks: "list[Future]", workers: list[str]
+    ) -> None:
+        self.client, self.run, self.tasks, self.workers = client, run, tasks, workers
+        self.receive: Callable[[], None] = lambda: None
+        self._interrupted = False
+
+    def result(self) -> Any:
+        """Return what the first worker returned, or raise what ended the training."""
+        while True:
+            try:
+                self._wait(_LOOK, "FIRST_COMPLETED")
+                self.receive()
+                if self.tasks[0].status == "finished":
+                    # The others are about to end, too.
+                    self._wait(_GRACE, "ALL_COMPLETED")
+                    with suppress(TimeoutError):
+                        return self.tasks[0].result(timeout=_GRACE)
+                lost = self._lost()
+                if lost or any(task.status not in ("pending", "finished") for task in self.tasks):
+                    raise self._cause()
+            except KeyboardInterrupt:
+                if self._interrupted:
+                    raise
+                # The workers keep the rounds so far, as on one machine.
+                self._interrupted = True
+                self.client.run(ask_to_stop, self.run, workers=self.workers[:1])
+
+    def _wait(self, timeout: float, until: str) -> None:
+        from distributed import CancelledError, wait
+
+        pending = [task for task in self.tasks if task.status == "pending"]
+        with suppress(TimeoutError, CancelledError):
+            if pending:
+                wait(pending, timeout=timeout, return_when=until)
+
+    def _lost(self) -> list[str]:
+        """Return the workers that the scheduler does not know any more."""
+        known = self.client.nthreads()
+        return [worker for worker in self.workers if worker not in known]
+
+    def _cause(self) -> BaseException:
+        """Return what went wrong first, once the others have ended."""
+        from distributed.scheduler import KilledWorker
+
+        # Workers that still wait for one to start give up.
+        stop(self.client, self.run, self.workers[0])
+        deadline = time.monotonic() + _GRACE
+        while time.monotonic() < deadline:
+            self._wait(_LOOK, "ALL_COMPLETED")
+            self.receive()
+            lost = self._lost()
+            waits = [
+                worker
+                for worker, task in zip(self.workers, self.tasks, strict=True)
+                if task.status == "pending" and worker not in lost
+            ]
+            idle = [worker for worker in waits if not self._runs(worker)]
+            if waits == idle:
+                break
+        errors = [task.exception() for task in self.tasks if task.status == "error"]
+        for error in errors:
+            if not isinstance(error, (ConnectionError, KilledWorker)):
+                return error
+        if lost:
+            return ConnectionError(
+                f"worker {lost[0]} died, or was lost, during training"
+                + (f", and {len(lost) - 1} others" if len(lost) > 1 else "")
+            )
+        if idle:
+            return RuntimeError(
+                f"worker {idle[0]} did not start to train: all {len(self.workers)} workers that "
+                "have rows must do so at the same time, and it is busy with other tasks"
+            )
+        return errors[0] if errors else ConnectionError("a worker was lost during training")
+
+    def _runs(self, worker: str) -> bool:
+        """Return whether a worker has begun its task."""
+        key = self.tasks[self.workers.index(worker)].key
+        found = self.client.run(is_running, key, workers=[worker], on_error="ignore")
+        return bool(found.get(worker))
+
+
+def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
+    """Wait until pieces are computed; raise what went wrong, also if no worker is left."""
+    from distributed import CancelledError, wait
+
+    since = time.monotonic()
+    while True:
+        try:
+            wait(futures, timeout=_LOOK)
+            break
+        except TimeoutError:
+            since = time.monotonic() if client.nthreads() else since
+            if time.monotonic() - since > _NOBODY:
+                raise RuntimeError("the cluster has no workers (any more)") from None
+        except CancelledError as error:
+            raise RuntimeError(
+                "partitions of X, y or the others were lost with their worker, and Dask does not "
+                "know how to compute them again: scattered data are lost with their worker"
+            ) from error
+    for future in futures:
+        if future.status == "error":
+            future.result()
+
+
+def stop(client: "Client", run: str, worker: str) -> None:
+    """Stop the tracker of a run."""
+    client.run(stop_tracker, run, workers=[worker], on_error="ignore")
+
+
+# What workers do
+
+
+_TRACKERS: dict[str, "RabitTracker"] = {}
+_STOPPED: set[str] = set()
+
+
+def start_tracker(run: str, n_workers: int, address: str) -> dict[str, Any]:
+    """Start the tracker of a run, and return how to connect to it."""
+    from distributed.comm import get_address_host
+    from xgboost.tracker import RabitTracker
+
+    host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
+    tracker = RabitTracker(n_workers=n_workers, host_ip=host, sortby="task", timeout=TIMEOUT)
+    tracker.start()
+    _TRACKERS[run] = tracker
+    return tracker.worker_args()
+
+
+def stop_tracker(run: str) -> None:
+    """Stop the tracker of a run, if it is here."""
+    tracker = _TRACKERS.pop(run, None)
+    if tracker is not None:
+        # It complains of workers that never came.
+        with suppress(Exception):
+            tracker.free()
+
+
+def ask_to_stop(run: str) -> None:
+    """Have a run end after the round that it is in."""
+    _STOPPED.add(run)
+
+
+def is_running(key: str, dask_worker: Any) -> bool:
+    """Return whether a task has begun on a worker."""
+    task = dask_worker.state.tasks.get(key)
+    return task is not None and task.state == "executing"
+
+
+def train_here(
+    order: Order,
+    rank: int,
+    connection: dict[str, Any] | None,
+    blocks: list[list[int]],
+    pieces: list[list[Piece]],
+) -> Any:
+    """Train on the rows of this worker, together with the others; the first returns the record."""
+    from distributed import get_worker
+
+    model = copy(order.model)
+    if model.n_jobs is None:
+        model.n_jobs = get_worker().state.nthreads
+    with ExitStack() as stack:
+        collective: Collective = Alone()
+        if connection is not None:
+            collective = stack.enter_context(XGBoostCollective(rank, **connection))
+        if rank == 0:
+            model.callbacks = [*model.callbacks, *_reporters(order)]
+        (training, *validation) = (
+            _joined(collective, *part) for part in zip(blocks, pieces, strict=True)
+        )
+        rows, given = training[0], dict[str, Any](training[1])
+        if validation:
+            given["eval_set"] = [
+                tuple(part for part in (X, other["y"], other.get("qid")) if part is not None)
+                for X, other in validation
+            ]
+        model.fit(rows, **given | order.arguments)
+    return model.fitted_ if rank == 0 else None
+
+
+def _joined(
+    collective: Collective, blocks: list[int], pieces: list[Piece]
+) -> tuple[Table, dict[str, NDArray[Any]]]:
+    """Return pieces as one table, with their targets, weights and queries."""
+    table = rows_here([piece.X for piece in pieces], collective, blocks)
+    joined = {
+        name: np.concatenate([getattr(piece, name) for piece in pieces])
+        for name in ("y", "sample_weight", "qid")
+        if getattr(pieces[0], name) is not None
+    }
+    return table, joined
+
+
+def _reporters(order: Order) -> list[Callback]:
+    """Return the callbacks of the first worker, which keep the client informed."""
+    from distributed import Queue
+
+    queue = Queue(order.run) if order.reports else None
+    bar = [ProgressBar(cast(TextIO, _Lines(queue)))] if order.shows else []
+    return [*bar, _Reporter(order, queue)]
+
+
+class _Lines(io.TextIOBase):
+    """A stream that ends at the client."""
+
+    def __init__(self, queue: Any) -> None:
+        self._queue = queue
+
+    def write(self, text: str) -> int:
+        self._queue.put(text)
+        return len(text)
+
+
+class _Reporter(Callback):
+    """Sends checkpoints to the client, and ends the training when the client asks for it."""
+
+    def __init__(self, order: Order, queue: Any) -> None:
+        self.order, self.queue = order, queue
+
+    def on_round(self, run: TrainingRun) -> str | None:
+        every = self.order.every
+        if every is not None and run.history.n_rounds % every == 0:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "checkpoint"
+                run.save(path)
+                self.queue.put(path.read_bytes())
+        return "interrupted" if self.order.run in _STOPPED else None
+
+    def on_end(self, run: TrainingRun) -> None:
+        _STOPPED.discard(self.order.run)
