@@ -71,7 +71,7 @@ class Training:
         self.client, self.sets, self.arguments = client, sets, arguments
         self.checkpoints = [one for one in own if isinstance(one, Checkpoint)]
         for checkpoint in self.checkpoints:
-            checkpoint.check(lambda path: Path(path).write_bytes(b""))
+            checkpoint.check(lambda path: Path(path).touch())
         bars = [one for one in own if isinstance(one, ProgressBar)]
         self.shows = bool(model.verbose or bars)
         self.model = copy(model)
