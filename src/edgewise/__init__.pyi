@@ -23,8 +23,11 @@ from edgewise.boosting import (
 from edgewise.data import Chunks as Chunks
 from edgewise.estimators import (
     AdaBoostMH as AdaBoostMH,
+    CrossValidation as CrossValidation,
+    QueryKFold as QueryKFold,
     RankBoost as RankBoost,
     RankFusion as RankFusion,
+    cross_validate as cross_validate,
 )
 from edgewise.learners import (
     Best as Best,

@@ -358,8 +358,12 @@ class TestTasks:
         assert main(["train", "t.csv", "--target", "grade", "--rounds", "2"]) == 0
         expected = "'qid' looks like query ids: to rank, use --query qid"
         assert expected in capsys.readouterr().err
-        assert main(["rank", "t.csv", "--target", "grade", "--rounds", "2"]) == 0
+        assert main(["rank", "t.csv", "--target", "grade", "--rounds", "2"]) == 2
         assert expected in capsys.readouterr().err
+        write("t.csv", [{"x": row["x"], "grade": row["grade"]} for row in rows])
+        for command in (["rank"], ["train", "--task", "grades", "--force"]):
+            assert main([*command, "t.csv", "--target", "grade", "--rounds", "2"]) == 0
+            assert "all 60 rows are compared with each other" in capsys.readouterr().err
 
     def test_labels(self, folder, success, capsys):
         rng = np.random.default_rng(0)
@@ -411,7 +415,9 @@ class TestTasks:
         assert json.loads(out)["error"] == 0
         argv = ["train", "rows.svm", "--task", "grades", "--test", "rows.svm.gz", "--rounds", 3]
         Path("rows.svm.gz").write_bytes(gzip.compress(Path("rows.svm").read_bytes()))
-        out = success([*argv, "--model", "grades.edgewise"], capsys)
+        assert main([*map(str, argv), "--model", "grades.edgewise"]) == 0
+        out, err = capsys.readouterr()
+        assert "rows.svm has no query ids" in err
         assert "to rank the rows of 1 query by grades from 0 to 1 in the target" in out
         assert "x0 is feature 1" in out
         argv = ["train", "rows.svm", "--target", "x", "--force"]

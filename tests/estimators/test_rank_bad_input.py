@@ -176,7 +176,7 @@ WRONG = {
     "callbacks": [3, "bar", [print]],
     "warm_start": [1, "yes", None],
     "missing": [2, -1, "abstain", 0.5, True, False, [1], None],
-    "eval_metric": ["accuracy", None, 3, "precision", "map@3", "ndcg@0"],
+    "eval_metric": ["accuracy", None, 3, "precision", "map@0", "ndcg@0"],
 }  # fmt: skip
 
 

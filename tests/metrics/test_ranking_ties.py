@@ -27,14 +27,46 @@ def ranks(grades, relevant):
     return [i for i, is_good in enumerate(good(grades, relevant), 1) if is_good]
 
 
-def average_precision(grades, relevant=None):
+def average_precision(grades, relevant=None, k=math.inf):
     found = ranks(grades, relevant)
-    return sum(k / i for k, i in enumerate(found, 1)) / len(found) if found else None
+    parts = [n / i for n, i in enumerate(found, 1) if i <= k]
+    return sum(parts) / len(found) if found else None
 
 
-def reciprocal_rank(grades, relevant=None):
+def reciprocal_rank(grades, relevant=None, k=math.inf):
     found = ranks(grades, relevant)
-    return 1 / found[0] if found else None
+    return (found[0] <= k) / found[0] if found else None
+
+
+def success_at(grades, k=10, relevant=None):
+    found = ranks(grades, relevant)
+    return float(found[0] <= k) if found else None
+
+
+def r_precision(grades, relevant=None):
+    found = ranks(grades, relevant)
+    return sum(i <= len(found) for i in found) / len(found) if found else None
+
+
+def bpref(grades, relevant=None):
+    found = ranks(grades, relevant)
+    n_good, n_bad = len(found), len(grades) - len(found)
+    above = [min(i - k, n_good) for k, i in enumerate(found, 1)]
+    parts = [1 - (n / min(n_bad, n_good) if n else 0) for n in above]
+    return sum(parts) / n_good if found else None
+
+
+def rank_biased_precision(grades, p=0.8, k=math.inf, relevant=None):
+    found = ranks(grades, relevant)
+    return (1 - p) * sum(p ** (i - 1) for i in found if i <= k) if found else None
+
+
+def expected_reciprocal_rank(grades, k=None, max_grade=4):
+    value, reach = 0.0, 1.0
+    for i, g in enumerate(grades[:k], 1):
+        stop = (2**g - 1) / 2**max_grade
+        value, reach = value + reach * stop / i, reach * (1 - stop)
+    return value if max(grades) > 0 else None
 
 
 def coverage(grades, relevant="top"):
@@ -125,7 +157,20 @@ CASES = [
     ("mean_average_precision", average_precision, {}),
     ("mean_average_precision", average_precision, {"relevant": 2}),
     ("mean_average_precision", average_precision, {"relevant": "top"}),
+    ("mean_average_precision", average_precision, {"k": 2}),
     ("mean_reciprocal_rank", reciprocal_rank, {}),
+    ("mean_reciprocal_rank", reciprocal_rank, {"k": 2}),
+    ("success_at", success_at, {"k": 2}),
+    ("success_at", success_at, {"k": 1, "relevant": 2}),
+    ("r_precision", r_precision, {}),
+    ("r_precision", r_precision, {"relevant": 2}),
+    ("bpref", bpref, {}),
+    ("bpref", bpref, {"relevant": 2}),
+    ("rank_biased_precision", rank_biased_precision, {}),
+    ("rank_biased_precision", rank_biased_precision, {"p": 0.5, "k": 3, "relevant": 2}),
+    ("expected_reciprocal_rank", expected_reciprocal_rank, {}),
+    ("expected_reciprocal_rank", expected_reciprocal_rank, {"k": 2, "max_grade": 3}),
+    ("expected_reciprocal_rank", expected_reciprocal_rank, {"k": 4}),
     ("mean_reciprocal_rank", reciprocal_rank, {"relevant": 2.5}),
     ("prot", reciprocal_rank, {"relevant": "top"}),
     ("coverage", coverage, {"relevant": "top"}),

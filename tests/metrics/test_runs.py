@@ -1,12 +1,15 @@
 """Runs against judgements, beside trec_eval's way of counting."""
 
 import itertools
+import json
 import math
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from edgewise import metrics
+from edgewise import io, metrics
 from edgewise.io import Qrels, Run
 
 # Query 1 has three relevant documents, a (2), b (1) and c (1).
@@ -170,3 +173,87 @@ def _by_trec_eval(qrels, run, metric, gain):
             }[base]
         )
     return values
+
+
+# Values of ir_measures 0.4.3 with pytrec_eval-terrier 0.5.11, cwl-eval 1.0.12 and gdeval; the run
+# has no ties, "tied" has. gdeval (ERR, and NDCG with exponential gains) prints five digits.
+RECORDED = json.loads((Path(__file__).parent / "trec_eval.json").read_text())
+
+
+@pytest.mark.parametrize("name", RECORDED["values"])
+def test_values_are_those_of_ir_measures_and_trec_eval(name):
+    found = metrics.evaluate(RECORDED["qrels"], RECORDED["run"], name).runs["run"]
+    assert found.queries.tolist() == ["1", "2", "3", "4", "5"]
+    (values,) = found.values.values()
+    digits = 5e-6 if name.startswith(("ERR", "nDCG(")) else 1e-15
+    np.testing.assert_allclose(values, RECORDED["values"][name], rtol=0, atol=1.001 * digits)
+
+
+@pytest.mark.parametrize("name", RECORDED["values_of_tied"])
+def test_ties_may_stand_in_the_order_of_trec_eval(name):
+    judged, tied = RECORDED["qrels"], RECORDED["tied"]
+    (values,) = metrics.evaluate(judged, tied, name, ties="trec_eval").runs["run"].values.values()
+    expected = RECORDED["values_of_tied"][name]
+    np.testing.assert_allclose(values, expected, rtol=0, atol=1e-15)
+    (means,) = metrics.evaluate(judged, tied, name).runs["run"].values.values()
+    assert not np.allclose(means, expected)
+
+
+def test_scores_are_tied_in_the_order_of_trec_eval_if_they_are_in_single_precision():
+    judged, run = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1e9 + 1, "b": 1e9}}
+    assert metrics.evaluate(judged, run, "mrr").means["run"] == {"mrr": 1.0}
+    assert metrics.evaluate(judged, run, "mrr", ties="trec_eval").means["run"] == {"mrr": 0.5}
+
+
+FRAME = pd.DataFrame(JUDGED, columns=["query", "doc", "grade"])
+OTHER = {"1": {"a": 2.0, "b": 1.0}, "2": {"a": 1.0}}
+
+
+class TestEvaluations:
+    def evaluation(self, **options):
+        return metrics.evaluate(FRAME, {"mine": MINE, "other": OTHER}, **options)
+
+    def test_are_the_evaluations_of_each_run_with_intervals_and_tests(self):
+        found = self.evaluation(metrics=["map", "P@1,2"])
+        alone = metrics.evaluate_run(qrels(), MINE, ["map", "P@1", "P@2"])
+        assert found.means["mine"] == alone.means
+        assert list(found.tests) == ["other"]
+        values = found.runs["other"].values["map"]
+        test = metrics.randomisation_test(values, alone.values["map"], random_state=0)
+        assert found.tests["other"]["map"] == test
+        values = alone.values["map"]
+        half = 1.959964 * values.std(ddof=1) / math.sqrt(3)
+        assert found.intervals["mine"]["map"] == pytest.approx((0, values.mean() + half))
+        frame = found.to_frame()
+        assert len(frame) == 6
+        assert frame.loc[3, ["run", "metric"]].tolist() == ["other", "map"]
+        assert frame.loc[3, "p_value"] == test.p_value
+        assert frame.loc[:2, "p_value"].isna().all()
+
+    def test_compare_with_any_run(self):
+        found = self.evaluation(metrics="map", baseline="other")
+        back = self.evaluation(metrics="map").tests["other"]["map"]
+        assert found.tests["mine"]["map"].mean_difference == -back.mean_difference
+        assert "against other" in str(found)
+
+    def test_read_files(self, tmp_path):
+        io.write_qrels(tmp_path / "q", *(FRAME[name] for name in ("query", "doc", "grade")))
+        io.write_run(tmp_path / "r", MINE.queries, MINE.docs, MINE.scores)
+        found = metrics.evaluate(tmp_path / "q", {"mine": tmp_path / "r"})
+        assert found.means["mine"] == self.evaluation().means["mine"]
+
+    @pytest.mark.parametrize(
+        ("runs", "options", "message"),
+        [
+            ({}, {}, "runs must have at least one run"),
+            ({"a": OTHER}, {"baseline": "b"}, "baseline must be one of 'a', got 'b'"),
+            ({"a": {"9": {"a": 1.0}}}, {}, r"runs\['a'\]: run must have at least one"),
+            ({"a": OTHER}, {"ties": "first"}, "ties"),
+            ({"a": OTHER}, {"metrics": "prot"}, "metrics must be names out of map"),
+            ({"a": pd.DataFrame({"query": ["1"]})}, {}, "run must have a column 'doc'"),
+            ({"a": {"1": {}}}, {}, "run must not be empty"),
+        ],
+    )
+    def test_refuse_what_is_wrong(self, runs, options, message):
+        with pytest.raises(ValueError, match=message):
+            metrics.evaluate(FRAME, runs, **options)

@@ -53,8 +53,8 @@ class Documents:
 
     @property
     def rows(self) -> tuple[Any, "Reals", Any]:
-        """The features, grades and query ids that a ranker trains on."""
-        return self.data.X, self.judged.grades, self.data.qid
+        """The features, grades and query ids that a ranker trains on; equal ids are one list."""
+        return self.data.X, self.judged.grades, self.judged.queries[self.judged.row_query]
 
 
 def is_table(path: str) -> bool:

@@ -9,16 +9,14 @@ import rich_click as click
 
 from edgewise.cli import common, tables
 from edgewise.cli.common import FILE, one_line_errors
-from edgewise.common.choices import GAINS, Gain
-from edgewise.common.text import counted, text_table
+from edgewise.common.choices import GAINS, TIES, Gain
+from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from edgewise.io import Run
-    from edgewise.metrics import RunEvaluation
+    from edgewise.metrics import Evaluation, RunEvaluation
 
 _METRICS = "map,ndcg@10,mrr,precision@10,recall@100"
-# Means that are equal in exact arithmetic differ by rounding.
-_ROUNDING = 1e-12
 
 logger = logging.getLogger("edgewise")
 
@@ -45,7 +43,13 @@ runs_only = common.heading("Runs")
 @tables.query_option
 @tables.weight_option
 @runs_only("--metrics", metavar="LIST", default=_METRICS, help="Comma-separated names.")
-@runs_only("--gain", choices=GAINS, help="Gain of grade g in ndcg: 2^g - 1, or g.")
+@runs_only(
+    "--gain",
+    choices=GAINS,
+    default=None,
+    help="Gain of grade g in ndcg: 2^g - 1, or g.  [default: by name, see above]",
+)
+@runs_only("--ties", choices=TIES, help="Order of equal scores: the mean over all, or trec_eval's.")
 @common.seed(runs_only)
 @common.json_option(option)
 def evaluate(
@@ -55,7 +59,8 @@ def evaluate(
     query: str | None,
     weight: str | None,
     metrics: str,
-    gain: Gain,
+    gain: Gain | None,
+    ties: str,
     random_state: int,
     as_json: bool,
 ) -> None:
@@ -66,15 +71,20 @@ def evaluate(
       edgewise evaluate qrels.txt bm25.run mine.run
           compares runs; * marks the best value of a column
 
-    Metrics of runs are map, mrr, ndcg, ndcg@k, precision@k and recall@k, computed
-    as `trec_eval -c` does. Documents without a judgement are not relevant.
-    Relevant documents that a run misses count against it in map, recall and ndcg.
-    Every judged query counts, as 0 if the run returns nothing for it or if none
-    of its documents is relevant (grade above 0).
+    Metrics of runs are map, mrr, ndcg, err and rbp, all of them with or without a
+    cut-off (ndcg@10), precision@k, recall@k, success@k, rprec and bpref, computed
+    as `trec_eval -c` does. precision@1,5,10 is three of them. Names of trec_eval
+    and ir_measures are known as well, with options: AP(rel=2), RBP(p=0.9), P_10.
+
+    Documents without a judgement are not relevant. Relevant documents that a run
+    misses count against it in map, recall and ndcg. Every judged query counts, as
+    0 if the run returns nothing for it or if none of its documents is relevant
+    (grade above 0). 95% intervals come from the spread of the queries.
 
     There are two differences from trec_eval. Metrics average over all orders of
-    documents with equal scores; trec_eval sorts these by id. The gain of grade g
-    in ndcg is 2^g - 1; --gain linear gives trec_eval's own gain, g.
+    documents with equal scores; --ties trec_eval sorts these by id. The gain of
+    grade g in ndcg is 2^g - 1; nDCG, written so, and ndcg_cut have that of
+    trec_eval and ir_measures, g, and so has every ndcg with --gain linear.
 
     With several runs, a paired randomisation test over the queries compares each
     run with the first: the difference of the means, and its p-value in brackets.
@@ -82,13 +92,13 @@ def evaluate(
     if qrels.endswith(common.MODEL):
         if len(run) > 1:
             raise click.UsageError("a model is tested on one file of rows: name it after MODEL")
-        if extra := common.given("metrics", "gain", "random_state"):
+        if extra := common.given("metrics", "gain", "ties", "random_state"):
             raise click.UsageError(f"{extra[0]} is for runs")
         _evaluate_model(qrels, run[0], target, {"query": query, "weight": weight}, as_json)
         return
     if extra := common.given("target", "query", "weight"):
         raise click.UsageError(f"{extra[0]} is for a model, whose name ends in {common.MODEL}")
-    report = Report(qrels, metrics, gain)
+    report = Report(qrels, metrics, gain, ties)
     short = [stem(path) for path in run]
     names = short if len(set(short)) == len(short) else list(run)
     for name, found in zip(names, read_runs(run), strict=True):
@@ -96,10 +106,7 @@ def evaluate(
     if as_json:
         common.print_json({name: found.means for name, found in report.runs.items()})
         return
-    report.print()
-    if len(names) > 1:
-        click.echo()
-        report.print_tests(random_state)
+    click.echo(report.evaluation(random_state))
 
 
 def _evaluate_model(
@@ -137,14 +144,15 @@ def stem(path: str) -> str:
 class Report:
     """The values of runs by some metrics, against the judgements of a file."""
 
-    def __init__(self, path: str, metrics: str, gain: Gain = "exponential") -> None:
+    def __init__(
+        self, path: str, metrics: str, gain: Gain | None = None, ties: str = TIES[0]
+    ) -> None:
         from edgewise.io import read_qrels
         from edgewise.metrics.runs import run_metrics
 
-        self.path, self.gain = path, gain
+        self.path, self.gain, self.ties = path, gain, ties
         with one_line_errors("--metrics"):
-            names = [name.strip().lower() for name in metrics.split(",")]
-            self.metrics = [metric.name for metric in run_metrics(names)]
+            self.metrics = [metric.name for metric in run_metrics(metrics)]
         with one_line_errors():
             self.qrels = read_qrels(path)
         self.runs: dict[str, RunEvaluation] = {}
@@ -156,7 +164,7 @@ class Report:
         if set(run.queries).isdisjoint(self.qrels.queries):
             raise click.ClickException(f"{name} has none of the judged queries")
         with one_line_errors(self.path):
-            found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain)
+            found = evaluate_run(self.qrels, run, self.metrics, gain=self.gain, ties=self.ties)
         if found.n_unjudged:
             queries = counted(found.n_unjudged, "queries")
             logger.warning("%s: ignored %s without judgements", name, queries)
@@ -165,34 +173,8 @@ class Report:
             logger.warning(message, name, found.n_unanswered, len(found.queries))
         self.runs[name] = found
 
-    def print(self) -> None:
-        """Print the means over the queries, a row for each run, with the best values marked."""
-        first = next(iter(self.runs.values()))
-        judged = counted(len(first.queries), "judged queries")
-        if first.n_without_relevant:
-            judged += f", {first.n_without_relevant} of them without a relevant document"
-        click.echo(judged)
-        means = {name: list(found.means.values()) for name, found in self.runs.items()}
-        best = [max(column) - _ROUNDING for column in zip(*means.values(), strict=True)]
-        rows = [["run", *(f"{name} " for name in self.metrics)]]
-        for name, row in means.items():
-            cells = [
-                f"{value:.4f}{'*' if len(means) > 1 and value >= top else ' '}"
-                for value, top in zip(row, best, strict=True)
-            ]
-            rows.append([name, *cells])
-        click.echo(text_table(rows))
+    def evaluation(self, random_state: int = 0) -> "Evaluation":
+        """Return the runs, compared with the first."""
+        from edgewise.metrics import Evaluation
 
-    def print_tests(self, random_state: int) -> None:
-        """Print the differences of all runs from the first, with p-values."""
-        from edgewise.metrics import randomisation_test
-
-        (first, base), *others = self.runs.items()
-        rows = [[f"against {first}", *self.metrics]]
-        for name, found in others:
-            tests = [
-                randomisation_test(found.values[one], base.values[one], random_state=random_state)
-                for one in self.metrics
-            ]
-            rows.append([name, *(f"{t.mean_difference:+.4f} ({t.p_value:.4f})" for t in tests)])
-        click.echo(text_table(rows))
+        return Evaluation(self.runs, self.metrics, next(iter(self.runs)), random_state)

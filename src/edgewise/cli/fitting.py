@@ -155,7 +155,9 @@ def _trained(
         model.set_params(callbacks=shown)
         if task == "grades":
             watched = None if held_out is None else (held_out.X, held_out.y, held_out.qid)
-            model.fit(rows.X, rows.y, qid=rows.qid, sample_weight=rows.weight, eval_set=watched)
+            # That rows are one list is said already.
+            qid = [0] * len(rows) if rows.qid is None else rows.qid
+            model.fit(rows.X, rows.y, qid=qid, sample_weight=rows.weight, eval_set=watched)
         else:
             model.fit(rows.X, rows.y, sample_weight=rows.weight)
     if task != "grades":

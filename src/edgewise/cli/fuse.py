@@ -124,7 +124,7 @@ def fuse(
     )
     if report is not None:
         click.echo()
-        report.print()
+        click.echo(report.evaluation().table())
     if fusion is not None:
         common.print_rules(fusion, _TOP_RULES)
         if saved is None:

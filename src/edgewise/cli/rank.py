@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from edgewise.cli import common, documents
-from edgewise.cli.tables import warn_of_queries
+from edgewise.cli.tables import forgotten_queries, warn_of_one_list
 from edgewise.common import choices
 
 if TYPE_CHECKING:
@@ -99,9 +99,8 @@ def rank(
     _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]
     found = dict(zip(given, documents.read_judged(given, roles), strict=True))
-    if documents.is_table(data) and roles["query"] is None:
-        warn_of_queries(data, found[data].data.X.columns)
     trained, held_out, tested = found[data], found.get(validate or ""), found.get(test or "")
+    _check_queries(trained)
     if held_out is not None:
         # Grades that the metric does not take fail now, not in the first round.
         with common.one_line_errors(held_out.path):
@@ -111,7 +110,7 @@ def rank(
         documents.check_output(output, tested)
     ranker = RankBoost(**settings)
     with common.one_line_errors(data):
-        ranker.fit(*trained.rows, eval_set=None if held_out is None else held_out.rows)
+        ranker.fit(*trained.rows, eval_set=held_out and held_out.rows)
     if not ranker.n_rounds_:
         common.raise_if_interrupted(ranker)
     if model is not None:
@@ -151,6 +150,16 @@ def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[
     if is_table and roles["target"] is None:
         raise click.UsageError(f"--target must name the column of {train} with grades")
     documents.check_roles(roles, train)
+
+
+def _check_queries(trained: documents.Documents) -> None:
+    """Raise or warn if the documents have no query ids."""
+    if trained.data.qid is not None:
+        return
+    is_table = documents.is_table(trained.path)
+    if is_table and (said := forgotten_queries(trained.path, trained.data.X.columns)):
+        raise click.UsageError(said)
+    warn_of_one_list(trained.path, len(trained.data), is_table)
 
 
 def _result(

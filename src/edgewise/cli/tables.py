@@ -99,11 +99,23 @@ def is_table(path: str) -> bool:
     return False
 
 
-def warn_of_queries(path: str, columns: Iterable[str]) -> None:
-    """Warn of a column that looks like query ids and is taken for a feature."""
-    for name in columns:
-        if name.lower().replace("_", "").replace(" ", "") in ("qid", "query", "queryid"):
-            logger.warning("%s: %r looks like query ids: to rank, use --query %s", path, name, name)
+def forgotten_queries(path: str, columns: Iterable[str]) -> str | None:
+    """Return what to say of a column that looks like query ids and is taken for a feature."""
+    from edgewise.common.ids import looks_like_queries
+
+    name = next(filter(looks_like_queries, columns), None)
+    return name and f"{path}: {name!r} looks like query ids: to rank, use --query {name}"
+
+
+def warn_of_one_list(path: str, n_rows: int, is_table: bool) -> None:
+    """Warn that rows to rank have no query ids, unless they are as few as one list may have."""
+    from edgewise.common.ids import LONGEST_LIST
+
+    if n_rows <= LONGEST_LIST:
+        return
+    way = "--query names the column of query ids" if is_table else "qid:ID in each line names them"
+    what = "%s has no query ids: all %d rows are compared with each other, as one list; %s"
+    logger.warning(what, path, n_rows, way)
 
 
 def read_raw(path: str, words: Sequence[str] = ()) -> "RawTable":

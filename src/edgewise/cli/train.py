@@ -111,6 +111,8 @@ def train(**given: Any) -> None:
         schema, rows, columns = None, tables.read_svmlight(args.data, args.task), []
     task = _task(args, schema, rows)
     _check_targets(args, task, rows)
+    if task == "grades" and rows.qid is None:
+        tables.warn_of_one_list(args.data, len(rows), schema is not None)
     if not args.as_json:
         with common.though_unread():
             _print_understood(args, task, schema, rows, columns)
@@ -189,7 +191,9 @@ def _schema(args: SimpleNamespace, raw: "RawTable") -> "Schema":
     roles = {name: getattr(args, name) for name in ("query", "doc", "weight", "task")}
     kinds = {name: getattr(args, name) for name in ("drop", "categorical", "numeric")}
     if args.query is None:
-        tables.warn_of_queries(args.data, [name for name in raw.columns if name not in args.target])
+        others = [name for name in raw.columns if name not in args.target]
+        if said := tables.forgotten_queries(args.data, others):
+            logger.warning(said)
     with common.one_line_errors(args.data, tables.OPTIONS):
         return Schema.fit(raw, args.target, **roles, **kinds)
 

@@ -14,6 +14,7 @@ QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 
 Gain = Literal["exponential", "linear"]
 GAINS: tuple[Gain, ...] = get_args(Gain)
+TIES = ("expected", "trec_eval")
 FUSIONS = (
     "borda",
     "comb_mnz",

@@ -37,6 +37,16 @@ def text_array(name: str, words: Sequence[str]) -> NDArray[np.str_]:
     return np.array(words, dtype=np.str_)
 
 
+LONGEST_LIST = 20
+"""The most documents without query ids that are likely to be meant as one list."""
+
+
+def looks_like_queries(name: str) -> bool:
+    """Return whether a column of this name is likely to hold query ids."""
+    plain = "".join(letter for letter in str(name).lower() if letter.isalnum())
+    return plain in ("qid", "query", "queryid", "queryids")
+
+
 class Ids:
     """Different ids, all integers or all strings; the place of an id is its index."""
 

@@ -103,7 +103,7 @@ class BoostedModel(Storable, Generic[F]):
         fitted = self.fitted_
         name, classes = fitted.feature_name, self._score_names()
         if X is None:
-            return explain(fitted.predictor, fitted.decreases, name, classes)
+            return explain(fitted.predictor, fitted.decreases, name, classes, self._score_offset)
         row = self._table(X)
         if row.n_rows != 1:
             raise ValueError(f"X must be a single row to explain, got {row.n_rows} rows")

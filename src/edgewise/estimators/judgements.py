@@ -12,14 +12,74 @@ from edgewise.backend.base import Backend
 from edgewise.common.checks import finite_numbers
 from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.dtypes import ROW, Exacts, Reals
+from edgewise.common.ids import LONGEST_LIST, looks_like_queries
 from edgewise.data import Table
-from edgewise.estimators.fitting import HeldOut
+from edgewise.estimators.fitting import EvalSet, HeldOut
 from edgewise.estimators.targets import read_row_weights
 from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback, PairList
 from edgewise.objective.lists import GradedLists, Layout
 
 logger = logging.getLogger("edgewise")
+
+
+def query_ids(qid: Any, group: Any, n_rows: int) -> Any:
+    """Return query ids, made of the sizes of consecutive queries if these are given instead."""
+    if group is None:
+        return qid
+    if qid is not None:
+        raise ValueError("give qid or group, not both")
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
+        raise ValueError(f"group must be the sizes of the queries, whole numbers, got {group!r}")
+    if sizes.sum() != n_rows:
+        raise ValueError(
+            f"group must add up to the {n_rows} rows of X, got {len(sizes)} sizes of {sizes.sum()} "
+            "rows in all"
+        )
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def warn_of_one_list(table: Table) -> None:
+    """Warn that all documents form one list; refuse a column that looks like their query ids."""
+    for name in table.names or ():
+        if looks_like_queries(name):
+            raise ValueError(
+                f"qid is not given, and X has the column {name!r}, which looks like query ids: "
+                f"give it as qid and leave it out of X, or rename it"
+            )
+    if table.n_rows > LONGEST_LIST:
+        logger.warning(
+            "qid is not given: all %d documents are compared with each other, as one list. Give "
+            "the query of each, as in fit(X, y, qid=qid); cross_validate(model, X, y, qid) passes "
+            "it on, cross_val_score does not. If one list is meant, give equal ids",
+            table.n_rows,
+        )
+
+
+def with_queries(sets: list[EvalSet], eval_qid: Any, eval_group: Any) -> list[EvalSet]:
+    """Return validation sets with their query ids, which may be given apart, or as sizes."""
+    if eval_qid is None and eval_group is None:
+        return sets
+    if eval_qid is not None and eval_group is not None:
+        raise ValueError("give eval_qid or eval_group, not both")
+    argument, given = ("eval_qid", eval_qid) if eval_group is None else ("eval_group", eval_group)
+    listed = [given] if len(sets) == 1 and not _is_nested(given) else list(given)
+    if len(listed) != len(sets):
+        raise ValueError(f"{argument} has {len(listed)} parts, and eval_set {len(sets)}")
+    found = []
+    for one, ids in zip(sets, listed, strict=True):
+        if not isinstance(one.given, tuple) or len(one.given) != 2:
+            raise ValueError(f"{argument} needs {one.argument} to be a tuple (X, y)")
+        if argument == "eval_group":
+            ids = query_ids(None, ids, len(one.given[1]))
+        found.append(one._replace(given=(*one.given, ids)))
+    return found
+
+
+def _is_nested(given: Any) -> bool:
+    """Return whether query ids or sizes are those of several sets, in a list."""
+    return isinstance(given, (list, tuple)) and bool(given) and np.ndim(given[0]) > 0
 
 
 @dataclass(frozen=True)
@@ -106,10 +166,13 @@ def graded_layout(
     )
 
 
-def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRows:
+def read_judged(
+    table: Table, y: Any, qid: Any, sample_weight: Any, propensity: Any = None
+) -> JudgedRows:
     """Return the training documents: those that are in any pair.
 
-    Queries with one grade have no pairs, and rows of weight 0 count as absent.
+    Queries with one grade have no pairs, and rows of weight 0 count as absent. Documents with a
+    grade above 0 weigh one over their propensity.
     """
     lists = Lists(y, qid)
     if lists.n_rows != table.n_rows:
@@ -118,6 +181,12 @@ def read_judged(table: Table, y: Any, qid: Any, sample_weight: Any) -> JudgedRow
             f"{[table.n_rows, lists.n_rows]}"
         )
     weights, factors = read_weights(sample_weight, lists)
+    if propensity is not None:
+        seen = finite_numbers("propensity", propensity, lists.n_rows)
+        if (seen <= 0).any() or (seen > 1).any():
+            raise ValueError("propensity must have probabilities, above 0 and up to 1")
+        factor = np.where(lists.grades > 0, 1.0 / seen, 1.0)
+        weights = factor if weights is None else weights * factor
     weights, factors = None if weights is None else _scaled(weights), _scaled(factors)
     counts = np.ones(lists.n_rows, dtype=bool) if weights is None else weights > 0
     counts &= factors[lists.row_query] > 0

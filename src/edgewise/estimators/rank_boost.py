@@ -13,11 +13,17 @@ from edgewise.data import Table
 from edgewise.estimators.base import BoostedModel
 from edgewise.estimators.fitted import RANKER, FittedRanker
 from edgewise.estimators.fitting import EvalSet, fit, named_sets
-from edgewise.estimators.judgements import read_judged, read_pairs
+from edgewise.estimators.judgements import (
+    query_ids,
+    read_judged,
+    read_pairs,
+    warn_of_one_list,
+    with_queries,
+)
 from edgewise.estimators.parameters import RankingParameters, TableParameters, documented
-from edgewise.estimators.ranking import RankingProblem, measure, read_parameters
+from edgewise.estimators.ranking import LOST_METRIC, RankingProblem, measure, read_parameters
 from edgewise.metrics import Lists
-from edgewise.metrics.registry import first_metric, larger_is_better
+from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
 from edgewise.model import RankWording, Rule
 
 if TYPE_CHECKING:
@@ -42,6 +48,8 @@ class Ranker(BoostedModel[FittedRanker]):
 
     def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
         """Return `eval_metric`, the first of several, larger values being better."""
+        if self.eval_metric is None:
+            raise ValueError(LOST_METRIC)
         value = measure(first_metric(self.eval_metric), Lists(y, qid), scores)
         return value if larger_is_better(self.eval_metric, default=True) else -value
 
@@ -56,6 +64,15 @@ class Ranker(BoostedModel[FittedRanker]):
 
     def _score_names(self) -> list[object]:
         return ["score"]
+
+    def _setting(self, name: str, value: Any) -> Any:
+        return storable_metric(value) if name == "eval_metric" else value
+
+    def _restored(self) -> None:
+        super()._restored()
+        if "eval_metric" in self.fitted_.unsaved:
+            # The default would be another metric, under the name of the one that is lost.
+            self.eval_metric = None
 
     @property
     def _score_offset(self) -> float:
@@ -101,6 +118,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         sample_weight: Any = None,
         eval_set: Any = None,
         eval_names: Any = None,
+        *,
+        group: Any = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        propensity: Any = None,
     ) -> Self:
         """Train on documents `X` with grades `y` in the queries `qid`, and return the model.
 
@@ -113,7 +135,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         y : array of shape (n_samples,)
             Grades: any finite numbers, larger ones to be ranked higher.
         qid : array of shape (n_samples,) or None
-            The query of each document, integers or strings in any order; None is one query.
+            The query of each document, integers or strings in any order. Without `qid` and `group`
+            all documents are one list, and the logger "edgewise" warns of it; equal ids say so.
         sample_weight : array of shape (n_samples,) or (n_queries,), dict or None
             Weights of the documents, which multiply the weights of their pairs; or of the queries,
             in the order of their sorted ids or by id.
@@ -122,9 +145,27 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             to stop early; `evals_result_` has all.
         eval_names : list of str or None
             The names of the sets; by default "validation_0", "validation_1" and so on.
+        group : array of int or None
+            In place of `qid`: the sizes of the queries, whose documents follow each other.
+        eval_qid, eval_group : array, list of arrays (one for each set) or None
+            The query ids, or the sizes of the queries, of sets that are tuples (X, y).
+        propensity : array of shape (n_samples,) or None
+            For grades that are clicks: the probability, above 0, that a user looked at the
+            document, such as the one that goes with its position. A document with a grade above 0
+            weighs one over it, so that clicks far down count for those that nobody could make
+            (Joachims et al. 2017).
+
+        Examples
+        --------
+        >>> from edgewise import RankBoost
+        >>> X, clicks = [[5.0], [1.0], [3.0], [2.0], [4.0]], [0, 1, 0, 1, 0]
+        >>> seen = [1, 0.5, 0.3, 1, 0.5]
+        >>> model = RankBoost(n_rounds=3).fit(X, clicks, group=[3, 2], propensity=seen)
+        >>> model.rank([[1.0], [5.0]])
+        array([1, 2])
         """
-        sets = named_sets(eval_set, eval_names)
-        self.fitted_ = self._trained(X, y, qid, sample_weight, sets)
+        sets = with_queries(named_sets(eval_set, eval_names), eval_qid, eval_group)
+        self.fitted_ = self._trained(X, y, qid, sample_weight, sets, None, group, propensity)
         return self
 
     def _trained(
@@ -135,6 +176,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         sample_weight: Any,
         eval_sets: Sequence[EvalSet],
         owner: Ranker | None = None,
+        group: Any = None,
+        propensity: Any = None,
     ) -> FittedRanker:
         """Train on graded documents and return the record; checkpoints save `owner`."""
         learner = read_parameters(self, bool(eval_sets))
@@ -142,7 +185,10 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             raise ValueError("RankBoost requires y to be passed, but the target y is None")
 
         def read(table: Table) -> RankingProblem:
-            judged = read_judged(table, y, qid, sample_weight)
+            queries = query_ids(qid, group, table.n_rows)
+            if queries is None:
+                warn_of_one_list(table)
+            judged = read_judged(table, y, queries, sample_weight, propensity)
             return RankingProblem(self, learner, judged, judged.has_queries)
 
         return fit(self, X, read, eval_sets, owner)
@@ -197,22 +243,26 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         for t, scores in enumerate(self._staged_scores(X)):
             yield scores[0] + float(self.fitted_.score_offsets[t + 1])
 
-    def rank(self, X: Any, qid: Any = None) -> NDArray[np.int64]:
+    def rank(self, X: Any, qid: Any = None, *, group: Any = None) -> NDArray[np.int64]:
         """Return the ranks of documents, 1 for the best of each query.
 
-        Documents with equal scores are ranked in the order of their rows.
+        Documents with equal scores are ranked in the order of their rows. `group` has the sizes of
+        the queries, in place of `qid`.
         """
-        return self._ranks(self.predict(X), qid)
+        scores = self.predict(X)
+        return self._ranks(scores, query_ids(qid, group, len(scores)))
 
-    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+    def score(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> float:
         """Return `eval_metric` of the model's ranking of documents with known grades.
 
-        Larger is better: "disagreement" is negated.
+        Larger is better: "disagreement" is negated. `group` has the sizes of the queries, in place
+        of `qid`.
         """
         check_is_fitted(self)
-        if qid is None and self.fitted_.has_queries:
+        if qid is None and group is None and self.fitted_.has_queries:
             raise ValueError("qid must be given: the model was trained on several queries")
-        return self._measured(self.predict(X), y, qid)
+        scores = self.predict(X)
+        return self._measured(scores, y, query_ids(qid, group, len(scores)))
 
     def report(
         self, X: Any, y: Any = None, path: Any = None, *, qid: Any = None, title: str | None = None

@@ -81,7 +81,7 @@ class RankFusion(RankingParameters, Ranker):
         """
         sets = named_sets(eval_set, eval_names)
         read = ranked_lists(lists)
-        grades = _grades(read, judgements)
+        grades = grades_in(read, judgements)
         ranker = RankBoost(**self.get_params(deep=False))
         if self.warm_start and self.__sklearn_is_fitted__():
             ranker.fitted_ = self.fitted_
@@ -114,7 +114,7 @@ class RankFusion(RankingParameters, Ranker):
     def score(self, lists: Any, judgements: Any) -> float:
         """Return `eval_metric` of the fused lists."""
         read = self._read(lists)
-        return self._measured(self.predict(read), _grades(read, judgements), read.qid)
+        return self._measured(self.predict(read), grades_in(read, judgements), read.qid)
 
     def fuse(self, lists: Any, tag: str = "edgewise") -> Run:
         """Return the fused lists as a TREC run, the best document of each query first.
@@ -152,7 +152,7 @@ class RankFusion(RankingParameters, Ranker):
         from edgewise.report import ranker_report, reported
 
         read = self._read(lists)
-        grades = None if judgements is None else _grades(read, judgements)
+        grades = None if judgements is None else grades_in(read, judgements)
         given = _features(read), grades, read.qid, title or "Rank fusion report", self, read.docs
         return reported(path, lambda: ranker_report(self.ranker_, *given))
 
@@ -189,10 +189,11 @@ def _documents(eval_set: EvalSet, names: tuple[str, ...]) -> tuple[ArrayTable, R
     if not isinstance(given, tuple) or len(given) != 2:
         raise ValueError(f"{argument} must be a tuple (lists, judgements)")
     aside = _with_names(ranked_lists(given[0]), names, argument)
-    return _features(aside), _grades(aside, given[1]), aside.qid
+    return _features(aside), grades_in(aside, given[1]), aside.qid
 
 
-def _grades(lists: RankedLists, judgements: Any) -> Reals:
+def grades_in(lists: RankedLists, judgements: Any) -> Reals:
+    """Return the grades of the rows of lists; judgements may be the path of qrels."""
     if isinstance(judgements, (str, PathLike)):
         judgements = read_qrels(judgements)
     return grades_of(lists, judgements)

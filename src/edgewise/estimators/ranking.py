@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 _BINS_OF_MANY_ROWS = 1024
 
 
+LOST_METRIC = (
+    "eval_metric is None: the model was saved with a function, which a file cannot hold; give one "
+    "again with set_params(eval_metric=...)"
+)
+
+
 def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
     integer("n_rounds", model.n_rounds, 1)
@@ -69,6 +75,8 @@ def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     one_of("query_weight", model.query_weight, choices.QUERY_WEIGHTS)
     if isinstance(model.monotonic_cst, str):
         one_of("monotonic_cst", model.monotonic_cst, choices.MONOTONIC)
+    if model.eval_metric is None:
+        raise ValueError(LOST_METRIC)
     metrics_by_name(model.eval_metric, _check_metric)
     return learner
 

@@ -1,5 +1,6 @@
 # ruff: isort: skip_file
 
+from edgewise.metrics.cascade import expected_reciprocal_rank as expected_reciprocal_rank
 from edgewise.metrics.classification import (
     balanced_accuracy as balanced_accuracy,
     error as error,
@@ -17,12 +18,16 @@ from edgewise.metrics.pairs import (
 )
 from edgewise.metrics.ranks import (
     average_rank as average_rank,
+    bpref as bpref,
     coverage as coverage,
     mean_average_precision as mean_average_precision,
     mean_reciprocal_rank as mean_reciprocal_rank,
     precision_at as precision_at,
     prot as prot,
+    r_precision as r_precision,
+    rank_biased_precision as rank_biased_precision,
     recall_at as recall_at,
+    success_at as success_at,
     top_counts as top_counts,
 )
 from edgewise.metrics.ratings import (
@@ -42,10 +47,13 @@ from edgewise.metrics.registry import (
     RANKING_METRICS as RANKING_METRICS,
     RankingMetric as RankingMetric,
     ranking_metric as ranking_metric,
+    ranking_metrics as ranking_metrics,
 )
 from edgewise.metrics.roc import roc_auc as roc_auc
 from edgewise.metrics.runs import (
+    Evaluation as Evaluation,
     RunEvaluation as RunEvaluation,
+    evaluate as evaluate,
     evaluate_run as evaluate_run,
 )
 from edgewise.metrics.significance import (

@@ -5,17 +5,25 @@ from typing import Literal
 
 import numpy as np
 
-from edgewise.common.checks import integer, one_of
+from edgewise.common.checks import one_of
 from edgewise.common.choices import GAINS, Gain
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics.lists import Lists, PerQuery, Ranked, query_metric, running_sums
+from edgewise.metrics.lists import (
+    Cutoffs,
+    Lists,
+    PerQuery,
+    Ranked,
+    cutoff,
+    query_metric,
+    running_sums,
+)
 
 Rule = Literal["standard", "letor"]
 
 
 @query_metric()
 def ndcg(
-    ranked: Ranked, *, k: int | None = None, gain: Gain = "exponential", rule: Rule = "standard"
+    ranked: Ranked, *, k: Cutoffs | None = None, gain: Gain = "exponential", rule: Rule = "standard"
 ) -> PerQuery:
     """Normalised discounted cumulative gain: the discounted gain of a list over the best possible.
 
@@ -33,8 +41,8 @@ def ndcg(
         The grade of each document, not negative; or lists prepared once for many evaluations.
     scores, qid, per_query
         As for :func:`mean_average_precision`.
-    k : int or None, default None
-        The cut-off; None for the whole list.
+    k : int, sequence of int or None, default None
+        The cut-off, or several; None for the whole list.
     gain : {"exponential", "linear"}, default "exponential"
         The gain of grade g: 2^g - 1 (as in the LETOR script), or g (as in trec_eval).
     rule : {"standard", "letor"}, default "standard"
@@ -49,7 +57,7 @@ def ndcg(
     >>> ndcg([0, 2], [2.0, 1.0], rule="letor")  # mean of NDCG@1 = 0 and NDCG@2 = 1
     0.5
     """
-    k = None if k is None else integer("k", k, 1)
+    k = cutoff(k)
     gain_name, rule_name = one_of("gain", gain, GAINS), one_of("rule", rule, _DISCOUNTS)
     lists = ranked.lists
     gains, weights, best, defined = lists.prepared(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from inspect import Parameter, signature
@@ -13,13 +13,15 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from edgewise.common.checks import finite_numbers, flag, numbers
+from edgewise.common.checks import finite_numbers, flag, integer, numbers
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.common.ids import is_missing
 
 T = TypeVar("T")
 RelevantOption: TypeAlias = float | Literal["top"] | None
 EmptyOption: TypeAlias = float | Literal["skip"]
+Cutoffs: TypeAlias = int | Sequence[int]
+"""One cut-off or several; a metric's own function sees one."""
 PerQuery: TypeAlias = tuple[Reals, NDArray[np.bool_]]
 """The value of each query, and which of them are defined."""
 
@@ -44,6 +46,9 @@ class Lists:
     returned : bool array of shape (n_rows,) or None, default None
         False for a document that the ranker did not return. It has no rank and adds nothing to a
         metric, but still counts as a document that should have been returned. None: all True.
+    judged : bool array of shape (n_rows,) or None, default None
+        False for a document that nobody judged, whose grade counts as 0; only :func:`bpref` tells
+        it from a document that was judged not relevant. None: all True.
 
     Attributes
     ----------
@@ -72,15 +77,13 @@ class Lists:
         qid: ArrayLike | None = None,
         *,
         returned: NDArray[np.bool_] | None = None,
+        judged: NDArray[np.bool_] | None = None,
     ) -> None:
         self.grades: Reals = finite_numbers("y", y)
         self.n_rows = len(self.grades)
         self.queries, self.row_query = _coded(qid, self.n_rows)
-        if returned is not None:
-            returned = np.asarray(returned)
-            if returned.dtype != bool or returned.shape != (self.n_rows,):
-                raise ValueError(f"returned must have True or False for each of {self.n_rows} rows")
-        self.returned = returned
+        self.returned = _flags("returned", returned, self.n_rows)
+        self.judged = _flags("judged", judged, self.n_rows)
         self.n_queries = len(self.queries)
         self.sizes: Exacts = np.bincount(self.row_query, minlength=self.n_queries)
         self.starts: Exacts = np.cumsum(self.sizes) - self.sizes
@@ -112,6 +115,10 @@ class Lists:
         for part in self._code_parts:
             order = order[np.argsort(part[order], kind="stable")]
         return Ranked(self, order, values[order], None if returned is None else returned[order])
+
+    def in_top(self, k: int | None) -> Reals:
+        """Return, by place, 1 down to position `k` and 0 below; None is the whole list."""
+        return (self.position <= (self.n_rows if k is None else k)).astype(np.float64)
 
     def prepared(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` derives from these lists, computed once for each `key`."""
@@ -233,7 +240,8 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
     """Make a metric of a function that takes ranked lists and options, and returns `PerQuery`.
 
     The metric takes `y`, `scores` and `qid` in place of the lists, and two options more: `empty`,
-    by default as given here, and `per_query`.
+    by default as given here, and `per_query`. Where the function has a cut-off `k`, the metric
+    takes several too, and then returns an array with a last axis of cut-offs.
     """
     usual = empty
 
@@ -249,8 +257,14 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
             **options: Any,
         ) -> float | Reals:
             fill = empty_value(empty)
-            values, defined = function(ranked_lists(y, scores, qid), **options)
-            return over_queries(values, defined, fill, per_query)
+            ranked = ranked_lists(y, scores, qid)
+            cuts = options.get("k")
+            if not isinstance(cuts, (list, tuple, np.ndarray)):
+                return over_queries(*function(ranked, **options), fill, per_query)
+            if len(cuts) == 0:
+                raise ValueError("k must have at least one cut-off, got none")
+            each = [function(ranked, **{**options, "k": k}) for k in cuts]
+            return np.stack([over_queries(*one, fill, per_query) for one in each], axis=-1)
 
         shared = signature(metric, follow_wrapped=False)
         *common, own_empty, own_per_query, _ = shared.parameters.values()
@@ -260,6 +274,15 @@ def query_metric(empty: EmptyOption = 0.0) -> Callable[[Callable[..., PerQuery]]
         return metric
 
     return decorate
+
+
+def _flags(name: str, values: Any, n_rows: int) -> NDArray[np.bool_] | None:
+    if values is None:
+        return None
+    flags = np.asarray(values)
+    if flags.dtype != bool or flags.shape != (n_rows,):
+        raise ValueError(f"{name} must have True or False for each of {n_rows} rows")
+    return flags
 
 
 def ranked_lists(y: ArrayLike | Lists, scores: ArrayLike, qid: ArrayLike | None) -> Ranked:
@@ -309,6 +332,11 @@ def _relevance(lists: Lists, option: RelevantOption) -> Relevance:
     counts: Reals = np.zeros(lists.n_queries)
     np.add.at(counts, lists.row_query, flags)
     return Relevance(flags, counts)
+
+
+def cutoff(k: Any) -> int | None:
+    """Return a cut-off, checked; None for the whole list."""
+    return None if k is None else integer("k", k, 1)
 
 
 def empty_value(empty: Any) -> float:

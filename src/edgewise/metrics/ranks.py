@@ -3,20 +3,22 @@
 Each is an expectation over the orders of documents with equal scores.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edgewise.common.checks import integer
+from edgewise.common.checks import integer, positive
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.metrics.lists import (
+    Cutoffs,
     Lists,
     PerQuery,
     Ranked,
     Relevance,
     RelevantOption,
+    cutoff,
     query_metric,
     ranked_lists,
     relevance,
@@ -28,7 +30,9 @@ _FAR = 60.0
 
 
 @query_metric()
-def mean_average_precision(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
+def mean_average_precision(
+    ranked: Ranked, *, k: Cutoffs | None = None, relevant: RelevantOption = None
+) -> PerQuery:
     """Mean average precision (MAP) over queries.
 
     Average precision is the mean of k / rank(t_k) over the K relevant documents of a list, where
@@ -45,6 +49,9 @@ def mean_average_precision(ranked: Ranked, *, relevant: RelevantOption = None) -
         The score of each document; the highest ranks first.
     qid : array-like of shape (n_rows,) or None, default None
         The query of each document, in any order; None for one list.
+    k : int, sequence of int or None, default None
+        The cut-off: documents further down add nothing, but divide (trec_eval's map_cut); None for
+        the whole list. Several cut-offs make an array, as for every metric with a `k`.
     relevant : None, float or "top", default None
         What counts as relevant: grades above 0 (None), grades of at least this number, or the
         highest grade of a list with two or more grades ("top").
@@ -60,15 +67,16 @@ def mean_average_precision(ranked: Ranked, *, relevant: RelevantOption = None) -
     >>> mean_average_precision([1, 0], [5.0, 5.0])  # 1 or 1/2, each with probability 1/2
     0.75
     """
+    k = cutoff(k)
     good = relevance(ranked.lists, relevant)
-    sums = ranked.list_sums(_precisions(ranked, good.flags))
+    sums = ranked.list_sums(_precisions(ranked, good.flags, k))
     return sums / np.maximum(good.counts, 1), good.defined
 
 
-def _precisions(ranked: Ranked, flags: Reals) -> Reals:
+def _precisions(ranked: Ranked, flags: Reals, k: int | None) -> Reals:
     """Return the expected sum of the precisions of each tie group's relevant documents."""
     lists = ranked.lists
-    inverse = lists.prepared("inverse", lambda: 1.0 / lists.position)
+    inverse = lists.prepared(("inverse", k), lambda: lists.in_top(k) / lists.position)
     inside = ranked.row_sums(flags)
     sums = ranked.sums_above(inside)
     sums += 1.0
@@ -87,7 +95,7 @@ def _precisions(ranked: Ranked, flags: Reals) -> Reals:
 
 
 @query_metric()
-def precision_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None) -> PerQuery:
+def precision_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = None) -> PerQuery:
     """Precision at k: the number of relevant documents among the top k, divided by k.
 
     The divisor is the cut-off `k` even for a list of fewer documents. Takes the other parameters of
@@ -97,6 +105,8 @@ def precision_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None
     --------
     >>> precision_at([1, 0, 0, 1], [4.0, 3.0, 3.0, 3.0], k=2)  # 1 + 1/3 of the top two
     0.6666666666666666
+    >>> precision_at([1, 0, 0, 1], [4.0, 3.0, 2.0, 1.0], k=[1, 2, 4])
+    array([1. , 0.5, 0.5])
     """
     k = integer("k", k, 1)
     good = relevance(ranked.lists, relevant)
@@ -104,7 +114,7 @@ def precision_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None
 
 
 @query_metric()
-def recall_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None) -> PerQuery:
+def recall_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = None) -> PerQuery:
     """Recall at k: the share of a list's relevant documents that are among its top k.
 
     Takes the parameters of :func:`mean_average_precision`, and the cut-off `k`.
@@ -123,15 +133,105 @@ def recall_at(ranked: Ranked, *, k: int = 10, relevant: RelevantOption = None) -
 def _in_top(ranked: Ranked, good: Relevance, k: int) -> Reals:
     """Return the expected number of relevant documents among the top k of each list."""
     lists = ranked.lists
-    top = lists.prepared(("top", k), lambda: (lists.position <= k).astype(np.float64))
-    return ranked.weighted_sums(good.flags, top)
+    return ranked.weighted_sums(good.flags, lists.prepared(("top", k), lambda: lists.in_top(k)))
 
 
 @query_metric()
-def mean_reciprocal_rank(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
+def r_precision(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
+    """R-precision: the share of relevant documents among the top R of a list that has R of them.
+
+    Takes the parameters of :func:`mean_average_precision`, but for `k`.
+
+    Examples
+    --------
+    >>> r_precision([1, 0, 1, 0], [4.0, 3.0, 2.0, 1.0])
+    0.5
+    """
+    lists, good = ranked.lists, relevance(ranked.lists, relevant)
+    top = (lists.position <= good.counts[lists.query]).astype(np.float64)
+    return ranked.weighted_sums(good.flags, top) / np.maximum(good.counts, 1), good.defined
+
+
+@query_metric()
+def bpref(ranked: Ranked, *, relevant: RelevantOption = None) -> PerQuery:
+    """Binary preference: of R relevant documents, how few judged others stand above each.
+
+    It is the mean over the relevant documents of 1 - min(n, R) / min(N, R), where n of the list's N
+    documents that were judged not relevant stand above the document (Buckley and Voorhees 2004, as
+    trec_eval has it); a document that was not returned adds 0. Documents that nobody judged
+    (`judged` of :class:`Lists`) do not count.
+
+    Takes the parameters of :func:`mean_average_precision`, but for `k`.
+
+    Examples
+    --------
+    >>> bpref([0, 1, 0, 1], [4.0, 3.0, 2.0, 1.0])  # (1 - 1/2 + 1 - 2/2) / 2
+    0.25
+    """
+    lists, good = ranked.lists, relevance(ranked.lists, relevant)
+    bad = 1.0 - good.flags if lists.judged is None else (1.0 - good.flags) * lists.judged
+    n_bad = np.bincount(lists.row_query, bad, minlength=lists.n_queries)
+    inside, others = ranked.row_sums(good.flags), ranked.row_sums(bad)
+    above, most = ranked.sums_above(others), good.counts[ranked.group_query]
+    # Of m others in its tie group, 0 to m stand above a document, each number equally likely.
+    below_most = np.clip(most - above, 0, others + 1)
+    counted = below_most * above + below_most * (below_most - 1) / 2
+    counted += (others + 1 - below_most) * most
+    share = (
+        counted / (others + 1) / np.maximum(np.minimum(n_bad, good.counts), 1)[ranked.group_query]
+    )
+    values = ranked.list_sums(inside * (1.0 - share))
+    return values / np.maximum(good.counts, 1), good.defined
+
+
+@query_metric()
+def rank_biased_precision(
+    ranked: Ranked, *, p: float = 0.8, k: Cutoffs | None = None, relevant: RelevantOption = None
+) -> PerQuery:
+    """Rank-biased precision: what a reader finds who goes on to the next document with chance p.
+
+    It is (1 - p) times the sum of p^(rank - 1) over the relevant documents (Moffat and Zobel 2008).
+
+    Takes the parameters of :func:`mean_average_precision`, and the persistence `p`, 0.8 by default.
+
+    Examples
+    --------
+    >>> rank_biased_precision([1, 0, 1], [3.0, 2.0, 1.0], p=0.5)  # 1/2 (1 + 1/4)
+    0.625
+    """
+    p, k = positive("p", p, below=1.0), cutoff(k)
+    lists, good = ranked.lists, relevance(ranked.lists, relevant)
+    weights = lists.prepared(
+        ("persistence", p, k), lambda: (1.0 - p) * p ** (lists.position - 1) * lists.in_top(k)
+    )
+    return ranked.weighted_sums(good.flags, weights), good.defined
+
+
+@query_metric()
+def success_at(ranked: Ranked, *, k: Cutoffs = 10, relevant: RelevantOption = None) -> PerQuery:
+    """Success at k: whether any of the top k documents is relevant; with ties, how likely.
+
+    Takes the parameters of :func:`mean_average_precision`, and the cut-off `k`.
+
+    Examples
+    --------
+    >>> success_at([0, 1, 0], [3.0, 2.0, 1.0], k=[1, 2])
+    array([0., 1.])
+    """
+    k = integer("k", k, 1)
+    return _of_first(
+        ranked, relevance(ranked.lists, relevant), lambda rank: (rank <= k).astype(np.float64)
+    )
+
+
+@query_metric()
+def mean_reciprocal_rank(
+    ranked: Ranked, *, k: Cutoffs | None = None, relevant: RelevantOption = None
+) -> PerQuery:
     """Mean reciprocal rank (MRR): one over the rank of a list's first relevant document.
 
-    With ties it is the expectation under the distribution of that rank (Iyer 1999 eq. 5.2).
+    With ties it is the expectation under the distribution of that rank (Iyer 1999 eq. 5.2). With a
+    cut-off `k`, it is 0 if the first relevant document is further down.
 
     Takes the parameters of :func:`mean_average_precision`.
 
@@ -140,7 +240,11 @@ def mean_reciprocal_rank(ranked: Ranked, *, relevant: RelevantOption = None) -> 
     >>> round(mean_reciprocal_rank([1, 0, 0], [0.0, 0.0, 0.0]), 4)  # (1 + 1/2 + 1/3) / 3
     0.6111
     """
-    return _reciprocal_ranks(ranked, relevance(ranked.lists, relevant))
+    k = cutoff(k)
+    good = relevance(ranked.lists, relevant)
+    if k is None:
+        return _of_first(ranked, good, np.reciprocal)
+    return _of_first(ranked, good, lambda rank: (rank <= k) / rank)
 
 
 @query_metric()
@@ -156,15 +260,17 @@ def prot(ranked: Ranked, *, relevant: RelevantOption = "top") -> PerQuery:
     >>> prot([3, 5, 1], [3.0, 2.0, 1.0])
     0.5
     """
-    return _reciprocal_ranks(ranked, relevance(ranked.lists, relevant))
+    return _of_first(ranked, relevance(ranked.lists, relevant), np.reciprocal)
 
 
-def _reciprocal_ranks(ranked: Ranked, good: Relevance) -> PerQuery:
+def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) -> PerQuery:
+    """Return what the rank of each list's first relevant document is worth, in expectation."""
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
         found = _groups(ranked, good)
         at = _steps(found)
-        values[found.query] = at.mean(1.0 / (found.before[at.group] + at.step))
+        ranks = (found.before[at.group] + at.step).astype(np.float64)
+        values[found.query] = at.mean(worth(ranks))
     return values, good.defined
 
 

@@ -1,21 +1,37 @@
 """TREC runs against relevance judgements, by the conventions of trec_eval."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from os import PathLike
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import one_of
-from edgewise.common.choices import GAINS
+from edgewise.common.checks import finite_numbers, one_of
+from edgewise.common.choices import GAINS, TIES
 from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted, text_table
+from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
-from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metric
+from edgewise.metrics.registry import RANKING_METRICS, RankingMetric, ranking_metrics
+from edgewise.metrics.significance import (
+    RandomisationResult,
+    randomisation_test,
+    share_interval,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from edgewise.io import Qrels, Run
+
+METRICS = ("map", "ndcg@10", "mrr", "precision@10", "recall@100")
+"""The metrics of an evaluation by default."""
+
+# Means that are equal in exact arithmetic differ by rounding.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +63,19 @@ class RunEvaluation:
         """The mean over the judged queries, by the name of the metric."""
         return {name: float(values.mean()) for name, values in self.values.items()}
 
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The 95% interval of each mean, from the spread of the queries."""
+        return {name: share_interval(values)[1:] for name, values in self.values.items()}
+
 
 def evaluate_run(
     qrels: "Qrels",
     run: "Run",
-    metrics: Sequence[str] = ("map", "ndcg@10"),
+    metrics: str | Sequence[str] = ("map", "ndcg@10"),
     *,
-    gain: str = "exponential",
+    gain: str | None = None,
+    ties: str = "expected",
 ) -> RunEvaluation:
     """Evaluate a run against judgements, as ``trec_eval -c`` does.
 
@@ -62,8 +84,8 @@ def evaluate_run(
     - A relevant document that the run does not return adds nothing, but the run is measured
       against it in MAP, recall and NDCG.
 
-    Only ties differ: documents with equal scores count with the expectation over all their orders,
-    where trec_eval sorts them by name.
+    Ties differ by default: documents with equal scores count with the expectation over all their
+    orders, where trec_eval sorts them by name.
 
     Parameters
     ----------
@@ -71,10 +93,16 @@ def evaluate_run(
         The judgements; a grade below 0 counts as 0.
     run : Run
         The documents that a system returns, with their scores.
-    metrics : sequence of str, default ("map", "ndcg@10")
-        Names out of "map", "mrr", "ndcg", "ndcg@k", "precision@k" and "recall@k".
-    gain : {"exponential", "linear"}, default "exponential"
-        The gain of grade g in NDCG: 2^g - 1, or g as in trec_eval.
+    metrics : str or sequence of str, default ("map", "ndcg@10")
+        Names, in a list or between commas: "map", "mrr", "ndcg", "rbp" and "err", with or without
+        a cut-off such as "@10", "precision@k", "recall@k", "success@k", "rprec" and "bpref", or
+        those of ir_measures and trec_eval (:func:`ranking_metric`).
+    gain : {"exponential", "linear"} or None, default None
+        The gain of grade g in NDCG: 2^g - 1, or g. None goes by the name: linear for "nDCG" and
+        "ndcg_cut", as in ir_measures and trec_eval, else exponential.
+    ties : {"expected", "trec_eval"}, default "expected"
+        The order of documents with equal scores: the expectation over all orders, or that of
+        trec_eval, which takes scores in single precision and sorts equal ones by descending name.
 
     Examples
     --------
@@ -89,17 +117,20 @@ def evaluate_run(
     {'map': 0.25, 'recall@2': 0.5}
     """
     chosen = run_metrics(metrics)
-    one_of("gain", gain, GAINS)
+    if gain is not None:
+        one_of("gain", gain, GAINS)
+    one_of("ties", ties, TIES)
     queries = np.unique(qrels.queries)
     known = np.isin(run.queries, queries)
     if not known.any():
         raise ValueError("run must have at least one of the judged queries, got none")
-    lists, scores = _joined(qrels, run, known)
+    lists, scores = _joined(qrels, run, known, ties)
     relevant = np.bincount(lists.row_query, lists.grades > 0, minlength=len(queries))
     values = {}
     for metric in chosen:
-        is_ndcg = metric.name.partition("@")[0] == "ndcg"
-        function = partial(metric.function, gain=gain) if is_ndcg else metric.function
+        function = metric.function
+        if gain is not None and getattr(function, "func", function) is ndcg:
+            function = partial(function, gain=gain)
         values[metric.name] = np.asarray(function(lists, scores, empty=0.0, per_query=True))
     n_answered = len(np.unique(run.queries[known]))
     return RunEvaluation(
@@ -111,29 +142,262 @@ def evaluate_run(
     )
 
 
-def run_metrics(names: Sequence[str]) -> list[RankingMetric]:
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Several runs by several metrics, with intervals and tests; print it to read it.
+
+    Attributes
+    ----------
+    runs : dict of str to RunEvaluation
+        The values of each run, by name.
+    metrics : list of str
+        The names of the metrics.
+    baseline : str
+        The run that the others are compared with.
+    random_state : int
+        Draws the sign assignments of the tests.
+    """
+
+    runs: dict[str, RunEvaluation]
+    metrics: list[str]
+    baseline: str
+    random_state: Any = 0
+
+    @property
+    def means(self) -> dict[str, dict[str, float]]:
+        """The means over the judged queries, by run and metric."""
+        return {name: one.means for name, one in self.runs.items()}
+
+    @property
+    def intervals(self) -> dict[str, dict[str, tuple[float, float]]]:
+        """The 95% intervals of the means, from the spread of the queries, by run and metric."""
+        return {name: one.intervals for name, one in self.runs.items()}
+
+    @cached_property
+    def tests(self) -> dict[str, dict[str, RandomisationResult]]:
+        """Paired randomisation tests of the other runs against `baseline`, by run and metric."""
+        base = self.runs[self.baseline].values
+        return {
+            name: {
+                metric: randomisation_test(values, base[metric], random_state=self.random_state)
+                for metric, values in one.values.items()
+            }
+            for name, one in self.runs.items()
+            if name != self.baseline
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return a pandas DataFrame with a row for each run and metric."""
+        import pandas as pd
+
+        rows = []
+        for name, one in self.runs.items():
+            for metric, (low, high) in one.intervals.items():
+                test = self.tests.get(name, {}).get(metric)
+                rows.append(
+                    {
+                        "run": name,
+                        "metric": metric,
+                        "mean": one.means[metric],
+                        "low": low,
+                        "high": high,
+                        "difference": np.nan if test is None else test.mean_difference,
+                        "p_value": np.nan if test is None else test.p_value,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+    def __str__(self) -> str:
+        parts = [self.table(), self._intervals()]
+        return "\n\n".join([*parts, self._tests()] if len(self.runs) > 1 else parts)
+
+    def table(self, notes: Mapping[str, str] | None = None) -> str:
+        """Return the means as text, the best of each metric with a star; `notes` follow names."""
+        first = next(iter(self.runs.values()))
+        judged = counted(len(first.queries), "judged queries")
+        if first.n_without_relevant:
+            judged += f", {first.n_without_relevant} of them without a relevant document"
+        means = {name: list(found.values()) for name, found in self.means.items()}
+        best = [max(column) - _ROUNDING for column in zip(*means.values(), strict=True)]
+        rows = [["run", *(f"{name} " for name in self.metrics)]]
+        for name, row in means.items():
+            cells = [
+                f"{value:.4f}{'*' if len(means) > 1 and value >= top else ' '}"
+                for value, top in zip(row, best, strict=True)
+            ]
+            rows.append([name + (notes or {}).get(name, ""), *cells])
+        return f"{judged}\n{text_table(rows)}"
+
+    def _intervals(self) -> str:
+        rows = [["95% interval", *self.metrics]]
+        for name, found in self.intervals.items():
+            rows.append([name, *(f"{low:.4f}..{high:.4f}" for low, high in found.values())])
+        return text_table(rows)
+
+    def _tests(self) -> str:
+        rows = [[f"against {self.baseline}", *self.metrics]]
+        for name, found in self.tests.items():
+            cells = (f"{one.mean_difference:+.4f} ({one.p_value:.4f})" for one in found.values())
+            rows.append([name, *cells])
+        return text_table(rows)
+
+
+def evaluate(
+    qrels: Any,
+    runs: Any,
+    metrics: str | Sequence[str] = METRICS,
+    *,
+    gain: str | None = None,
+    ties: str = "expected",
+    baseline: str | None = None,
+    random_state: Any = 0,
+) -> Evaluation:
+    """Evaluate runs against judgements: means, 95% intervals, and tests against one of them.
+
+    It counts as :func:`evaluate_run` does, and prints what ``edgewise evaluate`` prints.
+
+    Parameters
+    ----------
+    qrels : Qrels, path, dict or data frame
+        The judgements: an object, the path of a file, a dict of grades by query and document, or a
+        data frame with the columns query, doc and grade.
+    runs : dict of str to run, or a run
+        The runs by name. A run is an object, the path of a file, a dict of scores by query and
+        document, or a data frame with the columns query, doc and score.
+    metrics, gain, ties
+        As for :func:`evaluate_run`.
+    baseline : str or None, default None
+        The run to compare the others with; None is the first.
+    random_state : int, RandomState, Generator or None, default 0
+        Draws the sign assignments of the tests.
+
+    Examples
+    --------
+    >>> from edgewise.metrics import evaluate
+    >>> qrels = {"q1": {"a": 1, "b": 0}, "q2": {"a": 1}, "q3": {"b": 2, "c": 1}}
+    >>> runs = {
+    ...     "bm25": {"q1": {"b": 2.0, "a": 1.0}, "q2": {"b": 3.0, "a": 1.0}, "q3": {"b": 1.0}},
+    ...     "mine": {"q1": {"b": 1.0, "a": 2.0}, "q2": {"a": 1.0}, "q3": {"b": 1.0, "c": 2.0}},
+    ... }
+    >>> print(evaluate(qrels, runs, "AP, P@1"))
+    3 judged queries
+    run      AP      P@1
+    bm25  0.5000   0.3333
+    mine  1.0000*  1.0000*
+    <BLANKLINE>
+    95% interval              AP             P@1
+    bm25          0.5000..0.5000  0.0000..0.9867
+    mine          1.0000..1.0000  1.0000..1.0000
+    <BLANKLINE>
+    against bm25                AP               P@1
+    mine          +0.5000 (0.2500)  +0.6667 (0.5000)
+    """
+    judged = as_qrels(qrels)
+    chosen = [metric.name for metric in run_metrics(metrics)]
+    named = runs if isinstance(runs, Mapping) and not _is_nested(runs) else {"run": runs}
+    if not named:
+        raise ValueError("runs must have at least one run, got none")
+    first = next(iter(named)) if baseline is None else baseline
+    if first not in named:
+        raise ValueError(f"baseline must be one of {', '.join(map(repr, named))}, got {first!r}")
+    found = {}
+    for name, run in named.items():
+        try:
+            found[str(name)] = evaluate_run(judged, as_run(run), chosen, gain=gain, ties=ties)
+        except ValueError as error:
+            raise ValueError(f"runs[{name!r}]: {error}") from error
+    return Evaluation(found, chosen, str(first), random_state)
+
+
+def _is_nested(given: Mapping[Any, Any]) -> bool:
+    """Return whether a mapping is a single run: numbers by query and document."""
+    inner = next(iter(given.values()), None)
+    return isinstance(inner, Mapping) and not isinstance(next(iter(inner.values()), None), Mapping)
+
+
+def as_qrels(given: Any) -> "Qrels":
+    """Return judgements, in any form that users have them in, as `Qrels`."""
+    from edgewise.io import Qrels, read_qrels
+
+    if isinstance(given, (str, PathLike)):
+        return read_qrels(given)
+    if isinstance(given, Qrels):
+        return given
+    queries, docs, grades = _triples(given, "qrels", "grade")
+    whole = grades.astype(np.int64)
+    if (whole != grades).any():
+        raise ValueError("qrels must have grades that are whole numbers")
+    return Qrels(queries, docs, whole)
+
+
+def as_run(given: Any) -> "Run":
+    """Return a run, in any form that users have it in, as `Run`."""
+    from edgewise.io import Run, read_run
+
+    if isinstance(given, (str, PathLike)):
+        return read_run(given)
+    if isinstance(given, Run):
+        return given
+    queries, docs, scores = _triples(given, "run", "score")
+    n = len(queries)
+    return Run(queries, docs, np.zeros(n, dtype=np.int64), scores, np.full(n, "run"))
+
+
+def _triples(given: Any, what: str, column: str) -> tuple[NDArray, NDArray, Reals]:
+    """Return queries, documents and numbers of a dict of dicts, a data frame or an object."""
+    names = ("query", "doc", column)
+    if isinstance(given, Mapping):
+        rows = [(q, doc, value) for q, inner in given.items() for doc, value in inner.items()]
+        columns: Any = list(zip(*rows, strict=True)) if rows else ()
+    elif all(hasattr(given, name) for name in ("queries", "docs", f"{column}s")):
+        columns = given.queries, given.docs, getattr(given, f"{column}s")
+    elif hasattr(given, "columns"):
+        absent = [name for name in names if name not in list(given.columns)]
+        if absent:
+            raise ValueError(f"{what} must have a column {absent[0]!r}, got {list(given.columns)}")
+        columns = tuple(list(given[name]) for name in names)
+    else:
+        kind = type(given).__name__
+        raise TypeError(f"{what} must be a path, a dict of dicts or a data frame, got {kind}")
+    if not columns or not len(columns[0]):
+        raise ValueError(f"{what} must not be empty")
+    queries, docs = (np.array([str(one) for one in ids]) for ids in columns[:2])
+    if len(set(zip(queries.tolist(), docs.tolist(), strict=True))) < len(queries):
+        raise ValueError(f"{what} must have each document of a query once")
+    return queries, docs, finite_numbers(f"{what}: {column}", columns[2], len(queries))
+
+
+def run_metrics(names: str | Sequence[str]) -> list[RankingMetric]:
     """Return the metrics of some names, each once, or raise unless all are defined for runs."""
-    found: dict[str, RankingMetric] = {}
-    for name in [names] if isinstance(names, str) else names:
-        base = name.partition("@")[0] if isinstance(name, str) else ""
-        if base not in RANKING_METRICS or not RANKING_METRICS[base].for_runs:
-            listed = [one for one in RANKING_METRICS.values() if one.for_runs]
-            spelt = ", ".join(word for one in listed for word in one.spellings)
-            raise ValueError(f"metrics must be names out of {spelt}, got {name!r}")
-        found.setdefault(name, ranking_metric(name))
-    return list(found.values())
+    found = ranking_metrics(names)
+    for metric in found:
+        if not metric.for_runs:
+            known = [one for one in RANKING_METRICS.values() if one.for_runs]
+            listed = ", ".join(word for one in known for word in one.spellings)
+            raise ValueError(f"metrics must be names out of {listed}, got {metric.name!r}")
+    return found
 
 
-def _joined(qrels: "Qrels", run: "Run", known: NDArray[np.bool_]) -> tuple[Lists, Reals]:
+def _joined(qrels: "Qrels", run: "Run", known: NDArray[np.bool_], ties: str) -> tuple[Lists, Reals]:
     """Return all judged and all returned documents of the judged queries, and their scores."""
-    grades = dict(_pairs(qrels.queries, qrels.docs, np.maximum(qrels.grades, 0)))
-    returned = dict(_pairs(run.queries[known], run.docs[known], run.scores[known]))
+    queries, docs, scores = run.queries[known], run.docs[known], run.scores[known]
+    if ties == "trec_eval":
+        from edgewise.io.trec import positions_by, sorted_codes
+
+        with np.errstate(over="ignore"):
+            single = scores.astype(np.float32)
+        scores = -positions_by(queries, -sorted_codes(docs), -single).astype(np.float64)
+    grades = dict(_pairs(qrels.queries, qrels.docs, qrels.grades))
+    returned = dict(_pairs(queries, docs, scores))
     missing = [pair for pair in grades if pair not in returned]
     pairs = [*returned, *missing]
+    # A grade below 0 stands for a document that was not judged.
+    found = np.array([grades.get(pair, -1) for pair in pairs])
     lists = Lists(
-        [grades.get(pair, 0) for pair in pairs],
+        np.maximum(found, 0),
         np.array([query for query, _ in pairs]),
         returned=np.arange(len(pairs)) < len(returned),
+        judged=found >= 0,
     )
     return lists, np.array([*returned.values(), *([-np.inf] * len(missing))])
 

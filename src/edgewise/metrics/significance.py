@@ -1,4 +1,4 @@
-"""The paired randomisation test of two rankers."""
+"""The interval of a mean over queries, and the paired randomisation test of two rankers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +9,30 @@ from numpy.typing import ArrayLike
 from edgewise.common.checks import integer, numbers, seed
 from edgewise.common.dtypes import Reals
 
+Z95 = 1.959964
+"""Standard errors on either side of a mean in a 95% interval."""
+
 # Signs are drawn in blocks of at most this many, to bound memory.
 _BLOCK = 1 << 20
 
 # Sums that are equal in exact arithmetic differ by rounding; relative to the sum of all sizes.
 _ROUNDING = 1e-12
+
+
+def mean_interval(values: Reals) -> tuple[float, float, float]:
+    """Return a mean and its 95% interval, from the spread of the values; NaN is left out."""
+    known = values[~np.isnan(values)]
+    if len(known) == 0:
+        return (np.nan,) * 3
+    mean = float(known.mean())
+    half = Z95 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
+    return mean, mean - half, mean + half
+
+
+def share_interval(values: Reals) -> tuple[float, float, float]:
+    """Return the mean and 95% interval of values from 0 to 1, which the interval keeps to."""
+    mean, low, high = mean_interval(values)
+    return mean, max(low, 0.0), min(high, 1.0)
 
 
 @dataclass(frozen=True)

@@ -297,9 +297,16 @@ def _course(curve: Curve) -> str:
 
 
 def explain(
-    predictor: Predictor, decreases: Reals, name: Callable[[int], str], classes: list
+    predictor: Predictor,
+    decreases: Reals,
+    name: Callable[[int], str],
+    classes: list,
+    offset: float = 0.0,
 ) -> ModelExplanation:
-    """Return the curves and groups of a model, given how much each term decreased the loss."""
+    """Return the curves and groups of a model, given how much each term decreased the loss.
+
+    Predictions add an offset to the scores of the model.
+    """
     tables = predictor.tables
     groups: list[Group] = []
     if predictor.terms.is_additive:
@@ -310,7 +317,7 @@ def explain(
     for f, j in enumerate(tables.columns.tolist()):
         thresholds, table = tables.of(f)
         curves.append(Curve(name(j), j, float(importances[j]), thresholds, table[:-1], table[-1]))
-    return ModelExplanation(curves, tables.bias, classes, groups)
+    return ModelExplanation(curves, tables.bias + offset, classes, groups)
 
 
 def _shares(

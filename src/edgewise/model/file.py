@@ -59,6 +59,10 @@ class Storable(BaseEstimator):
     def _check_parameters(self) -> None:
         """Raise if a parameter is wrong that may be used without a new fit."""
 
+    def _setting(self, name: str, value: Any) -> Any:
+        """Return a parameter as a file is to hold it."""
+        return value
+
     def _restored(self) -> None:
         """Check the fitted attributes that a file held against each other, and make ready."""
 
@@ -148,7 +152,8 @@ def packed(model: Storable, prefix: str, arrays: Arrays, leave_out: Collection[s
     unsaved: list[str] = []
     for key, value in sorted(model.get_params(deep=False).items()):
         try:
-            parameters[key] = _SETTING.pack(value, f"{prefix}parameters.{key}", arrays)
+            kept = model._setting(key, value)
+            parameters[key] = _SETTING.pack(kept, f"{prefix}parameters.{key}", arrays)
         except _UnstorableError:
             unsaved.append(key)
     fields = stored_fields(type(model))

@@ -10,8 +10,8 @@ from edgewise.common.dtypes import Reals
 from edgewise.fusion import grades_of
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.registry import ranking_metric
+from edgewise.metrics.significance import mean_interval
 from edgewise.plots.drawing import Display, colour_of, escaped, n_named, shortened, tidy
-from edgewise.report.blocks import mean_interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

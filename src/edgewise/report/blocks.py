@@ -7,10 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common.dtypes import Reals
+from edgewise.metrics.significance import Z95, mean_interval
 from edgewise.report.page import Block
-
-Z95 = 1.959964
-"""Standard errors on either side of a mean in a 95% interval."""
 
 _DIGITS = 5
 _UNDEFINED, _ELLIPSIS = "\N{EN DASH}", "\N{HORIZONTAL ELLIPSIS}"
@@ -147,16 +145,6 @@ def interval(share: float, n: int) -> tuple[float, float]:
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     return max(0.0, float(middle - half)), min(1.0, float(middle + half))
-
-
-def mean_interval(values: Reals) -> tuple[float, float, float]:
-    """Return a mean and its 95% interval, from the spread of the values; NaN is left out."""
-    known = values[~np.isnan(values)]
-    if len(known) == 0:
-        return (np.nan,) * 3
-    mean = float(known.mean())
-    half = Z95 * float(known.std(ddof=1)) / np.sqrt(len(known)) if len(known) > 1 else np.nan
-    return mean, mean - half, mean + half
 
 
 def reliability(

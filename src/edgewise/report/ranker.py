@@ -12,6 +12,7 @@ from edgewise.metrics.gain import ndcg
 from edgewise.metrics.lists import Lists
 from edgewise.metrics.pairs import disagreement
 from edgewise.metrics.registry import ranking_metric
+from edgewise.metrics.significance import share_interval
 from edgewise.report.blocks import (
     axis,
     bars,
@@ -20,7 +21,6 @@ from edgewise.report.blocks import (
     chart,
     facts,
     histogram,
-    mean_interval,
     note,
     number,
     series,
@@ -125,8 +125,7 @@ class _RankerReport(BoostedReport):
                 values = metric.function(self.lists, self.row_scores, None, per_query=True)
             except ValueError:
                 continue  # negative grades have no gain, equal ones no order
-            _, low, high = mean_interval(np.asarray(values))
-            found[name] = (mean, max(low, 0.0), min(high, 1.0))
+            found[name] = (mean, *share_interval(np.asarray(values))[1:])
         return found
 
     def _quality(self) -> tuple[str, Reals]:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
+from edgewise.metrics.significance import Z95, mean_interval
 from edgewise.ratings import Ratings
 from edgewise.report.blocks import (
-    Z95,
     axis,
     bars,
     beside,
@@ -19,7 +19,6 @@ from edgewise.report.blocks import (
     choice,
     facts,
     histogram,
-    mean_interval,
     note,
     number,
     percent,

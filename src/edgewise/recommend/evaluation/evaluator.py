@@ -72,7 +72,7 @@ DEFAULT_METRICS = tuple(METRICS)
 """The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
 
 METRICS |= {
-    name: RecommenderMetric(name, "lists", metric.larger_is_better, metric.cutoff != "none")
+    name: RecommenderMetric(name, "lists", metric.larger_is_better, metric.cutoff == "required")
     for name, metric in RANKING_METRICS.items()
     if metric.for_runs and name not in METRICS
 }

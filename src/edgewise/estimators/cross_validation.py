@@ -1,0 +1,252 @@
+"""Cross-validation of rankers: folds of whole queries."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import GroupKFold
+from sklearn.utils import _safe_indexing
+
+from edgewise.common.checks import integer, seed
+from edgewise.common.dtypes import Reals
+from edgewise.common.text import counted, text_table
+from edgewise.data import Table
+from edgewise.estimators.judgements import query_ids
+from edgewise.estimators.rank_fusion import RankFusion, grades_in, ranked_lists
+from edgewise.fusion import RankedLists
+from edgewise.metrics import Lists, ranking_metrics
+from edgewise.metrics.registry import first_metric
+from edgewise.metrics.significance import share_interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class QueryKFold(GroupKFold):
+    """Folds of whole queries, drawn at random, of equally many queries up to one.
+
+    A splitter of scikit-learn, as in ``GridSearchCV(..., cv=QueryKFold(5))`` with metadata routing,
+    or ``cv=QueryKFold(5).split(X, y, qid)`` without.
+
+    Parameters
+    ----------
+    n_splits : int, default 5
+        The number of folds, at least 2.
+    random_state : int, RandomState or None, default 0
+        Draws the folds; the order of the rows does not matter.
+
+    Examples
+    --------
+    >>> from edgewise import QueryKFold
+    >>> qid = ["a", "a", "b", "c", "c", "c"]
+    >>> for training, test in QueryKFold(3).split(qid, groups=qid):
+    ...     print(training, test)
+    [2 3 4 5] [0 1]
+    [0 1 2] [3 4 5]
+    [0 1 3 4 5] [2]
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: Any = 0) -> None:
+        super().__init__(integer("n_splits", n_splits, 2))
+        self.random_state = random_state
+
+    def _iter_test_indices(self, X: Any, y: Any, groups: Any) -> Iterator[NDArray[np.intp]]:
+        if groups is None:
+            raise ValueError("groups must be the query ids: split(X, y, qid)")
+        lists = Lists(np.zeros(len(groups)), groups)
+        if lists.n_queries < self.n_splits:
+            raise ValueError(
+                f"n_splits={self.n_splits} is more than there are queries, {lists.n_queries}"
+            )
+        drawn = np.random.default_rng(seed(self.random_state)).permutation(lists.n_queries)
+        for queries in np.array_split(drawn, self.n_splits):
+            yield np.flatnonzero(np.isin(lists.row_query, queries))
+
+
+@dataclass(frozen=True, eq=False)
+class CrossValidation:
+    """How well rankers rank the queries that they were not trained on; print it to read it.
+
+    Attributes
+    ----------
+    values : dict of str to float array of shape (n_queries,)
+        By metric, the value of each query, in the order of the sorted ids.
+    folds : int array of shape (n_queries,)
+        The fold of each query.
+    scores : float array of shape (n_samples,)
+        The scores of the documents by the ranker of the other folds.
+    models : list
+        The ranker of each fold, trained on the other folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import RankBoost, cross_validate
+    >>> X = np.random.default_rng(0).random((200, 3))
+    >>> qid, y = np.repeat(np.arange(40), 5), (X[:, 0] * X[:, 1] > 0.3).astype(int)
+    >>> print(cross_validate(RankBoost(n_rounds=20), X, y, qid, cv=4, metrics="map,ndcg@1,3"))
+    40 queries in 4 folds
+              mean    95% interval  fold 1  fold 2  fold 3  fold 4
+    map     0.9483  0.8934..1.0000  0.9667  1.0000  0.9958  0.8306
+    ndcg@1  0.9333  0.8674..0.9993  0.9500  1.0000  1.0000  0.7833
+    ndcg@3  0.9477  0.8913..1.0000  0.9775  1.0000  0.9883  0.8251
+    """
+
+    values: dict[str, Reals]
+    folds: NDArray[np.intp]
+    scores: Reals
+    models: list[Any]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The means over all queries, by metric."""
+        return {name: mean for name, (mean, _, _) in self._intervals.items()}
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """The 95% intervals of the means, from the spread of the queries, by metric."""
+        return {name: (low, high) for name, (_, low, high) in self._intervals.items()}
+
+    @property
+    def fold_means(self) -> dict[str, Reals]:
+        """The means over the queries of each fold, by metric."""
+        n_folds = len(self.models)
+        return {
+            name: np.array([np.nanmean(values[self.folds == fold]) for fold in range(n_folds)])
+            for name, values in self.values.items()
+        }
+
+    @property
+    def _intervals(self) -> dict[str, tuple[float, float, float]]:
+        return {name: share_interval(values) for name, values in self.values.items()}
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Return means, intervals and means of the folds as a pandas DataFrame, a row a metric."""
+        import pandas as pd
+
+        rows = {
+            name: {"mean": mean, "low": low, "high": high}
+            | {f"fold {f}": one for f, one in enumerate(self.fold_means[name].tolist(), 1)}
+            for name, (mean, low, high) in self._intervals.items()
+        }
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def __str__(self) -> str:
+        n_folds = len(self.models)
+        rows = [["", "mean", "95% interval", *(f"fold {f + 1}" for f in range(n_folds))]]
+        for name, (mean, low, high) in self._intervals.items():
+            cells = [f"{one:.4f}" for one in self.fold_means[name]]
+            rows.append([name, f"{mean:.4f}", f"{low:.4f}..{high:.4f}", *cells])
+        queries = counted(len(self.folds), "queries")
+        return f"{queries} in {counted(n_folds, 'folds')}\n{text_table(rows)}"
+
+
+def cross_validate(
+    model: Any,
+    X: Any,
+    y: Any,
+    qid: Any = None,
+    *,
+    cv: Any = 5,
+    metrics: str | Sequence[str] | None = None,
+    group: Any = None,
+    sample_weight: Any = None,
+    random_state: Any = 0,
+) -> CrossValidation:
+    """Train a ranker on all folds but one, measure it on that one, and so on for every fold.
+
+    Parameters
+    ----------
+    model : RankBoost, RankFusion, or a pipeline that ends with a RankBoost
+        The ranker, which stays as it is; to choose its rounds, let it validate on a part of its
+        training queries, with `validation_fraction` and `early_stopping_rounds`.
+    X : array, sparse matrix or data frame of shape (n_samples, n_features), or ranked lists
+        The documents; for `RankFusion`, lists in any form that it takes.
+    y : array of shape (n_samples,), or judgements
+        The grades.
+    qid : array of shape (n_samples,)
+        The query of each document; lists have their own.
+    cv : int, splitter or iterable of (training rows, test rows), default 5
+        The number of folds of :class:`QueryKFold`, or other folds of whole queries; each query is
+        in one of them.
+    metrics : str or sequence of str, default None
+        Names of ranking metrics; None is the model's `eval_metric`, "map" and "ndcg@10".
+    group : array of int or None, default None
+        In place of `qid`: the sizes of the queries, whose documents follow each other.
+    sample_weight : array of shape (n_samples,) or None, default None
+        Weights of the documents in training.
+    random_state : int, RandomState or None, default 0
+        Draws the folds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from edgewise import RankBoost, cross_validate
+    >>> X = np.random.default_rng(0).random((200, 3))
+    >>> qid, y = np.repeat(np.arange(40), 5), (X[:, 0] * X[:, 1] > 0.3).astype(int)
+    >>> found = cross_validate(RankBoost(n_rounds=20), X, y, qid, metrics="mrr")
+    >>> found.fold_means["mrr"].round(2)
+    array([1.  , 0.97, 1.  , 0.88, 0.92])
+    """
+    if isinstance(model, RankFusion):
+        if qid is not None or group is not None:
+            raise ValueError("qid and group must be None: ranked lists have their queries")
+        X = ranked_lists(X)
+        y, qid = grades_in(X, y), X.qid
+    grades = np.asarray(y)
+    qid = query_ids(qid, group, len(grades))
+    if qid is None:
+        raise ValueError("qid must be given: folds are of whole queries")
+    lists = Lists(grades, qid)
+    chosen = ranking_metrics(_default_metrics(model) if metrics is None else metrics)
+    if sample_weight is not None and np.shape(sample_weight) != (lists.n_rows,):
+        raise ValueError("sample_weight must have a weight for each document")
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    folds, scores = np.full(lists.n_queries, -1), np.full(lists.n_rows, np.nan)
+    models: list[Any] = []
+    for training, test in _splits(cv, grades, qid, random_state):
+        queries = np.unique(lists.row_query[test])
+        if (folds[queries] >= 0).any() or np.isin(lists.row_query[training], queries).any():
+            raise ValueError("cv must have folds of whole queries, and each query in one of them")
+        folds[queries] = len(models)
+        given = {"qid": lists.queries[lists.row_query[training]]}
+        if weights is not None:
+            given["sample_weight"] = weights[training]
+        models.append(_fitted(model, _rows(X, training), grades[training], given))
+        scores[test] = models[-1].predict(_rows(X, test))
+    if np.isnan(scores).any():
+        raise ValueError("cv must have every query in one fold")
+    values = {
+        one.name: np.asarray(one.function(lists, scores, None, per_query=True)) for one in chosen
+    }
+    return CrossValidation(values, folds, scores, models)
+
+
+def _default_metrics(model: Any) -> list[Any]:
+    """Return the metric of a ranker, or of the one at the end of a pipeline, and two more."""
+    ranker = model.steps[-1][1] if hasattr(model, "steps") else model
+    own = first_metric(getattr(ranker, "eval_metric", None))
+    return list(dict.fromkeys([*([own] if isinstance(own, str) else []), "map", "ndcg@10"]))
+
+
+def _splits(cv: Any, y: Any, qid: Any, random_state: Any) -> Any:
+    if hasattr(cv, "split"):
+        return cv.split(y, y, qid)
+    if isinstance(cv, (int, np.integer)):
+        return QueryKFold(int(cv), random_state=random_state).split(y, y, qid)
+    return cv
+
+
+def _rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    return X.take(rows) if isinstance(X, (Table, RankedLists)) else _safe_indexing(X, rows)
+
+
+def _fitted(model: Any, X: Any, y: Any, given: dict[str, Any]) -> Any:
+    """Return a trained copy of a ranker, or of a pipeline, whose last step takes what is given."""
+    if isinstance(model, RankFusion):
+        del given["qid"]
+    last = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+    return clone(model).fit(X, y, **{f"{last}{name}": value for name, value in given.items()})

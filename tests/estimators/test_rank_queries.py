@@ -1,0 +1,146 @@
+"""Queries of documents: ids that were forgotten, sizes instead of ids, and positions of clicks."""
+
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.model_selection import cross_val_score
+
+import edgewise
+from edgewise import RankBoost, metrics
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3)).round(1)
+Y = (X[:, 0] > 0) * 2 + (X[:, 1] > 0)
+QID = np.repeat(np.arange(6), 10)
+SIZES = np.full(6, 10)
+
+
+def ranker(**settings):
+    return RankBoost(n_rounds=5, **settings)
+
+
+class TestForgottenQueries:
+    def test_are_warned_of(self, caplog):
+        ranker().fit(X, Y)
+        assert "all 60 documents are compared with each other, as one list" in caplog.text
+
+    def test_in_every_fold_of_a_cross_validation_that_does_not_know_them(self, caplog):
+        cross_val_score(ranker(), X, Y, groups=QID, cv=3)
+        assert caplog.text.count("as one list") == 3
+
+    def test_in_a_column_are_refused(self):
+        frame = pd.DataFrame({"x": X[:, 0], "query_id": QID})
+        with pytest.raises(ValueError, match="'query_id', which looks like query ids"):
+            ranker().fit(frame, Y)
+
+    def test_equal_ids_and_short_lists_are_meant(self, caplog):
+        ranker().fit(X, Y, qid=np.zeros(60))
+        ranker().fit(X[:20], Y[:20])
+        assert not [one for one in caplog.records if one.levelno >= logging.WARNING]
+
+
+class TestSizes:
+    def test_stand_for_ids(self):
+        by_id = ranker(early_stopping_rounds=3).fit(X, Y, qid=QID, eval_set=(X, Y, QID))
+        by_size = ranker(early_stopping_rounds=3).fit(
+            X, Y, group=SIZES, eval_set=[(X, Y)], eval_group=[SIZES]
+        )
+        assert np.array_equal(by_id.predict(X), by_size.predict(X))
+        assert by_id.evals_result_.keys() == by_size.evals_result_.keys()
+        assert by_id.score(X, Y, QID) == by_size.score(X, Y, group=SIZES)
+        assert np.array_equal(by_id.rank(X, QID), by_size.rank(X, group=SIZES))
+
+    def test_ids_of_validation_sets_may_stand_apart(self):
+        tuples = ranker().fit(X, Y, QID, eval_set=[(X, Y, QID), (X[:20], Y[:20], QID[:20])])
+        apart = ranker().fit(
+            X, Y, QID, eval_set=[(X, Y), (X[:20], Y[:20])], eval_qid=[QID, QID[:20]]
+        )
+        for name, found in tuples.evals_result_.items():
+            assert np.array_equal(found["map"], apart.evals_result_[name]["map"])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"group": [30, 20]}, "group must add up to the 60 rows"),
+            ({"group": [30.5, 29.5]}, "group must be the sizes"),
+            ({"group": SIZES, "qid": QID}, "give qid or group, not both"),
+            ({"qid": QID, "eval_set": (X, Y), "eval_qid": [QID, QID]}, "eval_qid has 2 parts"),
+            ({"qid": QID, "eval_set": (X, Y, QID), "eval_qid": QID}, r"a tuple \(X, y\)"),
+        ],
+    )
+    def test_that_do_not_fit_are_refused(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            ranker().fit(X, Y, **arguments)
+
+
+class TestClicks:
+    def test_count_by_the_propensity_of_their_position(self):
+        """Clicks that fall with the position alone teach nothing once that is known."""
+        rng = np.random.default_rng(1)
+        n_queries, size = 400, 5
+        good = rng.random((n_queries, size)) < 0.4
+        shown = np.argsort(-(0.5 * good + rng.random((n_queries, size))), axis=1)
+        position = np.argsort(shown, axis=1)
+        seen = 1.0 / (1 + position) ** 2
+        clicks = (good & (rng.random((n_queries, size)) < seen)).astype(int).ravel()
+        features = np.stack([good + 0.8 * rng.random((n_queries, size)), -position], axis=2)
+        features, qid = features.reshape(-1, 2), np.repeat(np.arange(n_queries), size)
+
+        def quality(**weights):
+            model = RankBoost(n_rounds=30).fit(features, clicks, qid=qid, **weights)
+            scores = model.predict(features)
+            return metrics.grouped_auc(good.ravel().astype(int), scores, qid)
+
+        assert quality(propensity=seen.ravel()) > quality() + 0.02
+
+    def test_a_propensity_is_a_weight_of_clicked_documents(self):
+        seen = np.linspace(0.2, 1, 60)
+        clicks = (Y > 1).astype(int)
+        weights = np.where(clicks > 0, 1 / seen, 1.0)
+        one = ranker().fit(X, clicks, qid=QID, propensity=seen).predict(X)
+        assert np.array_equal(one, ranker().fit(X, clicks, QID, sample_weight=weights).predict(X))
+
+    @pytest.mark.parametrize("wrong", [0.0, -1.0, 1.5, np.nan])
+    def test_what_is_no_probability_is_refused(self, wrong):
+        seen = np.ones(60)
+        seen[7] = wrong
+        with pytest.raises(ValueError, match="propensity"):
+            ranker().fit(X, Y, qid=QID, propensity=seen)
+
+
+class TestMetricsOfSavedRankers:
+    def loaded(self, tmp_path, metric):
+        path = tmp_path / "model.edgewise"
+        ranker(eval_metric=metric).fit(X, Y, qid=QID, eval_set=(X, Y, QID)).save(path)
+        return edgewise.load(path)
+
+    def test_the_librarys_own_are_kept_by_name(self, tmp_path):
+        model = self.loaded(tmp_path, metrics.ranking_metric("ndcg@3"))
+        assert model.eval_metric == "ndcg@3"
+        assert model.score(X, Y, QID) == metrics.ndcg(Y, model.predict(X), QID, k=3)
+        assert self.loaded(tmp_path, metrics.mean_reciprocal_rank).eval_metric == "mrr"
+
+    def test_a_function_that_a_file_cannot_hold_is_not_another_metric_after_loading(self, tmp_path):
+        def ndcg_at_3(y, scores, qid):
+            return metrics.ndcg(y, scores, qid, k=3)
+
+        model = self.loaded(tmp_path, ndcg_at_3)
+        assert model.eval_metric_ == "ndcg_at_3"
+        with pytest.raises(ValueError, match=r"eval_metric is None: .* which a file cannot hold"):
+            model.score(X, Y, QID)
+        with pytest.raises(ValueError, match="give one again with set_params"):
+            model.fit(X, Y, qid=QID)
+        model.set_params(eval_metric="map")
+        assert model.score(X, Y, QID) == metrics.mean_average_precision(Y, model.predict(X), QID)
+
+
+def test_bias_and_curves_add_up_to_the_scores_of_a_ranker():
+    model = ranker().fit(X, Y, qid=QID)
+    found = model.explain()
+    total = np.full(60, found.bias[0])
+    for curve in found:
+        place = np.searchsorted(curve.thresholds, X[:, curve.column], side="right")
+        total += curve.scores[place, 0]
+    assert np.allclose(total, model.predict(X), rtol=0, atol=1e-12)
