@@ -229,7 +229,8 @@ class DaskRankBoost(_OnDask, RankBoost):
 
     _plain = RankBoost
 
-    def fit(
+    # Sizes of queries and propensities of clicks are for documents in memory.
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any,
@@ -276,7 +277,7 @@ class DaskRankBoost(_OnDask, RankBoost):
         check_is_fitted(self)
         return self._lazy("predict", X, np.zeros(1))
 
-    def score(self, X: Any, y: Any, qid: Any = None) -> float:
+    def score(self, X: Any, y: Any, qid: Any = None, *, group: Any = None) -> float:
         """Return `eval_metric` of the model's ranking of documents with known grades.
 
         Parameters
@@ -284,11 +285,15 @@ class DaskRankBoost(_OnDask, RankBoost):
         X, y, qid
             Documents, grades and queries: Dask collections, or all in memory. The client gathers
             the scores, the grades and the queries.
+        group : array of int or None
+            The sizes of the queries, in place of `qid`; for documents in memory.
         """
         if not is_dask(X):
-            return super().score(X, y, qid)
+            return super().score(X, y, qid, group=group)
         from dask import compute
 
+        if group is not None:
+            raise ValueError("group is for documents in memory: give qid")
         if qid is None and self.fitted_.has_queries:
             raise ValueError("qid must be given: the model was trained on several queries")
         scores, grades, queries = compute(self.predict(X), y, qid)
