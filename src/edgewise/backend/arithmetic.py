@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import ROW, Exacts, Reals, Rows
+from edgewise.data.partition import Partition
 
 SEARCH_SCALE = 2.0**30
 """One unit of weight in the search. All weights together come to 1, so no histogram overflows."""
@@ -35,11 +36,11 @@ WIDE_SEARCH_LIMIT = 2**26
 """Past this many weights their rounding errors alone could fill the 32-bit head room."""
 
 
-def exact_sum(values: Reals) -> float:
+def exact_sum(values: Reals, partition: Partition | None = None) -> float:
     """Return the sum of an array of non-negative numbers, the same for every order of them.
 
     The numbers are rounded to a common binary grid, fine enough for 62 bits of the sum's upper
-    bound, and added as integers.
+    bound, and added as integers. Other processes of the `partition` may have more of them.
 
     Examples
     --------
@@ -47,14 +48,16 @@ def exact_sum(values: Reals) -> float:
     >>> exact_sum(np.array([0.1, 0.2, 0.7]))
     1.0
     """
-    largest = float(values.max(initial=0.0))
+    largest, count = float(values.max(initial=0.0)), values.size
+    if partition is not None:
+        largest, count = partition.max(largest), partition.sum(count)
     if largest == 0.0:
         return 0.0
-    shift = exact_shift(values.size, largest)
+    shift = exact_shift(count, largest)
     total = 0
     for row in np.atleast_2d(values):
         total += int(np.rint(np.ldexp(row, shift)).astype(np.int64).sum())
-    return math.ldexp(total, -shift)
+    return math.ldexp(total if partition is None else partition.sum(total), -shift)
 
 
 def exact_shift(count: int, largest: float) -> int:
@@ -157,17 +160,21 @@ def splitmix64(seed: NDArray[np.uint64], n: NDArray[np.uint64] | int = 1) -> NDA
     return z ^ (z >> np.uint64(31))
 
 
-def drawn(n: int, share: float, seed: int, t: int) -> Rows:
+def drawn(
+    n: int, share: float, seed: int, t: int, numbers: NDArray[np.int64] | None = None
+) -> Rows:
     """Return about a share of n rows, each drawn by a hash of its number, the seed and the round.
 
-    So a row is drawn or not wherever it is kept.
+    So a row is drawn or not wherever it is kept. Rows may have other `numbers` than 0 to n - 1.
 
     Examples
     --------
     >>> drawn(10, 0.5, seed=0, t=1).tolist()
     [0, 1, 3, 4, 6, 7, 9]
     """
-    hashes = splitmix64(draw_key(seed, t), np.arange(1, n + 1, dtype=np.uint64))
+    if numbers is None:
+        numbers = np.arange(n)
+    hashes = splitmix64(draw_key(seed, t), (numbers + 1).astype(np.uint64))
     return np.flatnonzero(hashes < draw_limit(share)).astype(ROW)
 
 

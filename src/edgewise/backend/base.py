@@ -40,6 +40,11 @@ class Targets:
     # (K, n), factors given entry by entry, in place of `label_weights`
     matrix: Reals | None = None
 
+    @property
+    def has_classes(self) -> bool:
+        """Whether rows are of one class of several, each with a score column."""
+        return len(self.target) > 0 and bool(self.target[0] >= 0)
+
     def initial_weights(self, k: int) -> Reals:
         """Return W1 of score column `k`, not yet normalised over all."""
         if self.matrix is not None:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
@@ -88,6 +88,13 @@ def backend_for(
     """
     if _factories:
         return _factories[-1](table, n_jobs)
+    if table.shard is not None:
+        from edgewise.backend.shared import SharedBackend
+
+        # A rehearsal of one process would wait for the others.
+        alone = replace(table, shard=None)
+        own = backend_for(alone, n_scores, n_rounds, n_jobs, layout, by_energy, settings)
+        return SharedBackend(own, table.shard)
     n_bins = sum(b.n_codes for b in table.bins)
     visits = (table.n_rows * (table.n_columns + 4.0) + _VISITS_A_BIN * n_bins) * n_scores * n_rounds
     visits += _VISITS_A_SEARCH * n_rounds
@@ -100,6 +107,9 @@ def backend_for(
         visits += work * float(n_rounds)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
     fits = table.n_rows * table.n_columns <= _COMPILE_FROM_VALUES
+    if table.n_rows == 0:
+        # A process may hold none of the rows.
+        visits = 0.0
 
     def compiled_backend() -> "Backend":
         from edgewise.backend.numba.engine import NumbaBackend

@@ -13,6 +13,7 @@ from edgewise.boosting.callbacks import Callback, TrainingRun
 from edgewise.boosting.history import evaluation
 from edgewise.boosting.monitor import Monitor, binary_measures
 from edgewise.data import BinnedTable
+from edgewise.data.partition import Partition
 from edgewise.learners import Learner
 from edgewise.model import Rule, Terms, TreeRule
 from edgewise.objective import REFRESH_EVERY, Objective, Taken, Vote
@@ -77,7 +78,7 @@ def boost(task: Task, terms: TermList, run: TrainingRun, callbacks: Sequence[Cal
     and training goes on as if it had never stopped. Ctrl-C ends the training like any other reason
     to stop, with all finished rounds kept.
     """
-    _watch(_rounds(task, terms, run), run, callbacks)
+    _watch(_rounds(task, terms, run), run, callbacks, task.binned.partition)
 
 
 def boost_together(
@@ -90,11 +91,19 @@ def boost_together(
 
     The history of the run has the `value` of their validation rows alone; no terms are kept.
     """
-    _watch(_rounds_together(tasks, value, run), run, callbacks)
+    _watch(_rounds_together(tasks, value, run), run, callbacks, tasks[0].binned.partition)
 
 
-def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callback]) -> None:
-    """Run the rounds, and the callbacks after each; all of them end, also if one fails."""
+def _watch(
+    rounds: Iterator[None],
+    run: TrainingRun,
+    callbacks: Sequence[Callback],
+    partition: Partition,
+) -> None:
+    """Run the rounds, and the callbacks after each; all of them end, also if one fails.
+
+    The first process decides when to stop.
+    """
     started: list[Callback] = []
     try:
         for callback in callbacks:
@@ -103,8 +112,8 @@ def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callbac
         for _ in rounds:
             reasons = [callback.on_round(run) for callback in callbacks]
             stopped = next((reason for reason in reasons if reason), None)
-            if stopped:
-                run.stop_reason = str(stopped)
+            if partition.any(stopped and partition.first):
+                run.stop_reason = str(partition.collective.broadcast(stopped))
                 break
     except KeyboardInterrupt:
         run.stop_reason = "interrupted"
@@ -123,7 +132,7 @@ def _watch(rounds: Iterator[None], run: TrainingRun, callbacks: Sequence[Callbac
 def _rounds(task: Task, terms: TermList, run: TrainingRun) -> Iterator[None]:
     """Train round by round, yielding after each."""
     _replay(task, terms.pack())
-    measure = binary_measures(task.objective, task.monitor)
+    measure = binary_measures(task.objective, task.monitor, task.binned.partition)
     for step in _steps(task, len(terms), run.n_rounds):
         if isinstance(step, str):
             run.stop_reason = step

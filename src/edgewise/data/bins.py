@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.common.dtypes import ROW, Codes, Exacts, Reals
 from edgewise.data.columns import CategoricalColumn, NumericColumn, SparseColumn
+from edgewise.data.partition import Partition
 
 MAX_BINS = 65_535
 
@@ -123,22 +124,31 @@ def find_bins(
     least_share: float = 0.0,
     quick: bool = False,
     sample: NDArray[np.intp] | None = None,
+    partition: Partition | None = None,
 ) -> Bins:
     """Cut a column into at most `max_bins` bins of about equal mass.
 
     With at most `max_bins` different values each has a bin of its own. Missing values take one of
     the bins. A threshold leaves at least `least_share` of the mass (None: one a row) on each side.
-    Only the rows of a `sample` count, if they have more than `max_bins` different values. The
-    compiled loop (`quick`) gives the same.
+    Only the rows of a `sample` count, if they have more than `max_bins` different values. Other
+    processes of the `partition` have other rows of the column. The compiled loop (`quick`) gives
+    the same.
     """
+
+    def distinct(part: NumericColumn | SparseColumn, mass: Exacts | None) -> tuple[Reals, Exacts]:
+        found = _distinct(part, mass)
+        return found if partition is None else _merged(partition.collective.gather(found))
+
+    has_missing = column.values.dtype.kind == "f" and bool(np.isnan(column.values).any())
+    if partition is not None:
+        has_missing = partition.any(has_missing)
     if sample is None:
-        values, counts, has_missing = _distinct(column, mass)
+        values, counts = distinct(column, mass)
     else:
         own = mass if mass is None else mass[sample]
-        values, counts, _ = _distinct(_sampled(column, sample), own)
-        has_missing = bool(np.isnan(column.values).any())
+        values, counts = distinct(_sampled(column, sample), own)
         if len(values) <= max_bins - has_missing:
-            values, counts, _ = _distinct(column, mass)
+            values, counts = distinct(column, mass)
     limit = max_bins - has_missing
     last = np.arange(len(values) - 1)
     if len(values) > limit:
@@ -172,30 +182,31 @@ def _sampled(
     return SparseColumn(places[inside].astype(ROW), column.values[inside], len(rows))
 
 
-def _distinct(
-    column: NumericColumn | SparseColumn, mass: Exacts | None
-) -> tuple[Reals, Exacts, bool]:
-    """Return the sorted distinct values, the mass of each, and whether any are missing."""
+def _merged(found: list[tuple[Reals, Exacts]]) -> tuple[Reals, Exacts]:
+    """Return the distinct values of several parts of the rows, and the mass of each."""
+    values, counts = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return _group(values, counts)
+
+
+def _distinct(column: NumericColumn | SparseColumn, mass: Exacts | None) -> tuple[Reals, Exacts]:
+    """Return the sorted distinct values, and the mass of each."""
     values = column.values
     stored_mass = mass
     if isinstance(column, SparseColumn) and mass is not None:
         stored_mass = mass[column.rows]
-    has_missing = False
     if values.dtype.kind == "f" and mass is None:
         # Missing values come last when sorted.
         values = np.sort(values)
-        n_values = int(np.searchsorted(values, np.nan))
-        values, has_missing = values[:n_values], n_values < len(values)
+        values = values[: int(np.searchsorted(values, np.nan))]
     elif values.dtype.kind == "f":
         missing = np.isnan(values)
-        has_missing = bool(missing.any())
-        if has_missing:
+        if missing.any():
             values = values[~missing]
             stored_mass = stored_mass[~missing] if stored_mass is not None else None
     distinct, counts = _group(values, stored_mass)
     if isinstance(column, SparseColumn) and len(column.values) < column.n_rows:
         distinct, counts = _with_zeros(column, mass, distinct, counts)
-    return distinct, counts, has_missing
+    return distinct, counts
 
 
 def _group(values: NDArray[np.number], mass: Exacts | None) -> tuple[Reals, Exacts]:
@@ -327,7 +338,12 @@ class Categories:
         return column.recode(self.categories).codes
 
     @staticmethod
-    def of(name: str, column: CategoricalColumn) -> "Categories":
-        """Return the values of a training column."""
+    def of(
+        name: str, column: CategoricalColumn, partition: Partition | None = None
+    ) -> "Categories":
+        """Return the values of a training column, of which other processes have other rows."""
         has_missing = bool((column.codes == column.missing_code).any())
-        return Categories(name, column.categories, has_missing)
+        if partition is None:
+            return Categories(name, column.categories, has_missing)
+        every = {one for own in partition.collective.gather(column.categories) for one in own}
+        return Categories(name, tuple(sorted(every)), partition.any(has_missing))

@@ -1,6 +1,6 @@
 """From typed columns to bins and codes, a column at a time and on several threads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from edgewise.data.columns import (
     as_numbers,
 )
 from edgewise.data.filters import Filters
+from edgewise.data.partition import Partition
 from edgewise.data.storage import CodedColumn, Store, is_sparse, stored
 from edgewise.data.table import Table
 
@@ -54,14 +55,33 @@ def fit_encode(
     >>> binned.thresholds(0), binned.codes(0)
     (array([1.5, 3. ]), array([0, 2, 1], dtype=uint8))
     """
-    sample = sampled_rows(table.n_rows, max_bins)
+    partition = table.partition
+    sample = sampled_rows(partition.n_rows, max_bins)
+    if sample is not None:
+        sample = partition.here(sample)
 
     def found(j: int, column: Column, quick: bool) -> Coding:
-        if isinstance(column, CategoricalColumn):
-            return Categories.of(table.name(j), column)
-        return find_bins(table.name(j), column, mass, max_bins, least_share, quick, sample)
+        shard, own = table.shard, column
+        if shard is not None:
+            own = _of_one_kind(column, shard, table.name(j))
+        if isinstance(own, CategoricalColumn):
+            return Categories.of(table.name(j), own, shard)
+        return find_bins(table.name(j), own, mass, max_bins, least_share, quick, sample, shard)
 
     return _encoded(table, found, max_bins, "auto", True, filters, n_jobs)
+
+
+def _of_one_kind(column: Column, partition: Partition, name: str) -> Column:
+    """Return a column, categorical if any process has categories in it, else of numbers."""
+    own = "numbers" if as_categorical(column) is None else "categories"
+    if isinstance(column, CategoricalColumn) == (as_numbers(column) is not None):
+        own = "neither"
+    kinds = {*partition.collective.gather(own)}
+    if kinds >= {"numbers", "categories"}:
+        raise ValueError(f"X has numbers in some, categories in other partitions of {name!r}")
+    found = as_categorical(column) if "categories" in kinds else as_numbers(column)
+    assert found is not None
+    return found
 
 
 def _encoded(
@@ -78,19 +98,28 @@ def _encoded(
     # Whether the table is worth compiled loops and threads.
     quick = use_compiled(_VISITS_A_VALUE * table.n_rows * table.n_columns)
 
-    def code(numbered: tuple[int, Column]) -> tuple[Coding, CodedColumn | Codes]:
-        own = coding(*numbered, quick)
-        return own, _coded(numbered[1], own, dtype, storage, quick)
+    shared = training and table.shard is not None
+
+    def read() -> Iterator[tuple[int, Column, Coding | None]]:
+        for j, column in enumerate(table.columns()):
+            # Processes that find bins together must do so column by column.
+            yield j, column, coding(j, column, quick) if shared else None
+
+    def code(one: tuple[int, Column, Coding | None]) -> tuple[Coding, CodedColumn | Codes]:
+        j, column, own = one
+        own = own or coding(j, column, quick)
+        return own, _coded(column, own, dtype, storage, quick)
 
     store = Store(table.n_columns, table.n_rows, dtype)
     bins: list[Coding] = []
     # One thread reads the columns, only a few ahead of those that code them.
     with Threads(n_jobs if quick else 1) as threads:
-        for own, coded in threads.stream(code, enumerate(table.columns())):
+        for own, coded in threads.stream(code, read()):
             store.add(len(bins), coded)
             bins.append(own)
     rows = Aligned(table, categories_of(bins), filters)
-    return BinnedTable(bins, table.n_rows, *store.finish(_widest(bins, training) <= 256), rows)
+    codes = store.finish(_widest(bins, training) <= 256)
+    return BinnedTable(bins, table.n_rows, *codes, rows, shard=table.shard)
 
 
 def _widest(bins: Sequence[Coding], training: bool) -> int:

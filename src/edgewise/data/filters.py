@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from edgewise.common.checks import integer
 from edgewise.common.dtypes import NARROW_CODE, WIDE_CODE, Codes, Columns, Reals
 from edgewise.data.bins import EXACT_INTEGERS, MAX_BINS, Bins
+from edgewise.data.partition import Partition
 
 # The weights of a filter's corners in the integral image, down the rows and along the columns; a
 # corner's weight is the product of the two. One field is (-1, 1); a light and a dark one are
@@ -227,11 +228,19 @@ class Images:
     responds with 0, and an image has the same responses whatever other images are in the table.
     """
 
-    def __init__(self, X: Any, filters: Filters) -> None:
+    def __init__(self, X: Any, filters: Filters, partition: Partition | None = None) -> None:
         pixels = _pixels(X, filters.shape)
         self.filters = filters
+        self.partition = partition  # which other images are at other processes
         self.n_rows = len(pixels)
         self.integral = _integral(pixels, filters.shape)
+        if partition is not None:
+            kinds = partition.collective.gather(self.integral.dtype.kind if len(pixels) else None)
+            if len({*kinds} - {None}) > 1:
+                raise ValueError(
+                    "X has whole numbers in some partitions and others elsewhere: image filters "
+                    "need pixels of one type"
+                )
 
     def responses(self, j: int, part: slice = slice(None)) -> Reals:
         """Return the response of filter `j` to every image, or to a part of them."""
@@ -251,7 +260,7 @@ class Images:
         bins = []
         for row, j in zip(codes, numbers, strict=True):
             self._sums(j, sums)
-            exponent, first, count = even_bins(sums, max_bins)
+            exponent, first, count = even_bins(sums, max_bins, self.partition)
             _code(sums, exponent, first, row)
             thresholds = np.ldexp(np.arange(first + 1, first + count, dtype=np.float64), exponent)
             bins.append(Bins(self.filters.name(j), thresholds, has_missing=False))
@@ -284,16 +293,21 @@ class Images:
         return out
 
 
-def even_bins(values: NDArray[Any], max_bins: int) -> tuple[int, int, int]:
+def even_bins(
+    values: NDArray[Any], max_bins: int, partition: Partition | None = None
+) -> tuple[int, int, int]:
     """Return the binary exponent of the bins' width, the first bin's number, and how many.
 
     Bin `k` holds the values from ``k * width`` to below ``(k + 1) * width``. The width is the
     smallest power of two of which at most `max_bins` bins cover the values. Dividing by a power of
     two is exact, so that cuts of codes are cuts of values. Bins of integers are no narrower than 1,
     and no bin is narrower than the largest value's last bit: narrower ones could not tell more
-    values apart, or would have no exact thresholds.
+    values apart, or would have no exact thresholds. Other processes of the `partition` have more of
+    the values.
     """
-    low, high = float(values.min()), float(values.max())
+    low, high = (float(values.min()), float(values.max())) if len(values) else (np.inf, -np.inf)
+    if partition is not None:
+        low, high = partition.min(low), partition.max(high)
     largest = math.frexp(max(-low, high))[1]
     narrowest = 0 if values.dtype.kind in "iu" else largest - 53
     # A width of at most (high - low) / max_bins would need more bins. The search begins at the
@@ -371,7 +385,7 @@ def _integral(pixels: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
 
 def _sum_type(pixels: NDArray[Any]) -> type:
     """Return the narrowest type in which every sum of a filter is exact, else float64."""
-    if pixels.dtype.kind == "f":
+    if pixels.dtype.kind == "f" or len(pixels) == 0:
         return np.float64
     most = _WEIGHT * pixels.shape[1] * max(-int(pixels.min()), int(pixels.max()))
     if most <= np.iinfo(np.int32).max:

@@ -27,10 +27,11 @@ def pick_rows(rows: Rows, codes: Codes, number: Rows, out_rows: Rows, out_codes:
 
 
 def part_of(whole: BinnedTable, rows: Rows) -> BinnedTable:
-    """Return some rows of a table, ascending, in the same bins."""
-    part = PartStore(whole).take(rows)
+    """Return some rows of a table, by their numbers among all, ascending, in the same bins."""
+    part = PartStore(whole).take(whole.partition.here(rows))
     part.ready(np.arange(whole.n_columns))
-    return replace(part, fill=None)
+    shard = None if whole.shard is None else whole.shard.take(rows)
+    return replace(part, fill=None, shard=shard)
 
 
 class PartStore:

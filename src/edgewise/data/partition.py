@@ -71,11 +71,11 @@ class Partition:
 
     def any(self, flag: Any) -> bool:
         """Return whether it is true of any process."""
-        return bool(self.max(int(flag)))
+        return bool(self.max(int(bool(flag))))
 
     def all(self, flag: Any) -> bool:
         """Return whether it is true of all processes."""
-        return bool(self.min(int(flag)))
+        return bool(self.min(int(bool(flag))))
 
     def _reduced(self, values: Any, operation: str) -> Any:
         if self.numbers is None:

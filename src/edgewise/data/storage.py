@@ -145,4 +145,5 @@ def stored(codes: Codes, counts: Columns, storage: str) -> CodedColumn:
 
 def is_sparse(n_common: int, n_rows: int, storage: str) -> bool:
     """Return whether a column is stored sparsely, given the rows in its commonest bin."""
-    return storage == "sparse" or (storage == "auto" and n_common / n_rows > SPARSE_SHARE)
+    mostly = n_rows > 0 and n_common / n_rows > SPARSE_SHARE
+    return storage == "sparse" or (storage == "auto" and mostly)

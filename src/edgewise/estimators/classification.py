@@ -184,7 +184,8 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.model, self.learner, self.rows = model, learner, rows
         self.table, self.labels = rows.table, rows.labels
         self.n_scores = rows.labels.n_scores
-        self.max_bins = model.max_bins or _bins(learner, self.table.n_rows)
+        self.n_rows = rows.partition.n_rows
+        self.max_bins = model.max_bins or _bins(learner, self.n_rows)
         self.least_share = float(model.min_weight_fraction_leaf)
         self.subsample = _subsample(model, learner)
         self.search = _search(model, learner)
@@ -196,12 +197,12 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         self.n_rounds = _n_rounds(model, learner)
         usual = "log_loss" if self.n_rounds is None else "error"
         self.eval_metrics = read_metrics(usual if model.eval_metric is None else model.eval_metric)
-        if self.n_rounds is None and rows.table.n_rows >= _NO_REFIT_FROM:
+        if self.n_rounds is None and self.n_rows >= _NO_REFIT_FROM:
             self.share_aside = _SHARE_ASIDE
 
     def split(self, fraction: float, seed: int) -> tuple["ClassificationProblem", HeldOut]:
         rows, aside = split_rows(self.rows, fraction, seed)
-        return self._of(rows), HeldOut(aside.table, aside.labels.codes)
+        return self._of(rows), HeldOut(aside.table, aside.all_labels.codes)
 
     def _of(self, rows: LabelledRows) -> "ClassificationProblem":
         """Return the same problem of other rows."""
@@ -210,14 +211,16 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         return problem
 
     def folds(self, seed: int, one_part: bool = False) -> list[Fold]:
-        n, rows = self.table.n_rows, self.rows
+        n, rows = self.n_rows, self.rows
         n_folds, n_used = next(chosen for most, chosen in _FOLDS.items() if n < most)
         if one_part:
             n_folds, n_used = 5, 1
         folds = []
-        for aside in fold_rows(rows.labels, n_folds, seed)[:n_used]:
+        labels, weights = rows.all_labels, self._weights()
+        for aside in fold_rows(labels, n_folds, seed)[:n_used]:
             kept = np.setdiff1d(np.arange(n), aside, assume_unique=True)
-            held_out = HeldOut(self.table, rows.labels.codes[aside], self._weights(aside))
+            own = None if weights is None else weights[aside]
+            held_out = HeldOut(self.table, labels.codes[aside], own)
             folds.append(
                 Fold(self._of(rows.take(kept)), kept.astype(ROW), held_out, aside.astype(ROW))
             )
@@ -225,7 +228,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
 
     def pace(self, n_rounds: float, cost: float, plan: FitPlan[Settings]) -> Pace:
         rate = plan.settings.learning_rate if self.model.learning_rate is None else None
-        return pace_for(n_rounds, cost, self.table.n_rows, rate)
+        return pace_for(n_rounds, cost, self.n_rows, rate)
 
     def coarse(self, plan: FitPlan[Settings]) -> tuple[int, FitPlan[Settings]]:
         if self.learner != "auto":
@@ -244,21 +247,21 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         return problem, rows, plan._replace(settings=replace(plan.settings, learning_rate=rate))
 
     def readable(self, limit: float, seed: int) -> "ClassificationProblem":
-        return self._sample(rows_for(limit, self.table.n_columns) / self.table.n_rows, seed)[0]
+        return self._sample(rows_for(limit, self.table.n_columns) / self.n_rows, seed)[0]
 
     def _sample(self, share: float, seed: int) -> tuple["ClassificationProblem", Rows | None]:
         """Return the problem of a random share of the rows, and their numbers (None: all)."""
         if share >= 1.0:
             return self, None
-        drawn = sample_rows(self.labels, share, seed)
+        drawn = sample_rows(self.rows.all_labels, share, seed)
         problem = self._of(self.rows.take(drawn))
         problem.in_haste = (*self.in_haste, "n_rows")
         return problem, drawn.astype(ROW)
 
-    def _weights(self, rows: NDArray[np.intp]) -> Reals | None:
-        """Return the weights of some rows, None where they are all the same."""
-        weights = self.targets.row_weights
-        return None if (weights == weights[0]).all() else weights[rows]
+    def _weights(self) -> Reals | None:
+        """Return the weights of all rows, None where they are all the same."""
+        weights = self.rows.partition.whole(self.targets.row_weights)
+        return None if (weights == weights[0]).all() else weights
 
     def read_held_out(self, eval_set: EvalSet) -> HeldOut:
         _, given, argument = eval_set
@@ -268,7 +271,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         codes = encode_labels(given[1], self.labels.classes, self.labels.multilabel, argument)
         if len(codes) != table.n_rows:
             raise ValueError(f"{argument} has {table.n_rows} rows and {len(codes)} targets")
-        return HeldOut(table, codes)
+        return HeldOut(table, table.partition.whole(codes))
 
     @cached_property
     def targets(self) -> Targets:
@@ -281,12 +284,13 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         return score_offsets(self.rows)
 
     def mass(self) -> Exacts | None:
-        return bin_mass(self.targets.row_weights if self.least_share > 0 else self.rows.weights)
+        weights = self.targets.row_weights if self.least_share > 0 else self.rows.weights
+        return bin_mass(weights, self.rows.partition)
 
     def plan(self, binned: BinnedTable, seed: int) -> FitPlan[Settings]:
         model = self.model
         if isinstance(self.learner, str):
-            goal = Goal(self.n_scores, self.labels.multilabel, n_rows=binned.n_rows)
+            goal = Goal(self.n_scores, self.labels.multilabel, n_rows=binned.partition.n_rows)
             preset = preset_for(self.learner, binned, goal)
         else:
             preset = Preset(self.learner)
@@ -331,7 +335,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
             min_samples_leaf=plan.settings.least_rows,
             max_bins=self.max_bins,
             search=repr(self.search),
-            n_rows=self.table.n_rows,
+            n_rows=self.n_rows,
             reasons=self._reasons(plan),
             **common,
         )
@@ -355,7 +359,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         if not parts:
             return HeldOutRecord(**known)
         codes, weights = _joined([held_out for held_out, _ in parts])
-        scores = np.concatenate([scores for _, scores in parts], axis=1).T
+        scores = np.concatenate([scores for _, scores in parts])
 
         def loss(temperature: float) -> float:
             return log_loss(codes, self._probabilities(scores, plan, temperature), weights)
@@ -381,7 +385,7 @@ class ClassificationProblem(TrainingProblem[Settings, FittedClassifier]):
         given = (self.offsets, self.labels.multilabel, plan.settings.loss)
 
         def value() -> float:
-            scores = np.concatenate([monitor.scores for monitor in monitors], axis=1).T
+            scores = np.concatenate([monitor.all_scores() for monitor in monitors])
             return loss(log_odds(scores, *given))
 
         return value

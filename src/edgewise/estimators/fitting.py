@@ -271,7 +271,9 @@ def fit(
     table, columns = _read_columns(model, X, before)
     problem = read(table)
     # A warm start sets the same rows aside and draws the same columns as the first fit.
+    partition = table.partition
     seed = checks.seed(model.random_state) if before is None else before.seed
+    seed = partition.collective.broadcast(seed)
     limit = _time_limit(model)
     hurries = limit < math.inf and problem.n_rounds is None and before is None
     if hurries and not isinstance(X, BinnedTable):
@@ -304,7 +306,7 @@ def fit(
         for callback in check_callbacks(model.callbacks):
             if isinstance(callback, Checkpoint):
                 callback.check(saved._with(start).save)
-        choice, stop_reason = _choose_rounds(run)
+        choice, stop_reason = partition.collective.broadcast(_choose_rounds(run))
     start, n_rounds = replace(start, held_out=choice), max(choice.n_rounds, len(start.terms))
 
     def finish(fitted: F, ended: TrainingRun) -> F:
@@ -398,7 +400,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
     folds = run.problem.folds(run.first.seed)
     if not folds:
         return HeldOutRecord("too few rows", ROUNDS_UNCHOSEN), "n_rounds"
-    n_rows, n_trained = run.binned.n_rows, sum(len(fold.rows) for fold in folds)
+    n_rows, n_trained = run.binned.partition.n_rows, sum(len(fold.rows) for fold in folds)
     source, (stride, plan) = _source(folds, n_rows), _coarse(run)
     run = run._replace(plan=plan)
     with ExitStack() as stack:
@@ -455,21 +457,22 @@ def _within_time(
     folds = [] if validation else run.problem.folds(run.first.seed)
     if not (validation or folds):
         return run, None
-    seconds = _seconds_per_round(run, limit)
+    seconds = run.binned.partition.collective.broadcast(_seconds_per_round(run, limit))
     elapsed = time.perf_counter() - run.started
+    elapsed = run.binned.partition.collective.broadcast(elapsed)
     run = run._replace(limit=max(limit, elapsed + 0.1 * limit))
     # Setting up and validating take time, too.
     cost = 1.0
     if not validation:
         stride, _ = _coarse(run)
-        cost += sum(len(fold.rows) for fold in folds) / (stride * run.binned.n_rows)
+        cost += sum(len(fold.rows) for fold in folds) / (stride * run.binned.partition.n_rows)
     pace = run.problem.pace(0.8 * (run.limit - elapsed) / seconds, cost, run.plan)
     if pace == Pace():
         return run, validation
     if validation is None:
         (fold,) = run.problem.folds(run.first.seed, one_part=True)
         aside = run.rows(fold.aside)
-        source = _share(aside.n_rows / run.binned.n_rows)
+        source = _share(aside.partition.n_rows / run.binned.partition.n_rows)
         run, validation = run.of(fold), Validation(fold.held_out, aside, source)
     problem, rows, plan = run.problem.hurried(pace, run.plan)
     binned = run.binned if rows is None else run.rows(rows)
@@ -549,13 +552,13 @@ class _KeptScores(Callback):
 
     def on_round(self, run: TrainingRun) -> str | None:
         if run.best_round == run.history.n_rounds:
-            self._scores = [monitor.scores.copy() for monitor in self.monitors]
+            self._scores = [monitor.all_scores().copy() for monitor in self.monitors]
         return None
 
     def after(self, run: TrainingRun) -> list[Reals]:
         """Return the scores after the best round, or after the last where none is the best."""
         if run.best_round is None:
-            return [monitor.scores for monitor in self.monitors]
+            return [monitor.all_scores() for monitor in self.monitors]
         return self._scores
 
 
@@ -889,4 +892,7 @@ def _callbacks(
         own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]
     elif chooses and not validates:
         own = [callback for callback in own if callback not in stopping]
+    if not run.binned.partition.first:
+        # The first process decides by the clock, shows progress, saves, and calls the user's own.
+        return [one for one in (*callbacks, *own) if isinstance(one, EarlyStopping)]
     return [*callbacks, *limits, *own]

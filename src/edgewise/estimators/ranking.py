@@ -136,7 +136,9 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         return HeldOut(table, lists)
 
     def mass(self) -> Exacts | None:
-        return bin_mass(self.judged.weights) if isinstance(self.judged, JudgedRows) else None
+        if not isinstance(self.judged, JudgedRows):
+            return None
+        return bin_mass(self.judged.weights, self.table.partition)
 
     def plan(self, binned: BinnedTable, seed: int) -> FitPlan[RankSettings]:
         model = self.model

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from edgewise.backend.arithmetic import exact_sum
 from edgewise.common.dtypes import Exacts, Reals, Signs
 from edgewise.common.ids import is_missing, text_array
 from edgewise.data import Table
+from edgewise.data.partition import Partition
 from edgewise.model.scorer import CLASS_KINDS, n_scores
 from edgewise.objective import Targets
 
@@ -52,8 +54,8 @@ class Labels:
         return self.codes.astype(np.int32)
 
 
-def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
-    """Return the labels in `y`, of the rows `keep` only if given."""
+def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None = None) -> Labels:
+    """Return the labels in `y`, of the rows to `keep` only if given."""
     from sklearn.utils import assert_all_finite, column_or_1d
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
@@ -75,7 +77,9 @@ def read_labels(y: Any, keep: NDArray[np.intp] | None = None) -> Labels:
     assert_all_finite(values, input_name="y")
     check_classification_targets(values)
     values = values if keep is None else values[keep]
-    classes, codes = np.unique(values, return_inverse=True)
+    own = np.unique(values)
+    classes = np.unique(np.concatenate(partition.collective.gather(own)))
+    codes = np.searchsorted(classes, values)
     _check_classes(classes)
     if len(classes) < 2:
         raise ValueError(
@@ -95,14 +99,28 @@ class LabelledRows:
     label_weights: Reals  # (2, K), initial weights of entries by label (-1, +1) and score column
     entry_weights: Reals | None  # (n, K), the user's own
 
+    @property
+    def partition(self) -> Partition:
+        """The rows here among all."""
+        return self.table.partition
+
+    @cached_property
+    def all_labels(self) -> Labels:
+        """The labels of all rows, those of other processes too."""
+        if self.partition.is_whole:
+            return self.labels
+        narrow = self.labels.codes.astype(np.int8 if len(self.labels.classes) < 128 else np.int32)
+        return Labels(self.labels.classes, self.partition.whole(narrow).astype(np.int64))
+
     def take(self, rows: NDArray[np.intp]) -> "LabelledRows":
-        """Return some of the rows."""
+        """Return some of the rows, by their numbers among all."""
+        own = self.partition.here(rows)
         return LabelledRows(
             self.table.take(rows),
-            Labels(self.labels.classes, self.labels.codes[rows]),
-            None if self.weights is None else self.weights[rows],
+            Labels(self.labels.classes, self.labels.codes[own]),
+            None if self.weights is None else self.weights[own],
             self.label_weights,
-            None if self.entry_weights is None else self.entry_weights[rows],
+            None if self.entry_weights is None else self.entry_weights[own],
         )
 
 
@@ -118,27 +136,29 @@ def read_rows(
             f"X and y must have the same number of rows, got inconsistent numbers of samples: "
             f"{[X.n_rows, shape[0]]}"
         )
-    weights = read_row_weights(sample_weight, X.n_rows)
-    keep = None if weights is None or weights.all() else np.flatnonzero(weights)
-    labels = read_labels(y, keep)
+    partition = X.partition
+    weights = read_row_weights(sample_weight, X.n_rows, partition)
+    keep = None if weights is None or partition.all(weights.all()) else weights > 0
+    labels = read_labels(y, partition, keep)
     by_label, by_entry = read_init_weights(init_weights, labels, X.n_rows, loss)
     if keep is None or weights is None:
         return LabelledRows(X, labels, weights, by_label, by_entry)
     if by_entry is not None:
         by_entry = by_entry[keep]
-        if not (by_entry > 0).any():
+        if not partition.any((by_entry > 0).any()):
             raise ValueError("init_weights are all 0 on the rows of positive sample_weight")
-    return LabelledRows(X.take(keep), labels, weights[keep], by_label, by_entry)
+    rows = X.take(np.flatnonzero(partition.whole(keep)))
+    return LabelledRows(rows, labels, weights[keep], by_label, by_entry)
 
 
 def split_rows(rows: LabelledRows, fraction: float, seed: int) -> tuple[LabelledRows, LabelledRows]:
     """Set a random share of the rows aside for validation, class by class."""
-    n = rows.table.n_rows
+    n, labels = rows.partition.n_rows, rows.all_labels
     rng = np.random.default_rng(seed)
-    if rows.labels.multilabel:
+    if labels.multilabel:
         groups = [np.arange(n)]
     else:
-        groups = [np.flatnonzero(rows.labels.codes == k) for k in range(len(rows.labels.classes))]
+        groups = [np.flatnonzero(labels.codes == k) for k in range(len(labels.classes))]
     # At least one row of each class stays for training.
     sizes = [min(round(fraction * len(group)), len(group) - 1) for group in groups]
     drawn = [rng.permutation(group)[:size] for group, size in zip(groups, sizes, strict=True)]
@@ -197,7 +217,9 @@ def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDAr
     return codes
 
 
-def read_row_weights(sample_weight: Any, n_rows: int) -> Reals | None:
+def read_row_weights(
+    sample_weight: Any, n_rows: int, partition: Partition | None = None
+) -> Reals | None:
     """Return the weights of the rows, checked."""
     if sample_weight is None:
         return None
@@ -218,50 +240,55 @@ def read_row_weights(sample_weight: Any, n_rows: int) -> Reals | None:
         )
     if (weights < 0).any():
         raise ValueError("sample_weight must not be negative, but has negative values")
-    if not (weights > 0).any():
+    positive = (weights > 0).any()
+    if not (positive if partition is None else partition.any(positive)):
         raise ValueError("sample_weight must have at least one positive weight, but all are zero")
     return weights
 
 
-def bin_mass(weights: Reals | None) -> Exacts | None:
+def bin_mass(weights: Reals | None, partition: Partition) -> Exacts | None:
     """Return row weights as integers for binning: whole numbers as they are, others scaled."""
     if weights is None:
         return None
-    if (weights == np.rint(weights)).all() and weights.max() < 2.0**62 / len(weights):
+    n, largest = partition.n_rows, partition.max(float(weights.max(initial=0.0)))
+    if partition.all((weights == np.rint(weights)).all()) and largest < 2.0**62 / n:
         return weights.astype(np.int64)
-    shift = 62 - int(np.ceil(np.log2(len(weights) + 1))) - int(np.frexp(weights.max())[1])
+    shift = 62 - int(np.ceil(np.log2(n + 1))) - int(np.frexp(largest)[1])
     return np.rint(np.ldexp(weights, shift)).astype(np.int64)
 
 
 def make_targets(labelled: LabelledRows, class_weight: Any) -> Targets:
     """Return labels and initial weights for the objective."""
     labels, label_weights = labelled.labels, labelled.label_weights
+    partition = labelled.partition
     rows = np.ones(len(labels.codes)) if labelled.weights is None else labelled.weights
     given = None
     if labelled.entry_weights is not None:
         given = np.ascontiguousarray(labelled.entry_weights.T)
     if class_weight is not None:
         if labels.multilabel:
-            factors = _label_class_weights(class_weight, labels, rows)
+            factors = _label_class_weights(class_weight, labels, rows, partition)
             label_weights = label_weights * factors
             if given is not None:
                 signs = labels.matrix() > 0
                 given = given * np.where(signs, factors[1][:, None], factors[0][:, None])
         else:
-            rows = rows * class_weights(class_weight, labels, rows)[labels.codes]
+            rows = rows * class_weights(class_weight, labels, rows, partition)[labels.codes]
     # By a power of two first, which changes no digit: the sum of huge weights would overflow.
-    rows = np.ldexp(rows, -int(np.frexp(rows.max())[1]))
-    rows = rows / exact_sum(rows)
+    largest = partition.max(float(rows.max(initial=0.0)))
+    rows = np.ldexp(rows, -int(np.frexp(largest)[1]))
+    rows = rows / exact_sum(rows, partition)
     return Targets(labels.matrix(), labels.target(), rows, label_weights, given)
 
 
-def class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
+def class_weights(class_weight: Any, labels: Labels, rows: Reals, partition: Partition) -> Reals:
     """Return the weight of each class."""
     n_classes = len(labels.classes)
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f"class_weight must be 'balanced' or a dict, got {class_weight!r}")
-        masses = np.array([exact_sum(rows[labels.codes == k]) for k in range(n_classes)])
+        chosen = [rows[labels.codes == k] for k in range(n_classes)]
+        masses = np.array([exact_sum(own, partition) for own in chosen])
         return exact_sum(masses) / (n_classes * masses)
     if not isinstance(class_weight, dict):
         raise TypeError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
@@ -318,14 +345,19 @@ def score_offsets(rows: LabelledRows) -> Reals:
     low, high = rows.label_weights
     with np.errstate(invalid="ignore", divide="ignore"):
         if rows.entry_weights is not None:
-            positive = rows.labels.matrix().T > 0
-            high = (rows.entry_weights * positive).sum(axis=0) / positive.sum(axis=0)
-            low = (rows.entry_weights * ~positive).sum(axis=0) / (~positive).sum(axis=0)
+            weights, positive = rows.entry_weights.T, rows.labels.matrix() > 0
+            low, high = (
+                np.array([exact_sum(w[y], rows.partition) for w, y in zip(weights, s, strict=True)])
+                / rows.partition.sum(s.sum(axis=1))
+                for s in (~positive, positive)
+            )
         offsets = np.log(high / low)
     return np.where(np.isfinite(offsets), offsets, 0.0)
 
 
-def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Reals:
+def _label_class_weights(
+    class_weight: Any, labels: Labels, rows: Reals, partition: Partition
+) -> Reals:
     """Return the factors of a multi-label problem, by label (-1, +1) and label column.
 
     `class_weight` is "balanced", or a list with a dict {0: weight, 1: weight} for each label.
@@ -333,8 +365,9 @@ def _label_class_weights(class_weight: Any, labels: Labels, rows: Reals) -> Real
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(f"class_weight must be 'balanced' or a list, got {class_weight!r}")
-        masses = np.array([[exact_sum(rows[y == v]) for y in labels.codes.T] for v in (0, 1)])
-        total = exact_sum(rows)
+        chosen = [[rows[y == v] for y in labels.codes.T] for v in (0, 1)]
+        masses = np.array([[exact_sum(own, partition) for own in side] for side in chosen])
+        total = exact_sum(rows, partition)
         return total / np.where(masses > 0, 2 * masses, 2 * total)
     dicts = isinstance(class_weight, list) and all(isinstance(w, dict) for w in class_weight)
     if not dicts or len(class_weight) != len(labels.classes):

@@ -168,7 +168,7 @@ def _one_column(table: BinnedTable | None, goal: Goal, constant: bool) -> Learne
     if len(table.categorical.columns) == 0:
         return stump
     # In small tables every value may be rare; rankings are compared within queries.
-    many = table.n_rows >= _MANY_ROWS and not goal.ranking
+    many = table.partition.n_rows >= _MANY_ROWS and not goal.ranking
     subsets = Indicator(rare=_RARE if many else 1)
     if len(table.categorical.columns) == table.n_columns:
         return subsets

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.base import VALUE_SMOOTHING, split_directions
 from edgewise.common.checks import integer, one_of
-from edgewise.common.dtypes import Codes, Columns, Exacts, Reals, Signs
+from edgewise.common.dtypes import Columns, Exacts, Reals, Signs
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.learners.selector import holds, split_gains, subset_rule
@@ -96,10 +96,7 @@ class Indicator(ColumnLearner):
     def ready(self, table: BinnedTable, search: Search, seed: int) -> Self:
         started = super().ready(table, search, seed)
         if self.rare > 1:
-            started.groups_ = {
-                j: _grouped(table.codes(j), table.bins[j].n_codes, self.rare)
-                for j in started.columns_.tolist()
-            }
+            started.groups_ = {j: _grouped(table, j, self.rare) for j in started.columns_.tolist()}
         return started
 
     def find(self, round: Round) -> Found | None:
@@ -330,10 +327,11 @@ class _ValueMatrix:
         return np.add.reduceat(self.values * outputs[:, :, None], self.starts, axis=1)
 
 
-def _grouped(codes: Codes, n_codes: int, rare: int) -> Columns:
+def _grouped(table: BinnedTable, j: int, rare: int) -> Columns:
     """Return the value that each value of a column counts as: rare ones as the first rare one."""
-    group = np.arange(n_codes)
-    few = np.flatnonzero(np.bincount(codes, minlength=n_codes) < rare)
+    group = np.arange(table.bins[j].n_codes)
+    counts = table.partition.sum(np.bincount(table.codes(j), minlength=len(group)))
+    few = np.flatnonzero(counts < rare)
     group[few] = few[0] if len(few) else 0
     return group
 

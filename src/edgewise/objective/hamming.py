@@ -29,6 +29,7 @@ from edgewise.backend.base import (
 )
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import BinnedTable
+from edgewise.data.partition import Partition
 from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round, Tree
 from edgewise.model import EVERYWHERE, Rule, TreeRule
 from edgewise.objective.base import Leapt, Objective, Stream, Taken
@@ -66,9 +67,10 @@ class HammingProgress(NamedTuple):
     bound: float
 
 
-def loss_of(name: str, targets: Targets) -> str:
+def loss_of(name: str, targets: Targets, partition: Partition) -> str:
     """Return the loss of the weights: softmax is for several classes, elsewhere it is logistic."""
-    return "logistic" if name == "softmax" and targets.target[0] < 0 else name
+    several = partition.any(targets.has_classes)
+    return "logistic" if name == "softmax" and not several else name
 
 
 @dataclass(frozen=True)
@@ -106,9 +108,10 @@ class Hamming(Objective):
         self.targets = targets
         self.settings = settings
         self.rule = VOTE_RULES[settings.votes]()
-        self.loss = loss_of(settings.loss, targets)
+        self._partition = backend.table.partition
+        self.loss = loss_of(settings.loss, targets, self._partition)
         self.floor = SMOOTHING / len(targets.labels)
-        self._row_total = int(fixed(targets.row_weights).sum())
+        self._row_total = self._partition.sum(int(fixed(targets.row_weights).sum()))
         # The logistic weights of all entries start at one half of the initial weights.
         self._weight = 0.5 if self.loss == "logistic" else float("nan")
         self._shift = 0.0
@@ -254,7 +257,7 @@ class Hamming(Objective):
     @cached_property
     def _row_damping(self) -> float:
         """The same, as a share of the initial weight."""
-        row = 1.0 / (self.backend.table.n_rows * self.state.n_scores)
+        row = 1.0 / (self._partition.n_rows * self.state.n_scores)
         return (self.settings.damping or 0.0) * row
 
     def follow(self, t: int) -> None:
@@ -273,7 +276,8 @@ class Hamming(Objective):
         if share == 1.0:
             return self.backend, problem
         rows = self.backend.drawn(share, self.settings.seed, t)
-        return self.backend, self.backend.within(problem, rows) if len(rows) else problem
+        drawn = self._partition.any(len(rows))
+        return self.backend, self.backend.within(problem, rows) if drawn else problem
 
     def vote(self, found: Found) -> Vote | None:
         rate = self.settings.learning_rate
@@ -372,4 +376,4 @@ class Hamming(Objective):
             wrong = (scores > 0) != (self.targets.labels[k] > 0)
             shares = self.targets.initial_weights(k)[wrong] * self.state.scale
             total += int(fixed(shares).sum())
-        return total / EXACT_SCALE
+        return self._partition.sum(total) / EXACT_SCALE

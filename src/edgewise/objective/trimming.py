@@ -68,7 +68,9 @@ class HeaviestWeights:
         wanted = self._target * problem.mass
         chunks, lanes = lanes_for(problem.n_scores + problem.mass_column)
         row_cost = chunks * (_ROW_COST + _LANE_COST * lanes)
-        rows = heaviest_rows(self._backend.row_masses(problem), wanted)
+        partition = self._backend.table.partition
+        masses = partition.whole(self._backend.row_masses(problem))
+        rows = heaviest_rows(masses, wanted)
         costs = {"rows": len(rows) * row_cost}
         entries = None
         if chunks * lanes >= _ENTRIES_FROM:
@@ -80,7 +82,8 @@ class HeaviestWeights:
         if self.share > _LARGEST_SHARE:
             self.share = 1.0
             return
-        self._part = entries if cheapest == "entries" else self._backend.part(rows)
+        own = partition.here(rows)
+        self._part = entries if cheapest == "entries" else self._backend.part(own)
         assert self._part is not None
         self._gathered = self._part.gather(problem)
 
@@ -109,7 +112,8 @@ class SampledRows:
 
     def part(self, problem: Problem, t: int) -> tuple[Backend, Problem]:
         """Return the problem of the rows drawn this round."""
-        masses = self._backend.row_masses(problem)
+        partition = self._backend.table.partition
+        masses = partition.whole(self._backend.row_masses(problem))
         ends = np.cumsum(masses)
         n_draws = max(1, round(self.share * len(masses)))
         rng = np.random.default_rng([self._seed, t, 1])
@@ -117,8 +121,10 @@ class SampledRows:
         counts = np.bincount(drawn, minlength=len(masses))
         rows = np.flatnonzero(counts).astype(ROW)
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
-        part = self._backend.part(rows)
-        return part.backend, part.gather(problem, factors[rows])
+        own = partition.here(rows)
+        part = self._backend.part(own)
+        drawn = factors if partition.numbers is None else factors[partition.numbers]
+        return part.backend, part.gather(problem, drawn[own])
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:

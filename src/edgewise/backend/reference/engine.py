@@ -482,7 +482,7 @@ def _quantise(state: HostState) -> None:
 
 
 def _wrong_rows(state: HostState, wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if state.target[0] < 0:
+    if not state.targets.has_classes:
         return np.asarray(wrong.any(axis=0))
     predicted: NDArray[np.intp] = state.scores.argmax(axis=0)
     return predicted != state.target

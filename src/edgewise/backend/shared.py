@@ -1,0 +1,295 @@
+"""A backend for rows that several processes share: this one's rows, summed with everybody's.
+
+Every process runs the same loop with a backend of its own rows. What a backend returns are sums of
+integers over rows, so the sum over all processes is what one process would have found on all rows,
+and everybody goes on alike. Rows never travel.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.arithmetic import drawn, exact_shift, exact_sum
+from edgewise.backend.base import (
+    Backend,
+    Candidates,
+    Edges,
+    GrownTree,
+    Histogram,
+    Part,
+    Problem,
+    Question,
+    RealStep,
+    Step,
+    Tally,
+    Targets,
+)
+from edgewise.backend.host import HostState, search_type
+from edgewise.backend.reference.scan import ArrayHistogram
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows, Signs
+from edgewise.data import BinnedTable
+from edgewise.data.partition import Partition
+
+if TYPE_CHECKING:
+    from edgewise.model.rules import Rule, Test, TreeRule
+
+StepT = TypeVar("StepT", Step, RealStep)
+
+
+@dataclass
+class SharedProblem(Problem):
+    """A problem of all rows, of which `own` has those of this process."""
+
+    own: Any = None
+    kept: dict[bytes, Histogram] | None = None  # a tree node's histograms; None keeps nothing
+    # The node that this one is a part of, and the other part: the histograms of both give this
+    # one's by subtraction.
+    split_from: "tuple[SharedProblem, SharedProblem] | None" = field(default=None, repr=False)
+
+    def keeping(self) -> "SharedProblem":
+        masses = None if self.row_masses is None else self.row_masses.keeping()
+        return replace(self, kept={}, row_masses=masses)
+
+    def absolute(self) -> "SharedProblem":
+        return replace(
+            self,
+            signed_totals=self.signed_masses,
+            own=self.own.absolute(),
+            kept=None,
+            split_from=None,
+        )
+
+
+class SharedBackend(Backend[HostState, SharedProblem]):
+    """The rows of this process in a backend of its `own`, and of others in theirs."""
+
+    def __init__(self, own: Backend[Any, Any], partition: Partition) -> None:
+        self.own = own
+        self.table: BinnedTable = replace(own.table, shard=partition)
+        self.partition = partition
+        # The sums of S and |S| after the last step, and those of the rows' masses, by their names.
+        self._totals: tuple[Exacts, Exacts] | None = None
+        self._masses: dict[tuple[str, ...], SharedProblem] = {}
+
+    # The round's problem.
+
+    def state(self, targets: Targets, mass_column: bool = False) -> HostState:
+        """Return the state of the rows here, normalised with all others."""
+        weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
+        scale = 1.0 / exact_sum(weights, self.partition)
+        state: HostState = self.own.state(targets, mass_column, scale)  # type: ignore[call-arg]
+        self.refresh(state)
+        return state
+
+    def problem(self, state: HostState, row_masses: tuple[str, ...] = ()) -> SharedProblem:
+        own, n_rows = self.own.problem(state, row_masses), self.partition.n_rows
+        assert self._totals is not None
+        masses = None
+        if row_masses:
+            if row_masses not in self._masses:
+                self._masses[row_masses] = self._share([own.row_masses])[0]
+            masses = replace(self._masses[row_masses], own=own.row_masses)
+        return SharedProblem(n_rows, n_rows, *self._totals, own.mass_column, masses, own=own)
+
+    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SharedProblem:
+        return self._share([self.own.potentials(rows, quanta, mass_column)])[0]
+
+    def flip(self, problem: SharedProblem, tests: Sequence["Test"]) -> SharedProblem:
+        return self._share([self.own.flip(problem.own, tests)])[0]
+
+    def split(self, problem: SharedProblem, test: "Test") -> tuple[SharedProblem, SharedProblem]:
+        low, high = self._share(list(self.own.split(problem.own, test)))
+        whole = low.size + high.size == problem.size
+        small, large = (high, low) if high.size < low.size else (low, high)
+        pairs = [(problem, small, large)]
+        if problem.row_masses is not None:
+            pairs.append((problem.row_masses, small.row_masses, large.row_masses))  # type: ignore[arg-type]
+        for above, part, rest in pairs:
+            if above.kept is not None:
+                part.kept, rest.kept = {}, {}
+                rest.split_from = (above, part) if whole else None
+        return low, high
+
+    def within(self, problem: SharedProblem, rows: Rows) -> SharedProblem:
+        return self._share([self.own.within(problem.own, rows)])[0]
+
+    def drawn(self, share: float, seed: int, t: int) -> Rows:
+        return drawn(self.table.n_rows, share, seed, t, self.partition.numbers)
+
+    def _share(self, problems: Sequence[Problem]) -> list[SharedProblem]:
+        """Return problems of the rows here as problems of all rows: one message for their sums."""
+        counts = [
+            np.concatenate([[part.size], part.signed_totals, part.signed_masses])
+            for problem in problems
+            for part in _with_masses(problem)
+        ]
+        sums = iter(self._summed(*counts))
+        return [self._shared(problem, sums) for problem in problems]
+
+    def _shared(self, own: Problem, sums: Iterator[Exacts]) -> SharedProblem:
+        counted, k = next(sums), own.n_scores
+        masses = None if own.row_masses is None else self._shared(own.row_masses, sums)
+        return SharedProblem(
+            self.partition.n_rows,
+            int(counted[0]),
+            counted[1 : 1 + k],
+            counted[1 + k :],
+            own.mass_column,
+            masses,
+            own=own,
+        )
+
+    def _summed(self, *parts: Exacts) -> list[Exacts]:
+        """Return arrays of integers, summed over all processes in one message."""
+        flat = np.concatenate([np.ravel(part) for part in parts]).astype(np.int64)
+        sums = np.split(self.partition.sum(flat), np.cumsum([part.size for part in parts])[:-1])
+        return [one.reshape(part.shape) for one, part in zip(sums, parts, strict=True)]
+
+    # The search.
+
+    def histogram(self, columns: Columns, problem: SharedProblem) -> Histogram:
+        key, kept = columns.tobytes(), problem.kept
+        if kept is None:
+            return self._histogram(columns, problem)
+        if key not in kept:
+            whole, part = (one.kept or {} for one in problem.split_from or (problem, problem))
+            if key in whole and key in part:
+                kept[key] = whole[key] - part[key]
+            else:
+                kept[key] = self._histogram(columns, problem)
+        return kept[key]
+
+    def _histogram(self, columns: Columns, problem: SharedProblem) -> ArrayHistogram:
+        values = self.own.histogram(columns, problem.own).values
+        # The type in which one process would sum all rows.
+        narrow = search_type(self.partition.n_rows * problem.n_scores)
+        sums = self.partition.sum(np.ascontiguousarray(values.T, dtype=narrow))
+        return ArrayHistogram(columns, sums.astype(np.int64), problem.signed_totals, problem.mass)
+
+    def scan(self, histogram: Histogram, question: Question) -> Candidates:
+        return self.own.scan(histogram, question)
+
+    def over(self, table: BinnedTable) -> "SharedBackend":
+        return SharedBackend(self.own.over(table), self.partition)
+
+    # Parts of the weights.
+
+    def row_masses(self, problem: SharedProblem) -> Exacts:
+        return self.own.row_masses(problem.own)
+
+    def mass_from(self, problem: SharedProblem, least: int) -> int:
+        return int(self.partition.sum(self.own.mass_from(problem.own, least)))
+
+    def part(self, rows: Rows) -> Part[SharedProblem]:
+        return SharedPart(self, self.own.part(rows))
+
+    def heavy_part(self, problem: SharedProblem, least: int) -> Part[SharedProblem] | None:
+        own = self.own.heavy_part(problem.own, least)
+        return None if own is None else SharedPart(self, own)
+
+    # The step.
+
+    def edges(self, state: HostState, rule: "Rule") -> Edges:
+        own = self.own.edges(state, rule)
+        edges, masses, total = self._summed(own.edges, own.masses, np.array([own.total]))
+        return Edges(edges, masses, int(total[0]))
+
+    def energy(self, state: HostState, rule: "Rule", coefficients: Reals) -> int:
+        return int(self.partition.sum(self.own.energy(state, rule, coefficients)))
+
+    def advance(self, state: HostState, rule: "Rule | None", step: Step) -> Tally:
+        own, whole = self.own.advance(state, rule, self._agreed(step)), state.whole
+        counts = np.array([own.pseudo, own.wrong_rows])
+        counts, wrong, totals, masses = self._summed(
+            counts, own.wrong_entries, whole.signed_totals, whole.signed_masses
+        )
+        self._totals = (totals, masses)
+        pseudo = -1 if own.pseudo < 0 else int(counts[0])
+        return Tally(pseudo, int(counts[1]), wrong)
+
+    def reweigh(self, state: HostState, rule: "Rule", step: RealStep) -> tuple[int, int]:
+        agreed = self._agreed(step._replace(loss=0.0))._replace(loss=step.loss)  # type: ignore[arg-type]
+        total, pseudo = self.own.reweigh(state, rule, agreed)
+        sums = self.partition.sum(np.array([total, pseudo]))
+        return int(sums[0]), -1 if pseudo < 0 else int(sums[1])
+
+    def _agreed(self, step: StepT) -> StepT:
+        """Return the step of the first process: libraries may differ in the last digit of exp."""
+        numbers = np.concatenate([np.atleast_1d(value) for value in step])
+        bits = numbers.view(np.int64) if self.partition.first else np.zeros(len(numbers), np.int64)
+        agreed, at = self.partition.sum(bits).view(np.float64), 0
+        values: list[Any] = []
+        for value in step:
+            size = np.size(value)
+            own = agreed[at : at + size]
+            values.append(own if isinstance(value, np.ndarray) else float(own[0]))
+            at += size
+        return type(step)(*values)
+
+    def refresh(self, state: HostState) -> None:
+        own: Any = self.own
+        least = self.partition.min(own.least_margin(state))
+        largest = self.partition.max(own.restore_weights(state, least))
+        shift = exact_shift(self.partition.n_rows * state.n_scores, largest)
+        total = self.partition.sum(own.total_weight(state, shift))
+        state.weights /= float(np.ldexp(total, -shift))
+        self.advance(state, None, Step.scaling(state.n_scores))
+
+    def scores(self, state: HostState) -> Reals:
+        return self.own.scores(state)
+
+    def outputs(self, rule: "Rule") -> Signs | Reals:
+        return self.own.outputs(rule)
+
+    def outputs_on(self, table: BinnedTable, rule: "Rule") -> Signs | Reals:
+        return self.own.outputs_on(table, rule)
+
+    def learned(self, tree: "TreeRule", leaves: Sequence[SharedProblem] | GrownTree) -> None:
+        self.own.learned(tree, [leaf.own for leaf in leaves])  # type: ignore[union-attr]
+
+    # Ranking: the documents of a query are all at one process.
+
+    def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
+        return self.own.weigh_pairs(lists, scores)
+
+    def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
+        return self.own.pair_moments(lists, scores, outputs)
+
+    def misordered_pairs(self, lists: Any, scores: Reals, moved: NDArray[np.bool_] | None) -> Reals:
+        return self.own.misordered_pairs(lists, scores, moved)
+
+    def crossing_pairs(
+        self, lists: Any, weights: Any, codes: Exacts, n_values: int
+    ) -> tuple[Exacts, Exacts]:
+        right, wrong = self._summed(*self.own.crossing_pairs(lists, weights, codes, n_values))
+        return right, wrong
+
+    # Work.
+
+    def spread(self, run: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Run one part after the other: their messages must be in the same order everywhere."""
+        return [run(part) for part in parts]
+
+    def close(self) -> None:
+        self.own.close()
+
+
+class SharedPart(Part[SharedProblem]):
+    """Some rows or entries, of which `own` are at this process."""
+
+    def __init__(self, backend: SharedBackend, own: Part[Any]) -> None:
+        size = int(backend.partition.sum(own.size))
+        super().__init__(SharedBackend(own.backend, backend.partition), own.rows, size)
+        self._own = own
+
+    def gather(self, problem: SharedProblem, factors: Reals | None = None) -> SharedProblem:
+        backend: Any = self.backend
+        gathered: SharedProblem = backend._share([self._own.gather(problem.own, factors)])[0]
+        return gathered
+
+
+def _with_masses(problem: Problem) -> list[Problem]:
+    return [problem] if problem.row_masses is None else [problem, problem.row_masses]
