@@ -304,7 +304,7 @@ def fit(
     if choice is None or not choice.chosen:
         saved: BoostedModel[Any] = owner or model
         for callback in check_callbacks(model.callbacks):
-            if isinstance(callback, Checkpoint):
+            if isinstance(callback, Checkpoint) and partition.first:
                 callback.check(saved._with(start).save)
         choice, stop_reason = partition.collective.broadcast(_choose_rounds(run))
     start, n_rounds = replace(start, held_out=choice), max(choice.n_rounds, len(start.terms))
