@@ -209,3 +209,15 @@ def test_a_failing_write_leaves_nothing(tmp_path, full_disk, name):
     with pytest.raises(OSError, match="no space left"):
         write_table(tmp_path / name, polars.DataFrame({"x": [1]}))
     assert names_in(tmp_path) == []
+
+
+@both
+def test_a_word_among_numbers_is_named(tmp_path, library):
+    lines = [f"{row % 2},{row}.5,{'ab'[row % 2]}" for row in range(30)]
+    lines[20] = "1,2o.5,b"
+    path = put(tmp_path, "\n".join(["grade,price,colour", *lines]).encode())
+    with pytest.raises(ValueError, match=r"column 'price' holds numbers, but '2o.5' in row 21"):
+        read_table(path, target="grade", library=library)
+    lines[20] = "1,,b"
+    path = put(tmp_path, "\n".join(["grade,price,colour", *lines]).encode())
+    assert read_table(path, target="grade", library=library).X.shape == (30, 2)

@@ -110,7 +110,7 @@ def numbers(
         raise TypeError(f"{name} must hold real numbers, got strings")
     try:
         return array.astype(REAL, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} must hold real numbers: {error}") from None
 
 
@@ -128,7 +128,7 @@ def reals(name: str, values: Any, ndim: tuple[int, ...] | None = None) -> Reals:
     """Return `values` as a finite float64 array with one of the numbers of dimensions `ndim`."""
     try:
         array = np.asarray(values, dtype=REAL)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(f"{name} must be an array of real numbers: {error}") from None
     if ndim is not None and array.ndim not in ndim:
         allowed = " or ".join(f"{k}-D" for k in ndim)

@@ -178,8 +178,9 @@ def typed(series: Any, name: str) -> Column:
     if dtype == nw.Object:
         return from_objects(series.to_list(), name)
     dates = dtype in (nw.Date, nw.Datetime)
+    kind = own if dtype == nw.Unknown else dtype
     raise ValueError(
-        f"X has column {name!r} of type {dtype}; columns must hold numbers, booleans or categories"
+        f"X has column {name!r} of type {kind}; columns must hold numbers, booleans or categories"
         + ("; edgewise.io.Schema makes numbers of dates" if dates else "")
     )
 
@@ -254,7 +255,10 @@ def from_objects(values: list[Any], name: str) -> Column:
     if all(isinstance(value, str) for value in present):
         return categorical(values)
     if all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
-        numbers = [np.nan if is_missing(value) else float(value) for value in values]
+        try:
+            numbers = [np.nan if is_missing(value) else float(value) for value in values]
+        except OverflowError as error:
+            raise ValueError(f"X has column {name!r} with a number too large: {error}") from error
         return NumericColumn(np.array(numbers))
     kinds = sorted({type(value).__name__ for value in present})
     word = next((f", among them {value!r}" for value in present if isinstance(value, str)), "")

@@ -338,6 +338,8 @@ def as_table(X: Any, infinite: str = "raise") -> Table:
     else:
         from sklearn.utils.validation import check_array
 
+        if np.ma.is_masked(X):
+            X = np.ma.asarray(X, dtype=np.float64).filled(np.nan)
         try:
             values = check_array(
                 X, accept_sparse=["csc", "csr"], dtype="numeric", ensure_all_finite=False,

@@ -207,6 +207,12 @@ or list of them
         for scores in self._staged_scores(X):
             yield self._probabilities(scores.T)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the share of rows that are right, in all labels where there are several."""
+        from edgewise.estimators.targets import plain_labels
+
+        return float(super().score(X, plain_labels(y), sample_weight))
+
     def margins(self, X: Any, y: Any) -> Reals:
         """Return the normalised margins of rows (or labels): in [-1, 1], above 0 where right."""
         from edgewise.estimators.targets import encode_labels

@@ -172,6 +172,8 @@ class RankFusion(RankingParameters, Ranker):
         super()._restored()
         if self.fitted_.feature_names is None:
             raise ValueError("the lists must have names")
+        if (self.fitted_.terms.thresholds >= 0).any():
+            raise ValueError("positions count from 1")
 
     def _read(self, lists: Any) -> RankedLists:
         check_is_fitted(self)

@@ -63,11 +63,7 @@ def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None = N
         raise ValueError("y cannot be None: requires y to be passed, but the target y is None")
     # An Arrow table has its names under another name; its columns are arrays.
     names = [str(name) for name in getattr(y, "column_names", getattr(y, "columns", []))]
-    given = _as_array(y)
-    _check_objects(given)
-    if given.dtype.kind == "O" and not any(isinstance(value, str) for value in given.ravel()):
-        # Numbers that came as objects, as nullable columns do.
-        given = np.array(given.tolist())
+    given = plain_labels(y)
     kind = type_of_target(given, input_name="y") if given.size else "empty"
     if given.ndim == 2 and given.shape[1] > 1 and kind.startswith("multilabel"):
         codes = _indicators(given, "y")
@@ -200,7 +196,7 @@ def sample_rows(labels: Labels, share: float, seed: int) -> NDArray[np.intp]:
 
 def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDArray[np.int64]:
     """Return the targets of other rows in the codes of training."""
-    given = _as_array(y)
+    given = plain_labels(y, name)
     if multilabel:
         if given.ndim != 2 or given.shape[1] != len(classes):
             raise ValueError(
@@ -209,7 +205,11 @@ def encode_labels(y: Any, classes: NDArray, multilabel: bool, name: str) -> NDAr
             )
         return _indicators(given, name)
     values = given.ravel()
-    _check_objects(values, name)
+    if (values.dtype.kind in "UO") != (classes.dtype.kind in "UO"):
+        raise ValueError(
+            f"{name} has the class {values.tolist()[0]!r}, where training had classes of another "
+            f"type, such as {classes.tolist()[0]!r}"
+        )
     codes = np.minimum(np.searchsorted(classes, values), len(classes) - 1)
     unknown = classes[codes] != values
     if unknown.any():
@@ -378,8 +378,20 @@ def _label_class_weights(
     return _factors([[w.get(value, 1.0) for w in class_weight] for value in (0, 1)], class_weight)
 
 
+def plain_labels(y: Any, name: str = "y") -> NDArray:
+    """Return targets as an array of numbers or of strings, whatever they came in."""
+    given = _as_array(y)
+    _check_objects(given, name)
+    if given.dtype.kind == "O" and not any(isinstance(value, str) for value in given.ravel()):
+        # Numbers that came as objects, as nullable columns do.
+        given = np.array(given.tolist())
+    if given.dtype.kind == "O" and isinstance(given.ravel()[:1].tolist()[0], int):
+        raise ValueError(f"{name} must hold numbers of at most 64 bits")
+    return given
+
+
 def _as_array(y: Any) -> NDArray:
-    """Return targets as an array, whatever they came in."""
+    """Return targets as an array."""
     if sparse.issparse(y):
         return y.toarray()
     if np.ma.is_masked(y):
@@ -388,7 +400,7 @@ def _as_array(y: Any) -> NDArray:
         # Of a list of several types, NumPy would make strings.
         y = np.array(y, dtype=object)
         _check_objects(y)
-        y = y.astype(np.str_) if y.ndim == 1 else y
+        y = text_array("y", y.tolist()) if y.ndim == 1 else y
     given = np.asarray(y)
     return np.array(given.tolist()) if given.dtype.kind == "T" else given
 
@@ -424,8 +436,6 @@ def _check_classes(classes: NDArray) -> None:
         raise TypeError(f"y must hold numbers or strings, got {classes.dtype}")
     if kind == "U":
         text_array("y", classes.tolist())
-    if kind == "O" and not isinstance(classes[0], str):
-        raise ValueError(f"y must hold numbers of at most 64 bits, got {classes[-1]!r}")
 
 
 def _factors(chosen: list[Any], class_weight: Any) -> Reals:
@@ -439,6 +449,9 @@ def _factors(chosen: list[Any], class_weight: Any) -> Reals:
 def _numbers(name: str, values: Any) -> Reals:
     """Return an argument as float64, or raise naming it."""
     try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        array = np.asarray(values)
+        if array.dtype.kind == "c":
+            raise TypeError("got complex ones")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must hold numbers: {error}") from error

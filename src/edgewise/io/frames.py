@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from edgewise.common.checks import ArgumentError, one_of
 from edgewise.common.files import PathLike, reading, replacing
 from edgewise.io.ranking import RankingData
-from edgewise.io.tables import check_names
+from edgewise.io.tables import as_number, check_names
 
 _LIBRARIES: Final = ("pandas", "polars")
 _SUFFIXES: Final = (".csv", ".csv.gz", ".parquet")
+# Below this share of words, a column of numbers has typing errors and no categories.
+_FEW_WORDS: Final = 0.1
 _INSTALL: Final = 'pip install "edgewise[frames]"'
 # Columns that an error lists at most.
 _LISTED: Final = 100
@@ -36,8 +38,8 @@ def read_table(
     r"""Read a CSV or Parquet file with a header; columns keep their types.
 
     Columns of strings are categorical for the estimators. In a CSV file, empty cells, ``NA``,
-    ``NaN``, ``nan``, ``NULL`` and ``null`` are missing values. Query ids and document ids become
-    strings; grades keep their type.
+    ``NaN``, ``nan``, ``NULL`` and ``null`` are missing values, and a column with a few words among
+    its numbers is an error. Query ids and document ids become strings; grades keep their type.
 
     Parameters
     ----------
@@ -73,6 +75,8 @@ def read_table(
         _check(path, _header(path), roles)
         texts = [name for name in (query, doc) if name is not None]
         table = nw.from_native(_read_csv(path, frames, texts), eager_only=True)
+        for name in table.drop(texts).columns:
+            _check_numbers(path, table[name], nw)
     if not len(table):
         raise ValueError(f"{path} is empty: it has a header and no rows")
     return RankingData(
@@ -192,6 +196,22 @@ def _read_csv(path: PathLike, frames: Any, texts: list[str]) -> Any:
             raise
         except Exception as error:
             raise ValueError(f"{path} is not a readable CSV file: {error}") from error
+
+
+def _check_numbers(path: PathLike, column: Any, nw: Any) -> None:
+    """Raise if nearly all cells of a column are numbers: the others would make it categorical."""
+    if column.dtype not in (nw.String, nw.Object):
+        return
+    cells = column.to_list()
+    words = {cell for cell in cells if isinstance(cell, str)}
+    odd = {word for word in words if as_number(word) is None}
+    rows = [row for row, cell in enumerate(cells) if cell in odd]
+    n_numbers = sum(isinstance(cell, str) for cell in cells) - len(rows)
+    if 0 < len(rows) < _FEW_WORDS * (len(rows) + n_numbers):
+        raise ValueError(
+            f"{path}: the column {column.name!r} holds numbers, but {cells[rows[0]]!r} in row "
+            f"{rows[0] + 1}; leave the cell empty if its value is missing"
+        )
 
 
 def _pandas_csv(stream: BinaryIO, pandas: Any, texts: list[str]) -> Any:

@@ -1,5 +1,6 @@
 """A column itself as a weak ranker (Iyer 1999 sections 4.2.2, the first method, and 4.3)."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,5 +78,10 @@ class Feature(ColumnLearner):
         """Return the candidates for the value of a missing entry."""
         gone = np.isnan(values)
         low, high = float(values[~gone].min()), float(values[~gone].max())
+        if not math.isfinite(high - low):
+            raise ValueError(
+                f"X has a column of numbers from {low:g} to {high:g}, too far apart for "
+                "learner='feature', which takes columns as they are"
+            )
         fills = {"low": [low], "high": [high], "learn": [low, low / 2 + high / 2, high]}
         return fills[self.missing] if gone.any() or self.missing != "learn" else fills["learn"][1:2]

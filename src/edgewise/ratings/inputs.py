@@ -199,10 +199,11 @@ def build_matrix(matrix: Any, user_ids: Any, item_ids: Any, missing: float) -> R
         rows_of.sum_duplicates()
         entries = rows_of.tocoo()
     else:
+        unrated = np.ma.getmaskarray(matrix) if np.ma.is_masked(matrix) else False
         dense = _dense(matrix)
         if isinstance(missing, bool) or not isinstance(missing, (int, float)):
             raise TypeError(f"missing must be a number, got {missing!r}")
-        rated = ~(np.isnan(dense) | (dense == missing))
+        rated = ~(np.isnan(dense) | (dense == missing) | unrated)
         entries = sparse.coo_array((dense[rated], np.nonzero(rated)), shape=dense.shape)
     rows, columns = entries.coords if hasattr(entries, "coords") else (entries.row, entries.col)
     users = _axis_ids("user_ids", user_ids, entries.shape[0])
