@@ -311,3 +311,17 @@ def test_an_old_file_stays_when_writing_fails(letor, failure, capsys, monkeypatc
     argv = ["rank", letor / "train.txt", "--test", letor / "test.txt", "--rounds", 2]
     assert "No space left" in failure([*argv, "--output", old], capsys)
     assert contents(letor) == before
+
+
+class TestExplainedPairs:
+    def test_why_a_row_stands_above_another(self, letor, success, failure, capsys):
+        success(["rank", letor / "train.txt", "--rounds", 5, "--model", "m.edgewise"], capsys)
+        argv = ["explain", "m.edgewise", letor / "test.txt", "--row", 2, "--against"]
+        found = json.loads(success([*argv, 5, "--json"], capsys))
+        difference = found["scores"][0] - found["scores"][1]
+        total = sum(one["amount"] for one in found["contributions"])
+        assert total == pytest.approx(difference, abs=1e-12)
+        way = "above" if difference > 0 else "below" if difference < 0 else "level with"
+        assert f"stands {way} row 5" in success([*argv, 5], capsys)
+        assert "--against 999:" in failure([*argv, 999], capsys)
+        assert "--against needs --row" in failure(["explain", "m.edgewise", "--against", 1], capsys)

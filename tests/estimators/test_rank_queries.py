@@ -9,6 +9,7 @@ from sklearn.model_selection import cross_val_score
 
 import edgewise
 from edgewise import RankBoost, metrics
+from edgewise.common.checks import seed
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3)).round(1)
@@ -108,6 +109,68 @@ class TestClicks:
         seen[7] = wrong
         with pytest.raises(ValueError, match="propensity"):
             ranker().fit(X, Y, qid=QID, propensity=seen)
+
+
+class TestFirstRounds:
+    def test_predict_as_their_stage_did(self):
+        model = ranker().fit(X, Y, qid=QID)
+        for n, scores in enumerate(model.staged_predict(X), 1):
+            assert np.array_equal(model.predict(X, n_rounds=n), scores)
+        assert not model.predict(X, n_rounds=0).any()
+        assert np.array_equal(model.predict(X, 5), model.predict(X))
+        with pytest.raises(ValueError, match="n_rounds must be an integer from 0 to 5"):
+            model.predict(X, n_rounds=6)
+
+
+class TestImportances:
+    def test_by_permutation_are_losses_of_the_metric(self):
+        model = ranker(eval_metric="disagreement").fit(X, Y, qid=QID)
+        found = model.permutation_importance(X, Y, QID, n_repeats=3)
+        assert found.importances.shape == (3, 3)
+        order = np.random.default_rng(seed(0)).permutation(60)
+        mixed = X.copy()
+        mixed[:, 0] = X[order, 0]
+        loss = model.score(X, Y, QID) - model.score(mixed, Y, QID)
+        assert found.importances[0, 0] == pytest.approx(loss, abs=1e-15)
+        assert found.importances_mean.argmax() == 0
+        by_map = model.permutation_importance(X, Y, group=SIZES, metric="map", n_repeats=3)
+        assert not np.array_equal(by_map.importances, found.importances)
+
+    def test_of_a_frame_with_categories(self):
+        frame = pd.DataFrame({"a": X[:, 0], "word": np.where(X[:, 1] > 0, "yes", "no")})
+        model = RankBoost(n_rounds=30).fit(frame, Y, qid=QID)
+        assert (model.permutation_importance(frame, Y, QID).importances_mean > 0).all()
+
+    def test_coefficients_are_those_of_columns_themselves(self):
+        model = ranker(learner="feature").fit(X, Y, qid=QID)
+        moved = X + np.array([1.0, 0.0, 0.0])
+        assert model.predict(moved) - model.predict(X) == pytest.approx(model.coef_[0])
+        assert model.coef_[0] > 0
+        assert "slope +" in str(model.explain())
+        assert not ranker().fit(X, Y, qid=QID).coef_.any()
+
+
+class TestNormalising:
+    @pytest.mark.parametrize("method", ["minmax", "standard", "rank"])
+    def test_brings_columns_to_one_scale_within_each_query(self, method):
+        found = edgewise.normalise_by_query(X, QID, method)
+        scaled = edgewise.normalise_by_query(X * 7 + QID[:, None], QID, method)
+        assert found == pytest.approx(scaled)
+        for query in range(6):
+            part = found[query == QID]
+            if method == "standard":
+                assert part.mean(axis=0) == pytest.approx(0, abs=1e-12)
+                assert part.std(axis=0) == pytest.approx(1)
+            else:
+                assert (part.min(axis=0) == 0).all()
+                assert (part.max(axis=0) == 1).all()
+
+    def test_leaves_missing_values_and_flattens_what_does_not_vary(self):
+        given = [[1.0, np.nan], [1.0, 3.0], [1.0, np.nan], [2.0, np.nan]]
+        for method in ("minmax", "standard", "rank"):
+            found = edgewise.normalise_by_query(given, [1, 1, 1, 2], method)
+            assert found[:, 0].tolist() == [0, 0, 0, 0]
+            assert np.isnan(found[:, 1]).tolist() == [True, False, True, True]
 
 
 class TestMetricsOfSavedRankers:

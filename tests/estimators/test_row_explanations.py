@@ -18,6 +18,7 @@ MODELS = {
     "softmax": AdaBoostMH(loss="softmax", n_rounds=10),
     "ranker": RankBoost(n_rounds=20),
     "ranking trees": RankBoost(Tree("stump", 4), n_rounds=8),
+    "columns themselves": RankBoost("feature", n_rounds=8),
 }
 
 
@@ -171,6 +172,31 @@ def test_what_cannot_be_explained():
         model.explain(X[:1], X[:, :3])
     with pytest.raises(ValueError, match="background: X has 0 sample"):
         model.explain(X[:1], X[:0])
-    ranker = RankBoost("feature", n_rounds=3).fit(np.nan_to_num(X), y)
-    with pytest.raises(ValueError, match="if all rules are tests"):
-        ranker.explain(X[:1])
+    ranker = RankBoost(n_rounds=3).fit(X, y)
+    with pytest.raises(ValueError, match="below must be a single row, got 2 rows"):
+        ranker.explain_pair(X[:1], X[:2])
+    with pytest.raises(ValueError, match="single row to explain, got 2 rows"):
+        ranker.explain_pair(X[:2], X[:1])
+
+
+@pytest.mark.parametrize("name", ["ranker", "ranking trees", "columns themselves"])
+def test_why_a_document_stands_above_another(name):
+    X, y = rows()
+    model = MODELS[name].fit(X, y)
+    scores = model.predict(X)
+    for i, j in ((0, 1), (5, 9), (7, 7)):
+        found = model.explain_pair(X[[i]], X[[j]])
+        assert found.scores == (scores[i], scores[j])
+        assert math.fsum(part.amount for part in found.contributions) == found.difference
+        back = model.explain_pair(X[[j]], X[[i]])
+        assert back.difference == -found.difference
+        for part in found.contributions:
+            assert " against " in part.detail
+    assert str(found).startswith(f"score {scores[7]:.2f} against {scores[7]:.2f}")
+    assert found.contributions == ()
+    if name == "columns themselves":
+        one, other = X[[0]].copy(), X[[0]].copy()
+        other[0, 0] = one[0, 0] - 2.0
+        (part,) = model.explain_pair(one, other).contributions
+        assert part.name == "x0"
+        assert part.amount == pytest.approx(2 * model.coef_[0])

@@ -23,11 +23,18 @@ option = common.heading("Options")
 @click.argument("model", type=common.FILE, help="Saved model.")
 @click.argument("data", type=common.FILE, required=False, help="Rows to explain it on.")
 @option("--row", type=common.COUNT, help="Explain this row of DATA, 1 for the first.")
+@option("--against", type=common.COUNT, help="Explain why --row stands above, or below, this row.")
 @option("--class", "name", metavar="NAME", help="Explain the score of this class.")
 @option("-n", type=common.COUNT, default=_TOP, help="Number of columns or contributions.")
 @common.json_option(option)
 def explain(
-    model: str, data: str | None, row: int | None, name: str | None, n: int, as_json: bool
+    model: str,
+    data: str | None,
+    row: int | None,
+    against: int | None,
+    name: str | None,
+    n: int,
+    as_json: bool,
 ) -> None:
     """Say what a model has learned, or why it scores a row as it does.
 
@@ -37,15 +44,20 @@ def explain(
           also what the model predicts at values of these columns, on average
       edgewise explain people.edgewise test.csv --row 7
           what the columns of a row, and pairs of them, add to its score
+      edgewise explain ranker.edgewise test.txt --row 7 --against 9
+          why a ranker puts one row above another
 
     Contributions to the score of a row are Shapley values; they compare it with
     the other rows of DATA and add up to the score.
     """
-    common.needs(["name"], "row")
+    common.needs(["name", "against"], "row")
     if row is not None and data is None:
         raise click.UsageError("--row is a row of DATA: name the file after MODEL")
     loaded = tables.load(model, "explain rows")
     rows = None if data is None else tables.read_for(data, loaded, model, judged=False)
+    if row is not None and rows is not None and against is not None:
+        _explain_pair(loaded, rows, row, against, n, as_json)
+        return
     if row is not None and rows is not None:
         _explain_row(loaded, rows, row, name, n, as_json)
         return
@@ -64,44 +76,80 @@ def explain(
         click.echo(f"With rows, `edgewise explain {model} DATA` shows what each column changes.")
 
 
+def _explain_pair(
+    model: Any, rows: tables.Rows, row: int, against: int, n: int, as_json: bool
+) -> None:
+    """Say why a row is ranked above or below another."""
+    if tables.task_of(model) != "grades":
+        raise click.UsageError("--against compares rows that a ranker ranks")
+    first, second = _row(rows, "--row", row), _row(rows, "--against", against)
+    with common.one_line_errors(rows.path):
+        found = model.explain_pair(first, second)
+    if as_json:
+        common.print_json(
+            {"row": row, "against": against, "scores": found.scores, **_listed(found.contributions)}
+        )
+        return
+    way = "above" if found.difference > 0 else "below" if found.difference < 0 else "level with"
+    common.heading_line(f"Why row {row} of {rows.path} stands {way} row {against}")
+    scores = f"{found.scores[0]:+.2f} and {found.scores[1]:+.2f}"
+    click.echo(
+        f"Their scores are {scores}; the difference, {found.difference:+.2f}, is the sum of:"
+    )
+    _print_parts(found.contributions, n)
+
+
+def _row(rows: tables.Rows, option: str, number: int) -> Any:
+    """Return one row of a file, by its number from 1."""
+    import numpy as np
+
+    if number > len(rows):
+        raise click.UsageError(f"{option} {number}: {rows.path} has {counted(len(rows), 'rows')}")
+    return rows.take(np.array([number - 1])).X
+
+
+def _listed(parts: Any) -> dict[str, Any]:
+    listed = [{"name": one.name, "value": one.detail, "amount": one.amount} for one in parts]
+    return {"contributions": listed}
+
+
+def _print_parts(parts: Any, n: int) -> None:
+    """Print the largest contributions, and the sum of the others."""
+    shown = [["amount", "from"]]
+    shown += [[f"{one.amount:+.2f}", str(one)] for one in parts[:n]]
+    if rest := parts[n:]:
+        total = sum(one.amount for one in rest)
+        shown.append([f"{total:+.2f}", counted(len(rest), "others")])
+    common.print_table(shown, left=(1,))
+
+
 def _explain_row(
     model: Any, rows: tables.Rows, row: int, name: str | None, n: int, as_json: bool
 ) -> None:
     import numpy as np
 
-    if row > len(rows):
-        raise click.UsageError(f"--row {row}: {rows.path} has {counted(len(rows), 'rows')}")
+    this = _row(rows, "--row", row)
     some = np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(np.intp)
     with common.one_line_errors(rows.path):
-        found = model.explain(rows.take(np.array([row - 1])).X, rows.take(np.unique(some)).X)
+        found = model.explain(this, rows.take(np.unique(some)).X)
     if name is not None:
         known = {str(one): one for one in found.classes}
         if name not in known:
             raise click.UsageError(f"--class must be one of {', '.join(known)}, got {name!r}")
         found = found.of(known[name])
     if as_json:
-        parts = [
-            {"name": one.name, "value": one.detail, "amount": one.amount}
-            for one in found.contributions
-        ]
-        common.print_json({"row": row, "class": found.explained, "contributions": parts})
+        common.print_json({"row": row, "class": found.explained, **_listed(found.contributions)})
         return
     title = f"Row {row} of {rows.path}"
     if tables.task_of(model) == "classes":
-        chances = model.predict_proba(rows.take(np.array([row - 1])).X)[0]
+        chances = model.predict_proba(this)[0]
         best = int(chances.argmax())
         title += f": {model.classes_[best]} (probability {chances[best]:.1%})"
     common.heading_line(title)
     score = sum(one.amount for one in found.contributions)
     whose = f" for {found.explained}" if len(found.classes) > 1 else ""
     click.echo(one_line(f"Its score{whose} is {score:+.2f}, the sum of:"))
-    shown = [["amount", "from"]]
-    shown += [[f"{one.amount:+.2f}", str(one)] for one in found.contributions[:n]]
-    rest = found.contributions[n:]
-    if rest:
-        total = sum(one.amount for one in rest)
-        shown.append([f"{total:+.2f}", counted(len(rest), "others")])
-    common.print_table(shown, left=(1,))
+    _print_parts(found.contributions, n)
 
 
 class Learned(NamedTuple):

@@ -270,8 +270,13 @@ class DaskRankBoost(_OnDask, RankBoost):
             rows["sample_weight"] = sample_weight
         return self._train(client, rows, sets, {"sample_weight": sample_weight} if by_query else {})
 
-    def predict(self, X: Any) -> Any:
-        """Return the scores of documents: larger is ranked higher; of Dask rows lazily."""
+    def predict(self, X: Any, n_rounds: int | None = None) -> Any:
+        """Return the scores of documents: larger is ranked higher; of Dask rows lazily.
+
+        With `n_rounds`, those of the model's first rounds.
+        """
+        if n_rounds is not None:
+            return self._first(n_rounds).predict(X)
         if not is_dask(X):
             return super().predict(X)
         check_is_fitted(self)

@@ -1,15 +1,19 @@
 """RankBoost as a scikit-learn style estimator."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from edgewise.common.checks import integer, seed
 from edgewise.common.dtypes import Reals
 from edgewise.data import Table
+from edgewise.data.columns import taken
+from edgewise.data.table import ColumnTable
 from edgewise.estimators.base import BoostedModel
 from edgewise.estimators.fitted import RANKER, FittedRanker
 from edgewise.estimators.fitting import EvalSet, fit, named_sets
@@ -24,7 +28,8 @@ from edgewise.estimators.parameters import RankingParameters, TableParameters, d
 from edgewise.estimators.ranking import LOST_METRIC, RankingProblem, measure, read_parameters
 from edgewise.metrics import Lists
 from edgewise.metrics.registry import first_metric, larger_is_better, storable_metric
-from edgewise.model import RankWording, Rule
+from edgewise.model import OrderExplanation, RankWording, Rule
+from edgewise.model.explain import explain_order
 
 if TYPE_CHECKING:
     from edgewise.report import Report
@@ -46,12 +51,13 @@ class Ranker(BoostedModel[FittedRanker]):
         ranks[order] = lists.position
         return ranks
 
-    def _measured(self, scores: Reals, y: Any, qid: Any) -> float:
-        """Return `eval_metric`, the first of several, larger values being better."""
-        if self.eval_metric is None:
+    def _measured(self, scores: Reals, y: Any, qid: Any = None, metric: Any = None) -> float:
+        """Return `eval_metric`, the first of several, or another; larger values are better."""
+        metric = first_metric(self.eval_metric if metric is None else metric)
+        if metric is None:
             raise ValueError(LOST_METRIC)
-        value = measure(first_metric(self.eval_metric), Lists(y, qid), scores)
-        return value if larger_is_better(self.eval_metric, default=True) else -value
+        value = measure(metric, y if isinstance(y, Lists) else Lists(y, qid), scores)
+        return value if larger_is_better(metric, default=True) else -value
 
     def _listed_rules(self) -> list[tuple[int, Rule, Reals]]:
         """Return the rules to list, the coefficients of equal ones added up."""
@@ -73,6 +79,40 @@ class Ranker(BoostedModel[FittedRanker]):
         if "eval_metric" in self.fitted_.unsaved:
             # The default would be another metric, under the name of the one that is lost.
             self.eval_metric = None
+
+    @property
+    def coef_(self) -> Reals:
+        """What one more in each column adds to the score, by rules that are the column itself."""
+        check_is_fitted(self)
+        return self.fitted_.predictor.slopes[:, 0]
+
+    def explain_pair(self, above: Any, below: Any) -> OrderExplanation:
+        """Explain why a document stands above another.
+
+        The contributions of columns, and of pairs of columns, add up to the difference of the two
+        scores. They are Shapley values with the other document as the background.
+
+        Parameters
+        ----------
+        above, below : array or data frame of shape (1, n_features)
+            The two documents; the differences are negative if the first stands below.
+        """
+        other = self._table(below)
+        if other.n_rows != 1:
+            raise ValueError(f"below must be a single row, got {other.n_rows} rows")
+        found, reverse = self.explain(above, other), self.explain(other, above)
+        details = dict(zip(reverse.names, reverse.details, strict=True))
+        return explain_order(
+            found,
+            float(self.fitted_.predictor.scores(other)[0, 0]) + self._score_offset,
+            [details[name] for name in found.names[1:]],
+        )
+
+    def _first(self, n_rounds: int) -> Self:
+        """Return a copy of the model with fewer rounds."""
+        check_is_fitted(self)
+        kept = integer("n_rounds", n_rounds, 0, self.n_rounds_)
+        return self._with(replace(self.fitted_, terms=self.fitted_.terms[:kept]))
 
     @property
     def _score_offset(self) -> float:
@@ -233,8 +273,13 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         self.fitted_ = fit(self, X, read, sets)
         return self
 
-    def predict(self, X: Any) -> Reals:
-        """Return the scores of documents: larger is ranked higher within a query."""
+    def predict(self, X: Any, n_rounds: int | None = None) -> Reals:
+        """Return the scores of documents: larger is ranked higher within a query.
+
+        With `n_rounds`, those of the model's first rounds.
+        """
+        if n_rounds is not None:
+            return self._first(n_rounds).predict(X)
         scores = self._scores(X)[:, 0]
         return scores + self._score_offset
 
@@ -263,6 +308,68 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             raise ValueError("qid must be given: the model was trained on several queries")
         scores = self.predict(X)
         return self._measured(scores, y, query_ids(qid, group, len(scores)))
+
+    def permutation_importance(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any = None,
+        *,
+        group: Any = None,
+        metric: Any = None,
+        n_repeats: int = 5,
+        random_state: Any = 0,
+    ) -> Bunch:
+        """Measure how much worse the ranking is if the values of a column are shuffled.
+
+        `feature_importances_` are shares of the decrease of the training loss; these are of any
+        metric, best on queries that training has not seen.
+
+        Parameters
+        ----------
+        X, y, qid, group
+            Documents, grades and queries, as in `score`.
+        metric : str, callable or None, default None
+            A ranking metric; None is `eval_metric`.
+        n_repeats : int, default 5
+            How often each column is shuffled.
+        random_state : int, RandomState or None, default 0
+            Shuffles the values.
+
+        Returns
+        -------
+        Bunch
+            As of scikit-learn's function of this name: ``importances`` of shape (n_features,
+            n_repeats), and their ``importances_mean`` and ``importances_std``.
+
+        Examples
+        --------
+        >>> from edgewise import RankBoost
+        >>> X, y = [[3.0, 1.0], [1.0, 1.0], [2.0, 1.0]], [1, 0, 0]
+        >>> model = RankBoost(n_rounds=5).fit(X, y)
+        >>> model.permutation_importance(X, y).importances_mean.round(2)
+        array([0.35, 0.  ])
+        """
+        table = self._table(X)
+        if qid is None and group is None and self.fitted_.has_queries:
+            raise ValueError("qid must be given: the model was trained on several queries")
+        integer("n_repeats", n_repeats, 1)
+        columns, lists = list(table.columns()), Lists(y, query_ids(qid, group, table.n_rows))
+        rng = np.random.default_rng(seed(random_state))
+        whole = self._measured(self.predict(table), lists, metric=metric)
+        losses = np.zeros((table.n_columns, n_repeats))
+        used = np.flatnonzero(self.feature_importances_).tolist()
+        for repeat in range(n_repeats):
+            order = rng.permutation(table.n_rows)
+            for j in used:
+                mixed = [*columns[:j], taken(columns[j], order), *columns[j + 1 :]]
+                scores = self.predict(ColumnTable(mixed, table.names, table.infinite))
+                losses[j, repeat] = whole - self._measured(scores, lists, metric=metric)
+        return Bunch(
+            importances_mean=losses.mean(axis=1),
+            importances_std=losses.std(axis=1),
+            importances=losses,
+        )
 
     def report(
         self, X: Any, y: Any = None, path: Any = None, *, qid: Any = None, title: str | None = None

@@ -92,14 +92,15 @@ class RankFusion(RankingParameters, Ranker):
         )
         return self
 
-    def predict(self, lists: Any) -> Reals:
+    def predict(self, lists: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of the documents of lists: larger is ranked higher within a query.
 
         There is one for each row of `RankedLists`; other forms of lists are sorted by query and
-        document first (`fuse` returns the documents too).
+        document first (`fuse` returns the documents too). With `n_rounds`, the scores are those of
+        the model's first rounds.
         """
         features = _features(self._read(lists))
-        return self.ranker_.predict(features)
+        return self.ranker_.predict(features, n_rounds)
 
     def staged_predict(self, lists: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""

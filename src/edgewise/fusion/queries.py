@@ -1,4 +1,4 @@
-"""Rows grouped by query, and sums and ranks within a query that do not depend on row order."""
+"""Rows grouped by query: sums and ranks that do not depend on row order, and normal values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgewise.common.checks import one_of
 from edgewise.common.dtypes import REAL, Columns, Reals
+from edgewise.common.ids import as_ids
+
+NORMALISATIONS = ("minmax", "standard", "rank")
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,3 +66,50 @@ class Queries:
             mean = (ties + 1 + ends) / 2.0 - self.starts[codes[ties]]
             result[rows, j] = np.repeat(mean, ends - ties)
         return np.where(np.isnan(values), np.nan, result)
+
+
+def normalise_by_query(X: Any, qid: Any, method: str = "minmax") -> Reals:
+    """Bring the columns of documents to one scale within each query.
+
+    Scores of different queries are rarely comparable; LETOR's data sets come in this form too.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n_samples, n_features)
+        Numbers; missing values (NaN) stay missing.
+    qid : array of shape (n_samples,)
+        The query of each document.
+    method : {"minmax", "standard", "rank"}, default "minmax"
+        From 0 for the least value of the query to 1 for the largest; mean 0 and standard deviation
+        1; or the place in ascending order, from 0 to 1, equal values at their mean place. A column
+        that does not vary in a query is 0 there.
+
+    Examples
+    --------
+    >>> from edgewise import normalise_by_query
+    >>> normalise_by_query([[1.0], [5.0], [2.0], [30.0], [20.0]], [1, 1, 1, 2, 2]).ravel()
+    array([0.  , 1.  , 0.25, 1.  , 0.  ])
+    """
+    one_of("method", method, NORMALISATIONS)
+    values = np.asarray(X, dtype=REAL)
+    if values.ndim != 2:
+        raise ValueError(f"X must have rows and columns, got {values.ndim} dimension(s)")
+    if np.isinf(values).any():
+        raise ValueError("X must not hold infinities")
+    queries = Queries.of(as_ids("qid", qid, len(values), floats=True))
+    if method == "rank":
+        values = -queries.positions(values)
+    if method == "standard":
+        known = queries.reduce(np.add, (~np.isnan(values)).astype(REAL))
+        middle = queries.sums(values) / np.maximum(known, 1.0)
+        apart = (values - middle[queries.codes]) ** 2
+        spread = np.sqrt(queries.sums(apart) / np.maximum(known, 1.0))
+    else:
+        middle = queries.reduce(np.fmin, values)
+        spread = queries.reduce(np.fmax, values) - middle
+    # What rounding leaves of equal values is no spread.
+    large = np.abs(queries.reduce(np.fmax, np.abs(values)))
+    flat = ~(spread > 1e-12 * large)
+    spread = np.where(flat, 1.0, spread)
+    scaled = (values - middle[queries.codes]) / spread[queries.codes]
+    return np.where(flat[queries.codes] & ~np.isnan(values), 0.0, scaled)

@@ -11,6 +11,7 @@ from edgewise.model.explain import (
     Curve as Curve,
     Explanation as Explanation,
     ModelExplanation as ModelExplanation,
+    OrderExplanation as OrderExplanation,
     PairExplanation as PairExplanation,
     RowExplanation as RowExplanation,
 )

@@ -17,7 +17,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.text import counted
 from edgewise.data import Aligned, Table
 from edgewise.model.predict import Predictor
-from edgewise.model.shapley import additive_shares, forest_shares
+from edgewise.model.shapley import additive_shares, forest_shares, with_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,6 +172,36 @@ class RowExplanation(Explanation):
 
 
 @dataclass(frozen=True)
+class OrderExplanation(Explanation):
+    """Why a document stands above another: contributions that add up to their difference in score.
+
+    Examples
+    --------
+    >>> from edgewise import RankBoost
+    >>> X, y = [[1.0, 5.0], [2.0, 7.0], [3.0, 6.0], [3.0, 7.0]], [0, 1, 1, 2]
+    >>> print(RankBoost(n_rounds=20).fit(X, y).explain_pair([[3.0, 7.0]], [[1.0, 5.0]]))
+    score 2.88 against 0.00
+      +1.56  x0: 3 against 1
+      +1.31  x1: 7 against 5
+    """
+
+    scores: tuple[float, float]
+    """The scores of the two documents."""
+    contributions: tuple[Contribution, ...]
+    shown: int = 10
+
+    @property
+    def difference(self) -> float:
+        """What the contributions add up to."""
+        return self.scores[0] - self.scores[1]
+
+    @property
+    def title(self) -> str:
+        """The two scores."""
+        return f"score {self.scores[0]:.2f} against {self.scores[1]:.2f}"
+
+
+@dataclass(frozen=True)
 class Curve:
     """How one column moves the scores."""
 
@@ -202,6 +232,8 @@ class Group:
     """The group's share of the model."""
     n_rules: int
     """How many rules test just these columns."""
+    slope: float = 0.0
+    """The sum of the coefficients of a ranker's rules that are the column itself."""
 
 
 class ModelExplanation(Explanation, Sequence[Curve]):
@@ -265,6 +297,8 @@ class ModelExplanation(Explanation, Sequence[Curve]):
         parts = [Contribution(one.name, one.importance, self._described(one)) for one in self]
         for group in self.groups:
             rules = counted(group.n_rules, "rules")
+            if group.slope:
+                rules += f", slope {group.slope:+.4g}"
             parts.append(Contribution(" * ".join(group.names), group.importance, rules))
         return sorted(parts, key=lambda part: -part.amount)
 
@@ -331,6 +365,7 @@ def _shares(
     total = math.fsum(share for share, columns in zip(decreases, used, strict=True) if columns)
     curves = np.zeros(predictor.n_columns)
     groups: dict[tuple[int, ...], list[float]] = {}
+    slopes = predictor.slopes.sum(axis=1) if len(predictor.terms.votes.T) == 1 else curves
     for t, columns in enumerate(used):
         share = float(decreases[t]) / (total or 1.0)
         if len(columns) == 1 and predictor.is_curve(terms.rule(t)):
@@ -338,7 +373,12 @@ def _shares(
         elif columns:
             groups.setdefault(tuple(sorted(columns)), []).append(share)
     return curves, [
-        Group(tuple(name(j) for j in columns), math.fsum(shares), len(shares))
+        Group(
+            tuple(name(j) for j in columns),
+            math.fsum(shares),
+            len(shares),
+            float(slopes[columns[0]]) if len(columns) == 1 else 0.0,
+        )
         for columns, shares in groups.items()
     ]
 
@@ -356,10 +396,15 @@ def explain_row(
     None stands for a row of missing values. Predictions add an offset to the scores of the model.
     """
     scores = predictor.scores(row)[0] + offset
-    forest = None if predictor.terms.is_additive else predictor.forest
-    if forest is None and not predictor.terms.is_additive:
-        raise ValueError("explain: the scores of rows can be explained if all rules are tests")
-    columns = predictor.tables.columns if forest is None else forest.columns
+    tests, lines = predictor.split()
+    forest = None if tests.terms.is_additive else tests.forest
+    if forest is None and not tests.terms.is_additive:
+        raise ValueError(
+            "explain: the scores of rows can be explained if all rules are tests, or columns "
+            "themselves"
+        )
+    tested = tests.tables.columns if forest is None else forest.columns
+    columns = np.union1d(tested, [line.column for line, _ in lines]).astype(np.intp)
     categories = predictor.categories
 
     def values_of(table: Table) -> Reals:
@@ -369,10 +414,13 @@ def explain_row(
     others = np.array([[len(categories[j]) if j in categories else np.nan] for j in columns])
     if background is not None:
         others = values_of(background)
+    others = others.reshape(len(columns), -1)
+    own = np.searchsorted(columns, tested)
     if forest is None:
-        shares = additive_shares(predictor.tables, values, others)
+        shares = additive_shares(tests.tables, values[own], others[own])
     else:
-        shares = forest_shares(forest, values, others.reshape(len(columns), -1))
+        shares = forest_shares(forest, values[own], others[own])
+    shares = with_lines(shares.among(columns, own), lines, values, others)
     names = [name(j) for j in columns.tolist()]
     details = [_value(v, categories.get(j)) for j, v in zip(columns, values[:, 0], strict=True)]
     for i, j in shares.pairs.tolist():
@@ -387,6 +435,24 @@ def explain_row(
     best = scores.argmax() if len(scores) == len(classes) else scores[0] > 0
     named = (("bias", *names), ("", *details))
     return RowExplanation(*named, amounts, scores, shapley_values, classes, classes[int(best)])
+
+
+def explain_order(above: RowExplanation, below: float, others: Sequence[str]) -> OrderExplanation:
+    """Return why a row is scored above another one, which is the background of its explanation.
+
+    `others` has the values of that one, in the order of the explanation's parts.
+    """
+    scores = float(above.scores[0]), below
+    amounts = above.amounts[1:, 0].copy()
+    _settle(amounts, scores[0] - scores[1])
+    parts = [
+        Contribution(name, amount, f"{own} against {other}")
+        for name, own, other, amount in zip(
+            above.names[1:], above.details[1:], others, amounts.tolist(), strict=True
+        )
+        if amount
+    ]
+    return OrderExplanation(scores, tuple(sorted(parts, key=lambda part: -abs(part.amount))))
 
 
 def _settle(amounts: Reals, total: float) -> None:

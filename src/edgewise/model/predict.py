@@ -6,7 +6,7 @@ table for each column, however many rounds there were.
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -20,7 +20,7 @@ from edgewise.common.threads import ROWS_PER_THREAD, Threads
 from edgewise.data import Aligned, ArrayTable, Table
 from edgewise.data.filters import Filters
 from edgewise.model.forest import Forest, in_order
-from edgewise.model.rules import Categories, Cut, Rule
+from edgewise.model.rules import Categories, Cut, Linear, Rule
 from edgewise.model.terms import StumpTerms, Terms
 
 # Up to this many numbers to add up, a model of stumps looks all columns up at once.
@@ -50,6 +50,32 @@ class Predictor:
     def forest(self) -> Forest | None:
         """The terms as trees to walk through, if they can be."""
         return Forest.of(self.terms)
+
+    def split(self) -> tuple["Predictor", list[tuple[Linear, Reals]]]:
+        """Return the model without the rules that are columns themselves, and those.
+
+        The latter come with their coefficients, shape (K,), those of the same rule added up.
+        """
+        rules = [self.terms.rule(t) for t in range(len(self.terms))]
+        lines: dict[Linear, Reals] = {}
+        for rule, moves in zip(rules, self.terms.coefficients, strict=True):
+            if isinstance(rule, Linear):
+                lines[rule] = lines.get(rule, np.zeros(len(moves))) + moves
+        if not lines:
+            return self, []
+        kept = [t for t, rule in enumerate(rules) if not isinstance(rule, Linear)]
+        alphas, votes = self.terms.alphas[kept], self.terms.votes[kept]
+        n_cuts = int(all(self.is_curve(rules[t]) for t in kept))
+        terms = Terms.pack([rules[t] for t in kept], alphas, votes, n_cuts)
+        return replace(self, terms=terms), list(lines.items())
+
+    @property
+    def slopes(self) -> Reals:
+        """What one more in each column adds to the scores, by rules that are the column itself."""
+        slopes = np.zeros((self.n_columns, self.terms.n_scores))
+        for line, moves in self.split()[1]:
+            slopes[line.column] += moves
+        return slopes
 
     def is_curve(self, rule: Rule) -> bool:
         """Return whether a rule cuts one numeric column, or none."""

@@ -19,6 +19,7 @@ from scipy.special import beta
 from edgewise.common.dtypes import Columns, Reals
 from edgewise.model.forest import Forest
 from edgewise.model.predict import ScoreTables, score
+from edgewise.model.rules import Linear
 
 # How many walks through a term, of a background row each, are followed at once.
 _WALKS = 1 << 14
@@ -40,6 +41,27 @@ class Shares(NamedTuple):
         for side in self.pairs.T:
             np.add.at(alone, side, -0.5 * self.interactions)
         return alone
+
+    def among(self, columns: Columns, places: Columns) -> "Shares":
+        """Return the shares as some of more columns, at these places."""
+        values = np.zeros((len(columns), self.values.shape[1]))
+        values[places] = self.values
+        return self._replace(columns=columns, values=values, pairs=places[self.pairs])
+
+
+def with_lines(
+    shares: Shares, lines: list[tuple[Linear, Reals]], row: Reals, background: Reals
+) -> Shares:
+    """Add rules that are columns themselves, with their coefficients, to the shares of others."""
+    values, base = shares.values.copy(), shares.base.copy()
+    for line, moves in lines:
+        f = int(np.searchsorted(shares.columns, line.column))
+        own, others = (
+            np.where(np.isnan(part), line.fill, part) for part in (row[f, 0], background[f])
+        )
+        values[f] += moves * (own - others.mean())
+        base += moves * others.mean()
+    return shares._replace(values=values, base=base)
 
 
 def additive_shares(tables: ScoreTables, row: Reals, background: Reals) -> Shares:
