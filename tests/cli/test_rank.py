@@ -11,7 +11,7 @@ import pytest
 
 import edgewise
 import edgewise.boosting.loop
-from edgewise import RankBoost, io
+from edgewise import RankBoost, cross_validate, io
 from edgewise.cli import documents, main
 from edgewise.common.choices import RANK_LEARNERS
 from edgewise.metrics import ranking_metric
@@ -325,3 +325,26 @@ class TestExplainedPairs:
         assert f"stands {way} row 5" in success([*argv, 5], capsys)
         assert "--against 999:" in failure([*argv, 999], capsys)
         assert "--against needs --row" in failure(["explain", "m.edgewise", "--against", 1], capsys)
+
+
+class TestOptions:
+    def test_are_parameters_of_the_ranker(self, letor, success, capsys, data):
+        words = "--seed 3 --max-bins 16 --q-def low --subsample 0.5 --step exact --time-limit 60"
+        argv = ["rank", letor / "train.txt", "--rounds", 5, *words.split()]
+        success([*argv, "--model", letor / "m.edgewise"], capsys)
+        part = data(0)
+        settings = {"random_state": 3, "max_bins": 16, "missing": "low", "subsample": 0.5}
+        model = RankBoost(n_rounds=5, step="exact", **settings).fit(part.X, part.y, part.qid)
+        found = edgewise.load(letor / "m.edgewise")
+        assert np.array_equal(found.predict(part.X), model.predict(part.X))
+
+    def test_folds_measure_the_settings(self, letor, success, failure, capsys, data):
+        argv = ["rank", letor / "train.txt", "--rounds", 5, "--folds"]
+        part = data(0)
+        expected = cross_validate(RankBoost(n_rounds=5), part.X, part.y, part.qid, cv=3)
+        found = json.loads(success([*argv, 3, "--json"], capsys))["cross_validation"]
+        assert found["map"] == pytest.approx(expected.means["map"])
+        out = success([*argv, 3, "--early-stopping-rounds", 3], capsys)
+        assert "queries in 3 folds" in out
+        assert "fold 3" in out
+        assert "--folds" in failure([*argv, 99], capsys)

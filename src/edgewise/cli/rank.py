@@ -7,11 +7,14 @@ import rich_click as click
 from edgewise.cli import common, documents
 from edgewise.cli.tables import forgotten_queries, warn_of_one_list
 from edgewise.common import choices
+from edgewise.common.text import counted
 
 if TYPE_CHECKING:
-    from edgewise.estimators import RankBoost
+    from edgewise.estimators import CrossValidation, RankBoost
 
 _PATIENCE = 100
+# The share of the training queries of a fold that says when to stop.
+_ASIDE = 0.2
 _TOP_RULES, _TOP_TREES = 5, 2
 
 files, training = common.heading("Files"), common.heading("Training")
@@ -49,6 +52,12 @@ files, training = common.heading("Files"), common.heading("Training")
     help="How to compare rules: by edge, or by the exact loss (stumps only).",
 )
 @training(
+    "--step",
+    choices=choices.RANK_STEPS,
+    default=None,
+    help="Minimise the bound or the loss by the step; by default the bound, but for energy.",
+)
+@training(
     "--monotonic-cst",
     choices=choices.MONOTONIC,
     help="Direction of every feature: learned, increasing or unconstrained.",
@@ -65,6 +74,35 @@ files, training = common.heading("Files"), common.heading("Training")
     default="root",
     help="Weight of a query: its number of pairs, the square root of that, or 1.",
 )
+@training(
+    "--missing",
+    "--q-def",
+    "missing",
+    choices=choices.RANK_MISSING,
+    help="Output of a rule where its feature is missing: learned, 0 (low) or 1 (high).",
+)
+@training(
+    "--subsample",
+    type=common.Real(0, 1, min_open=True),
+    default=1.0,
+    help="Share of the queries, drawn in every round, to search for rules.",
+)
+@training(
+    "--max-bins",
+    type=click.IntRange(2, 65535),
+    help="Most bins of a feature.  [default: 65535, for more documents 1024]",
+)
+@training(
+    "--time-limit",
+    type=common.Real(0, min_open=True),
+    metavar="SECONDS",
+    help="Stop training after this many seconds.",
+)
+@training(
+    "--folds",
+    type=click.IntRange(min=2),
+    help="Measure these settings by cross-validation, in N folds of whole queries, as well.",
+)
 @common.json_option(training)
 def rank(
     data: str,
@@ -72,6 +110,7 @@ def rank(
     test: str | None,
     model: str | None,
     output: str | None,
+    folds: int | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -82,6 +121,10 @@ def rank(
     column with grades and --query the column with query ids.
 
     With --validate, training stops early and keeps the best number of rounds.
+    With --folds 5, five rankers are trained first, each on four fifths of the
+    queries of DATA, and measured on the others. Early stopping goes by a fifth of
+    the training queries there, and in the end if there is no --validate.
+
     Metrics average over all orders of documents with equal scores. A query
     without a relevant document (grade above 0) counts as 0.
 
@@ -108,7 +151,10 @@ def rank(
         settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or _PATIENCE
     if tested is not None:
         documents.check_output(output, tested)
+    measured = None if folds is None else _cross_validated(trained, settings, metric.name, folds)
     ranker = RankBoost(**settings)
+    if settings["early_stopping_rounds"] and held_out is None:
+        ranker.set_params(validation_fraction=_ASIDE)
     with common.one_line_errors(data):
         ranker.fit(*trained.rows, eval_set=held_out and held_out.rows)
     if not ranker.n_rounds_:
@@ -117,9 +163,11 @@ def rank(
         ranker.save(model)
     scores = None if tested is None else documents.score(tested, ranker, output)
     if as_json:
-        common.print_json(_result(ranker, trained, tested, scores, metric.name))
+        common.print_json(_result(ranker, trained, tested, scores, metric.name, measured))
         common.raise_if_interrupted(ranker)
         return
+    if measured is not None:
+        click.echo(f"cross-validation of {measured}\n")
     _print(ranker, trained, held_out)
     if tested is not None and scores is not None:
         documents.print_test(tested, scores, metric.name)
@@ -131,7 +179,7 @@ def rank(
 
 def _check(paths: dict[str, str | None], roles: documents.Roles, settings: dict[str, Any]) -> None:
     """Raise if options do not go together."""
-    common.needs(["early_stopping_rounds"], "validate")
+    common.needs(["early_stopping_rounds"], "validate", "folds")
     common.needs(["output"], "test")
     if settings["learner"] != "stump":
         for name, value in (("criterion", "energy"), ("monotonic_cst", "increasing")):
@@ -162,12 +210,30 @@ def _check_queries(trained: documents.Documents) -> None:
     warn_of_one_list(trained.path, len(trained.data), is_table)
 
 
+def _cross_validated(
+    trained: documents.Documents, settings: dict[str, Any], metric: str, folds: int
+) -> "CrossValidation":
+    """Return how well rankers of these settings rank queries that they have not seen."""
+    from edgewise.estimators import RankBoost, cross_validate
+
+    ranker = RankBoost(**settings)
+    if settings["early_stopping_rounds"]:
+        ranker.set_params(validation_fraction=_ASIDE)
+    names = list(dict.fromkeys((*documents.METRICS, metric)))
+    if folds > trained.judged.n_queries:
+        queries = counted(trained.judged.n_queries, "queries")
+        raise click.UsageError(f"--folds {folds}: {trained.path} has {queries}")
+    with common.one_line_errors(trained.path):
+        return cross_validate(ranker, *trained.rows, cv=folds, metrics=names)
+
+
 def _result(
     ranker: "RankBoost",
     trained: documents.Documents,
     tested: documents.Documents | None,
     scores: Any,
     metric: str,
+    measured: "CrossValidation | None",
 ) -> dict[str, Any]:
     """Return what is printed, for programs."""
     rounds = ranker.n_rounds_
@@ -179,6 +245,7 @@ def _result(
             "ended_by": ranker.stop_reason_,
             **last,
         },
+        "cross_validation": measured and measured.means,
         "test": tested and documents.test_values(tested.judged, scores, metric),
         "rules": [str(rule) for rule in ranker.rules(_TOP_RULES)] if rounds else [],
     }

@@ -7,6 +7,8 @@ LOSSES = ("exponential", "logistic", "softmax")
 
 RANK_LEARNERS = ("stump", "product", "tree", "feature")
 RANK_CRITERIA = ("edge", "energy")
+RANK_STEPS = ("bound", "exact")
+RANK_MISSING = ("learn", "low", "high")
 MONOTONIC = ("learn", "increasing", "none")
 PAIR_WEIGHTS = ("equal", "difference")
 QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}

@@ -7,12 +7,13 @@ import numpy as np
 
 from edgewise.backend.arithmetic import SEARCH_SCALE
 from edgewise.common.checks import one_of
+from edgewise.common.choices import RANK_MISSING
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import Linear, Test
 
-MISSING_CHOICES = ("learn", "low", "high")
+MISSING_CHOICES = RANK_MISSING
 
 
 @dataclass(eq=False, repr=False)

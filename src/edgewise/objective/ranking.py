@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.base import LEARN, Backend, Bounds, Candidates, Problem, Question
+from edgewise.common.choices import RANK_STEPS
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
 from edgewise.learners import Found, Learner, Round
 from edgewise.model import Rule
@@ -22,7 +23,7 @@ from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.feedback import SIDE_SCALE, Feedback, PairWeights, Sides, best_step
 from edgewise.objective.votes import Vote, half_log_odds
 
-STEPS = ("bound", "exact")
+STEPS = RANK_STEPS
 
 # Either side counts as having at least this share of the pairs' weight in the logarithm of a step,
 # so that a rule that orders all pairs rightly gets a finite one.
