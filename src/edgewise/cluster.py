@@ -5,7 +5,7 @@ process would have trained on all of them.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -118,7 +118,9 @@ class XGBoostCollective(Collective):
 
     def close(self) -> None:
         """Leave the group."""
-        self._library.finalize()
+        # Others may have left, or died, before.
+        with suppress(ConnectionError), _connected():
+            self._library.finalize()
 
     def __enter__(self) -> Self:
         return self

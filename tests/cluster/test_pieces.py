@@ -11,7 +11,9 @@ def sized(*n_rows):
 
 
 def queries(*pieces):
-    return [size_of(Piece(np.zeros((len(q), 1)), np.zeros(len(q)), None, np.array(q))) for q in pieces]
+    return [
+        size_of(Piece(np.zeros((len(q), 1)), np.zeros(len(q)), None, np.array(q))) for q in pieces
+    ]
 
 
 def test_rows_stay_with_the_worker_that_has_them_and_the_fewest():
@@ -39,7 +41,7 @@ def test_the_rest_of_a_query_goes_to_the_worker_that_has_its_beginning():
 def test_queries_in_no_order_are_refused_by_name():
     mixed = [f"q{i}" for _ in range(2) for i in range(200)]
     sizes = queries(mixed[::2], mixed)
-    with pytest.raises(ValueError, match="query 'q0'.* partition 1 .*sorted by query"):
+    with pytest.raises(ValueError, match=r"query 'q0'.* partition 1 .*sorted by query"):
         place(sizes, [["a"], ["b"]])
 
 

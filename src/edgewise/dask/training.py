@@ -5,6 +5,7 @@ Every worker that has rows runs one task, :func:`train_here`, all of them at the
 
 import io
 import logging
+import pickle
 import sys
 import tempfile
 import time
@@ -123,6 +124,8 @@ class Training:
 
     def _attempt(self) -> Any:
         """Place the rows, train on all workers that have some, and return the record."""
+        from cloudpickle import dumps
+
         runs = self._placed()
         workers = list(dict.fromkeys(run.worker for run in runs[0]))
         split = [
@@ -131,7 +134,8 @@ class Training:
         run = f"edgewise-{uuid4()}"
         every = min((one.every for one in self.checkpoints), default=None)
         reports = self.shows or every is not None
-        order = Order(run, self.model, self.arguments, reports, self.shows, every)
+        # A class that a worker does not know would end Dask's connection to it, if not in bytes.
+        order = dumps(Order(run, self.model, self.arguments, reports, self.shows, every))
         with ExitStack() as stack:
             connection = stack.enter_context(self._tracker(run, workers))
             tasks = [
@@ -335,8 +339,9 @@ def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
 
 
 def stop(client: "Client", run: str, worker: str) -> None:
-    """Stop the tracker of a run."""
-    client.run(stop_tracker, run, workers=[worker], on_error="ignore")
+    """Stop the tracker of a run, unless it was lost with its worker."""
+    if worker in client.nthreads():
+        client.run(stop_tracker, run, workers=[worker], on_error="ignore")
 
 
 # What workers do
@@ -379,7 +384,7 @@ def is_running(key: str, dask_worker: Any) -> bool:
 
 
 def train_here(
-    order: Order,
+    order_bytes: bytes,
     rank: int,
     connection: dict[str, Any] | None,
     blocks: list[list[int]],
@@ -388,7 +393,8 @@ def train_here(
     """Train on the rows of this worker, together with the others; the first returns the record."""
     from distributed import get_worker
 
-    model = copy(order.model)
+    order: Order = pickle.loads(order_bytes)
+    model = order.model
     if model.n_jobs is None:
         model.n_jobs = get_worker().state.nthreads
     with ExitStack() as stack:
