@@ -2,6 +2,7 @@
 
 import multiprocessing
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,12 @@ def together(size: int, run: Callable[[Collective], Any]) -> list[Any]:
         pipe = pipes[rank][1]
         try:
             answer = ("done", run(Forked(rank, size, pipe)))
-        except EOFError:
-            return
+        except (EOFError, OSError):
+            return  # another process has failed
         except Exception as error:
             answer = ("failed", error)
-        pipe.send(answer)
+        with suppress(OSError):
+            pipe.send(answer)
 
     processes = [context.Process(target=work, args=(rank,), daemon=True) for rank in range(size)]
     for process in processes:

@@ -73,13 +73,12 @@ def fit_encode(
 
 def _of_one_kind(column: Column, partition: Partition, name: str) -> Column:
     """Return a column, categorical if any process has categories in it, else of numbers."""
-    own = "numbers" if as_categorical(column) is None else "categories"
-    if isinstance(column, CategoricalColumn) == (as_numbers(column) is not None):
-        own = "neither"
-    kinds = {*partition.collective.gather(own)}
-    if kinds >= {"numbers", "categories"}:
+    # A column without any value is of either kind.
+    named, numbers = as_categorical(column), as_numbers(column)
+    kinds = {*partition.collective.gather((named is None, numbers is None))}
+    if kinds >= {(True, False), (False, True)}:
         raise ValueError(f"X has numbers in some, categories in other partitions of {name!r}")
-    found = as_categorical(column) if "categories" in kinds else as_numbers(column)
+    found = named if (False, True) in kinds else numbers
     assert found is not None
     return found
 

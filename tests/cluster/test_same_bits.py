@@ -1,0 +1,159 @@
+"""The model that several processes train together is the one of all rows in one place."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from edgewise import AdaBoostMH, Haar, Indicator, Product, Selector, Stump, Tree
+from tests.cluster.helpers import fit_together
+
+N = 240
+
+
+def table(seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 5))
+    X[:, 1] = np.round(2 * X[:, 1])
+    X[rng.random(N) < 0.1, 2] = np.nan
+    return X
+
+
+X = table()
+BINARY = (X[:, 0] + X[:, 1] + 0.3 * X[:, 3] > 0).astype(int)
+CLASSES = np.array(["low", "middle", "high"])[BINARY + (X[:, 3] > 0.8)]
+LABELS = np.stack([BINARY, X[:, 3] > 0, X[:, 0] > X[:, 4]], axis=1).astype(int)
+WEIGHTS = np.random.default_rng(1).integers(0, 4, N) / 3
+FRAME = pd.DataFrame(X, columns=list("abcde"))
+FRAME["town"] = np.random.default_rng(2).choice(["Ulm", "Bonn", "Jena", "Trier", None], N)
+FRAME["size"] = pd.Categorical(np.where(X[:, 4] > 0, "large", "small"))
+SPARSE = sparse.csr_array(np.where(np.abs(X) > 1, np.nan_to_num(X), 0.0))
+IMAGES = np.random.default_rng(3).integers(0, 256, (N, 36)).astype(np.uint8)
+
+
+def contents(model, path):
+    model.save(path)
+    return path.read_bytes()
+
+
+def check(tmp_path, model, X, sizes=(3,), **arrays):
+    given = {name: values for name, values in arrays.items() if name != "eval_set"}
+    alone = model().fit(X, eval_set=arrays.get("eval_set"), **given)
+    expected = contents(alone, tmp_path / "alone.edgewise")
+    for size in sizes:
+        for rank, found in enumerate(fit_together(model, X, size, **arrays)):
+            same = contents(found, tmp_path / f"{rank}.edgewise") == expected
+            assert same, f"process {rank} of {size} has another model"
+    return alone
+
+
+LEARNERS = {
+    "stump": "stump",
+    "product": "product",
+    "tree": "tree",
+    "free tree": Tree(Stump(), 5, "free"),
+    "gain tree": Tree(Stump(), 5, "free", "gain"),
+    "tree of products": Tree(Product(Stump(), 2), 3),
+}
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+@pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
+@pytest.mark.parametrize("loss", ["exponential", "logistic"])
+def test_learners_votes_and_losses(tmp_path, learner, votes, loss):
+    model = lambda: AdaBoostMH(learner, votes=votes, loss=loss, n_rounds=6)  # noqa: E731
+    check(tmp_path, model, X, y=CLASSES)
+
+
+@pytest.mark.parametrize("y", [BINARY, CLASSES, LABELS], ids=["two", "three", "labels"])
+def test_the_default(tmp_path, y):
+    check(tmp_path, AdaBoostMH, X, (1, 2, 4), y=y)
+
+
+SETTINGS = {
+    "softmax": {"loss": "softmax", "votes": "real"},
+    "per class": {"factorized": False},
+    "subsample": {"subsample": 0.4, "random_state": 5},
+    "hardly a row": {"subsample": 0.002},
+    "by weight": {"subsample": 0.3, "sampling": "weight"},
+    "trimmed": {"trim": 0.8, "n_rounds": 40},
+    "balanced": {"class_weight": "balanced"},
+    "leaves": {"learner": "tree", "min_samples_leaf": 9, "min_weight_fraction_leaf": 0.05},
+    "damped": {"learner": "tree", "votes": "real", "damping": 2.0, "learning_rate": 0.3},
+    "few bins": {"max_bins": 5},
+    "lazy": {"search": "lazy"},
+    "bandit": {"search": "ucb"},
+    "exp3": {"search": "exp3p"},
+    "thompson": {"search": "thompson"},
+    "held out": {"validation_fraction": 0.25, "early_stopping_rounds": 4, "n_rounds": 60},
+    "area": {"validation_fraction": 0.25, "eval_metric": ["log_loss", "error"]},
+    "rounds": {"learner": "tree", "n_rounds": "auto"},
+    "stopped": {"learner": "tree", "n_rounds": "auto", "validation_fraction": 0.2},
+}
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_settings(tmp_path, settings, weights):
+    given = {"learner": "stump", "n_rounds": 8, "random_state": 0} | settings
+    check(tmp_path, lambda: AdaBoostMH(**given), X, y=CLASSES, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "learner",
+    ["stump", "tree", "auto", Indicator(), Selector(), Product(Indicator(rare=3), 2)],
+    ids=str,
+)
+def test_categories(tmp_path, learner):
+    given = FRAME if isinstance(learner, str) else FRAME[["town", "size"]]
+    model = lambda: AdaBoostMH(learner, n_rounds=8, random_state=0)  # noqa: E731
+    check(tmp_path, model, given, (2, 4), y=CLASSES)
+
+
+def test_a_partition_without_a_value_of_a_column(tmp_path):
+    frame = FRAME.copy()
+    frame.loc[: N // 2, "town"] = None
+    frame.loc[N // 2 :, "a"] = np.nan
+    check(tmp_path, lambda: AdaBoostMH("tree", n_rounds=8), frame, (2, 4), y=CLASSES)
+
+
+@pytest.mark.parametrize("learner", ["stump", "product", "auto"])
+def test_sparse_rows(tmp_path, learner):
+    model = lambda: AdaBoostMH(learner, n_rounds=8, random_state=0)  # noqa: E731
+    check(tmp_path, model, SPARSE, (2, 4), y=LABELS)
+
+
+def test_image_filters(tmp_path):
+    check(tmp_path, lambda: AdaBoostMH(Haar((6, 6)), n_rounds=4), IMAGES, (2, 4), y=CLASSES)
+
+
+def test_initial_weights(tmp_path):
+    start = np.random.default_rng(4).random((N, 3))
+    alone = AdaBoostMH("stump", n_rounds=5, init_weights=start).fit(X, CLASSES)
+    assert len(alone.terms_) == 5
+
+
+def test_eval_sets(tmp_path):
+    other = table(7)[:50]
+    target = CLASSES[:50]
+    model = lambda: AdaBoostMH("tree", n_rounds=40, early_stopping_rounds=3)  # noqa: E731
+    check(tmp_path, model, X, (2, 4), y=CLASSES, eval_set=(other, target))
+
+
+def test_few_rows_leave_processes_without_any(tmp_path):
+    rows = [0, 1, 2, 3, 5, 8, 13, 21]
+    model = lambda: AdaBoostMH("tree", n_rounds=5, validation_fraction=0.3)  # noqa: E731
+    check(tmp_path, model, X[rows], (4,), y=BINARY[rows] | (np.arange(8) % 2))
+    check(tmp_path, AdaBoostMH, X[rows], (4,), y=BINARY[rows] | (np.arange(8) % 2))
+
+
+@pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
+def test_compiled(tmp_path, monkeypatch, learner):
+    monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
+    check(tmp_path, lambda: AdaBoostMH(learner, n_rounds=5, random_state=0), X, (2,), y=CLASSES)
+
+
+def test_bins_of_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr("edgewise.data.bins._SAMPLE", 100)
+    monkeypatch.setattr("edgewise.data.bins._SAMPLE_PER_BIN", 1)
+    check(tmp_path, lambda: AdaBoostMH("stump", n_rounds=20, max_bins=8), X, (2, 4), y=CLASSES)
