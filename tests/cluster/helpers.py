@@ -91,12 +91,13 @@ def rows_of(X: Any, places: Sequence[np.ndarray], blocks: Sequence[int]) -> list
 
 def fit_together(
     model: Callable[[], Any], X: Any, size: int, n_blocks: int | None = None, seed: int = 0,
-    eval_set: Any = None, **arrays: Any,
+    eval_set: Any = None, cuts: Any = None, **arrays: Any,
 ) -> list[Any]:  # fmt: skip
     """Return the models that several processes train together on the rows of X and other arrays."""
     n_blocks = n_blocks or 2 * size
     n_rows = X.shape[0]
-    cuts = np.sort(np.random.default_rng(seed).choice(np.arange(1, n_rows), n_blocks - 1, False))
+    possible = np.arange(1, n_rows) if cuts is None else cuts
+    cuts = np.sort(np.random.default_rng(seed).choice(possible, n_blocks - 1, False))
     places = np.split(np.arange(n_rows), cuts)
     owned = blocks_of(size, n_blocks, seed)
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-
-from edgewise import AdaBoostMH, Haar, Indicator, Product, Selector, Stump, Tree
 from tests.cluster.helpers import fit_together
+
+from edgewise import AdaBoostMH, Haar, Indicator, Product, RankBoost, Selector, Stump, Tree
 
 N = 240
 
@@ -36,12 +36,12 @@ def contents(model, path):
     return path.read_bytes()
 
 
-def check(tmp_path, model, X, sizes=(3,), **arrays):
+def check(tmp_path, model, X, sizes=(3,), cuts=None, **arrays):
     given = {name: values for name, values in arrays.items() if name != "eval_set"}
     alone = model().fit(X, eval_set=arrays.get("eval_set"), **given)
     expected = contents(alone, tmp_path / "alone.edgewise")
     for size in sizes:
-        for rank, found in enumerate(fit_together(model, X, size, **arrays)):
+        for rank, found in enumerate(fit_together(model, X, size, cuts=cuts, **arrays)):
             same = contents(found, tmp_path / f"{rank}.edgewise") == expected
             assert same, f"process {rank} of {size} has another model"
     return alone
@@ -157,3 +157,42 @@ def test_bins_of_a_sample(tmp_path, monkeypatch):
     monkeypatch.setattr("edgewise.data.bins._SAMPLE", 100)
     monkeypatch.setattr("edgewise.data.bins._SAMPLE_PER_BIN", 1)
     check(tmp_path, lambda: AdaBoostMH("stump", n_rounds=20, max_bins=8), X, (2, 4), y=CLASSES)
+
+
+QUERY = np.sort(np.random.default_rng(5).integers(0, 12, N))
+WHOLE_QUERIES = np.flatnonzero(np.diff(QUERY)) + 1
+GRADES = np.clip(np.round(X[:, 0] + X[:, 3] + 1), 0, 3)
+RANKERS = {
+    "stump": {},
+    "tree": {"learner": "tree"},
+    "product": {"learner": "product"},
+    "feature": {"learner": "feature"},
+    "energy": {"criterion": "energy"},
+    "exact": {"step": "exact"},
+    "differences": {"pair_weight": "difference", "query_weight": "equal"},
+    "increasing": {"monotonic_cst": "increasing"},
+    "some queries": {"subsample": 0.5, "random_state": 3},
+    "held out": {"validation_fraction": 0.3, "early_stopping_rounds": 3, "random_state": 0},
+    "missing": {"missing": "low"},
+}
+
+
+@pytest.mark.parametrize("settings", RANKERS.values(), ids=RANKERS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_rankers(tmp_path, settings, weights):
+    model = lambda: RankBoost(**{"n_rounds": 6, **settings})  # noqa: E731
+    arrays = {"y": GRADES, "qid": QUERY, "sample_weight": weights}
+    check(tmp_path, model, X, (1, 3), WHOLE_QUERIES, **arrays)
+
+
+def test_rankers_with_an_eval_set(tmp_path):
+    other, lists = table(8)[:60], np.arange(60) % 5
+    model = lambda: RankBoost(n_rounds=30, early_stopping_rounds=3)  # noqa: E731
+    grades = np.clip(np.round(other[:, 0] + 1), 0, 2)
+    arrays = {"y": GRADES, "qid": QUERY, "eval_set": (other, grades, lists)}
+    check(tmp_path, model, X, (2, 4), WHOLE_QUERIES, **arrays)
+
+
+def test_a_query_at_two_processes_is_refused():
+    with pytest.raises(ValueError, match="query 0 are at several processes"):
+        fit_together(lambda: RankBoost(n_rounds=2), X, 2, 2, y=GRADES, qid=np.zeros(N, int))

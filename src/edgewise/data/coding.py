@@ -75,11 +75,11 @@ def _of_one_kind(column: Column, partition: Partition, name: str) -> Column:
     """Return a column, categorical if any process has categories in it, else of numbers."""
     # A column without any value is of either kind.
     named, numbers = as_categorical(column), as_numbers(column)
-    kinds = {*partition.collective.gather((named is None, numbers is None))}
-    if kinds >= {(True, False), (False, True)}:
+    may_be = np.array([named is not None, numbers is not None], dtype=np.int64)
+    may_be, categorical = partition.min(may_be), isinstance(column, CategoricalColumn)
+    found = named if may_be[0] and (partition.any(categorical) or not may_be[1]) else numbers
+    if not may_be.any() or found is None:
         raise ValueError(f"X has numbers in some, categories in other partitions of {name!r}")
-    found = named if (False, True) in kinds else numbers
-    assert found is not None
     return found
 
 

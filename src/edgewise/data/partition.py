@@ -1,5 +1,6 @@
 """Which rows of a table are here, where several processes share it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -69,6 +70,18 @@ class Partition:
         """Return the minimum over all processes, entry by entry."""
         return self._reduced(values, "min")
 
+    def fsum(self, values: NDArray[np.float64]) -> float:
+        """Return the sum of numbers at all processes, rounded once: the same for every order."""
+        if self.numbers is None:
+            return math.fsum(values.tolist())
+        # The exact sum here, as a few numbers: what each rounding leaves is the next.
+        rest, parts = values.tolist(), list[float]()
+        while (part := math.fsum([*rest, *(-one for one in parts)])) != 0.0:
+            parts.append(part)
+            if not math.isfinite(part):
+                break
+        return math.fsum(one for others in self.collective.gather(parts) for one in others)
+
     def any(self, flag: Any) -> bool:
         """Return whether it is true of any process."""
         return bool(self.max(int(bool(flag))))
@@ -96,6 +109,10 @@ class Partition:
         every[self.numbers] = values
         bits = every.reshape(-1).view(kind)
         return self.collective.allreduce(bits).view(values.dtype).reshape(every.shape)
+
+    def number(self, rows: NDArray[np.integer]) -> NDArray[Any]:
+        """Return the numbers among all of some rows of this process."""
+        return rows if self.numbers is None else self.numbers[rows]
 
     def here(self, rows: NDArray[np.integer]) -> NDArray[Any]:
         """Return which rows of this process are among some rows of all, ascending."""

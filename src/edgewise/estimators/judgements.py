@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from edgewise.common.choices import QUERY_WEIGHTS
 from edgewise.common.dtypes import ROW, Exacts, Reals
 from edgewise.common.ids import LONGEST_LIST, looks_like_queries
 from edgewise.data import Table
+from edgewise.data.partition import Partition
 from edgewise.estimators.fitting import EvalSet, HeldOut
 from edgewise.estimators.targets import read_row_weights
 from edgewise.metrics import Lists
@@ -91,37 +93,49 @@ class JudgedRows:
     query: Exacts  # the number of each document's query
     weights: Reals | None  # of the documents, all positive
     query_factors: Reals  # the weights of the queries
+    queries: Partition  # which of all queries these are: each is at one process
+
+    @property
+    def partition(self) -> Partition:
+        """The rows here among all."""
+        return self.table.partition
 
     def take(self, rows: NDArray[np.intp]) -> "JudgedRows":
-        """Return some of the rows."""
-        kept, codes = np.unique(self.query[rows], return_inverse=True)
+        """Return some of the rows, by their numbers among all."""
+        own = self.partition.here(rows)
+        kept, codes = np.unique(self.query[own], return_inverse=True)
+        stays = np.isin(np.arange(len(self.query_factors)), kept)
         return JudgedRows(
             self.table.take(rows),
-            self.grades[rows],
+            self.grades[own],
             codes.astype(np.int64),
-            None if self.weights is None else self.weights[rows],
+            None if self.weights is None else self.weights[own],
             self.query_factors[kept],
+            self.queries.take(np.flatnonzero(self.queries.whole(stays))),
         )
 
     def layout(self, pair_weight: str) -> Layout:
         """Return the documents in the order of query and grade."""
-        rows = np.arange(len(self.grades))
-        return graded_layout(rows, self.grades, self.query, pair_weight, self.weights)
+        rows, given = np.arange(len(self.grades)), (pair_weight, self.weights, self.partition)
+        return graded_layout(rows, self.grades, self.query, *given)
 
     def feedback(self, layout: Layout | None, backend: Backend, query_weight: str) -> Feedback:
         """Return the pairs of all documents of different grades in the same query."""
         assert layout is not None
-        return GradedLists(layout, backend, QUERY_WEIGHTS[query_weight], self.query_factors)
+        power = QUERY_WEIGHTS[query_weight]
+        return GradedLists(layout, backend, power, self.query_factors, self.queries)
 
     @property
     def has_queries(self) -> bool:
         """Whether there is more than one query."""
-        return len(self.query_factors) > 1
+        return self.queries.n_rows > 1
 
     def split(self, fraction: float, seed: int) -> tuple["JudgedRows", HeldOut]:
         """Set a random share of the queries aside; of a single query, of its documents."""
-        n_units = len(self.query_factors) if self.has_queries else len(self.grades)
-        units = self.query if self.has_queries else np.arange(n_units)
+        units = self.partition.number(np.arange(len(self.grades)))
+        n_units = self.partition.n_rows
+        if self.has_queries:
+            units, n_units = self.queries.number(self.query), self.queries.n_rows
         size = round(fraction * n_units)
         if not 0 < size < n_units:
             raise ValueError(
@@ -129,12 +143,20 @@ class JudgedRows:
                 f"train on and {size} to validate on"
             )
         drawn = np.random.default_rng(seed).permutation(n_units)[:size]
-        aside = np.isin(units, drawn)
+        aside = self.partition.whole(np.isin(units, drawn))
         held, training = np.flatnonzero(aside), self.take(np.flatnonzero(~aside))
-        if training.grades.min() == training.grades.max():
+        lowest, highest = _range(training.grades, self.partition)
+        if lowest == highest:
             raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
-        lists = Lists(self.grades[held], self.query[held])
+        query = self.queries.number(self.query).astype(np.int64)
+        lists = Lists(self.partition.whole(self.grades)[held], self.partition.whole(query)[held])
         return training, HeldOut(self.table.take(held), lists)
+
+
+def _range(values: Reals, partition: Partition) -> tuple[float, float]:
+    """Return the least and the largest of some numbers at all processes."""
+    lowest, highest = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
+    return partition.min(lowest), partition.max(highest)
 
 
 def graded_layout(
@@ -143,6 +165,7 @@ def graded_layout(
     query: Exacts,
     pair_weight: str = "equal",
     weights: Reals | None = None,
+    partition: Partition | None = None,
 ) -> Layout:
     """Return graded documents, any rows of a table, in the order of query and grade.
 
@@ -150,7 +173,7 @@ def graded_layout(
     the weights of their pairs, which are 1 or ("difference") the difference of their grades.
     """
     # Only differences count, up to a common factor.
-    grades = _scaled(grades)
+    grades = _scaled(grades, partition)
     order = np.lexsort((grades, query))
     sorted_query, sorted_grades = query[order], grades[order]
     new_query = np.diff(sorted_query, prepend=-1) != 0
@@ -174,6 +197,9 @@ def read_judged(
     Queries with one grade have no pairs, and rows of weight 0 count as absent. Documents with a
     grade above 0 weigh one over their propensity.
     """
+    partition = table.partition
+    if qid is None and not partition.is_whole:
+        raise ValueError("qid must be given: the documents of a query must be at one process")
     lists = Lists(y, qid)
     if lists.n_rows != table.n_rows:
         raise ValueError(
@@ -187,30 +213,65 @@ def read_judged(
             raise ValueError("propensity must have probabilities, above 0 and up to 1")
         factor = np.where(lists.grades > 0, 1.0 / seen, 1.0)
         weights = factor if weights is None else weights * factor
-    weights, factors = None if weights is None else _scaled(weights), _scaled(factors)
+    weights = None if weights is None else _scaled(weights, partition)
+    factors = _scaled(factors, partition)
     counts = np.ones(lists.n_rows, dtype=bool) if weights is None else weights > 0
     counts &= factors[lists.row_query] > 0
     alive = _has_pairs(lists, counts)
-    if not alive.any():
+    if not partition.any(alive.any()):
         raise ValueError(
             "y has no two documents of different grades in the same query "
             f"(n_samples = {lists.n_rows}): there are no pairs to learn from"
         )
     meant = np.bincount(lists.row_query[counts], minlength=lists.n_queries) > 0
-    if (meant & ~alive).any():
+    left_out, queries = partition.sum(np.array([(meant & ~alive).sum(), meant.sum()]))
+    if left_out and partition.first:
         logger.warning(
             "%d of %d queries have documents of one grade only, and so no pairs: they are left out",
-            int((meant & ~alive).sum()),
-            int(meant.sum()),
+            left_out,
+            queries,
         )
-    rows = np.flatnonzero(counts & alive[lists.row_query])
-    judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors)
-    return judged if len(rows) == lists.n_rows else judged.take(rows)
+    counted = partition.whole(counts & alive[lists.row_query])
+    shared = _shared_queries(lists, partition)
+    judged = JudgedRows(table, lists.grades, lists.row_query, weights, factors, shared)
+    return judged if counted.all() else judged.take(np.flatnonzero(counted))
 
 
-def _scaled(weights: Reals) -> Reals:
+def _shared_queries(lists: Lists, partition: Partition) -> Partition:
+    """Return which of all queries are here; the documents of each must be at one process."""
+    if partition.is_whole:
+        return Partition(lists.n_queries)
+    every = partition.collective.gather(lists.queries.tolist())
+    order = sorted(query for own in every for query in own)
+    twice = [a for a, b in pairwise(order) if a == b]
+    if twice:
+        raise ValueError(
+            f"qid: the documents of query {twice[0]!r} are at several processes; bring those of a "
+            "query together, in one partition"
+        )
+    number = {query: place for place, query in enumerate(order)}
+    numbers = np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
+    return Partition(len(order), numbers, partition.collective)
+
+
+def whole_lists(lists: Lists, partition: Partition) -> Lists:
+    """Return the lists of all processes, whose documents may be anywhere."""
+    if partition.is_whole:
+        return lists
+    every = partition.collective.gather(lists.queries.tolist())
+    queries = sorted({query for own in every for query in own})
+    number = {query: place for place, query in enumerate(queries)}
+    codes = np.array([number[query] for query in lists.queries.tolist()], dtype=np.int64)
+    found = partition.whole(codes[lists.row_query])
+    return Lists(partition.whole(lists.grades), np.array(queries)[found])
+
+
+def _scaled(weights: Reals, partition: Partition | None = None) -> Reals:
     """Return numbers times a power of 2, which rounds nothing, the largest being about 1."""
-    return np.ldexp(weights, -int(np.frexp(np.abs(weights).max())[1]))
+    largest = float(np.abs(weights).max(initial=0.0))
+    if partition is not None:
+        largest = partition.max(largest)
+    return np.ldexp(weights, -int(np.frexp(largest)[1]))
 
 
 def _has_pairs(lists: Lists, counts: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -22,7 +22,7 @@ from edgewise.estimators.fitting import (
     check_kinds,
     read_validation,
 )
-from edgewise.estimators.judgements import JudgedPairs, JudgedRows
+from edgewise.estimators.judgements import JudgedPairs, JudgedRows, whole_lists
 from edgewise.estimators.targets import bin_mass
 from edgewise.learners import Goal, Learner, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
@@ -105,7 +105,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         self.model, self.learner, self.judged = model, learner, judged
         self.table, self.has_queries = judged.table, has_queries
         self.max_bins = model.max_bins or (
-            MAX_BINS if judged.table.n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
+            MAX_BINS if judged.table.partition.n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
         )
         self.search = search_named(model.search)
         self.looks_at_all_rows = model.subsample == 1
@@ -133,7 +133,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
             raise type(error)(f"{argument}: {error}") from error
         if lists.n_rows != table.n_rows:
             raise ValueError(f"{argument} has {table.n_rows} rows and {lists.n_rows} grades")
-        return HeldOut(table, lists)
+        return HeldOut(table, whole_lists(lists, table.partition))
 
     def mass(self) -> Exacts | None:
         if not isinstance(self.judged, JudgedRows):

@@ -10,6 +10,7 @@ from edgewise.common.checks import one_of
 from edgewise.common.choices import RANK_MISSING
 from edgewise.common.dtypes import Reals
 from edgewise.data import BinnedTable
+from edgewise.data.partition import Partition
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import Linear, Test
 
@@ -59,7 +60,7 @@ class Feature(ColumnLearner):
         decreases = np.zeros(len(columns))
         for place, j in enumerate(columns.tolist()):
             values = round.table.numbers(j)
-            for fill in self._fills(values):
+            for fill in self._fills(values, round.table.partition):
                 rule = Linear(j, fill)
                 decrease = round.pairs.decrease(rule)
                 decreases[place] = max(decreases[place], decrease)
@@ -75,14 +76,17 @@ class Feature(ColumnLearner):
         """Return None: a column is no test for a product or a tree."""
         return None
 
-    def _fills(self, values: Reals) -> list[float]:
+    def _fills(self, values: Reals, partition: Partition) -> list[float]:
         """Return the candidates for the value of a missing entry."""
         gone = np.isnan(values)
-        low, high = float(values[~gone].min()), float(values[~gone].max())
+        low = partition.min(float(values[~gone].min(initial=np.inf)))
+        high = partition.max(float(values[~gone].max(initial=-np.inf)))
         if not math.isfinite(high - low):
             raise ValueError(
                 f"X has a column of numbers from {low:g} to {high:g}, too far apart for "
                 "learner='feature', which takes columns as they are"
             )
         fills = {"low": [low], "high": [high], "learn": [low, low / 2 + high / 2, high]}
-        return fills[self.missing] if gone.any() or self.missing != "learn" else fills["learn"][1:2]
+        if self.missing == "learn" and not partition.any(gone.any()):
+            return fills["learn"][1:2]
+        return fills[self.missing]

@@ -6,7 +6,6 @@ take time and memory in proportion to the number of documents (Iyer 1999 section
 grades). The product form holds query by query: the queries' shares of the weight change.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from edgewise.backend.reference.ranking import PairSums, by_query, group_sums, sums_below
 from edgewise.backend.reference.ranking import factors as factors_of
 from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.data.partition import Partition
 from edgewise.objective.feedback import SIDE_SCALE, Feedback, Moments, PairWeights, Sides
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class GradedLists(Feedback):
 
     The backend sums the pairs; without one, NumPy does. The weights of the pairs of a query are
     divided by this `power` of their sum, then multiplied by the query's entry of `factors` (Q,).
+    Other processes may have other `queries`.
     """
 
     def __init__(
@@ -125,17 +126,20 @@ class GradedLists(Feedback):
         backend: "Backend | None" = None,
         power: float = 0.0,
         factors: Reals | None = None,
+        queries: Partition | None = None,
     ) -> None:
         self.layout = layout
+        self.queries = Partition(layout.n_queries) if queries is None else queries
         self.rows = layout.rows
         self.backend = PairSums() if backend is None else backend
+        self.partition = Partition(len(layout.rows)) if backend is None else backend.table.partition
         sums = group_sums(layout.weights, layout.group_starts)
         # The weight of the pairs of each query at the beginning, without its own factor.
         self._totals = by_query(layout, sums * sums_below(layout, sums))
         given = np.ones(len(self._totals)) if factors is None else factors
         shares = np.where(self._totals > 0, self._totals, 1.0) ** -power
         weights = given * shares
-        query_weights = weights / _total(weights * self._totals)
+        query_weights = weights / self._total(weights * self._totals)
         self.lists = WeightedLists(layout, query_weights, np.arange(len(layout.rows)))
 
     @property
@@ -145,7 +149,7 @@ class GradedLists(Feedback):
 
     def weigh(self, scores: Reals) -> PairWeights:
         energies, potentials = self.backend.weigh_pairs(self.lists, scores)
-        return PairWeights(_total(energies), potentials)
+        return PairWeights(self._total(energies), potentials)
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         # From the middle of each query, so that little cancels; only differences count.
@@ -155,7 +159,7 @@ class GradedLists(Feedback):
         )
         outputs = outputs - np.repeat(middles, np.diff(starts))
         products = self.backend.pair_moments(self.lists, scores + step * outputs, outputs)
-        sums = {(a, b): _total(products[a, b]) for a in range(3) for b in range(3 - a)}
+        sums = {(a, b): self._total(products[a, b]) for a in range(3) for b in range(3 - a)}
         # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).
         slope = sums[1, 0] + sums[0, 1]
         return Moments(sums[0, 0], slope, sums[2, 0] + 2 * sums[1, 1] + sums[0, 2])
@@ -168,7 +172,7 @@ class GradedLists(Feedback):
             ups = group_sums(up * lower, layout.group_starts)
             downs = group_sums(down * upper, layout.group_starts)
             energies = self.query_weights * by_query(layout, downs * sums_below(layout, ups))
-            masses.append(_total(energies))
+            masses.append(self._total(energies))
         return masses[0], masses[1]
 
     def integers(self, scores: Reals, rows: Rows | None = None) -> ListWeights:
@@ -179,7 +183,7 @@ class GradedLists(Feedback):
             up, down = up * inside, down * inside
         ups, downs = (group_sums(side, layout.group_starts) for side in (up, down))
         energies = self.query_weights * by_query(layout, downs * sums_below(layout, ups))
-        energy = _total(energies)
+        energy = self._total(energies)
         up_units, down_units = (np.maximum(sums, 1e-300) / _UNIT for sums in (ups, downs))
         return ListWeights(
             np.rint(up / up_units[layout.group_of]).astype(np.int64),
@@ -197,25 +201,24 @@ class GradedLists(Feedback):
 
     def misordered(self, scores: Reals, moved: NDArray[np.bool_] | None = None) -> float:
         wrong = self.backend.misordered_pairs(self.lists, scores, moved)
-        return max(0.0, _total(self.query_weights * wrong))
+        return max(0.0, self._total(self.query_weights * wrong))
 
     def span(self, scores: Reals) -> float:
         starts = self.layout.query_starts[:-1]
         spans = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
-        return float(spans.max())
+        return float(self.partition.max(float(spans.max(initial=0.0))))
 
     def some(self, share: float, rng: np.random.Generator) -> Rows:
         """Return the rows of a random share of the queries, or of the only query's rows."""
         starts = self.layout.query_starts
-        if len(starts) == 2:
+        if self.queries.n_rows == 1:
             return super().some(share, rng)
-        alive = np.flatnonzero(self._totals > 0)
+        alive = np.flatnonzero(self.queries.whole(self._totals > 0))
         size = max(1, round(share * len(alive)))
-        chosen = np.sort(rng.choice(alive, size, replace=False))
+        chosen = self.queries.here(np.sort(rng.choice(alive, size, replace=False)))
         parts = [self.rows[starts[q] : starts[q + 1]] for q in chosen.tolist()]
-        return np.sort(np.concatenate(parts))
+        return np.sort(np.concatenate([self.rows[:0], *parts]))
 
-
-def _total(values: Reals) -> float:
-    """Return the sum, rounded once: the same for every order, and on any number of threads."""
-    return math.fsum(values.tolist())
+    def _total(self, values: Reals) -> float:
+        """Return the sum, rounded once: the same for every order, threads and processes."""
+        return self.partition.fsum(values)

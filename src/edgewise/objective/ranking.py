@@ -80,6 +80,7 @@ class Ranking(Objective):
     ) -> None:
         self.backend = backend
         self.feedback = feedback
+        self._partition = backend.table.partition
         self.settings = settings
         self.cumulative = cumulative
         self._mass_column = mass_column
@@ -126,7 +127,7 @@ class Ranking(Objective):
 
     def decrease(self, rule: Rule) -> float:
         """Return the relative decrease of the energy along a real-valued rule, to second order."""
-        unit, span = _unit(self._outputs(rule))
+        unit, span = self._unit(self._outputs(rule))
         if span == 0.0:
             return 0.0
         _, slope, curvature = self.feedback.moments(self.scores, unit, 0.0)
@@ -155,7 +156,8 @@ class Ranking(Objective):
             self.retake(rule, vote.alpha, vote.votes)
         assert self._trial is not None
         phi, _, scores, weighed = self._trial
-        self._reach += abs(step) * float(np.ptp(phi)) if len(phi) else 0.0
+        lowest, highest = self._range(phi)
+        self._reach += abs(step) * max(highest - lowest, 0.0)
         self._adopt(scores, weighed)
         if self.cumulative is not None:
             self.cumulative.add(rule, step)
@@ -169,18 +171,18 @@ class Ranking(Objective):
     def _edge(self, phi: NDArray) -> float:
         """Return r = sum of pi h (Iyer 1999 eq. 4.10), which is the sum of S phi."""
         if phi.dtype == np.int8:
-            return int((self._exact * phi).sum()) / EXACT_SCALE
-        return math.fsum((self.weighed.potentials / self.weighed.energy * phi).tolist())
+            return int(self._partition.sum(int((self._exact * phi).sum()))) / EXACT_SCALE
+        return self._partition.fsum(self.weighed.potentials / self.weighed.energy * phi)
 
     def _step(self, phi: NDArray, edge: float) -> float:
         """Return the coefficient of phi that minimises Z, or its bound."""
         if phi.dtype == np.int8:
             if self.settings.step == "bound":
                 return 0.5 * half_log_odds((1 + edge) / 2, (1 - edge) / 2, SMOOTHING)
-            if _two_valued(phi):
+            if self._partition.all(_two_valued(phi)):
                 low, high = self.feedback.sides(self.scores, phi > 0)
                 return 0.5 * half_log_odds(low, high, SMOOTHING * max(low, high, 1e-300))
-        unit, span = _unit(phi)
+        unit, span = self._unit(phi)
         if span == 0.0:
             return 0.0
         moments = partial(self.feedback.moments, self.scores, unit)
@@ -188,6 +190,8 @@ class Ranking(Objective):
 
     def _try(self, phi: NDArray, step: float, edge: float) -> Vote:
         """Weigh the pairs after a step, and save the result for `advance`."""
+        # Libraries may differ in the last digit of log: all processes take the same step.
+        step = self._partition.max(float(step))
         scores = self.scores + step * phi
         weighed = self.feedback.weigh(scores)
         self._trial = (phi, step, scores, weighed)
@@ -205,13 +209,17 @@ class Ranking(Objective):
         self._current = self.backend.potentials(rows, quanta, self._mass_column)
         self._sample = None
 
+    def _range(self, phi: NDArray) -> tuple[float, float]:
+        """Return the least and the largest output at all processes."""
+        real = phi.astype(np.float64)
+        lowest, highest = float(real.min(initial=np.inf)), float(real.max(initial=-np.inf))
+        return self._partition.min(lowest), self._partition.max(highest)
 
-def _unit(phi: NDArray) -> tuple[Reals, float]:
-    """Return outputs scaled to [0, 1], and their span: only differences count."""
-    real = phi.astype(np.float64)
-    low = float(real.min(initial=np.inf))
-    span = float(real.max(initial=-np.inf)) - low
-    return ((real - low) / span if span > 0 else np.zeros_like(real)), span
+    def _unit(self, phi: NDArray) -> tuple[Reals, float]:
+        """Return outputs scaled to [0, 1], and their span: only differences count."""
+        low, high = self._range(phi)
+        real, span = phi.astype(np.float64), high - low
+        return ((real - low) / span if span > 0 else np.zeros_like(real)), span
 
 
 def edge_limit(weight: float, learning_rate: float) -> int:

@@ -123,8 +123,7 @@ class SampledRows:
         factors = counts * (SEARCH_SCALE / n_draws) / np.maximum(masses, 1)
         own = partition.here(rows)
         part = self._backend.part(own)
-        drawn = factors if partition.numbers is None else factors[partition.numbers]
-        return part.backend, part.gather(problem, drawn[own])
+        return part.backend, part.gather(problem, factors[partition.number(own)])
 
 
 def heaviest_rows(masses: Exacts, wanted: float) -> Rows:
