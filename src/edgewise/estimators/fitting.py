@@ -847,7 +847,8 @@ def _train(
             boost(task, terms, run, [states, *callbacks, *([] if kept is None else [kept])])
             return left()
         except BaseException:
-            if len(terms) > len(start.terms):
+            # What an earlier fit left is not lost to one that fails in the middle.
+            if run.finished or not owner.__sklearn_is_fitted__():
                 reason = run.stop_reason if run.finished else "failed"
                 owner.fitted_ = replace(left(), stop_reason=reason)
             raise
