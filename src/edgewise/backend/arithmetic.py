@@ -148,6 +148,45 @@ def log(x: Reals) -> Reals:
     return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
 
 
+def exp_of(x: float) -> float:
+    """Return what `exp` does, for one number.
+
+    Examples
+    --------
+    >>> exp_of(1.0)
+    2.718281828459045
+    """
+    x = min(max(x, LOWEST), HIGHEST)
+    n = round(x * LOG2_E)
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    r2 = r * r
+    r4 = r2 * r2
+    a = (TAYLOR[0] + TAYLOR[1] * r) + (TAYLOR[2] + TAYLOR[3] * r) * r2
+    b = (TAYLOR[4] + TAYLOR[5] * r) + (TAYLOR[6] + TAYLOR[7] * r) * r2
+    c = (TAYLOR[8] + TAYLOR[9] * r) + (TAYLOR[10] + TAYLOR[11] * r) * r2
+    value = (a + b * r4) + (c + (TAYLOR[12] + TAYLOR[13] * r) * r4) * (r4 * r4)
+    return math.ldexp(value, n)
+
+
+def log_of(x: float) -> float:
+    """Return what `log` does, for one number.
+
+    Examples
+    --------
+    >>> log_of(2.0)
+    0.6931471805599453
+    """
+    m, n = math.frexp(x)
+    if m < SQRT_HALF:
+        m, n = m + m, n - 1
+    s = (m - 1.0) / (m + 1.0)
+    z = s * s
+    tail = SERIES[-1] * z
+    for term in SERIES[-2::-1]:
+        tail = (tail + term) * z
+    return n * LN2_HIGH + ((s + s) + (s * tail + n * LN2_LOW))
+
+
 # The largest float that fits into 64 bits: a share of 1 draws all but one row in 2**53.
 _HASHES = 2.0**64 - 2.0**11
 

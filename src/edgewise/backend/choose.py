@@ -1,4 +1,4 @@
-"""Where work runs: NumPy or Numba, one backend or another; `common.compiled` has the rule."""
+"""Where work runs: NumPy, Numba or a GPU; `common.compiled` has the rule for the first two."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 from edgewise.backend.host import lanes_for, search_type
 from edgewise.backend.switching import Compilation, Rehearsal, SwitchingBackend
+from edgewise.common.checks import one_of
 from edgewise.common.compiled import COMPILE_FROM, LOAD_FROM, chosen_backend, remember, use_compiled
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ _COMPILE_FROM_VALUES = 4_000_000
 
 # Work in NumPy that is worth another process, which compiles meanwhile: about a second of it.
 _COMPILE_APART_FROM = 2 * LOAD_FROM
+
+DEVICES = ("cpu", "cuda", "auto")
 
 _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
@@ -78,6 +81,7 @@ def backend_for(
     by_energy: bool = False,
     settings: Any = None,
     rehearsal: Rehearsal | None = None,
+    device: str = "cpu",
 ) -> "Backend":
     """Return the backend for a training table, compiled where the work is worth it.
 
@@ -85,6 +89,7 @@ def backend_for(
     the graded lists in a ranking problem, whose cuts may be compared `by_energy`. `settings` are
     the objects that shape the training: work that is known to be compiled need not wait for it.
     Other work starts in NumPy and changes over when another process has compiled its `rehearsal`.
+    `device` says whether a GPU does the work; "auto" takes one for work that is worth compiling.
     """
     if _factories:
         return _factories[-1](table, n_jobs)
@@ -105,6 +110,14 @@ def backend_for(
         if by_energy:
             work += table.n_columns * n_documents * (_VISITS_A_DOCUMENT + 10 * n_grades)
         visits += work * float(n_rounds)
+    if device == "cuda" or (device == "auto" and visits >= COMPILE_FROM and has_gpu()):
+        from edgewise.backend.cuda.engine import CudaBackend
+
+        pairs = None
+        if layout is not None:
+            given = (table, n_scores, n_rounds, n_jobs, layout, by_energy, settings, rehearsal)
+            pairs = backend_for(*given)
+        return CudaBackend(table, pairs=pairs)
     form = "" if settings is None else _form(table, n_scores, n_jobs, settings)
     fits = table.n_rows * table.n_columns <= _COMPILE_FROM_VALUES
     if table.n_rows == 0:
@@ -127,6 +140,23 @@ def backend_for(
     if ready is never:
         return backend
     return cast("Backend", SwitchingBackend(backend, ready, compiled_backend))
+
+
+def has_gpu() -> bool:
+    """Return whether there is a GPU to train on."""
+    from edgewise.backend.cuda.device import why_no_gpu
+
+    return why_no_gpu() is None
+
+
+def check_device(device: str) -> None:
+    """Raise if `device` is none of the choices, or is "cuda" where there is no GPU."""
+    if one_of("device", device, DEVICES) == "cuda":
+        from edgewise.backend.cuda.device import why_no_gpu
+
+        why = why_no_gpu()
+        if why is not None:
+            raise RuntimeError(f"device='cuda' {why}; device='cpu' gives the same model")
 
 
 def compiled_when(

@@ -343,6 +343,7 @@ class Prepared(NamedTuple, Generic[S, F]):
             problem.by_energy,
             (plan.learner, plan.settings, search),
             partial(_rehearsal, self),
+            getattr(model, "device", "cpu"),
         )
         for monitor in watched.values():
             monitor.backend = backend

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, TypeVar
 
+from edgewise.backend.choose import check_device
 from edgewise.boosting import check_callbacks
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.data import MAX_BINS
@@ -77,6 +78,9 @@ class TableParameters(TrainingParameters):
         Whether an infinite number in X is an error, a missing value, or beyond all others.
     categorical_features : list of str or int, or None, default None
         Columns, by name or number, of categories coded as numbers; strings are found without it.
+    device : {"cpu", "cuda", "auto"}, default "cpu"
+        Where training runs: "cuda" is an NVIDIA GPU, and needs ``edgewise[cuda]``; "auto" takes one
+        if there is any and the work is worth it. The model is the same, bit for bit.
     """
 
     search: Any = "exhaustive"
@@ -84,6 +88,7 @@ class TableParameters(TrainingParameters):
     max_bins: int | None = None
     handle_infinite: str = "raise"
     categorical_features: Any = None
+    device: str = "cpu"
 
     def _check_training(self, validates: bool, chooses_rounds: bool = False) -> None:
         """Raise if one of these parameters is wrong.
@@ -99,6 +104,7 @@ class TableParameters(TrainingParameters):
         check_callbacks(self.callbacks)
         verbosity("verbose", self.verbose)
         threads("n_jobs", self.n_jobs)
+        check_device(self.device)
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, below=1.0)
             if validates:

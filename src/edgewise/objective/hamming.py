@@ -14,6 +14,7 @@ from edgewise.backend.arithmetic import (
     HEAD_ROOM,
     LEAST_WEIGHT,
     SEARCH_SCALE,
+    exp,
     fixed,
 )
 from edgewise.backend.base import (
@@ -317,7 +318,7 @@ class Hamming(Objective):
             moves, rest = vote.coefficients, 1.0 / vote.energy
             # The same two factors whichever the sign: a vote of -1 on a rule is to the last bit a
             # vote of +1 on its opposite.
-            grown = np.exp(np.abs(moves))
+            grown = exp(np.abs(moves))
             growth, decay = rest * grown, rest / grown
             step = Step(
                 np.where(moves > 0, decay, growth),

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from edgewise.backend.arithmetic import EXACT_SCALE
+from edgewise.backend.arithmetic import EXACT_SCALE, exp_of, log_of
 from edgewise.backend.base import Edges
 from edgewise.common.dtypes import Exacts, Reals
 
@@ -83,7 +83,7 @@ class Discrete(VoteRule):
     def _vote(self, alpha: float, votes: Reals, edge: int, mass: int, total: int) -> Vote:
         plus, minus = (mass + edge) / 2 / EXACT_SCALE, (mass - edge) / 2 / EXACT_SCALE
         idle = (total - mass) / EXACT_SCALE
-        energy = plus * math.exp(-alpha) + minus * math.exp(alpha) + idle
+        energy = plus * exp_of(-alpha) + minus * exp_of(alpha) + idle
         return Vote(alpha, votes, edge / total, energy)
 
     def votes(self, plus: Reals, minus: Reals, signs: Reals, floor: float) -> tuple[float, Reals]:
@@ -144,7 +144,7 @@ def half_log_odds(plus: float, minus: float, floor: float) -> float:
     >>> round(half_log_odds(1.0, 0.0, 1e-3), 4)
     3.4539
     """
-    return 0.5 * math.log(max(float(plus), floor) / max(float(minus), floor))
+    return 0.5 * log_of(max(float(plus), floor) / max(float(minus), floor))
 
 
 def sides(score_edges: Exacts, masses: Exacts) -> tuple[Reals, Reals]:

@@ -320,7 +320,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         The largest exponent is 0.
         """
         for k, (labels, scores) in enumerate(zip(state.labels, state.scores, strict=True)):
-            decay = np.exp(np.minimum(least - labels * scores, 0.0))
+            decay = exp(np.minimum(least - labels * scores, 0.0))
             state.weights[k] = state.targets.initial_weights(k) * decay
         return float(state.weights.max(initial=0.0))
 

@@ -1,0 +1,137 @@
+"""The GPU: CuPy, imported only when asked for, and the kernels compiled for it."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend import arithmetic
+from edgewise.backend.base import LEARN
+
+_FOLDER = Path(__file__).parent
+_SOURCES = ("common.cu", "search.cu", "step.cu", "rounds.cu")
+
+# Fused multiply-adds round once where the CPU rounds twice.
+_OPTIONS = ("-std=c++17", "-fmad=false")
+
+# A block may take so much shared memory once its kernel has said so.
+_MOST_SHARED = 96 * 1024
+
+# Blocks for each multiprocessor in passes over the rows.
+_BLOCKS_A_PROCESSOR = 8
+
+
+def why_no_gpu() -> str | None:
+    """Return what is missing to train on a GPU, or None if nothing is."""
+    try:
+        import cupy
+    except ImportError:
+        return "needs CuPy: install edgewise[cuda]"
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CuPy raises its own, and others where a library is missing
+        return f"finds no GPU: {error}"
+    return None if count else "finds no GPU"
+
+
+@cache
+def gpu() -> "Device":
+    """Return the current GPU."""
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
+    return Device(cupy, int(properties["multiProcessorCount"]))
+
+
+class Device:
+    """Arrays and kernels of one GPU.
+
+    `xp` is CuPy, or whatever has the few of its functions that are used here and runs kernels;
+    `threads` is the number of threads in a block, a power of two from 32 on.
+    """
+
+    def __init__(self, xp: Any, n_processors: int, threads: int = 256) -> None:
+        self.xp = xp
+        self.n_processors = n_processors
+        self.threads = threads
+        self._modules: dict[tuple[int, bool], Any] = {}
+
+    def upload(self, array: NDArray[Any], dtype: Any = None) -> Any:
+        """Return an array on the device."""
+        return self.xp.asarray(np.ascontiguousarray(array, dtype=dtype))
+
+    def download(self, array: Any) -> NDArray[Any]:
+        """Return an array on the host."""
+        return self.xp.asnumpy(array)
+
+    def zeros(self, *shape: int) -> Any:
+        """Return 64-bit sums, at first 0."""
+        return self.xp.zeros(shape, dtype=np.int64)
+
+    def blocks(self, n: int, each: int = 0) -> int:
+        """Return how many blocks visit n rows, or groups of which a block has `each`."""
+        return max(1, min(-(-n // (each or self.threads)), _BLOCKS_A_PROCESSOR * self.n_processors))
+
+    def function(self, name: str, lanes: int = 1, wide: bool = False) -> Any:
+        """Return a compiled kernel; modules are compiled at their first use and kept on disk."""
+        key = (lanes, wide)
+        if key not in self._modules:
+            options = (*_OPTIONS, f"-DLANES={lanes}", f"-DWIDE={int(wide)}")
+            self._modules[key] = self.xp.RawModule(code=source(), options=options)
+        return self._modules[key].get_function(name)
+
+    def launch(
+        self,
+        name: str,
+        blocks: int | tuple[int, int],
+        arguments: Sequence[Any],
+        like: tuple[int, bool] = (1, False),
+        shared: int = 0,
+    ) -> None:
+        """Start a kernel: `like` has its lanes and whether sums are wide, `shared` its bytes."""
+        function = self.function(name, *like)
+        if shared > 48 * 1024:
+            function.max_dynamic_shared_size_bytes = _MOST_SHARED
+        grid = blocks if isinstance(blocks, tuple) else (blocks, 1)
+        function(grid, (self.threads,), typed(arguments), shared_mem=shared)
+
+
+def typed(arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Return arguments as kernels take them: ints have 32 bits, None is a null pointer."""
+    made: list[Any] = []
+    for argument in arguments:
+        if argument is None:
+            made.append(np.intp(0))
+        elif isinstance(argument, (bool, int)):
+            made.append(np.int32(argument))
+        elif isinstance(argument, float):
+            made.append(np.float64(argument))
+        else:
+            made.append(argument)
+    return tuple(made)
+
+
+def most_shared_bins(lanes: int, itemsize: int) -> int:
+    """Return the most bins whose sums fit into a block's shared memory."""
+    return _MOST_SHARED // (lanes * itemsize)
+
+
+@cache
+def source() -> str:
+    """Return the CUDA source, with the constants of `arithmetic` before it."""
+    constants: dict[str, Any] = {
+        name: getattr(arithmetic, name)
+        for name in (
+            "SEARCH_SCALE", "EXACT_SCALE", "GAIN_SCALE", "ENERGY_SCALE", "LOG2_E", "LN2_HIGH",
+            "LN2_LOW", "LOWEST", "HIGHEST", "SQRT_HALF",
+        )
+    }  # fmt: skip
+    for name in ("TAYLOR", "SERIES"):
+        constants |= {f"{name}_{i}": value for i, value in enumerate(getattr(arithmetic, name))}
+    lines = [f"#define {name} ({value.hex()})" for name, value in constants.items()]
+    lines.append(f"#define LEARN {LEARN}")
+    files = [_FOLDER / name for name in _SOURCES]
+    return "\n".join([*lines, *(file.read_text() for file in files if file.exists())])
