@@ -146,3 +146,4 @@ static double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits,
 using std::max;
 using std::min;
 struct int4 { int x, y, z, w; };
+struct uint4 { unsigned x, y, z, w; };

@@ -63,7 +63,8 @@ class Emulator:
         return np.array(array).view(np.ndarray)
 
     class RawModule:
-        def __init__(self, code, options=()):
+        def __init__(self, code, options=(), enable_cooperative_groups=False):
+            self.together = enable_cooperative_groups
             launchers = []
             for name, parameters in _SIGNATURE.findall(code):
                 names = [re.split(r"[\s*&]+", one.strip())[-1] for one in parameters.split(",")]
@@ -94,17 +95,18 @@ class Emulator:
             self.library = ctypes.CDLL(str(built))
 
         def get_function(self, name):
-            return Function(getattr(self.library, f"run_{name}"), self.parameters[name])
+            run = getattr(self.library, f"run_{name}")
+            return Function(run, self.parameters[name], self.together)
 
 
 class Function:
-    def __init__(self, run, parameters):
-        self.run, self.parameters = run, parameters
+    def __init__(self, run, parameters, together):
+        self.run, self.parameters, self.together = run, parameters, together
 
-    def __call__(self, grid, block, arguments, shared_mem=0, together=False):
+    def __call__(self, grid, block, arguments, shared_mem=0):
         assert len(arguments) == len(self.parameters), (self.parameters, len(arguments))
         given = [ctypes.c_uint(grid[0]), ctypes.c_uint(grid[1] if len(grid) > 1 else 1)]
-        given += [ctypes.c_int(block[0]), ctypes.c_size_t(shared_mem), ctypes.c_bool(together)]
+        given += [ctypes.c_int(block[0]), ctypes.c_size_t(shared_mem), ctypes.c_bool(self.together)]
         for value, parameter in zip(arguments, self.parameters, strict=True):
             kind = parameter.rsplit(maxsplit=1)[0]
             if "*" in parameter:

@@ -338,6 +338,40 @@ class BoostedRound(NamedTuple):
     watched: Reals
 
 
+class Climb(NamedTuple):
+    """Rounds of products of stumps with discrete votes, exponential loss, to train in one call.
+
+    Attributes
+    ----------
+    columns : intp array
+        The columns that every search looks at.
+    n_terms, n_rounds : int
+        The terms of a product, and the most rounds.
+    floor : float
+        The least weight of a side in logarithms.
+    rate : float
+        The factor on steps.
+    """
+
+    columns: Columns
+    n_terms: int
+    n_rounds: int
+    floor: float
+    rate: float
+
+
+class ClimbedRound(NamedTuple):
+    """A round that was trained with others in one call: cuts, as `Candidates` have them, and sums.
+
+    A cut is its column, its first bin on the positive side and the side of missing values.
+    """
+
+    cuts: tuple[tuple[int, int, int], ...]
+    n_searches: int
+    edges: "Edges"
+    tally: "Tally"
+
+
 class Edges(NamedTuple):
     """Sums over the rows for each score column, in 64-bit fixed point."""
 
@@ -481,6 +515,13 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         `watched` are validation rows and their scores. The state is as after the last round.
         """
         return [], boosting.weight
+
+    def climb(self, state: StateT, climb: Climb) -> list[ClimbedRound]:
+        """Train some rounds, and return them; none where it cannot.
+
+        The state is as after the last round.
+        """
+        return []
 
     @abstractmethod
     def over(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":

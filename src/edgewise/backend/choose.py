@@ -11,7 +11,6 @@ from weakref import WeakKeyDictionary
 
 from edgewise.backend.host import lanes_for, search_type
 from edgewise.backend.switching import Compilation, Rehearsal, SwitchingBackend
-from edgewise.common.checks import one_of
 from edgewise.common.compiled import COMPILE_FROM, LOAD_FROM, chosen_backend, remember, use_compiled
 
 if TYPE_CHECKING:
@@ -32,8 +31,6 @@ _COMPILE_FROM_VALUES = 4_000_000
 
 # Work in NumPy that is worth another process, which compiles meanwhile: about a second of it.
 _COMPILE_APART_FROM = 2 * LOAD_FROM
-
-DEVICES = ("cpu", "cuda", "auto")
 
 _factories: "list[Callable[[BinnedTable, int], Backend]]" = []
 
@@ -149,14 +146,13 @@ def has_gpu() -> bool:
     return why_no_gpu() is None
 
 
-def check_device(device: str) -> None:
-    """Raise if `device` is none of the choices, or is "cuda" where there is no GPU."""
-    if one_of("device", device, DEVICES) == "cuda":
-        from edgewise.backend.cuda.device import why_no_gpu
+def need_gpu() -> None:
+    """Raise if there is no GPU to train on."""
+    from edgewise.backend.cuda.device import why_no_gpu
 
-        why = why_no_gpu()
-        if why is not None:
-            raise RuntimeError(f"device='cuda' {why}; device='cpu' gives the same model")
+    why = why_no_gpu()
+    if why is not None:
+        raise RuntimeError(f"device='cuda' {why}; device='cpu' gives the same model")
 
 
 def compiled_when(

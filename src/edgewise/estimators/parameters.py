@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import Any, TypeVar
 
-from edgewise.backend.choose import check_device
 from edgewise.boosting import check_callbacks
 from edgewise.common.checks import flag, integer, one_of, positive, threads, verbosity
 from edgewise.data import MAX_BINS
@@ -12,6 +11,8 @@ from edgewise.data.table import INFINITE_CHOICES
 from edgewise.search import search_named
 
 C = TypeVar("C", bound=type)
+
+DEVICES = ("cpu", "cuda", "auto")
 
 _PARAMETERS = "\n\nParameters\n----------\n"
 
@@ -104,7 +105,10 @@ class TableParameters(TrainingParameters):
         check_callbacks(self.callbacks)
         verbosity("verbose", self.verbose)
         threads("n_jobs", self.n_jobs)
-        check_device(self.device)
+        if one_of("device", self.device, DEVICES) == "cuda":
+            from edgewise.backend.choose import need_gpu
+
+            need_gpu()
         if self.validation_fraction is not None:
             positive("validation_fraction", self.validation_fraction, below=1.0)
             if validates:

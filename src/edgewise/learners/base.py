@@ -194,6 +194,10 @@ class Learner(BaseEstimator):
         """Return the kinds of columns that the learner can use: "numeric", "categorical"."""
         return {kind for leaf in self.simple_parts() for kind in leaf.kinds()}
 
+    def climbs(self) -> tuple[Columns, int] | None:
+        """Return what a backend needs to find products of stumps itself; None where it cannot."""
+        return None
+
     @property
     def makes_tests(self) -> bool:
         """Whether all rules say -1, 0 or +1, the same for every class."""

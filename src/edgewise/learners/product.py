@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewise.common.checks import integer
+from edgewise.common.dtypes import Columns
 from edgewise.learners.base import Found, Round, Wrapper
+from edgewise.learners.stump import Stump
 from edgewise.model import EVERYWHERE, ProductRule, Test
 
 # Random starts before giving up: where no single rule has an edge, as on the corners of a cube, a
@@ -85,7 +87,7 @@ class Product(Wrapper):
             j = (j + 1) % self.n_terms
         if best is None:
             return None
-        return best._replace(rule=_multiplied(terms))
+        return best._replace(rule=multiplied(terms))
 
     def _fit_term(self, round: Round, others: list[Test]) -> Found | None:
         """Return the best term, given the others."""
@@ -94,12 +96,18 @@ class Product(Wrapper):
             return self.base_.find(round)
         return self.base_.find(round.on(round.backend.flip(round.problem, present)))
 
+    def climbs(self) -> tuple[Columns, int] | None:
+        """Return the columns to search and the number of terms, if a backend may find products."""
+        single = self.base_.climbs() if isinstance(self.base_, Stump) else None
+        return None if single is None or self.restarts else (single[0], self.n_terms)
+
     @property
     def cost(self) -> int:
         return (self.n_terms + 2) * self._base().cost if self.n_terms > 1 else self._base().cost
 
 
-def _multiplied(terms: Sequence[Test]) -> Test:
+def multiplied(terms: Sequence[Test]) -> Test:
+    """Return the product of some tests; constants are left out."""
     # The order does not matter; this one is easier to read.
     factors = tuple(sorted((f for term in terms for f in term.factors), key=lambda f: f.column))
     if len(factors) == 1:

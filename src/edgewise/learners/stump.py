@@ -6,6 +6,7 @@ import numpy as np
 
 from edgewise.backend.base import LEARN
 from edgewise.common.checks import flag, one_of
+from edgewise.common.dtypes import Columns
 from edgewise.data import BinnedTable
 from edgewise.learners.base import ColumnLearner, Found, Round
 from edgewise.model import EVERYWHERE, Cut, PerScore, Rule, Test
@@ -105,6 +106,15 @@ class Stump(ColumnLearner):
         return PerScore(
             tuple(EVERYWHERE if never else cut for cut, never in zip(cuts, always, strict=True))
         )
+
+    def climbs(self) -> tuple[Columns, int] | None:
+        """Return the columns and the number of terms of a product, if a backend may choose it.
+
+        A stump is a product of one. All columns must be searched, and the constant be among the
+        rules.
+        """
+        plain = self.constant and self.missing == "learn" and self.searches_all
+        return (self.columns_, 1) if plain and not self.search_.learns else None
 
     def draw(self, table: BinnedTable, rng: np.random.Generator) -> Test | None:
         columns = [j for j in self.columns_.tolist() if len(table.thresholds(j))]

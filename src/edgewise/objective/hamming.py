@@ -21,6 +21,8 @@ from edgewise.backend.base import (
     Backend,
     BoostedRound,
     Boosting,
+    Climb,
+    ClimbedRound,
     Growth,
     Problem,
     RealStep,
@@ -31,7 +33,8 @@ from edgewise.backend.base import (
 from edgewise.common.dtypes import Exacts, Reals
 from edgewise.data import BinnedTable
 from edgewise.data.partition import Partition
-from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round, Tree
+from edgewise.learners import SMOOTHING, Comparison, Found, Learner, Round, Stump, Tree
+from edgewise.learners.product import multiplied
 from edgewise.model import EVERYWHERE, Rule, TreeRule
 from edgewise.objective.base import Leapt, Objective, Stream, Taken
 from edgewise.objective.trimming import HeaviestWeights, SampledRows
@@ -47,6 +50,11 @@ _LARGEST_SHIFT = 600.0
 # The rounds of one call are few at first, since training may end after any of them; all together
 # they look at no more entries of the table, and keep no more scores, than this.
 _SHORTEST_LEAP, _LARGEST_LEAP = 8, 1 << 20
+
+# The most rounds of products in one call; all of them together take a fraction of a second.
+_LONGEST_CLIMB = 256
+
+_NO_SCORES = np.empty((0, 0))
 
 # Logarithms of class priors that differ by less are equal: they start no model.
 _EQUAL_PRIORS = 1e-9
@@ -165,6 +173,7 @@ class Hamming(Objective):
     def leap(
         self, learner: Learner, t: int, most: int, watched: tuple[BinnedTable, Reals] | None
     ) -> Iterator[Leapt]:
+        yield from self._climb(learner, t, most if watched is None else 0)
         growth = self._whole_growth(learner)
         if t == 0 or growth is None or not isinstance(learner, Tree):
             return
@@ -183,6 +192,38 @@ class Hamming(Objective):
             self._scores = grown.scores
             yield Leapt(grown.watched, partial(self._taken, learner, growth, t + place, grown))
         self._scores = None
+
+    def _climb(self, learner: Learner, t: int, most: int) -> Iterator[Leapt]:
+        """Train rounds of products of stumps in one call, where the backend can."""
+        settings, found, targets = self.settings, learner.climbs(), self.targets
+        plain = settings.votes == "discrete" and settings.factorized and self.loss == "exponential"
+        plain = plain and settings.damping is None and self._selection is None
+        plain = plain and settings.subsample == 1.0 and not self._amounts
+        # Rounds before which the weights are recomputed, and measures of two classes, are apart.
+        n_rounds = min(most, _LONGEST_CLIMB, -t % REFRESH_EVERY)
+        if found is None or not plain or n_rounds < 2 or targets.matrix is not None:
+            return
+        if len(targets.labels) == 1:
+            return
+        columns, n_terms = found
+        asked = Climb(columns, n_terms, n_rounds, self.floor, settings.learning_rate)
+        for place, climbed in enumerate(self.backend.climb(self.state, asked)):
+            taken = self._climbed(learner, t + place, climbed)
+            yield Leapt(_NO_SCORES, lambda taken=taken: taken)  # type: ignore[misc]
+
+    def _climbed(self, learner: Learner, t: int, climbed: ClimbedRound) -> Taken:
+        """Return what one of several rounds of products did."""
+        learner.begin(t)
+        (part,) = learner.column_learners()
+        assert isinstance(part, Stump)
+        part.count(len(part.columns_), climbed.n_searches)
+        rule = multiplied([part.cut(self.backend.table, *cut) for cut in climbed.cuts])
+        vote = self.rule.vote(climbed.edges, self.floor)
+        if self.settings.learning_rate != 1.0:
+            alpha = self.settings.learning_rate * vote.alpha
+            vote = self.rule.retake(climbed.edges, alpha, vote.votes)
+        self._shift -= math.log(vote.energy)
+        return Taken(rule, vote, self._progress(self._weight, climbed.tally))
 
     def _whole_growth(self, learner: Learner) -> Growth | None:
         """Return how trees of all rounds grow, or None where rounds must be taken one by one."""

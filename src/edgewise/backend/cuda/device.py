@@ -12,7 +12,7 @@ from edgewise.backend import arithmetic
 from edgewise.backend.base import LEARN
 
 _FOLDER = Path(__file__).parent
-_SOURCES = ("common.cu", "search.cu", "step.cu", "rounds.cu")
+_STEPS, _ROUNDS = ("common.cu", "search.cu", "step.cu"), ("common.cu", "rounds.cu")
 
 # Fused multiply-adds round once where the CPU rounds twice.
 _OPTIONS = ("-std=c++17", "-fmad=false")
@@ -50,14 +50,19 @@ class Device:
     """Arrays and kernels of one GPU.
 
     `xp` is CuPy, or whatever has the few of its functions that are used here and runs kernels;
-    `threads` is the number of threads in a block, a power of two from 32 on.
+    `threads` is the number of threads in a block, a power of two from 32 on, and `most_threads`
+    that in blocks of which each multiprocessor has one.
     """
 
-    def __init__(self, xp: Any, n_processors: int, threads: int = 256) -> None:
+    def __init__(
+        self, xp: Any, n_processors: int, threads: int = 256, most_threads: int = 1024
+    ) -> None:
         self.xp = xp
         self.n_processors = n_processors
         self.threads = threads
+        self.most_threads = most_threads
         self._modules: dict[tuple[int, bool], Any] = {}
+        self._rounds: dict[int, Any] = {}
 
     def upload(self, array: NDArray[Any], dtype: Any = None) -> Any:
         """Return an array on the device."""
@@ -80,8 +85,17 @@ class Device:
         key = (lanes, wide)
         if key not in self._modules:
             options = (*_OPTIONS, f"-DLANES={lanes}", f"-DWIDE={int(wide)}")
-            self._modules[key] = self.xp.RawModule(code=source(), options=options)
+            self._modules[key] = self.xp.RawModule(code=source(_STEPS), options=options)
         return self._modules[key].get_function(name)
+
+    def rounds(self, name: str, lanes: int) -> Any:
+        """Return a kernel whose blocks wait for each other, and so must all run at once."""
+        if lanes not in self._rounds:
+            options = (*_OPTIONS, f"-DLANES={lanes}", "-DWIDE=0")
+            self._rounds[lanes] = self.xp.RawModule(
+                code=source(_ROUNDS), options=options, enable_cooperative_groups=True
+            )
+        return self._rounds[lanes].get_function(name)
 
     def launch(
         self,
@@ -120,7 +134,7 @@ def most_shared_bins(lanes: int, itemsize: int) -> int:
 
 
 @cache
-def source() -> str:
+def source(names: tuple[str, ...]) -> str:
     """Return the CUDA source, with the constants of `arithmetic` before it."""
     constants: dict[str, Any] = {
         name: getattr(arithmetic, name)
@@ -133,5 +147,4 @@ def source() -> str:
         constants |= {f"{name}_{i}": value for i, value in enumerate(getattr(arithmetic, name))}
     lines = [f"#define {name} ({value.hex()})" for name, value in constants.items()]
     lines.append(f"#define LEARN {LEARN}")
-    files = [_FOLDER / name for name in _SOURCES]
-    return "\n".join([*lines, *(file.read_text() for file in files if file.exists())])
+    return "\n".join([*lines, *((_FOLDER / name).read_text() for name in names)])

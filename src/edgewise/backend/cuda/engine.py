@@ -12,6 +12,8 @@ from edgewise.backend.arithmetic import SEARCH_SCALE, exact_sum, fixed
 from edgewise.backend.base import (
     Backend,
     Candidates,
+    Climb,
+    ClimbedRound,
     Edges,
     GrownTree,
     Histogram,
@@ -25,6 +27,7 @@ from edgewise.backend.base import (
 )
 from edgewise.backend.cuda.columns import DeviceColumns, DeviceHistogram, HistogramPlan, form_of
 from edgewise.backend.cuda.device import Device, gpu
+from edgewise.backend.cuda.rounds import ProductRounds, can_climb
 from edgewise.backend.host import SignedProblem, lanes_for, search_type
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin
 from edgewise.backend.reference.ranking import PairSums
@@ -58,7 +61,9 @@ class DeviceState(State):
         self.scaled = self.by_label * scale
         self.weights, self.scores = xp.zeros((k, n)), xp.zeros((k, n))
         chunks, lanes = lanes_for(k + mass_column)
-        signed = xp.zeros((chunks, n, lanes), dtype=search_type(n * k))
+        # One more row of zeros, for passes over more rows than there are.
+        signed = xp.zeros((chunks * n + 1) * lanes, dtype=search_type(n * k))
+        signed = signed[: chunks * n * lanes].reshape(chunks, n, lanes)
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
         self.row_masses: dict[tuple[str, ...], SignedProblem] = {}
@@ -85,6 +90,7 @@ class CudaBackend(ReferenceBackend):
         self._device_plans: dict[bytes, HistogramPlan] = {}
         self._on_device: tuple[Any, Any] | None = None
         self._leaves: tuple[Any, Any] | None = None
+        self._rounds: tuple[Any, ProductRounds | None] | None = None
 
     # The round's problem.
 
@@ -277,6 +283,23 @@ class CudaBackend(ReferenceBackend):
         blocks = (len(plan.columns), chunks)
         device.launch("sum_below", blocks, arguments, (lanes, wide), shared)
         return below
+
+    def climb(  # type: ignore[override]
+        self, state: DeviceState, climb: Climb
+    ) -> list[ClimbedRound]:
+        chunks, _, lanes = state.whole.shape
+        if chunks > 1 or lanes == 1 or state.mass_column or form_of(state.whole)[1]:
+            return []
+        key = (climb.columns.tobytes(), lanes)
+        if self._rounds is None or self._rounds[0] != key:
+            rounds = None
+            if can_climb(self.table, climb.columns, climb):
+                rounds = ProductRounds(self.table, climb.columns, lanes, self.device)
+            self._rounds = (key, rounds)
+        rounds = self._rounds[1]
+        # Signs of the last round's rules are not remembered.
+        self._on_device = None
+        return [] if rounds is None else rounds.train(state, climb)
 
     def over(self, table: BinnedTable) -> "CudaBackend":
         other = CudaBackend(table, self.device)
