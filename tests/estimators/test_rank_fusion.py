@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise import Checkpoint, RankBoost, RankFusion, load
-from edgewise.fusion import RankedLists
+from edgewise.fusion import RankedLists, normalised_scores
 
 NAMES = ("bm25", "url", "title")
 
@@ -141,3 +141,87 @@ def test_settings_that_change_after_the_fit_reach_the_ranker():
     lists, grades = ranked()
     model = RankFusion(n_rounds=4).fit(lists, grades).set_params(n_jobs=2)
     assert model.ranker_.n_jobs == 2
+
+
+class TestValues:
+    def test_reciprocal_ranks_are_those_of_the_values_themselves(self):
+        lists, grades = ranked()
+        model = RankFusion("feature", n_rounds=5).fit(lists, grades)
+        reciprocal = 1 / (60 + lists.positions)
+        ranker = RankBoost("feature", n_rounds=5).fit(reciprocal, grades, lists.qid)
+        np.testing.assert_array_equal(model.predict(lists), ranker.predict(reciprocal))
+        np.testing.assert_array_equal(model.coef_, ranker.coef_)
+        assert model.values_ == ("reciprocal",)
+        assert model.list_names_ == NAMES
+
+    def test_scores_may_stand_beside_ranks(self, tmp_path):
+        plain, grades = ranked()
+        noise = np.random.default_rng(1).normal(size=plain.positions.shape)
+        scores = np.where(plain.returned, grades[:, None] + 0.1 * noise, np.nan)
+        lists = RankedLists.from_scores(scores, plain.qid, plain.docs, NAMES)
+        model = RankFusion("stump", n_rounds=5, values=["rank", "score"]).fit(lists, grades)
+        normal = np.where(lists.returned, normalised_scores(lists), np.nan)
+        both = np.hstack([-lists.positions, normal])
+        ranker = RankBoost("stump", n_rounds=5).fit(both, grades, lists.qid)
+        np.testing.assert_array_equal(model.predict(lists), ranker.predict(both))
+        assert model.list_names_ == NAMES
+        assert any("(score) >= 0." in str(rule) for rule in model.rules())
+        model.save(tmp_path / "fusion.edgewise")
+        loaded = load(tmp_path / "fusion.edgewise")
+        np.testing.assert_array_equal(loaded.predict(lists), model.predict(lists))
+        # Lists in another order bring their scores along.
+        swapped = RankedLists(
+            lists.positions[:, ::-1], lists.qid, lists.scores[:, ::-1], names=NAMES[::-1]
+        )
+        np.testing.assert_array_equal(model.predict(swapped), model.predict(lists))
+        with pytest.raises(ValueError, match="needs lists with scores"):
+            model.predict(plain)
+
+    @pytest.mark.parametrize("wrong", ["position", [], ["rank", "rank"]])
+    def test_others_are_refused(self, wrong):
+        with pytest.raises(ValueError, match="values"):
+            RankFusion(values=wrong).fit(*ranked())
+
+    def test_documents_of_lists_are_explained(self):
+        lists, grades = ranked()
+        model = RankFusion(n_rounds=5).fit(lists, grades)
+        scores = model.predict(lists)
+        assert model.explain(lists.take([3])).scores[0] == scores[3]
+        found = model.explain_pair(lists.take([3]), lists.take([4]))
+        assert found.scores == (scores[3], scores[4])
+
+
+class TestAuto:
+    @pytest.fixture(scope="class")
+    def many(self):
+        return ranked(n_queries=30)
+
+    def fits(self, many, **settings):
+        return {
+            name: RankFusion(name, n_rounds=15, **settings).fit(*many)
+            for name in ("auto", "stump", "feature")
+        }
+
+    def test_takes_what_ranks_validation_queries_better(self, many):
+        found = self.fits(many, validation_fraction=0.3)
+        best = max(("stump", "feature"), key=lambda name: found[name].history_["validation"][-1])
+        np.testing.assert_array_equal(found["auto"].predict(many[0]), found[best].predict(many[0]))
+
+    def test_without_validation_queries_sets_a_fifth_aside_and_trains_on_all(self, many):
+        aside = self.fits(many, validation_fraction=0.2, early_stopping_rounds=50)
+        values = {
+            name: aside[name].history_["validation"][aside[name].best_iteration_ - 1]
+            for name in ("stump", "feature")
+        }
+        best = max(values, key=values.get)
+        model = RankFusion(n_rounds=15).fit(*many)
+        expected = RankFusion(best, n_rounds=aside[best].best_iteration_).fit(*many)
+        np.testing.assert_array_equal(model.predict(many[0]), expected.predict(many[0]))
+
+    @pytest.mark.parametrize(
+        "settings", [{"criterion": "energy"}, {"monotonic_cst": "increasing"}], ids=str
+    )
+    def test_is_thresholds_where_settings_are_for_them(self, many, settings):
+        model = RankFusion(n_rounds=3, **settings).fit(*many)
+        assert model.values_ == ("rank",)
+        assert model.n_rounds_ == 3

@@ -188,3 +188,25 @@ def test_the_norm_by_the_maximum_refuses_scores_that_it_would_turn_round():
         comb_sum(lists, norm="max")
     zeros = RankedLists.from_scores([[0.0], [0.0]], qid=[7, 7])
     np.testing.assert_array_equal(comb_sum(zeros, norm="max"), [0, 0])
+
+
+class TestWeights:
+    LISTS = RankedLists.from_scores([[3.0, 1.0], [2.0, 5.0], [1.0, 2.0]], qid=[1, 1, 1])
+
+    @pytest.mark.parametrize("method", ["borda", "comb_mnz", "comb_sum", "rrf"])
+    def test_count_lists_more_or_not_at_all(self, method):
+        twice = RankedLists.from_scores(
+            [[3.0, 3.0, 1.0], [2.0, 2.0, 5.0], [1.0, 1.0, 2.0]], qid=[1, 1, 1]
+        )
+        weighted = fuse(self.LISTS, method, weights=[2.0, 1.0])
+        # CombMNZ also multiplies by the number of lists.
+        factor = 2 / 3 if method == "comb_mnz" else 1
+        np.testing.assert_allclose(weighted, factor * fuse(twice, method))
+        alone = fuse(self.LISTS, method, weights={"list0": 0.0})
+        np.testing.assert_allclose(alone, fuse(self.LISTS, method, weights=[0.0, 1.0]))
+        assert alone.argmax() == 1
+
+    @pytest.mark.parametrize("wrong", [[1.0], [0.0, 0.0], {"other": 2.0}, [1.0, np.nan]])
+    def test_that_are_wrong_are_refused(self, wrong):
+        with pytest.raises(ValueError, match="weights"):
+            fuse(self.LISTS, "rrf", weights=wrong)

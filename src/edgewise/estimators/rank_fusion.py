@@ -1,7 +1,7 @@
 """Meta-search: RankBoost on ranked lists."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
@@ -9,18 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from edgewise.common import choices
+from edgewise.common.checks import one_of, seed
 from edgewise.common.dtypes import Reals
-from edgewise.data import ArrayTable
+from edgewise.data import ArrayTable, Table
 from edgewise.data.table import is_frame
+from edgewise.estimators.fitted import FittedRanker
 from edgewise.estimators.fitting import EvalSet, named_sets
 from edgewise.estimators.parameters import RankingParameters, documented
 from edgewise.estimators.rank_boost import RankBoost, Ranker
-from edgewise.fusion import RankedLists, grades_of
+from edgewise.fusion import RankedLists, grades_of, normalised_scores
 from edgewise.io import Run, read_qrels, read_run
+from edgewise.learners import learner_named
+from edgewise.metrics.registry import larger_is_better
 from edgewise.model import FusionWording
 
 if TYPE_CHECKING:
     from edgewise.report import Report
+
+
+# The k of reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
+_FLAT = 60.0
+# To choose a learner: the fewest queries, the share to validate on, and how long to wait.
+_LEAST_QUERIES, _ASIDE, _PATIENCE = 20, 0.2, 50
 
 
 @documented
@@ -28,16 +39,30 @@ if TYPE_CHECKING:
 class RankFusion(RankingParameters, Ranker):
     """Fuses ranked lists into one, learning from judged documents which lists to believe.
 
-    Each list is a ranking feature: its j-th document has the value -j, and a document that it does
-    not return is unranked (Iyer 1999 section 5.1). A `RankBoost` learns thresholds on these: a
-    document earns a weight for being among the first ten of one list, another for the first three
-    of a second, and is ranked by the sum.
+    Each list is a ranking feature of a `RankBoost`, and a document that it does not return is
+    unranked (Iyer 1999 section 5.1). With thresholds on positions a document earns a weight for
+    being among the first ten of one list, another for the first three of a second, and is ranked
+    by the sum; or lists have weights, and a document the weighted sum of its reciprocal ranks.
 
     Lists may be `edgewise.fusion.RankedLists`, a mapping from names to TREC runs (or their paths)
     or data frames, or one data frame with the columns query, doc, list and rank or score.
     Judgements may be TREC qrels (or a path), a data frame with the columns query, doc and grade,
     or, with `RankedLists`, an array with a grade for each row. Documents without a judgement have
     grade 0, as in trec_eval; judged documents that no list returns are not ranked or counted.
+
+    Parameters
+    ----------
+    learner : {"auto", "stump", "product", "tree", "feature"}, Learner or list, default "auto"
+        The family of rules, as in `RankBoost`. "auto" takes thresholds ("stump") or the values
+        themselves ("feature"), whichever ranks validation queries better: those of `eval_set` or
+        `validation_fraction`, else a fifth of the training queries, which also choose the number
+        of rounds, up to `n_rounds`; the model is then trained on all. With fewer than 20 queries,
+        and with settings for thresholds alone, it is "stump".
+    values : {"rank", "reciprocal", "score"}, sequence of them, or None, default None
+        What a document has on a list: minus its position; 1 / (60 + position); or its score,
+        scaled to 0..1 among the documents that the list returns for the query. With several, a list
+        makes several columns. None is "reciprocal" for rules that take the values themselves, and
+        "rank" for tests.
 
     Examples
     --------
@@ -54,6 +79,9 @@ class RankFusion(RankingParameters, Ranker):
     """
 
     _wording = FusionWording
+
+    learner: Any = field(default="auto", kw_only=False)
+    values: Any = None
 
     def fit(
         self,
@@ -82,15 +110,84 @@ class RankFusion(RankingParameters, Ranker):
         sets = named_sets(eval_set, eval_names)
         read = ranked_lists(lists)
         grades = grades_in(read, judgements)
-        ranker = RankBoost(**self.get_params(deep=False))
         if self.warm_start and self.__sklearn_is_fitted__():
-            ranker.fitted_ = self.fitted_
             read = _with_names(read, self.list_names_, "lists")
-        held_out = [one._replace(given=_documents(one, read.names)) for one in sets]
-        self.fitted_ = ranker._trained(
-            _features(read), grades, read.qid, sample_weight, held_out, owner=self
-        )
+            learners = [self.fitted_.learner or self.learner]
+        else:
+            learners = self._learners(read)
+
+        def train(learner: Any, owner: "RankFusion | None" = None, **settings: Any) -> FittedRanker:
+            values = self._kinds(learner)
+            held_out = [one._replace(given=_documents(one, read.names, values)) for one in sets]
+            ranker = self._ranker(learner).set_params(**settings)
+            features = _features(read, values)
+            return ranker._trained(features, grades, read.qid, sample_weight, held_out, owner)
+
+        self.fitted_ = self._chosen(learners, train, bool(sets))
         return self
+
+    def _learners(self, lists: RankedLists) -> list[Any]:
+        """Return the learners to choose from."""
+        if not isinstance(self.learner, str) or self.learner != "auto":
+            return [self.learner]
+        for_tests = self.criterion == "energy" or not isinstance(self.monotonic_cst, str)
+        few = len(lists.queries.ids) < _LEAST_QUERIES
+        if few or for_tests or self.monotonic_cst != "learn":
+            return ["stump"]
+        return ["stump", "feature"]
+
+    def _chosen(
+        self, learners: list[Any], train: Callable[..., FittedRanker], validates: bool
+    ) -> FittedRanker:
+        """Return the model of the learner that ranks validation queries best."""
+        if len(learners) == 1:
+            return train(learners[0], self)
+        watched = validates or self.validation_fraction is not None
+        drawn = self.random_state
+        if not isinstance(drawn, int):
+            drawn = seed(drawn)  # The same validation queries for all.
+        quiet: dict[str, Any] = {"callbacks": None, "random_state": drawn}
+        if not watched:
+            quiet |= {"validation_fraction": _ASIDE, "early_stopping_rounds": _PATIENCE}
+        if self.time_limit is not None:
+            quiet["time_limit"] = self.time_limit / (len(learners) + 1)
+        tried: list[tuple[float, FittedRanker, Any]] = []
+        for learner in learners:
+            fitted = train(learner, **quiet)
+            if fitted.stop_reason == "interrupted":
+                return fitted
+            value = fitted.history["validation"][max(fitted.best_iteration - 1, 0)]
+            better = value if larger_is_better(self.eval_metric, default=True) else -value
+            tried.append((float(better), fitted, learner))
+        _, fitted, learner = max(tried, key=lambda one: one[0])
+        if watched and not self.callbacks and self.time_limit is None:
+            return fitted
+        again: dict[str, Any] = {"random_state": drawn}
+        if not watched:
+            again["n_rounds"] = max(fitted.best_iteration, 1)
+        return train(learner, self, **again)
+
+    def _ranker(self, learner: Any) -> RankBoost:
+        """Return a ranker of the values of documents on lists."""
+        settings = self.get_params(deep=False)
+        del settings["values"]
+        ranker = RankBoost(**{**settings, "learner": learner})
+        if self.__sklearn_is_fitted__():
+            ranker.fitted_ = self.fitted_
+        return ranker
+
+    def _kinds(self, learner: Any) -> tuple[str, ...]:
+        """Return what a document has on a list for rules of a learner."""
+        given = self.values
+        if given is None:
+            parts = learner_named(learner, names=choices.RANK_LEARNERS).simple_parts()
+            return ("reciprocal",) if any(one.takes_values for one in parts) else ("rank",)
+        kinds = (given,) if isinstance(given, str) else tuple(given)
+        for one in kinds:
+            one_of("values", one, _VALUES)
+        if not kinds or len(set(kinds)) < len(kinds):
+            raise ValueError(f"values must name kinds of values, each once, got {given!r}")
+        return kinds
 
     def predict(self, lists: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of the documents of lists: larger is ranked higher within a query.
@@ -99,13 +196,11 @@ class RankFusion(RankingParameters, Ranker):
         document first (`fuse` returns the documents too). With `n_rounds`, the scores are those of
         the model's first rounds.
         """
-        features = _features(self._read(lists))
-        return self.ranker_.predict(features, n_rounds)
+        return self.ranker_.predict(self._read_features(lists), n_rounds)
 
     def staged_predict(self, lists: Any) -> Iterator[Reals]:
         """Yield the scores after each round."""
-        features = _features(self._read(lists))
-        yield from self.ranker_.staged_predict(features)
+        yield from self.ranker_.staged_predict(self._read_features(lists))
 
     def rank(self, lists: Any) -> NDArray[np.int64]:
         """Return the ranks of the documents of lists, 1 for the best of each query."""
@@ -154,45 +249,84 @@ class RankFusion(RankingParameters, Ranker):
 
         read = self._read(lists)
         grades = None if judgements is None else grades_in(read, judgements)
-        given = _features(read), grades, read.qid, title or "Rank fusion report", self, read.docs
+        features = _features(read, self.values_)
+        given = features, grades, read.qid, title or "Rank fusion report", self, read.docs
         return reported(path, lambda: ranker_report(self.ranker_, *given))
 
     @property
     def ranker_(self) -> RankBoost:
-        """The ranker of the lists' positions."""
-        return RankBoost(**self.get_params(deep=False))._with(self.fitted_)
+        """The ranker of the documents' values on the lists."""
+        check_is_fitted(self)
+        return self._ranker(self.fitted_.learner or "stump")
+
+    @property
+    def values_(self) -> tuple[str, ...]:
+        """What a document has on a list: "rank", "reciprocal" or "score"."""
+        return self._kinds(self.fitted_.learner or "stump")
 
     @property
     def list_names_(self) -> tuple[str, ...]:
         """The names of the lists."""
         names = self.fitted_.feature_names
         assert names is not None
-        return names
+        return names[: len(names) // len(self.values_)]
 
     def _restored(self) -> None:
         super()._restored()
         if self.fitted_.feature_names is None:
             raise ValueError("the lists must have names")
-        if (self.fitted_.terms.thresholds >= 0).any():
+        if self.values_ == ("rank",) and (self.fitted_.terms.thresholds >= 0).any():
             raise ValueError("positions count from 1")
 
     def _read(self, lists: Any) -> RankedLists:
         check_is_fitted(self)
         return _with_names(ranked_lists(lists), self.list_names_, "lists")
 
+    def _read_features(self, lists: Any) -> ArrayTable:
+        return _features(self._read(lists), self.values_)
 
-def _features(lists: RankedLists) -> ArrayTable:
-    """Return the lists as columns, named after them."""
-    return ArrayTable(lists.features, lists.names)
+    def _table(self, X: Any) -> Table:
+        return self.ranker_._table(self._read_features(X) if isinstance(X, RankedLists) else X)
 
 
-def _documents(eval_set: EvalSet, names: tuple[str, ...]) -> tuple[ArrayTable, Reals, NDArray]:
+def _reciprocals(lists: RankedLists) -> Reals:
+    return 1.0 / (_FLAT + lists.positions)
+
+
+def _normal_scores(lists: RankedLists) -> Reals:
+    if lists.scores is None:
+        raise ValueError("values='score' needs lists with scores, and these have positions alone")
+    return np.where(lists.returned, normalised_scores(lists), np.nan)
+
+
+_VALUES: dict[str, Callable[[RankedLists], Reals]] = {
+    "rank": lambda lists: lists.features,
+    "reciprocal": _reciprocals,
+    "score": _normal_scores,
+}
+
+
+def _features(lists: RankedLists, values: tuple[str, ...]) -> ArrayTable:
+    """Return the values of documents on lists as columns, named after the lists."""
+    columns = [_VALUES[one](lists) for one in values]
+    names = [f"{name}{suffix}" for suffix in _suffixes(values) for name in lists.names]
+    return ArrayTable(np.hstack(columns), names)
+
+
+def _suffixes(values: tuple[str, ...]) -> list[str]:
+    """Return what follows the names of lists in the names of columns."""
+    return ["", *(f" ({one})" for one in values[1:])]
+
+
+def _documents(
+    eval_set: EvalSet, names: tuple[str, ...], values: tuple[str, ...]
+) -> tuple[ArrayTable, Reals, NDArray]:
     """Return lists and judgements to validate on as documents with grades and query ids."""
     _, given, argument = eval_set
     if not isinstance(given, tuple) or len(given) != 2:
         raise ValueError(f"{argument} must be a tuple (lists, judgements)")
     aside = _with_names(ranked_lists(given[0]), names, argument)
-    return _features(aside), grades_in(aside, given[1]), aside.qid
+    return _features(aside, values), grades_in(aside, given[1]), aside.qid
 
 
 def grades_in(lists: RankedLists, judgements: Any) -> Reals:
@@ -209,10 +343,14 @@ def _with_names(lists: RankedLists, names: tuple[str, ...], argument: str) -> Ra
     unknown = [name for name in lists.names if name not in names]
     if unknown:
         raise ValueError(f"{argument} has the list {unknown[0]!r}, which training did not have")
+    places = [names.index(name) for name in lists.names]
     positions = np.full((len(lists), len(names)), np.nan)
-    for j, name in enumerate(lists.names):
-        positions[:, names.index(name)] = lists.positions[:, j]
-    return RankedLists(positions, lists.qid, docs=lists.docs, names=names)
+    positions[:, places] = lists.positions
+    scores = None
+    if lists.scores is not None:
+        scores = np.full((len(lists), len(names)), np.nan)
+        scores[:, places] = lists.scores
+    return RankedLists(positions, lists.qid, scores, lists.docs, names)
 
 
 def ranked_lists(lists: Any) -> RankedLists:

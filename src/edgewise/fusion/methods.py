@@ -3,17 +3,18 @@
 All take `lists`, a :class:`RankedLists`. Within a query, higher is better.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edgewise.common import choices
-from edgewise.common.checks import flag, integer, one_of, positive
+from edgewise.common.checks import finite_numbers, flag, integer, one_of, positive
 from edgewise.common.dtypes import REAL, Reals
 from edgewise.fusion.lists import RankedLists
 
+Weights: TypeAlias = Sequence[float] | Mapping[str, float] | NDArray[Any] | None
 Unranked: TypeAlias = Literal["after", "ignore"] | float
 """Rank of a document that a list does not return."""
 
@@ -129,13 +130,28 @@ def _mean_sum(ranks: Reals) -> Reals:
         return np.where(known == ranks.shape[1], total, total / known * ranks.shape[1])
 
 
-def borda(lists: RankedLists) -> Reals:
+def _weights(lists: RankedLists, weights: Weights) -> Reals:
+    """Return a weight for each list, 1 without any."""
+    if weights is None:
+        return np.ones(lists.n_lists)
+    if isinstance(weights, Mapping):
+        unknown = [name for name in weights if name not in lists.names]
+        if unknown:
+            raise ValueError(f"weights names {unknown[0]!r}, which is none of {lists.names}")
+        weights = [weights.get(name, 1.0) for name in lists.names]
+    found = finite_numbers("weights", weights, lists.n_lists, "lists")
+    if not found.any():
+        raise ValueError("weights must not all be 0")
+    return found
+
+
+def borda(lists: RankedLists, weights: Weights = None) -> Reals:
     """Fuse lists by Borda's count.
 
     For a query with c documents each list gives c points to its first, c - 1 to its second, and
     so on. Documents that it does not return share the remaining points evenly, so every list gives
     the same number of points (Aslam and Montague 2001). Tied documents share their points, too.
-    Gaps between positions are closed first.
+    Gaps between positions are closed first. `weights` are as in :func:`reciprocal_rank_fusion`.
 
     Examples
     --------
@@ -148,10 +164,10 @@ def borda(lists: RankedLists) -> Reals:
     left = (candidates - lists.n_returned() + 1) / 2.0
     places = queries.positions(-lists.positions)
     points = np.where(lists.returned, candidates[queries.codes] + 1 - places, left[queries.codes])
-    return points.sum(axis=1)
+    return (points * _weights(lists, weights)).sum(axis=1)
 
 
-def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
+def reciprocal_rank_fusion(lists: RankedLists, k: float = 60, weights: Weights = None) -> Reals:
     """Fuse lists by the sum of 1 / (k + position).
 
     Cormack, Clarke and Büttcher (2009). A list adds nothing to a document that it does not
@@ -162,6 +178,9 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
     lists : RankedLists
     k : float, default 60
         Positive; the larger it is, the less the first position counts more than the second.
+    weights : sequence of float, mapping of str to float, or None, default None
+        What each list counts, in their order or by name, 1 for those without a name there; learned
+        ones are the `coef_` of ``RankFusion("feature")``.
 
     Examples
     --------
@@ -169,9 +188,11 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60) -> Reals:
     >>> lists = RankedLists([[1, 2], [2, 1], [3, None]], qid=[1, 1, 1])
     >>> reciprocal_rank_fusion(lists, k=1)
     array([0.83333333, 0.83333333, 0.25      ])
+    >>> reciprocal_rank_fusion(lists, k=1, weights={"list0": 3}).round(2)
+    array([1.83, 1.5 , 0.75])
     """
     flat = positive("k", k)
-    parts = np.where(lists.returned, 1.0 / (flat + lists.positions), 0.0)
+    parts = np.where(lists.returned, 1.0 / (flat + lists.positions), 0.0) * _weights(lists, weights)
     # Sorted, so that two documents with the same positions on different lists are exactly tied.
     return np.sort(parts, axis=1).sum(axis=1)
 
@@ -220,7 +241,7 @@ def _copeland(places: Reals) -> NDArray[np.intp]:
     return scores
 
 
-def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
+def comb_sum(lists: RankedLists, norm: str | None = "min-max", weights: Weights = None) -> Reals:
     """Fuse lists by the sum of a document's scores.
 
     Fox and Shaw (1994), on scores of one scale. A list adds 0 to a document that it does not
@@ -231,6 +252,9 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
     lists : RankedLists
     norm : {"min-max", "max", "sum", "zmuv", "rank"} or None, default "min-max"
         The scale of each list within each query; see :func:`normalised_scores`.
+    weights : sequence of float, mapping of str to float, or None, default None
+        What each list counts, as in :func:`reciprocal_rank_fusion`; learned ones are the `coef_` of
+        ``RankFusion("feature", values="score")``.
 
     Examples
     --------
@@ -240,10 +264,10 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max") -> Reals:
     array([2. , 0.5, 0. ])
     """
     # Sorted, so that two documents with the same scores on different lists are exactly tied.
-    return np.sort(normalised_scores(lists, norm), axis=1).sum(axis=1)
+    return np.sort(normalised_scores(lists, norm) * _weights(lists, weights), axis=1).sum(axis=1)
 
 
-def comb_mnz(lists: RankedLists, norm: str | None = "min-max") -> Reals:
+def comb_mnz(lists: RankedLists, norm: str | None = "min-max", weights: Weights = None) -> Reals:
     """Fuse lists by the sum of a document's scores times the number of lists that return it.
 
     Fox and Shaw (1994): a document that many searches find is more likely to be relevant. Takes the
@@ -256,7 +280,7 @@ def comb_mnz(lists: RankedLists, norm: str | None = "min-max") -> Reals:
     >>> comb_mnz(RankedLists.from_scores(X, qid=[1, 1, 1]))
     array([4. , 0.5, 0. ])
     """
-    return comb_sum(lists, norm) * lists.returned.sum(axis=1)
+    return comb_sum(lists, norm, weights) * lists.returned.sum(axis=1)
 
 
 def normalised_scores(lists: RankedLists, norm: str | None = "min-max") -> Reals:

@@ -162,13 +162,15 @@ class RankWording(Wording):
 
 
 class FusionWording(RankWording):
-    """The names of ranked lists, whose columns hold minus the position."""
+    """The names of ranked lists, whose columns hold minus the position, or scores from 0."""
 
     def cut(self, column: int, threshold: float, missing: int) -> str:
         """Return a cut of a list at a position."""
         name = self.name(column)
         if threshold == -np.inf:
             return f"({name}: {'unranked' if missing > 0 else 'ranked'})"
+        if threshold >= 0:  # of a score
+            return super().cut(column, threshold, missing)
         also = " or unranked" if missing > 0 else ""
         return f"({name}: top {math.floor(-threshold)}{also})"
 
