@@ -2,12 +2,14 @@
 
 import itertools
 import json
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import edgewise
 import edgewise.boosting.loop
-from edgewise import RankBoost, RankFusion, fusion, io
+from edgewise import RankBoost, RankFusion, fusion, io, metrics
 from edgewise.cli import main
 from edgewise.fusion import FUSIONS
 
@@ -111,6 +113,76 @@ class TestFuse:
         argv = ["fuse", "f.edgewise", "test/good.run", "test/noise.run"]
         success([*argv, "--output", "fused.run"], capsys)
 
+    @pytest.fixture
+    def judged_apart(self, runs):
+        """The runs of all queries, and judgements of a half, a quarter and a quarter of them."""
+        for tag in ("good", "noise"):
+            text = [(runs / name / f"{tag}.run").read_text() for name in ("train", "test")]
+            (runs / f"{tag}.run").write_text(text[0] + text[1].replace("q", "t"))
+        lines = (runs / "test/qrels.txt").read_text().replace("q", "t").splitlines(keepends=True)
+        half = len(lines) // 2
+        while lines[half].split()[0] == lines[half - 1].split()[0]:
+            half += 1
+        (runs / "vali.txt").write_text("".join(lines[:half]))
+        (runs / "test.txt").write_text("".join(lines[half:]))
+        return ["fuse", "good.run", "noise.run", "--qrels", "train/qrels.txt"]
+
+    def test_says_which_figures_are_of_training_queries(self, runs, success, capsys):
+        argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
+        out = success([*argv, "--rounds", 5], capsys)
+        assert "training queries (which the fusion was trained on):\n" in out
+        found = json.loads(success([*argv, "--rounds", 5, "--json"], capsys))
+        assert found["metrics_are_of_training_queries"]
+        untrained = success([*argv, "--method", "rrf"], capsys)
+        assert "training queries" not in untrained
+
+    def test_validates_and_tests_on_other_queries(self, judged_apart, runs, success, capsys):
+        argv = [*judged_apart, "--validate", "vali.txt", "--test", "test.txt"]
+        words = "--rounds 30 --early-stopping-rounds 5 --learner stump --monotonic-cst increasing"
+        argv += [*words.split(), "--model", "f.edgewise"]
+        out = success(argv, capsys)
+        assert "\nvalidation queries:\n" in out
+        named = {name: io.read_run(f"{name}.run") for name in ("good", "noise")}
+        lists = fusion.RankedLists.from_runs(named)
+        in_file = {
+            path: lists.take(np.isin(lists.qid, io.read_qrels(path).queries))
+            for path in ("train/qrels.txt", "vali.txt", "test.txt")
+        }
+        settings = {"monotonic_cst": "increasing", "early_stopping_rounds": 5}
+        model = RankFusion("stump", n_rounds=30, **settings).fit(
+            in_file["train/qrels.txt"],
+            io.read_qrels("train/qrels.txt"),
+            eval_set=(in_file["vali.txt"], io.read_qrels("vali.txt")),
+        )
+        loaded = edgewise.load("f.edgewise")
+        assert loaded.n_rounds_ == model.n_rounds_
+        assert (loaded.predict(lists) == model.predict(lists)).all()
+        found = json.loads(success([*argv[:-2], "--json"], capsys))
+        test = metrics.evaluate("test.txt", model.fuse(in_file["test.txt"]), "map", gain=None)
+        assert found["test"]["fused by rankboost"]["map"] == pytest.approx(test.means["run"]["map"])
+
+    def test_queries_of_two_files_are_refused(self, judged_apart, failure, capsys):
+        argv = [*judged_apart, "--test", "twice.txt"]
+        Path("twice.txt").write_text(Path("train/qrels.txt").read_text())
+        assert "both judge the query" in failure(argv, capsys)
+
+    def test_scores_count_if_they_are_asked_for(self, runs, success, capsys):
+        argv = ["fuse", "train/good.run", "train/noise.run", "--qrels", "train/qrels.txt"]
+        argv += ["--rounds", 5, "--values", "rank", "score", "--model", "f.edgewise"]
+        success(argv, capsys)
+        assert edgewise.load("f.edgewise").values_ == ("rank", "score")
+
+    def test_an_absent_run_returns_nothing(self, runs, success, capsys):
+        (runs / "train/third.run").write_text((runs / "train/noise.run").read_text())
+        argv = ["fuse", *(f"train/{name}.run" for name in ("good", "noise", "third"))]
+        argv += ["--qrels", "train/qrels.txt", "--rounds", 5, "--model", "f.edgewise"]
+        success(argv, capsys)
+        argv = ["fuse", "f.edgewise", "train/good.run", "train/noise.run", "-o", "fused.run"]
+        assert main(argv) == 0
+        assert "the run 'third' of f.edgewise is absent: it returns nothing" in (
+            capsys.readouterr().err
+        )
+
     TRAIN = "train/good.run train/noise.run"
 
     @pytest.mark.parametrize(
@@ -118,6 +190,8 @@ class TestFuse:
         [
             ("train/good.run --method rrf --output o.run", "two runs or more"),
             (f"{TRAIN}", "add --qrels or a saved model"),
+            (f"{TRAIN} --method rrf -o o.run --learner tree", "--learner is for training"),
+            (f"{TRAIN} --method rrf --test flat.txt -o o.run", "--test needs --qrels"),
             (f"{TRAIN} --method rrf", "nothing to do: add --output"),
             (
                 f"{TRAIN} --method rrf --model f.edgewise",

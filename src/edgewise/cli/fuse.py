@@ -1,6 +1,8 @@
 """``edgewise fuse``: several TREC runs into one."""
 
+import logging
 from collections.abc import Sequence
+from itertools import combinations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +12,22 @@ from click import get_current_context
 from edgewise.cli import common
 from edgewise.cli.common import FILE, heading, one_line_errors
 from edgewise.cli.evaluate import Report, read_runs, stem
-from edgewise.common.choices import FUSIONS
+from edgewise.common.choices import FUSION_LEARNERS, FUSION_VALUES, FUSIONS, MONOTONIC
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
     from edgewise.estimators import RankFusion
     from edgewise.fusion import RankedLists
-    from edgewise.io import Run
+    from edgewise.io import Qrels, Run
 
 RANKBOOST = "rankboost"
 METHODS = (RANKBOOST, *FUSIONS)
 
+PATIENCE = 100
 _TOP_RULES = 5
 _METRICS = "map,ndcg@10,mrr,precision@10"
+
+logger = logging.getLogger("edgewise")
 
 files, training = heading("Files"), heading("Training")
 
@@ -37,17 +42,48 @@ files, training = heading("Files"), heading("Training")
     help="Two runs or more, lines of `query Q0 document rank score tag`; a saved model may come "
     "before them.",
 )
-@files("--qrels", type=FILE, help="Judgements, lines of `query 0 document grade`.")
+@files(
+    "--qrels",
+    type=FILE,
+    help="Judgements, lines of `query 0 document grade`, to learn from; without training, to "
+    "evaluate by.",
+)
+@files("--validate", type=FILE, help="Judgements of other queries, to choose the rounds on.")
+@files("--test", type=FILE, help="Judgements of queries to test on.")
 @files("--output", "-o", type=common.OutputFile(), help="Write the fused run here.")
 @common.model_file(files)
 @heading("Fusion")(
     "--method", choices=METHODS, metavar="NAME", help=f"One of {', '.join(METHODS)}."
 )
 @common.boosting(training)
+@training(
+    "--early-stopping-rounds",
+    type=common.COUNT,
+    help=f"Stop after N rounds without improvement.  [default with --validate: {PATIENCE}]",
+)
+@training(
+    "--learner",
+    choices=FUSION_LEARNERS,
+    help="Weak rules to boost; auto takes what validation prefers, thresholds or values.",
+)
+@training(
+    "--values",
+    choices=FUSION_VALUES,
+    multiple=True,
+    default=None,
+    help="What counts on a run; by default ranks, reciprocal where values are taken as they are.",
+)
+@training(
+    "--monotonic-cst",
+    choices=MONOTONIC,
+    help="Direction of every run: learned, increasing or unconstrained.",
+)
 @common.json_option(training)
 def fuse(
     run: tuple[str, ...],
     qrels: str | None,
+    validate: str | None,
+    test: str | None,
     output: str | None,
     model: str | None,
     method: str,
@@ -64,7 +100,10 @@ def fuse(
           fuses runs of other queries with the saved model
 
     With --qrels, the runs and their fusion are evaluated as by `edgewise
-    evaluate`; after training, on the training queries.
+    evaluate`. After training these are figures of the training queries, which
+    promise too much: --test judges queries that training has not seen, and
+    --validate those that choose the number of rounds. Each of these files judges
+    queries of the same runs.
 
     A run is named by its tag, the last column, if every file has one tag and all
     tags differ; otherwise by its file, without folder and ending. A model takes
@@ -84,10 +123,12 @@ def fuse(
     runs = read_runs(paths)
     fusion = None if saved is None else common.load_model(saved, "RankFusion", "fuse runs")
     systems = _named(paths, runs) if fusion is None else _known(fusion, str(saved), paths, runs)
-    report = None if qrels is None else Report(qrels, _METRICS)
-    if report is not None:
+    parts = {"training": qrels, "validation": validate, "test": test}
+    reports = {part: Report(path, _METRICS) for part, path in parts.items() if path is not None}
+    _check_apart(reports)
+    for report in reports.values():
         for name, one in systems.items():
-            report.add(name, one)
+            report.add(name, _judged(one, report) if len(reports) > 1 else one)
     with one_line_errors():
         lists = RankedLists.from_runs(systems)
         docs: Any = lists.docs
@@ -95,8 +136,7 @@ def fuse(
             check_run(lists.qid, docs)
     if method == RANKBOOST:
         if fusion is None:
-            assert report is not None
-            fusion = _trained(lists, report, settings)
+            fusion = _trained(lists, reports, settings)
         scores = fusion.predict(lists)
     else:
         scores = fuse_lists(lists, method)
@@ -104,13 +144,21 @@ def fuse(
         fusion.save(model)
     if output is not None:
         write_run(output, lists.qid, docs, scores, f"edgewise-{method}")
-    if report is not None:
-        # An evaluation sorts by score.
-        unranked = np.zeros(len(lists), dtype=np.int64)
-        report.add(f"fused by {method}", Run(lists.qid, docs, unranked, scores, lists.qid))
+    # An evaluation sorts by score.
+    unranked = np.zeros(len(lists), dtype=np.int64)
+    fused = Run(lists.qid.astype(str), docs, unranked, scores, lists.qid)
+    for report in reports.values():
+        report.add(f"fused by {method}", _judged(fused, report) if len(reports) > 1 else fused)
+    learned = fusion is not None and saved is None
     if as_json:
-        means = {} if report is None else {name: one.means for name, one in report.runs.items()}
-        common.print_json({"documents": len(lists), "method": method, "metrics": means})
+        means = {
+            part: {name: one.means for name, one in report.runs.items()}
+            for part, report in reports.items()
+        }
+        found = {"documents": len(lists), "method": method, "metrics": means.pop("training", {})}
+        if learned:
+            found["metrics_are_of_training_queries"] = True
+        common.print_json({**found, **means})
         if fusion is not None and saved is None:
             common.raise_if_interrupted(fusion)
         return
@@ -122,8 +170,11 @@ def fuse(
             *([] if fusion is None else common.training_facts(fusion)),
         ]
     )
-    if report is not None:
+    for part, report in reports.items():
         click.echo()
+        if learned:
+            seen = {"training": " (which the fusion was trained on)"}.get(part, "")
+            click.echo(f"{part} queries{seen}:")
         click.echo(report.evaluation().table())
     if fusion is not None:
         common.print_rules(fusion, _TOP_RULES)
@@ -136,8 +187,8 @@ def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> Non
     if len(runs) < 2:
         raise click.UsageError("fuse needs two runs or more")
     if args.method != RANKBOOST and (saved or args.model):
-        extra = saved or "--model"
-        raise click.UsageError(f"--method {args.method} has no model: remove {extra}")
+        remove = saved or "--model"
+        raise click.UsageError(f"--method {args.method} has no model: remove {remove}")
     if saved and args.model:
         raise click.UsageError(f"--model: {saved} is trained already")
     if args.method == RANKBOOST and not saved and not args.qrels:
@@ -145,6 +196,12 @@ def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> Non
             f"--method {RANKBOOST} learns from judgements: add --qrels or a saved model, or use a "
             "method without training, such as --method rrf"
         )
+    common.needs(["validate", "test"], "qrels")
+    common.needs(["early_stopping_rounds"], "validate")
+    if args.method != RANKBOOST or saved:
+        names = ("validate", "early_stopping_rounds", "learner", "values", "monotonic_cst")
+        if extra := common.given(*names):
+            raise click.UsageError(f"{extra[0]} is for training, and nothing is trained here")
     if not (args.output or args.model or args.qrels):
         raise click.UsageError("nothing to do: add --output to write the fused run")
 
@@ -174,20 +231,59 @@ def _known(
     known = list(fusion.list_names_)
     tags, stems = _tags(runs), [stem(path) for path in paths]
     for names in (tags, stems):
-        if names is not None and sorted(names) == sorted(known):
+        if names is not None and len({*names}) == len(names) and {*names} <= {*known}:
             found = dict(zip(names, runs, strict=True))
-            return {name: found[name] for name in known}
+            for name in known:
+                if name not in found:
+                    logger.warning("the run %r of %s is absent: it returns nothing", name, path)
+            return {name: found[name] for name in known if name in found}
     raise click.ClickException(
         f"{path} fuses the runs {', '.join(known)}, got {', '.join(tags or stems)}"
     )
 
 
-def _trained(lists: "RankedLists", report: Report, settings: dict[str, Any]) -> "RankFusion":
+def _judged(run: "Run", report: Report) -> "Run":
+    """Return the part of a run that has judgements in a file: others judge the rest."""
+    import numpy as np
+
+    from edgewise.io import Run
+
+    kept = np.isin(run.queries, np.unique(report.qrels.queries))
+    ids = run.queries[kept], run.docs[kept]
+    return Run(*ids, run.ranks[kept], run.scores[kept], run.tags[kept])
+
+
+def _check_apart(reports: "dict[str, Report]") -> None:
+    """Raise if two files judge the same query."""
+    for first, second in combinations(reports.values(), 2):
+        both = {*first.qrels.queries.tolist()} & {*second.qrels.queries.tolist()}
+        if both:
+            raise click.ClickException(
+                f"{first.path} and {second.path} both judge the query {min(both)}: the queries to "
+                "train, validate and test on must be different ones"
+            )
+
+
+def _trained(
+    lists: "RankedLists", reports: "dict[str, Report]", settings: dict[str, Any]
+) -> "RankFusion":
+    import numpy as np
+
     from edgewise import RankFusion
 
+    settings["values"] = list(settings["values"]) or None
+
+    def part(name: str) -> "tuple[RankedLists, Qrels]":
+        queries = np.unique(reports[name].qrels.queries)
+        some = lists if len(reports) == 1 else lists.take(np.isin(lists.qid.astype(str), queries))
+        return some, reports[name].qrels
+
+    validates = "validation" in reports
+    if validates:
+        settings["early_stopping_rounds"] = settings["early_stopping_rounds"] or PATIENCE
     fusion = RankFusion(verbose=common.verbosity(), **settings)
-    with one_line_errors(report.path):
-        fusion.fit(lists, report.qrels)
+    with one_line_errors(reports["training"].path, {"values": "--values"}):
+        fusion.fit(*part("training"), eval_set=part("validation") if validates else None)
     if not fusion.n_rounds_:
         common.raise_if_interrupted(fusion)
     return fusion

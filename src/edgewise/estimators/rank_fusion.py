@@ -299,11 +299,13 @@ def _normal_scores(lists: RankedLists) -> Reals:
     return np.where(lists.returned, normalised_scores(lists), np.nan)
 
 
-_VALUES: dict[str, Callable[[RankedLists], Reals]] = {
-    "rank": lambda lists: lists.features,
-    "reciprocal": _reciprocals,
-    "score": _normal_scores,
-}
+_VALUES: dict[str, Callable[[RankedLists], Reals]] = dict(
+    zip(
+        choices.FUSION_VALUES,
+        (lambda lists: lists.features, _reciprocals, _normal_scores),
+        strict=True,
+    )
+)
 
 
 def _features(lists: RankedLists, values: tuple[str, ...]) -> ArrayTable:
