@@ -191,11 +191,12 @@ class TestValues:
         assert found.scores == (scores[3], scores[4])
 
 
-class TestAuto:
-    @pytest.fixture(scope="class")
-    def many(self):
-        return ranked(n_queries=30)
+@pytest.fixture(scope="module")
+def many():
+    return ranked(n_queries=30)
 
+
+class TestAuto:
     def fits(self, many, **settings):
         return {
             name: RankFusion(name, n_rounds=15, **settings).fit(*many)
