@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from edgewise.io import RankingData, letor, read_letor, write_letor
+from edgewise.io import RankingData, letor, read_letor, read_letor_parts, write_letor
 from edgewise.io.letor import parse_letor
 
 # Two queries as LETOR 4.0 and LETOR 2.0 write them, made up.
@@ -313,3 +313,35 @@ class TestWrite:
         with pytest.raises(OSError, match="no space left"):
             write_letor(tmp_path / "new.txt", [[1]], [1], ["q"])
         assert names_in(tmp_path) == []
+
+
+class TestParts:
+    def test_of_mslr_have_the_columns_of_all(self, tmp_path):
+        (tmp_path / "train.txt").write_text("2 qid:1 1:3 2:0\n0 qid:1 1:1 2:1\n")
+        (tmp_path / "vali.txt").write_text("1 qid:2 1:5 4:2 \n0 qid:2 1:4\n")
+        (tmp_path / "test.txt.gz").write_bytes(gzip.compress(b"0 qid:3 1:1\n"))
+        (tmp_path / "README").write_text("no part of it")
+        for is_sparse in (False, True):
+            parts = read_letor_parts(tmp_path, sparse=is_sparse)
+            assert [part.X.shape for part in parts] == [(2, 4), (2, 4), (1, 4)]
+            assert parts.validation.qid.tolist() == ["2", "2"]
+
+    def test_of_yahoo_are_told_apart_by_the_set(self, tmp_path):
+        for name in ("set1", "set2"):
+            (tmp_path / f"{name}.train.txt").write_text(f"{name[-1]} qid:1 10:0.89 699:0.5\n")
+        parts = read_letor_parts(tmp_path, "set2.", sparse=True)
+        assert parts.train.y.tolist() == [2.0]
+        assert parts.train.X.shape == (1, 699)
+        assert parts.validation is parts.test is None
+        with pytest.raises(ValueError, match="several files to train on"):
+            read_letor_parts(tmp_path)
+        with pytest.raises(ValueError, match="no file set3"):
+            read_letor_parts(tmp_path, "set3.")
+
+    def test_of_istella_have_missing_values(self, tmp_path):
+        for written in ("1.79769313486232E+308", "1.7976931348623157e308"):
+            (tmp_path / "train.txt").write_text(
+                f"0 qid:1 1:1 2:{written}\n1 qid:1 1:{written} 2:2\n"
+            )
+            X = read_letor_parts(tmp_path).train.X
+            assert np.isnan(X).tolist() == [[False, True], [True, False]]

@@ -6,7 +6,9 @@ from edgewise.io.frames import (
     write_table as write_table,
 )
 from edgewise.io.letor import (
+    LetorParts as LetorParts,
     read_letor as read_letor,
+    read_letor_parts as read_letor_parts,
     write_letor as write_letor,
 )
 from edgewise.io.ranking import RankingData as RankingData

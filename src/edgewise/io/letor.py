@@ -7,7 +7,9 @@ they parsed one by one, to say which line is wrong.
 import re
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,9 +29,12 @@ MOST_FEATURES: Final = 2**31 - 1
 Pairs = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]
 """Number of pairs of each line; features, from 1, and values of all lines."""
 
+_PARTS: Final = {"train": "train", "vali": "validate", "test": "test"}
 _QUERY: Final = b"qid:"
 _DOC: Final = re.compile(rb"docid\s*=\s*(\S+)")
 _ABSENT: Final = b"NULL"
+# Istella's files write the largest number, cut to a few digits.
+_UNDEFINED: Final = 1.797693e308
 _COLON, _SPACE = b": "
 _TO_SPACES: Final = bytes.maketrans(b"\t\r\n\v\f", b"     ")
 _APART: Final = bytes.maketrans(b":", b" ")
@@ -117,6 +122,82 @@ def parse_letor(
         np.concatenate(queries) if queries else None,
         names if (names != "").any() else None,
     )
+
+
+class LetorParts(NamedTuple):
+    """The parts of a data set that comes as files to train, to validate and to test on."""
+
+    train: RankingData
+    validation: RankingData | None
+    test: RankingData | None
+
+
+def read_letor_parts(
+    folder: PathLike, prefix: str = "", *, n_features: int | None = None, sparse: bool = False
+) -> LetorParts:
+    r"""Read the parts of MSLR-WEB10K and 30K, Yahoo's challenge, Istella, and sets like them.
+
+    The parts are the files of the folder whose names have "train", "vali" and "test" in them and
+    end in .txt, plain or gzipped: ``read_letor_parts("MSLR-WEB10K/Fold1")``,
+    ``read_letor_parts("yahoo", "set1.", sparse=True)``, ``read_letor_parts("istella/sample")``. All
+    get the same columns. The largest of all numbers, 1.79769e308, which Istella's files have in
+    place of a missing value, becomes NaN.
+
+    Parameters
+    ----------
+    folder : str or path-like
+        The folder.
+    prefix : str, default=""
+        Read only files whose names begin so.
+    n_features, sparse
+        As for :func:`read_letor`; with None, the largest feature number of all files.
+
+    Returns
+    -------
+    LetorParts
+        ``train``, ``validation`` and ``test``, each a `RankingData`; None where there is no file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from edgewise.io import read_letor_parts
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "train.txt").write_text("2 qid:1 1:3 2:0\n0 qid:1 1:1 2:1\n")
+    >>> _ = (folder / "vali.txt").write_text("1 qid:2 1:5 3:2\n0 qid:2 1:4\n")
+    >>> parts = read_letor_parts(folder)
+    >>> parts.train.X.shape, parts.validation.y, parts.test
+    ((2, 3), array([1., 0.]), None)
+    """
+    names = sorted(path.name for path in Path(folder).iterdir() if path.name.startswith(prefix))
+    found: dict[str, RankingData] = {}
+    for part in _PARTS:
+        mine = [one for one in names if part in one and one.removesuffix(".gz").endswith(".txt")]
+        if len(mine) > 1:
+            raise ValueError(
+                f"{folder} has several files to {_PARTS[part]} on, {mine[0]} and {mine[1]}: prefix "
+                "says how the names of the right ones begin"
+            )
+        if mine:
+            path = Path(folder) / mine[0]
+            found[part] = read_letor(path, n_features=n_features, sparse=sparse)
+    if "train" not in found:
+        raise ValueError(f"{folder} has no file {prefix}...train....txt to train on")
+    width = max(one.X.shape[1] for one in found.values())
+    wide = {part: replace(one, X=_widened(one.X, width)) for part, one in found.items()}
+    for one in wide.values():
+        values = one.X.data if sparse else one.X
+        values[values > _UNDEFINED] = np.nan
+    return LetorParts(wide["train"], wide.get("vali"), wide.get("test"))
+
+
+def _widened(X: Any, width: int) -> Any:
+    """Return features with more columns, of zeros."""
+    if X.shape[1] == width:
+        return X
+    if scipy_sparse.issparse(X):
+        X.resize(X.shape[0], width)
+        return X
+    return np.pad(X, [(0, 0), (0, width - X.shape[1])])
 
 
 def write_letor(
