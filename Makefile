@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 JOBS   ?= auto
 
-.PHONY: demo test docs package bench experiments lint format clean
+.PHONY: demo test docs package bench experiments soak lint format clean
 
 demo: $(VENV)/.demo
 	$(BIN)/edgewise demo
@@ -66,9 +66,14 @@ experiments: $(VENV)/.bench
 	$(BIN)/python experiments/movie_rankings.py
 	$(BIN)/python experiments/ratings.py
 
+# Attacks for an hour: mutated files, kills, full disks, random frames, threads, growth. Figures in .soak/.
+MINUTES ?= 60
+soak: $(VENV)/.dev
+	$(BIN)/python -m soak --minutes $(MINUTES)
+
 clean:
-	rm -rf $(VENV) build dist docs/_build docs/gallery docs/api/names docs/api/uses .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks experiments examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) .soak build dist docs/_build docs/gallery docs/api/names docs/api/uses .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find src soak tests benchmarks experiments examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit("edgewise needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'

@@ -28,7 +28,10 @@ PAGES = sorted(
     for path in (ROOT / "docs").rglob("*.md")
     if not path.relative_to(ROOT / "docs").parts[0].startswith("_")
 )
-TEXTS = {name: (ROOT / name).read_text() for name in ("README.md", "CONTRIBUTING.md", *PAGES)}
+TEXTS = {
+    name: (ROOT / name).read_text()
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", *PAGES)
+}
 BLOCKS = {  # of Python or of commands, in their order
     name: [(bool(data), code) for data, code in BLOCK.findall(text) if ">>>" not in code]
     for name, text in TEXTS.items()

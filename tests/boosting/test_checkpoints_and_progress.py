@@ -164,7 +164,13 @@ def test_a_callback_that_fails_loses_no_training(blobs, same_terms):
     with pytest.raises(KeyError):
         model.fit(X, y)
     assert model.stop_reason_ == "failed"
-    same_terms(model, AdaBoostMH(n_rounds=5).fit(X, y))
+    five = AdaBoostMH(n_rounds=5).fit(X, y)
+    same_terms(model, five)
+    model.set_params(warm_start=True, callbacks=[StopAt(7), Fails()]).fit(X, y)
+    assert model.n_rounds_ == 7  # a warm start goes on from the rounds that were kept
+    with pytest.raises(KeyError):
+        five.set_params(learner="stump", callbacks=[Fails()], n_rounds=9).fit(X, y)
+    assert five.stop_reason_ == "n_rounds"  # another fit that fails leaves the model as it was
 
 
 def test_an_interrupt_of_the_end_loses_no_training(blobs, same_terms):
@@ -206,6 +212,10 @@ def test_what_cannot_be_saved_is_found_out_before_the_first_round(blobs, tmp_pat
         NotSaved(**settings).fit(X, y)
     assert trained == []
     assert not list(tmp_path.iterdir())
+    failed = AdaBoostMH(n_rounds=3, callbacks=[Checkpoint("/proc/model")])
+    with pytest.raises(OSError, match="/proc/model"):
+        failed.fit(X, y)
+    assert not hasattr(failed, "fitted_")
 
 
 @pytest.mark.parametrize("every", [0, 1.5, None, "often"])

@@ -166,3 +166,19 @@ def test_a_file_without_rows_is_empty_whatever_its_columns(tmp_path):
     path.write_text("a,b\n")
     with pytest.raises(ValueError, match="is empty: it has column names and no rows"):
         read_columns(path, words=["b"])
+
+
+def test_an_arrow_file_whose_strings_lie_elsewhere_is_refused(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    path = tmp_path / "bad.arrow"
+    with arrow.ipc.new_file(path, arrow.schema([("word", arrow.string())])) as writer:
+        writer.write_table(arrow.table({"word": ["one", "three", "seven"]}))
+    ends = np.array([0, 3, 8, 13], dtype=np.int32)
+    data = path.read_bytes()
+    assert data.count(ends.tobytes()) == 1
+    ends[2] = 2**30
+    path.write_bytes(
+        data.replace(np.array([0, 3, 8, 13], dtype=np.int32).tobytes(), ends.tobytes())
+    )
+    with pytest.raises(ValueError, match=r"bad\.arrow is not a readable Arrow file"):
+        read_columns(path)

@@ -20,7 +20,8 @@ def rules(model: str, n: int, as_json: bool) -> None:
     votes of the leaf that a row falls into.
     """
     loaded = common.load_model(model)
-    if not hasattr(loaded, "rules"):
+    # A recommender has rules for each user.
+    if not hasattr(loaded, "terms_"):
         kind = type(loaded).__name__
         raise click.ClickException(f"{model} holds {kind}, which is not made of rules")
     found = loaded.rules(n)

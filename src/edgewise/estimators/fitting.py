@@ -848,8 +848,9 @@ def _train(
             boost(task, terms, run, [states, *callbacks, *([] if kept is None else [kept])])
             return left()
         except BaseException:
-            # What an earlier fit left is not lost to one that fails in the middle.
-            if run.finished or not owner.__sklearn_is_fitted__():
+            # What an earlier fit left is not lost to another one that fails in the middle.
+            other = owner.__sklearn_is_fitted__() and len(start.terms) == 0
+            if len(terms) > len(start.terms) and (run.finished or not other):
                 reason = run.stop_reason if run.finished else "failed"
                 owner.fitted_ = replace(left(), stop_reason=reason)
             raise

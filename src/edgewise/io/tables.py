@@ -506,6 +506,9 @@ def _read_arrow(path: PathLike, kind: str, words: Collection[str]) -> RawTable:
                 table = arrow.ipc.open_stream(stream).read_all()
             else:
                 table = arrow.feather.read_table(stream)
+            # Arrow takes the places of strings from the file as they are: a damaged one would read
+            # and write beyond its memory.
+            table.validate(full=True)
         except Exception as error:
             name = "Parquet" if kind == ".parquet" else "Arrow"
             raise ValueError(f"{path} is not a readable {name} file: {error}") from error
