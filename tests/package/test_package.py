@@ -14,7 +14,7 @@ import edgewise
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # What people install by name; the others are for those who work on edgewise itself.
-BY_USE = {"all", "data", "frames", "onnx", "plots"}
+BY_USE = {"all", "cuda", "dask", "data", "frames", "onnx", "plots"}
 FOR_WORK = {"bench", "dev", "docs", "peers"}
 
 
@@ -51,7 +51,7 @@ def test_the_wheel_holds_the_library_and_nothing_else(wheel):
     names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert names == sources()
     kinds = {Path(name).suffix or Path(name).name for name in names}
-    assert {".py", ".pyi", ".toml", ".js", ".css", ".typed"} >= kinds
+    assert {".cu", ".py", ".pyi", ".toml", ".js", ".css", ".typed"} >= kinds
     for data in ("py.typed", "__init__.pyi", "datasets/catalogue.toml", "report/page.js"):
         assert f"edgewise/{data}" in names
 
