@@ -10,6 +10,7 @@ from pathlib import Path
 # Set before NumPy loads: workers share the cores already.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from soak.cluster import Cluster
 from soak.driver import Part, as_json, draw, run_part, written
 from soak.files import Commands, InputFiles, ModelFiles
 from soak.frames import Frames
@@ -18,7 +19,7 @@ from soak.running import Growth, Threads
 
 PARTS: dict[str, type[Part]] = {
     part.name: part
-    for part in (ModelFiles, InputFiles, Commands, Kills, Disks, Frames, Threads, Growth)
+    for part in (ModelFiles, InputFiles, Commands, Kills, Cluster, Disks, Frames, Threads, Growth)
 }
 
 

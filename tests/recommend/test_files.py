@@ -211,6 +211,7 @@ def settings(**values):
         (edgewise.ItemKNN(), settings(n_neighbors=10**30)),
         (edgewise.ItemKNN(), settings(n_jobs="2")),
         (edgewise.RandomRecommender(), lambda h, _: h["state"].update(seed_={"value": -5})),
+        (edgewise.RankBoostRecommender(), lambda h, _: h["state"].update(seed_=2**64)),
         (edgewise.BiasBaseline(), lambda h, _: h["state"].update(intercept_={"value": "x"})),
         (edgewise.RankBoostRecommender(), settings(n_rounds=2 * 10**9)),
     ],

@@ -15,8 +15,9 @@ from soak.running import Growth, Threads
 
 @pytest.fixture(autouse=True)
 def _own_backend(monkeypatch):
-    """Let parts that fork choose NumPy for themselves alone."""
+    """Let parts choose backends for themselves alone, and compile nothing."""
     monkeypatch.setenv("EDGEWISE_BACKEND", "auto")
+    monkeypatch.setattr(ModelFiles, "backends", ("numpy",))
 
 
 @pytest.mark.parametrize(

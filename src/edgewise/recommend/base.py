@@ -35,6 +35,9 @@ Scorer = Callable[[Indices, Indices], Reals]
 # The largest integer that a parameter can be: compiled loops take no larger ones.
 _LARGEST = 2**31 - 1
 
+SEED = Value(int, lambda seed: integer("seed_", seed, 0, _LARGEST))
+"""The seed of a fitted model in a file."""
+
 # Users are scored in blocks of at most this many scores.
 _ENTRIES = 1 << 22
 

@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Value, finite
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, Recommender, parameter
+from edgewise.recommend.base import SEED, Indices, Mask, Recommender, parameter
 
 WAYS = ("count", "mean")
 
@@ -75,7 +75,7 @@ class RandomRecommender(Recommender):
     """
 
     predicts = "score"
-    stored: ClassVar = {"seed_": Noted(Value(int, lambda seed: integer("seed_", seed, 0, 2**63)))}
+    stored: ClassVar = {"seed_": Noted(SEED)}
 
     random_state: Any = None
 

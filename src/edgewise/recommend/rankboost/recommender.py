@@ -9,13 +9,13 @@ import numpy as np
 from edgewise.common.checks import flag, integer, one_of, threads, up_to_one, verbosity
 from edgewise.common.choices import PAIR_WEIGHTS
 from edgewise.common.dtypes import Columns, Reals
-from edgewise.common.fields import Array, Converted, Count, Record, Value, finite
+from edgewise.common.fields import Array, Converted, Record, Value, finite
 from edgewise.common.threads import Threads
 from edgewise.model import Contribution, PairExplanation, RankWording, ReadableRule
 from edgewise.model.terms import StumpTerms, Terms
 from edgewise.ratings import Ratings
 from edgewise.ratings.rows import entries_of
-from edgewise.recommend.base import Indices, Mask, Recommender, parameter
+from edgewise.recommend.base import SEED, Indices, Mask, Recommender, parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, check_viewers, chosen_viewers
 from edgewise.recommend.rankboost import training
 from edgewise.recommend.rankboost.matrix import ItemMatrix, UserMatrix, item_matrix
@@ -156,7 +156,7 @@ class RankBoostRecommender(Recommender):
         "item_sums_": "items",
         "item_counts_": "items",
         "start_weight_": Value(float, finite),
-        "seed_": Count(),
+        "seed_": SEED,
         "_rankers": RANKERS,
     }
 
