@@ -195,6 +195,14 @@ def print_test(documents: Documents, scores: "Reals", metric: str) -> None:
     click.echo(text_table([["", *values], ["", *cells]]))
 
 
+def metric_of(model: Any) -> str:
+    """Return the name of the metric of a ranker, "map" for a function."""
+    from edgewise.metrics.registry import first_metric
+
+    metric = first_metric(model.eval_metric)
+    return metric if isinstance(metric, str) else METRICS[0]
+
+
 def test_values(lists: "Lists", scores: "Reals", metric: str) -> dict[str, float | None]:
     """Return the usual metrics and another of scores; None where grades have no such value."""
     from edgewise.metrics import ranking_metric

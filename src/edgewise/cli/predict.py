@@ -147,8 +147,6 @@ def _rank(
     doc: str | None,
 ) -> None:
     """Rank documents with a model that has no schema: one of `edgewise rank`."""
-    from edgewise.metrics import ranking_metric
-
     if len(target) > 1:
         raise click.UsageError("--target names one column with grades")
     if output is not None and output.lower().endswith(PARQUET):
@@ -160,17 +158,14 @@ def _rank(
             "nothing to do: add --output to write scores, or --target to name the column of "
             f"{data} with grades"
         )
-    with common.one_line_errors(model):
-        metric = ranking_metric(ranker.eval_metric)
+    metric = documents.metric_of(ranker)
     ranked = documents.read_for_model(data, roles, ranker, model)
     documents.check_output(output, ranked)
     scores = documents.score(ranked, ranker, output)
     if as_json:
-        found = (
-            {} if ranked.lists is None else documents.test_values(ranked.lists, scores, metric.name)
-        )
+        found = {} if ranked.lists is None else documents.test_values(ranked.lists, scores, metric)
         common.print_json({"rows": len(ranked.data), "output": output, "test": found})
     elif ranked.lists is not None:
-        documents.print_test(ranked, scores, metric.name)
+        documents.print_test(ranked, scores, metric)
     else:
         common.print_facts([("ranked", str(ranked))])

@@ -16,7 +16,7 @@ from edgewise.cli.common import (
     options,
     print_table,
 )
-from edgewise.cli.documents import is_sparse, test_values, widened
+from edgewise.cli.documents import is_sparse, metric_of, test_values, widened
 from edgewise.common.text import counted
 
 if TYPE_CHECKING:
@@ -371,12 +371,11 @@ def _measured_labels(model: Any, rows: Rows, probabilities: Any, predicted: Any)
 
 
 def _measured_ranking(model: Any, rows: Rows) -> dict[str, Any]:
-    from edgewise.metrics import Lists, ranking_metric
+    from edgewise.metrics import Lists
 
     with one_line_errors(rows.path):
         lists, scores = Lists(rows.y, rows.qid), model.predict(rows.X)
-    metric = model.eval_metric if isinstance(model.eval_metric, str) else "map"
-    values = test_values(lists, scores, ranking_metric(metric).name)
+    values = test_values(lists, scores, metric_of(model))
     return {"rows": len(rows), "queries": int(lists.row_query.max()) + 1, **values}
 
 
