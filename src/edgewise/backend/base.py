@@ -474,8 +474,13 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """
 
     @abstractmethod
-    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> ProblemT:
-        """Return the problem with one score column and the given signed weights of some rows."""
+    def potentials(
+        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
+    ) -> ProblemT:
+        """Return the problem with one score column and the given signed weights of some rows.
+
+        Their sizes are the rows' masses, unless others are given.
+        """
 
     @abstractmethod
     def flip(self, problem: ProblemT, tests: Sequence["Test"]) -> ProblemT:
@@ -607,6 +612,10 @@ class Backend(ABC, Generic[StateT, ProblemT]):
 
         `moved` marks the documents that the last step moved, all by the same.
         """
+
+    def weigh_top(self, lists: Any, scores: Reals) -> Any:
+        """Return sums over the pairs with one of the first documents: `objective.top`."""
+        raise NotImplementedError
 
     @abstractmethod
     def crossing_pairs(

@@ -6,6 +6,7 @@ VOTES = ("discrete", "real", "abstain")
 LOSSES = ("exponential", "logistic", "softmax")
 
 RANK_LEARNERS = ("stump", "product", "tree", "feature")
+OBJECTIVES = ("pairs", "ndcg", "map")
 RANK_CRITERIA = ("edge", "energy")
 RANK_STEPS = ("bound", "exact")
 RANK_MISSING = ("learn", "low", "high")

@@ -21,6 +21,10 @@ from edgewise.estimators.targets import read_row_weights
 from edgewise.metrics import Lists
 from edgewise.objective.feedback import Feedback, PairList
 from edgewise.objective.lists import GradedLists, Layout
+from edgewise.objective.top import TopLists, TopSettings
+
+# The gain of a grade is a power of 2, and sums of gains must be precise.
+_LARGEST_GRADE = 31
 
 logger = logging.getLogger("edgewise")
 
@@ -124,6 +128,23 @@ class JudgedRows:
         assert layout is not None
         power = QUERY_WEIGHTS[query_weight]
         return GradedLists(layout, backend, power, self.query_factors, self.queries)
+
+    def lists(self, layout: Layout, settings: TopSettings) -> TopLists:
+        """Return the documents with what their places are worth."""
+        metric, grades = settings.metric, self.grades[layout.rows]
+        if metric == "ndcg" and (grades.min() < 0 or grades.max() > _LARGEST_GRADE):
+            raise ValueError(
+                "objective='ndcg' gives a document the gain 2^grade - 1: y must be from 0 to "
+                f"{_LARGEST_GRADE}, got {grades.min():g} to {grades.max():g}"
+            )
+        if metric == "map" and (grades.max() <= 0 or grades.min() > 0):
+            raise ValueError(
+                "objective='map' takes documents with grades above 0 as relevant: y must have "
+                "some, and others"
+            )
+        return TopLists.of(
+            layout, grades, self.query_factors, metric, settings.k, self.queries
+        )
 
     @property
     def has_queries(self) -> bool:

@@ -149,6 +149,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     """
 
     learner: Any = field(default="stump", kw_only=False)
+    objective: str = "pairs"
+    learning_rate: float | str = "auto"  # type: ignore[assignment]
 
     def fit(
         self,

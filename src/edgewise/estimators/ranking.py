@@ -24,15 +24,33 @@ from edgewise.estimators.fitting import (
 )
 from edgewise.estimators.judgements import JudgedPairs, JudgedRows, whole_lists
 from edgewise.estimators.targets import bin_mass
-from edgewise.learners import Goal, Learner, learner_named, preset_for
+from edgewise.learners import Goal, Learner, Tree, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
 from edgewise.metrics import Lists, ranking_metric
 from edgewise.metrics.registry import larger_is_better, metrics_by_name
-from edgewise.objective import STEPS, Cumulative, Ranking, RankSettings, edge_limit
+from edgewise.objective import (
+    FIRST,
+    STEPS,
+    Cumulative,
+    Ranking,
+    RankSettings,
+    Top,
+    TopSettings,
+    edge_limit,
+)
 from edgewise.search import search_named
 
 if TYPE_CHECKING:
     from edgewise.estimators.rank_boost import RankBoost
+
+AnySettings = RankSettings | TopSettings
+
+# With this many bins trees lose nothing, and their histograms stay in cache.
+_BINS_OF_TREES = 256
+
+# The factor on steps that measured best: for pairs and for the top of the list.
+_RATES = {"pairs": 0.2}
+_RATE_OF_TOP = 0.1
 
 # With this many bins thresholds are finer than rankings need, and histograms stay in cache.
 _BINS_OF_MANY_ROWS = 1024
@@ -67,10 +85,12 @@ def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
             "handle_infinite='value' does not go with learner='feature', which takes columns as "
             "they are"
         )
+    _check_objective(model)
     one_of("criterion", model.criterion, choices.RANK_CRITERIA)
     if model.step is not None:
         one_of("step", model.step, STEPS)
-    up_to_one("learning_rate", model.learning_rate)
+    if model.learning_rate != "auto":
+        up_to_one("learning_rate", model.learning_rate)
     one_of("pair_weight", model.pair_weight, choices.PAIR_WEIGHTS)
     one_of("query_weight", model.query_weight, choices.QUERY_WEIGHTS)
     if isinstance(model.monotonic_cst, str):
@@ -81,6 +101,37 @@ def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     return learner
 
 
+def _check_objective(model: "RankBoost") -> None:
+    """Raise unless the objective is one, and the other settings go with it."""
+    metric, _ = objective_named(model.objective)
+    if metric == "pairs":
+        return
+    for name, usual in (("criterion", "edge"), ("step", None), ("monotonic_cst", "learn")):
+        given = getattr(model, name)
+        # Comparing a mapping or an array with a string needs no more than its type.
+        if not (given is usual or (isinstance(given, str) and given == usual)):
+            raise ValueError(f"{name}={given!r} is for objective='pairs', got {model.objective!r}")
+
+
+def objective_named(name: Any) -> tuple[str, int]:
+    """Return the metric of an objective and how many documents count, from "ndcg" or "ndcg@10".
+
+    Examples
+    --------
+    >>> objective_named("ndcg@10"), objective_named("pairs")
+    (('ndcg', 10), ('pairs', 30))
+    """
+    metric, at, k = name.partition("@") if isinstance(name, str) else ("", "", "")
+    number = k.isascii() and k.isdecimal() and int(k) > 0
+    if metric not in choices.OBJECTIVES or (at and (metric == "pairs" or not number)):
+        known = ", ".join(map(repr, choices.OBJECTIVES))
+        raise ValueError(
+            f"objective must be one of {known}, the last two also with the number of documents "
+            f"that count, such as 'ndcg@10'; got {name!r}"
+        )
+    return metric, int(k) if at else FIRST
+
+
 def _check_metric(name: Any) -> None:
     """Raise unless a ranking metric has this name."""
     try:
@@ -89,7 +140,7 @@ def _check_metric(name: Any) -> None:
         raise ValueError(f"eval_metric={name!r}: {error}") from error
 
 
-class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
+class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     """Documents with grades or pairs, and how a model is to rank them."""
 
     n_scores = 1
@@ -104,9 +155,10 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
     ) -> None:
         self.model, self.learner, self.judged = model, learner, judged
         self.table, self.has_queries = judged.table, has_queries
-        self.max_bins = model.max_bins or (
-            MAX_BINS if judged.table.partition.n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
-        )
+        self.metric, self.k = objective_named(model.objective)
+        if self.metric != "pairs" and not isinstance(judged, JudgedRows):
+            raise ValueError(f"objective={model.objective!r} needs grades: give fit_pairs 'pairs'")
+        self.max_bins = model.max_bins or _bins(learner, judged.table.partition.n_rows)
         self.search = search_named(model.search)
         self.looks_at_all_rows = model.subsample == 1
         self.layout = judged.layout(model.pair_weight)
@@ -140,19 +192,25 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
             return None
         return bin_mass(self.judged.weights, self.table.partition)
 
-    def plan(self, binned: BinnedTable, seed: int) -> FitPlan[RankSettings]:
-        model = self.model
+    @property
+    def learning_rate(self) -> float:
+        """The factor on steps."""
+        given = self.model.learning_rate
+        return _RATES.get(self.metric, _RATE_OF_TOP) if given == "auto" else float(given)
+
+    def plan(self, binned: BinnedTable, seed: int) -> FitPlan[AnySettings]:
+        model, rate, share = self.model, self.learning_rate, float(self.model.subsample)
+        learner = self._learner(binned)
+        if self.metric != "pairs":
+            return FitPlan(learner, TopSettings(self.metric, self.k, rate, share, seed=seed))
         step = model.step or ("bound" if model.criterion == "edge" else "exact")
-        settings = RankSettings(
-            model.criterion, step, float(model.learning_rate), float(model.subsample), seed
-        )
-        return FitPlan(self._learner(binned), settings)
+        return FitPlan(learner, RankSettings(model.criterion, step, rate, share, seed))
 
     def _learner(self, binned: BinnedTable) -> Learner:
         """Return the learner, checked against the columns and the criterion."""
         learner = self.learner
         if isinstance(learner, str):
-            goal = Goal(ranking=True, missing=self.model.missing)
+            goal = Goal(ranking=True, missing=self.model.missing, newton=self.metric != "pairs")
             learner = preset_for(learner, binned, goal).learner
         if learner.takes_values and len(binned.categorical.columns):
             name = binned.bins[binned.categorical.columns[0]].name
@@ -176,7 +234,12 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
                 raise ValueError("criterion='energy' does not go with a stump of missing='abstain'")
         return learner
 
-    def objective(self, backend: Backend, plan: FitPlan[RankSettings]) -> Ranking:
+    def objective(self, backend: Backend, plan: FitPlan[AnySettings]) -> Ranking | Top:
+        if isinstance(plan.settings, TopSettings):
+            assert isinstance(self.judged, JudgedRows)
+            assert self.layout is not None
+            lists = self.judged.lists(self.layout, plan.settings)
+            return Top(backend, lists, plan.settings, plan.learner.needs_mass)
         pairs = self.judged.feedback(self.layout, backend, self.model.query_weight)
         cumulative = self._cumulative(plan.learner, backend.table)
         return Ranking(backend, pairs, plan.settings, cumulative, plan.learner.needs_mass)
@@ -188,7 +251,7 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
         if not learn.any() and not directions.any():
             return None
         if all(part.allows_monotonic_cst for part in learner.alternatives(table)):
-            limit = partial(edge_limit, learning_rate=float(self.model.learning_rate))
+            limit = partial(edge_limit, learning_rate=self.learning_rate)
             return Cumulative(table, directions, learn, limit)
         if isinstance(given, str) and given == "learn":
             return None
@@ -197,11 +260,11 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
             f"learner={learner!r}"
         )
 
-    def fitted(self, plan: FitPlan[RankSettings], **common: Any) -> FittedRanker:
+    def fitted(self, plan: FitPlan[AnySettings], **common: Any) -> FittedRanker:
         return FittedRanker(has_queries=self.has_queries, **common)
 
     def monitor(
-        self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[RankSettings]
+        self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[AnySettings]
     ) -> Monitor:
         decides, lists = self.eval_metric, held_out.targets
         if not callable(decides):
@@ -218,6 +281,13 @@ class RankingProblem(TrainingProblem[RankSettings, FittedRanker]):
 
         metrics = {name: metric(one) for name, one in self.eval_metrics.items()}
         return Monitor(binned, metrics, 1, larger_is_better(decides, default=True))
+
+
+def _bins(learner: Learner | str, n_rows: int) -> int:
+    """Return the most bins of a column."""
+    if learner == "tree" or isinstance(learner, Tree):
+        return _BINS_OF_TREES
+    return MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS
 
 
 def measure(eval_metric: Any, lists: Lists, scores: Reals) -> float:

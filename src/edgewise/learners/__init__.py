@@ -58,6 +58,7 @@ class Goal(NamedTuple):
     n_scores: int = 1
     multilabel: bool = False  # whether each score column is a label of its own
     ranking: bool = False  # whether documents are ranked
+    newton: bool = False  # whether the leaves of trees take steps of their own
     missing: str = "learn"  # where thresholds put missing values: "learn", "low" or "high"
     n_rows: int = 0
 
@@ -121,7 +122,9 @@ NAMED_LEARNERS: dict[str, Callable[[Learner, Goal], Preset]] = {
     "auto": _auto,
     "stump": lambda base, _: Preset(base),
     "product": lambda base, _: Preset(Product(base, n_terms=3)),
-    "tree": lambda base, _: Preset(Tree(base, max_leaf_nodes=8)),
+    "tree": lambda base, goal: Preset(
+        Tree(base, 32, "free", "gain") if goal.newton else Tree(base, max_leaf_nodes=8)
+    ),
     "feature": lambda _, goal: Preset(Feature(goal.missing)),
 }
 """The meaning of each name, given the learner of one-column rules for the table."""

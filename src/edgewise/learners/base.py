@@ -51,6 +51,10 @@ class Comparison(NamedTuple):
 class PairSearch(Protocol):
     """The part that a ranking objective plays in a search."""
 
+    @property
+    def constrains(self) -> bool:
+        """Whether cuts have bounds, or are compared by more than their edges."""
+
     def bounds(self, columns: Columns) -> Bounds | None:
         """Return the signs that the edges of cuts may have."""
 
@@ -87,6 +91,9 @@ class Round(NamedTuple):
     # What real votes add to the weight on either side, in the search's fixed point.
     floor: float = SMOOTHING * SEARCH_SCALE
     damping: float = 0.0  # what gains add to the mass of either side
+    newton: bool = (
+        False  # whether masses are curvatures, and leaves vote their edge over their mass
+    )
 
     @property
     def table(self) -> BinnedTable:

@@ -338,7 +338,9 @@ class _Grower:
     def _grow_at_once(self) -> GrownTree | None:
         """Return the tree that the backend grows in one call, or None if it does not."""
         round, parts = self.round, self.settings.parts_
-        if not self.keeps or not round.compare.splits or round.pairs is not None:
+        if not self.keeps or not round.compare.splits:
+            return None
+        if round.pairs is not None and round.pairs.constrains:
             return None
         growth, pulled = self.settings.growth(round.least, round.damping)
         if growth is None:
@@ -429,6 +431,9 @@ def sized(edges: Exacts, masses: Exacts, round: Round) -> Reals:
     """
     if not round.real_votes:
         return np.where(edges > 0, 1.0, -1.0)
+    if round.newton:
+        steps = edges / np.maximum(masses + round.damping, 1.0)
+        return steps.astype(np.float16).astype(np.float64)
     plus, minus = (masses + edges) / 2 + round.floor, (masses - edges) / 2 + round.floor
     if not round.damping:
         return np.asarray(0.5 * np.log(plus / minus))

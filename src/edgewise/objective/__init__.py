@@ -5,9 +5,11 @@ from edgewise.objective.base import Objective, Progress, Taken
 from edgewise.objective.cumulative import Cumulative
 from edgewise.objective.hamming import REFRESH_EVERY, SAMPLINGS, Hamming, Settings
 from edgewise.objective.ranking import STEPS, Ranking, RankSettings, edge_limit
+from edgewise.objective.top import FIRST, Top, TopSettings
 from edgewise.objective.votes import VOTE_RULES, Vote, VoteRule
 
 __all__ = [
+    "FIRST",
     "REFRESH_EVERY",
     "SAMPLINGS",
     "STEPS",
@@ -21,6 +23,8 @@ __all__ = [
     "Settings",
     "Taken",
     "Targets",
+    "Top",
+    "TopSettings",
     "Vote",
     "VoteRule",
     "edge_limit",

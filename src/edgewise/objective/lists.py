@@ -77,6 +77,14 @@ class Layout:
         """The documents of query q are from ``query_starts[q]`` to ``query_starts[q + 1]``."""
         return self.group_starts[self.query_groups]
 
+    def middles(self, values: Reals) -> Reals:
+        """Return for each document the middle between the least and the largest of its query."""
+        starts = self.query_starts
+        highest, lowest = (
+            extreme.reduceat(values, starts[:-1]) for extreme in (np.maximum, np.minimum)
+        )
+        return np.repeat(0.5 * (highest + lowest), np.diff(starts))
+
     @cached_property
     def levels(self) -> list[Columns]:
         """The groups that are the first of their query, the second, and so on."""
@@ -153,11 +161,7 @@ class GradedLists(Feedback):
 
     def moments(self, scores: Reals, outputs: Reals, step: float) -> Moments:
         # From the middle of each query, so that little cancels; only differences count.
-        starts = self.layout.query_starts
-        middles = 0.5 * (
-            np.maximum.reduceat(outputs, starts[:-1]) + np.minimum.reduceat(outputs, starts[:-1])
-        )
-        outputs = outputs - np.repeat(middles, np.diff(starts))
+        outputs = outputs - self.layout.middles(outputs)
         products = self.backend.pair_moments(self.lists, scores + step * outputs, outputs)
         sums = {(a, b): self._total(products[a, b]) for a in range(3) for b in range(3 - a)}
         # (A B)' = A' B + A B' and (A B)'' = A'' B + 2 A' B' + A B'', A of exp(H), B of exp(-H).

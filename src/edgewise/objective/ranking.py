@@ -104,6 +104,10 @@ class Ranking(Objective):
         problem, rng = self._problem(t, everything), Stream(self.settings.seed, t)
         return learner.find(Round(self.backend, problem, rng, real_votes=True, pairs=self))
 
+    @property
+    def constrains(self) -> bool:
+        return self.cumulative is not None or self.settings.criterion != "edge"
+
     def bounds(self, columns: Columns) -> Bounds | None:
         """Return which signs the edges of the columns' cuts may have."""
         return None if self.cumulative is None else self.cumulative.bounds(columns)

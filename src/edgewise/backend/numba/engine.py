@@ -34,6 +34,7 @@ from edgewise.backend.numba.rounds import train
 from edgewise.backend.numba.scan import scan_columns
 from edgewise.backend.numba.trees import TreeGrower, walk
 from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin, is_shared
+from edgewise.backend.reference.ranking import TopSums
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals, Rows, Signs
 from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
@@ -130,6 +131,8 @@ class NumbaBackend(ReferenceBackend):
         sums = np.zeros((2, chunks * lanes), dtype=np.int64)
         on_rows.sum_rows(problem.flat_signed, rows, n, chunks, problem.width, sums[0], sums[1])
         totals, masses = sums[:, : problem.n_scores]
+        if problem.mass_column and problem.n_scores == 1:
+            masses = sums[0, 1:2]
         return self._narrowed(problem, totals, masses, rows)
 
     def drawn(self, share: float, seed: int, t: int) -> Rows:
@@ -400,6 +403,19 @@ class NumbaBackend(ReferenceBackend):
         products = np.zeros((3, 3, lists.layout.n_queries))
         self._sum_pairs(ranking.sum_moments, lists, scores, outputs, products)
         return products
+
+    def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
+        layout = lists.layout
+        n, n_queries = len(scores), layout.n_queries
+        found = TopSums(*(np.empty(n) for _ in range(2)), *(np.empty(n_queries) for _ in range(3)))
+        given = (
+            layout.query_starts, lists.gains, layout.weights, layout.all_ones, lists.discounts,
+            lists.precision, lists.factors, scores, lists.order,
+        )  # fmt: skip
+        self.spread(
+            lambda span: ranking.weigh_top(*span, *given, *found), self._query_spans(layout)
+        )
+        return found
 
     def _sum_pairs(self, kernel: Any, lists: Any, *arrays: Reals) -> None:
         """Call a kernel on each thread's queries."""

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from edgewise.backend.numba.step import _exp
-from edgewise.backend.numba.vectors import inner, kernel, power_of_two
+from edgewise.backend.numba.step import _exp, log
+from edgewise.backend.numba.vectors import inner, kernel, power_of_two, sort_stably
+from edgewise.backend.reference.ranking import CLOSE, LEAST_CURVATURE, LN_2, PLACE_SCALE
 
 # Up to this length, comparing all pairs of a list takes less time than sorting it.
 _SHORT = 256
@@ -313,3 +314,135 @@ def sum_sides(  # type: ignore[no-untyped-def]
         right[codes[i]] += new_right - held_right[q]
         wrong[codes[i]] += new_wrong - held_wrong[q]
         held_right[q], held_wrong[q] = new_right, new_wrong
+
+
+@inner
+def _sort(scores, order, start, stop, keys, spare):  # type: ignore[no-untyped-def]
+    """Sort order[start:stop], in any order before, by falling score; ties as documents are."""
+    if stop - start <= _SHORT:
+        # After a small step nearly everything is in its place.
+        for p in range(start + 1, stop):
+            i, to = order[p], p
+            while to > start and (
+                scores[order[to - 1]] < scores[i]
+                or (scores[order[to - 1]] == scores[i] and order[to - 1] > i)
+            ):
+                order[to] = order[to - 1]
+                to -= 1
+            order[to] = i
+        return
+    for i in range(start, stop):
+        keys[i - start] = -scores[i]
+    sort_stably(keys[: stop - start], order[start:stop], spare[: stop - start])
+    for p in range(start, stop):
+        order[p] += start
+
+
+@inner
+def _value_places(gains, order, start, stop, discounts, by_precision, above, below, value):  # type: ignore[no-untyped-def]
+    """Sum what places are worth, from the first on: see reference.ranking.place_values."""
+    relevant, inverses = np.int64(0), np.int64(0)
+    above[0] = below[0] = value[0] = 0
+    for at in range(stop - start):
+        if by_precision:
+            is_relevant, before = gains[order[start + at]] > 0.0, inverses
+            if is_relevant:
+                relevant += 1
+                inverses += np.int64(np.rint(PLACE_SCALE / (at + 1)))
+            precision = np.int64(np.rint(PLACE_SCALE * relevant / (at + 1)))
+            swapped = precision
+            if not is_relevant:
+                swapped = np.int64(np.rint(PLACE_SCALE * (relevant + 1) / (at + 1)))
+            upper, lower, worth = swapped - inverses, precision - before, precision
+        else:
+            upper = discounts[at] if at < len(discounts) else np.int64(0)
+            lower = worth = upper
+        above[at + 1] = above[at] + upper
+        below[at + 1] = below[at] + lower
+        value[at + 1] = value[at] + worth
+
+
+@kernel
+def weigh_top(  # type: ignore[no-untyped-def]
+    first, last, query_starts, gains, weights, all_ones, discounts, by_precision, factors, scores,
+    order, potentials, curvatures, energies, bounds, losses,
+):  # fmt: skip
+    """Weigh the pairs with one of the first documents of each query from first to last.
+
+    IN, OUT order (memory). OUT potentials, curvatures (of documents), energies, bounds, losses.
+    """
+    longest, n_first = 0, len(discounts)
+    for q in range(first, last):
+        longest = max(longest, query_starts[q + 1] - query_starts[q])
+    keys, spare = np.empty(longest), np.empty(longest, dtype=np.int64)
+    above = np.empty(longest + 1, dtype=np.int64)
+    below, value = np.empty_like(above), np.empty_like(above)
+    starts = np.empty(longest + 1, dtype=np.int64)
+    gain, up, mass = np.empty(longest), np.empty(longest), np.empty(longest)
+    high, low, pull = np.empty(longest), np.empty(longest), np.empty(longest)
+    curve, shift, bound = np.empty(longest), np.empty(longest), np.empty(longest)
+    pulls, curves = np.empty(longest), np.empty(longest)
+    for q in range(first, last):
+        start, stop = query_starts[q], query_starts[q + 1]
+        _sort(scores, order, start, stop, keys, spare)
+        _value_places(gains, order, start, stop, discounts, by_precision, above, below, value)
+        middle = 0.5 * (scores[order[start]] + scores[order[stop - 1]])
+        # Documents of one score and gain share their places.
+        n_runs, loss = 0, factors[q]
+        p = start
+        while p < stop:
+            i, end = order[p], p + 1
+            while end < stop and scores[order[end]] == scores[i] and gains[order[end]] == gains[i]:
+                end += 1
+            size, r = end - p, n_runs
+            starts[r], gain[r], shift[r] = p - start, gains[i], scores[i] - middle
+            high[r] = (above[end - start] - above[p - start]) / (PLACE_SCALE * size)
+            low[r] = (below[end - start] - below[p - start]) / (PLACE_SCALE * size)
+            loss = loss - gain[r] * ((value[end - start] - value[p - start]) / PLACE_SCALE)
+            mass[r] = size
+            if not all_ones:
+                for other in range(p, end):
+                    keys[other - p] = weights[order[other]]
+                mass[r] = _group_sum(keys, 0, size)
+            pull[r], curve[r] = 0.0, 0.0
+            n_runs += 1
+            p = end
+        starts[n_runs] = stop - start
+        for r in range(n_runs):
+            up[r] = _exp(shift[r])
+        energy, wrong_weight = 0.0, 0.0
+        for a in range(n_runs):
+            if starts[a] >= n_first:
+                break
+            down, own, best, place = 1.0 / up[a], mass[a], gain[a], high[a]
+            for b in range(a + 1, n_runs):
+                ratio = up[b] * down
+                share = 1.0 / (1.0 + ratio)
+                wrong = share * ratio if best > gain[b] else share
+                right = share if best > gain[b] else share * ratio
+                weight = (best - gain[b]) * max(place - low[b], 0.0) * (own * mass[b])
+                bound[b] = abs(weight * wrong)
+                pulls[b] = weight * wrong / (CLOSE + (shift[a] - shift[b]))
+                curves[b] = abs(pulls[b]) * max(right, LEAST_CURVATURE)
+            up_pull, up_curve = pull[a], curve[a]
+            for b in range(a + 1, n_runs):
+                up_pull += pulls[b]
+                up_curve += curves[b]
+                energy += abs(pulls[b])
+                wrong_weight += bound[b]
+            pull[a], curve[a] = up_pull, up_curve
+            for b in range(a + 1, n_runs):
+                pull[b] -= pulls[b]
+                curve[b] += curves[b]
+        # Queries of many pairs count for more, but not in proportion.
+        scale = 0.0
+        if energy > 0.0:
+            scale = factors[q] * (log(1.0 + energy / factors[q]) / LN_2) / energy
+        energies[q], bounds[q], losses[q] = energy * scale, 2.0 * wrong_weight, loss
+        half = 0.5 * scale
+        for r in range(n_runs):
+            half_pull, half_curve = half * pull[r] / mass[r], half * curve[r] / mass[r]
+            for at in range(starts[r], starts[r + 1]):
+                i = order[start + at]
+                potentials[i] = half_pull * weights[i]
+                curvatures[i] = half_curve * weights[i]

@@ -300,7 +300,7 @@ def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ig
 
 
 @inlined
-def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
+def _finish(layout, n_scores, by_gain, tree, finished):  # type: ignore[no-untyped-def]
     """Give nodes and leaves their numbers, and every row its leaf, searched or not.
 
     OUT finished: see `_Finished`.
@@ -325,7 +325,8 @@ def _finish(layout, n_scores, tree, finished):  # type: ignore[no-untyped-def]
             place = n_nodes + 1 + numbers[made]
         for k in range(n_scores):
             finished.totals[place, k] = tree.sums[0, made, k]
-            finished.masses[place, k] = tree.sums[1, made, k]
+            # One score column has its mass beside it, which need not be the size of its weights.
+            finished.masses[place, k] = tree.sums[1, made, k + (by_gain and n_scores == 1)]
     for made in range(n_made):
         leaf = tree.leaves[made]
         if leaf.child >= 0:
@@ -401,7 +402,7 @@ def grow(  # type: ignore[no-untyped-def]
             0, n_batches, layout, question, directions, by_edge, signed, n, width, tree, histograms
         )
         grows = _step(layout, question, signed, n, width, tree, max_leaf_nodes)
-    _finish(layout, question.n_scores, tree, finished)
+    _finish(layout, question.n_scores, question.by_gain, tree, finished)
 
 
 # The same in parts, of which threads share the first.
@@ -484,7 +485,7 @@ class TreeGrower:
         while grows:
             self._threads.map(run, range(n_batches))
             grows = step(layout, question, *data, most)
-        finish(layout, question.n_scores, tree, self.finished)
+        finish(layout, question.n_scores, question.by_gain, tree, self.finished)
         return self._grown()
 
     def question(self, growth: Growth) -> Question:

@@ -84,12 +84,14 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     def problem(self, state: HostState, row_masses: tuple[str, ...] = ()) -> SignedProblem:
         return state.problem(row_masses)
 
-    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SignedProblem:
+    def potentials(
+        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
+    ) -> SignedProblem:
         lanes = lanes_for(1 + mass_column)[1]
         n_rows = self.table.n_rows
         if self._potentials is None or self._potentials.shape[2] != lanes:
             self._potentials = aligned_zeros((1, n_rows, lanes), search_type(n_rows))
-        sizes = np.abs(quanta)
+        sizes = np.abs(quanta) if masses is None else masses
         self._potentials[0, rows, 0] = quanta
         if mass_column:
             self._potentials[0, rows, 1] = sizes
@@ -168,9 +170,11 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         return rows[signs < 0], rows[signs > 0]
 
     def within(self, problem: SignedProblem, rows: Rows) -> SignedProblem:
-        signed = counted(problem, rows)
-        totals, masses = signed.sum(axis=0), np.abs(signed).sum(axis=0)
-        return self._narrowed(problem, totals, masses, rows)
+        own = problem.mass_column and problem.n_scores == 1
+        signed = counted(problem, rows, own)
+        totals, masses = signed[:, : problem.n_scores].sum(axis=0), np.abs(signed).sum(axis=0)
+        # The mass of a row with one score column is given, and need not be the size of its weight.
+        return self._narrowed(problem, totals, masses[-problem.n_scores :], rows)
 
     def _narrowed(
         self, problem: SignedProblem, totals: Exacts, masses: Exacts, rows: Rows

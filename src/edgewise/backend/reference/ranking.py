@@ -3,16 +3,38 @@
 `objective.lists` explains the sums and describes the arguments.
 """
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.backend.arithmetic import exp
+from edgewise.backend.arithmetic import exp, log
 from edgewise.common.dtypes import Columns, Exacts, Reals
 
 # Pairs compared at a time.
 _PAIRS_AT_ONCE = 1 << 21
+
+PLACE_SCALE = 2.0**40
+"""What a place is worth, as an integer: sums of places do not depend on their order."""
+
+CLOSE = 0.01
+"""A pair's weight is divided by the difference of its scores plus this: steps swap close ones."""
+
+LN_2 = math.log(2.0)
+
+LEAST_CURVATURE = 0.25
+"""The least curvature of a pair, as a share of its pull: no step can be longer than its inverse."""
+
+
+class TopSums(NamedTuple):
+    """Sums over the pairs with one of the first documents of a query: see `objective.top`."""
+
+    potentials: Reals  # (m,), half the pull of its pairs on each document
+    curvatures: Reals  # (m,), half the curvature
+    energies: Reals  # (Q,), the sum of the pulls
+    bounds: Reals  # (Q,), upper bounds of the losses
+    losses: Reals  # (Q,), what the metric of the query lacks to 1, times its weight
 
 
 class PairSums:
@@ -105,6 +127,66 @@ class PairSums:
             changes.append(change)
         return changes[0], changes[1]
 
+    def weigh_top(self, lists: Any, scores: Reals) -> TopSums:
+        """Weigh the pairs with one of the first documents of each query."""
+        layout, gains, starts = lists.layout, lists.gains, lists.layout.query_starts
+        query = layout.query_of_group[layout.group_of]
+        order = np.lexsort((-scores, query))
+        place = np.arange(len(order)) - starts[query]
+        above, below, value = (
+            np.concatenate([[0], np.cumsum(part)])
+            for part in place_values(gains[order], place, starts, lists.discounts, lists.precision)
+        )
+        # Documents of one score and gain share their places.
+        score, gain, weights = scores[order], gains[order], layout.weights[order]
+        is_new = (place == 0) | (np.diff(score, prepend=np.nan) != 0)
+        is_new |= np.diff(gain, prepend=np.nan) != 0
+        firsts = np.flatnonzero(is_new)
+        ends = np.append(firsts[1:], len(order))
+        sizes, owner = ends - firsts, query[firsts]
+        high, low = ((part[ends] - part[firsts]) / (PLACE_SCALE * sizes) for part in (above, below))
+        worth, gain = (value[ends] - value[firsts]) / PLACE_SCALE, gain[firsts]
+        losses = lists.factors - np.zeros(layout.n_queries)
+        np.subtract.at(losses, owner, gain * worth)
+        mass = sizes.astype(np.float64)
+        if not layout.all_ones:
+            mass = group_sums(weights, np.append(firsts, len(order)))
+        middle = 0.5 * (score[starts[:-1]] + score[starts[1:] - 1])
+        shift = score[firsts] - middle[owner]
+        up = exp(shift)
+        down = 1.0 / up
+        # Pairs of one of the first runs of a query with a later one.
+        last = np.searchsorted(owner, owner, side="right")
+        tops = np.flatnonzero(place[firsts] < len(lists.discounts))
+        counts = last[tops] - tops - 1
+        a = np.repeat(tops, counts)
+        b = a + 1 + np.arange(len(a)) - np.repeat(np.cumsum(counts) - counts, counts)
+        ratio = up[b] * down[a]
+        share, is_right = 1.0 / (1.0 + ratio), gain[a] > gain[b]
+        wrong = np.where(is_right, share * ratio, share)
+        right = np.where(is_right, share, share * ratio)
+        weight = (gain[a] - gain[b]) * np.maximum(high[a] - low[b], 0.0) * (mass[a] * mass[b])
+        pulls = weight * wrong / (CLOSE + (shift[a] - shift[b]))
+        curves = np.abs(pulls) * np.maximum(right, LEAST_CURVATURE)
+        # In the order of the compiled loops.
+        both, n_runs = np.stack([a, b], axis=1).ravel(), len(firsts)
+        signed = np.stack([pulls, -pulls], axis=1).ravel()
+        pull = np.bincount(both, signed, minlength=n_runs)
+        curve = np.bincount(both, np.repeat(curves, 2), minlength=n_runs)
+        energies, bounds = (
+            np.bincount(owner[a], np.abs(part), minlength=layout.n_queries).astype(np.float64)
+            for part in (pulls, weight * wrong)
+        )
+        # Queries of many pairs count for more, but not in proportion.
+        scales = np.zeros(layout.n_queries)
+        some = energies > 0
+        shares = lists.factors[some]
+        scales[some] = shares * (log(1.0 + energies[some] / shares) / LN_2) / energies[some]
+        potentials, curvatures = np.empty((2, len(order)))
+        for of_runs, out in ((pull, potentials), (curve, curvatures)):
+            out[order] = np.repeat(0.5 * scales[owner] * of_runs / mass, sizes) * weights
+        return TopSums(potentials, curvatures, energies * scales, 2.0 * bounds, losses)
+
 
 def _product(lower: Reals, upper: Reals, gaps: Reals, by_difference: bool) -> Reals:
     """Return the weighted sum over pairs of grades of `lower` times `upper` of the higher one."""
@@ -114,6 +196,38 @@ def _product(lower: Reals, upper: Reals, gaps: Reals, by_difference: bool) -> Re
         below = below + gaps[:, g] * total if by_difference else total
         product = product + upper[:, g] * below
     return product
+
+
+def place_values(
+    gains: Reals, place: Columns, starts: Columns, discounts: Exacts, by_precision: bool
+) -> tuple[Exacts, Exacts, Exacts]:
+    """Return what the places of documents in the order of their ranks are worth, in fixed point.
+
+    Swapping the documents of two places changes the metric by the difference of their gains times
+    the first of the upper place less the second of the lower one. The third, times the gain, is
+    what the document adds to the metric. For NDCG all are the discount of the place. For average
+    precision, with N relevant documents up to a place i and S the sum of 1 / i over those, they are
+    (N + 1) / i - S, without the 1 where the document is relevant itself; N / i - S, without its own
+    part of S; and N / i.
+    """
+    if not by_precision:
+        padded = np.append(discounts, 0)
+        worth = padded[np.minimum(place, len(discounts))]
+        return worth, worth, worth
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+    def up_to(values: Exacts) -> Exacts:
+        sums = np.cumsum(values)
+        return sums - (sums - values)[starts[:-1]][query]
+
+    is_relevant = (gains > 0).astype(np.int64)
+    number, inverse = up_to(is_relevant), np.rint(PLACE_SCALE / (place + 1)).astype(np.int64)
+    inverses = up_to(inverse * is_relevant)
+    precision, swapped = (
+        np.rint(PLACE_SCALE * count / (place + 1)).astype(np.int64)
+        for count in (number, number + 1 - is_relevant)
+    )
+    return swapped - inverses, precision - (inverses - inverse * is_relevant), precision
 
 
 def factors(layout: Any, scores: Reals) -> tuple[Reals, Reals]:

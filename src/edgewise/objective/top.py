@@ -1,0 +1,247 @@
+"""The top of the list: pairs weighted by what swapping them would change in NDCG or in AP.
+
+With the documents in the order of their scores, swapping two of them changes the metric by the
+difference of their gains times the difference of what their places are worth. That is the weight of
+the pair, refreshed with the scores (Burges et al. 2006). A pair below the first k places changes
+NDCG@k by nothing, so all pairs with one of the first k documents, at most k for each document, are
+all there are. Of AP, which has no such end, the pairs below the first k are left out.
+
+Ties are broken against the model: of equal scores the lower grade is first. Documents of one score
+and grade share their places. So nothing depends on the order of the rows, and k runs of such
+documents are compared with the others: time is linear in the documents.
+
+A pair in which x1 is to be above x0 costs log2(1 + exp(H(x0) - H(x1))) times its weight w. What
+remains of the bound of RankBoost: with all weights of the current order,
+
+    1 - metric <= sum of w over misordered pairs <= 2 sum of w p <= the sum of the costs times 2,
+
+where p = 1 / (1 + exp(H(x1) - H(x0))) is at least 1/2 for a misordered pair. The first inequality
+holds for NDCG since gains are sums of steps: for one step, each document that is misplaced among
+the first can be matched with one that it should not be above, and a matching is part of all pairs.
+The bound holds after every round; but as weights change with the order, it need not fall from one
+round to the next.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
+from edgewise.backend.base import Backend, Bounds, Candidates, Problem, Question
+from edgewise.backend.reference.ranking import LEAST_CURVATURE, PLACE_SCALE, TopSums
+from edgewise.common.dtypes import Columns, Exacts, Reals, Rows
+from edgewise.data.partition import Partition
+from edgewise.learners import Found, Learner, Round
+from edgewise.model import Rule, TreeRule
+from edgewise.objective.base import Objective, Stream
+from edgewise.objective.lists import Layout
+from edgewise.objective.votes import Vote
+
+FIRST = 30
+"""The places that count where an objective names no number."""
+
+
+@dataclass(frozen=True)
+class TopLists:
+    """Documents, and what their places are worth.
+
+    `gains` are in the order of the layout, divided by the best that a query can have and times its
+    weight in `factors` (Q,), which sum to 1; `discounts` are those of the first k places. With
+    `precision` the metric is average precision. `order` is memory for documents by rank.
+    """
+
+    layout: Layout
+    gains: Reals
+    factors: Reals
+    discounts: Exacts
+    precision: bool
+    order: Columns
+    queries: Partition
+
+    @staticmethod
+    def of(
+        layout: Layout,
+        grades: Reals,
+        factors: Reals,
+        metric: str,
+        k: int,
+        queries: Partition | None = None,
+    ) -> "TopLists":
+        """Return the lists of documents with grades, in the order of the layout.
+
+        Other processes may have other `queries`.
+        """
+        queries = Partition(layout.n_queries) if queries is None else queries
+        starts, sizes = layout.query_starts, np.diff(layout.query_starts)
+        discounts = 1.0 / np.log2(np.arange(2, k + 2))
+        precision = metric == "map"
+        gains = (grades > 0).astype(np.float64) if precision else np.exp2(grades) - 1.0
+        # Grades rise within a query, so that the best place is that from the end.
+        place = np.repeat(starts[1:], sizes) - 1 - np.arange(len(grades))
+        places = np.append(discounts, 0.0)[np.minimum(place, k)]
+        best = np.add.reduceat(gains if precision else gains * places, starts[:-1])
+        factors = np.where(best > 0, factors, 0.0)
+        factors = factors / queries.fsum(factors)
+        shares = np.divide(factors, best, out=np.zeros_like(best), where=best > 0)
+        return TopLists(
+            layout,
+            gains * np.repeat(shares, sizes),
+            factors,
+            np.rint(discounts * PLACE_SCALE).astype(np.int64),
+            precision,
+            np.arange(len(grades)),
+            queries,
+        )
+
+    def some(self, share: float, rng: np.random.Generator) -> Rows:
+        """Return the rows of a random share of the queries."""
+        size = max(1, round(share * self.queries.n_rows))
+        drawn = np.sort(rng.choice(self.queries.n_rows, size, replace=False))
+        starts, rows = self.layout.query_starts, self.layout.rows
+        parts = [rows[starts[q] : starts[q + 1]] for q in self.queries.here(drawn).tolist()]
+        return np.sort(np.concatenate([rows[:0], *parts]))
+
+
+@dataclass(frozen=True)
+class TopSettings:
+    """Settings of `RankBoost` for the top of the list.
+
+    Steps of leaves add `damping` documents of average curvature.
+    """
+
+    metric: str = "ndcg"
+    k: int = FIRST
+    learning_rate: float = 0.1
+    subsample: float = 1.0
+    damping: float = 20.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TopProgress:
+    """What the metric lacks to 1 after a round, and a bound of it."""
+
+    ranking_loss: float
+    bound: float
+
+    def _asdict(self) -> dict[str, float]:
+        return {"ranking_loss": self.ranking_loss, "bound": self.bound}
+
+
+class Top(Objective):
+    """The objective of the top of the list on one table.
+
+    Each step goes along a rule by the slope over the curvature of the loss, as the leaves of a tree
+    do each for itself (Newton's step, with the curvature of each document alone).
+    """
+
+    def __init__(
+        self, backend: Backend, lists: TopLists, settings: TopSettings, mass_column: bool = False
+    ) -> None:
+        self.backend, self.lists, self.settings = backend, lists, settings
+        self._mass_column = mass_column
+        self._rows, self._partition = lists.layout.rows, backend.table.partition
+        self._move(np.zeros(len(self._rows)))
+
+    @property
+    def is_fitted(self) -> bool:
+        return self._energy < 1e-250
+
+    def find(self, learner: Learner, t: int, everything: bool = False) -> Found | None:
+        learner.begin(t)
+        problem, share = self._problem, self.settings.subsample
+        if share < 1.0 and not everything:
+            rng = np.random.default_rng([self.settings.seed, t, 1])
+            problem = self.backend.within(problem, self.lists.some(share, rng))
+        round = Round(
+            self.backend,
+            problem,
+            Stream(self.settings.seed, t),
+            real_votes=True,
+            pairs=self,
+            damping=self.settings.damping * self._curvature / self._partition.n_rows,
+            newton=True,
+        )
+        return learner.find(round)
+
+    @property
+    def constrains(self) -> bool:
+        """Whether cuts have bounds: they have none."""
+        return False
+
+    def bounds(self, columns: Columns) -> Bounds | None:
+        """Return no bounds: the contributions of columns run freely."""
+        return None
+
+    def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
+        """Return None: cuts are compared by their edges."""
+        return None
+
+    def decrease(self, rule: Rule) -> float:
+        """Return the relative decrease of the loss along a rule, to second order."""
+        slope, curvature = self._along(rule)
+        return 0.5 * slope * slope / curvature if curvature > 0 else 0.0
+
+    def vote(self, found: Found) -> Vote | None:
+        rule = found.rule
+        slope, curvature = self._along(rule)
+        if curvature <= 0 or slope == 0:
+            return None
+        # The leaves of a tree have each taken their steps already.
+        size = 1.0 if isinstance(rule, TreeRule) else slope / curvature
+        vote = self._vote(self.settings.learning_rate * size, slope, curvature)
+        return vote if vote.energy < 1.0 else None
+
+    def retake(self, rule: Rule, alpha: float, votes: Reals) -> Vote:
+        return self._vote(alpha * float(votes[0]), *self._along(rule))
+
+    def advance(self, rule: Rule, vote: Vote) -> TopProgress:
+        step = float(vote.coefficients[0])
+        self._move(self.scores + step * self._outputs(rule))
+        fsum = self.lists.queries.fsum
+        loss, bound = fsum(self._sums.losses), fsum(self._sums.bounds)
+        return TopProgress(max(0.0, loss), bound)
+
+    @property
+    def searched(self) -> float:
+        return self.settings.subsample
+
+    def _outputs(self, rule: Rule) -> NDArray:
+        return self.backend.outputs(rule)[0][self._rows]
+
+    def _along(self, rule: Rule) -> tuple[float, float]:
+        """Return slope and curvature of the loss along a rule, as shares of its pulls."""
+        phi = self._outputs(rule).astype(np.float64)
+        if not isinstance(rule, TreeRule):
+            # Only differences within a query count: from its middle on, curvatures are least.
+            phi -= self.lists.layout.middles(phi)
+        largest = self._partition.max(float(np.abs(phi).max(initial=0.0)))
+        if largest == 0.0:
+            return 0.0, 0.0
+        unit = phi / largest
+        slopes = (self._exact * unit).astype(np.int64).sum()
+        curvatures = (self._exact_curvatures * (unit * unit)).astype(np.int64).sum()
+        slope, curvature = self._partition.sum(np.array([slopes, curvatures])) / EXACT_SCALE
+        return float(slope) * largest, float(curvature) * largest * largest
+
+    def _vote(self, step: float, slope: float, curvature: float) -> Vote:
+        decrease = step * (2.0 * slope - step * curvature)
+        votes = np.array([math.copysign(1.0, step)])
+        return Vote(abs(step), votes, slope, math.exp(-decrease))
+
+    def _move(self, scores: Reals) -> None:
+        """Take scores, weigh the pairs and quantise them for the search."""
+        self.scores = scores
+        self._sums: TopSums = self.backend.weigh_top(self.lists, scores)
+        self._energy = self.lists.queries.fsum(self._sums.energies)
+        scale = 1.0 / max(self._energy, 1e-300)
+        pulls, curvatures = self._sums.potentials * scale, self._sums.curvatures * scale
+        self._exact, self._exact_curvatures = pulls * EXACT_SCALE, curvatures * EXACT_SCALE
+        quanta = np.rint(pulls * SEARCH_SCALE).astype(np.int64)
+        masses = np.rint(curvatures * SEARCH_SCALE).astype(np.int64)
+        # Rounded, too, a curvature is no less than the least.
+        masses = np.maximum(masses, np.ceil(LEAST_CURVATURE * np.abs(quanta)).astype(np.int64))
+        self._curvature = float(self._partition.sum(int(masses.sum())))
+        self._problem = self.backend.potentials(self._rows, quanta, self._mass_column, masses)
