@@ -94,8 +94,10 @@ class SharedBackend(Backend[HostState, SharedProblem]):
             masses = replace(self._masses[row_masses], own=own.row_masses)
         return SharedProblem(n_rows, n_rows, *self._totals, own.mass_column, masses, own=own)
 
-    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SharedProblem:
-        return self._share([self.own.potentials(rows, quanta, mass_column)])[0]
+    def potentials(
+        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
+    ) -> SharedProblem:
+        return self._share([self.own.potentials(rows, quanta, mass_column, masses)])[0]
 
     def flip(self, problem: SharedProblem, tests: Sequence["Test"]) -> SharedProblem:
         return self._share([self.own.flip(problem.own, tests)])[0]
@@ -254,6 +256,9 @@ class SharedBackend(Backend[HostState, SharedProblem]):
 
     def weigh_pairs(self, lists: Any, scores: Reals) -> tuple[Reals, Reals]:
         return self.own.weigh_pairs(lists, scores)
+
+    def weigh_top(self, lists: Any, scores: Reals) -> Any:
+        return self.own.weigh_top(lists, scores)
 
     def pair_moments(self, lists: Any, scores: Reals, outputs: Reals) -> Reals:
         return self.own.pair_moments(lists, scores, outputs)

@@ -74,7 +74,8 @@ class TableParameters(TrainingParameters):
     max_bins : int or None
         The most bins of a column, up to 65,535. A column with fewer distinct values is searched at
         every threshold. By default None: for a classifier 256, with ``learner="auto"`` one for
-        every 32 rows, from 32 to 256; for a ranker 65,535, from more documents on 1,024.
+        every 32 rows, from 32 to 256; for trees of a ranker 256, for other rankers 65,535, from
+        more documents on 1,024.
     handle_infinite : {"raise", "missing", "value"}, default "raise"
         Whether an infinite number in X is an error, a missing value, or beyond all others.
     categorical_features : list of str or int, or None, default None
@@ -137,7 +138,8 @@ class RankingParameters(TrainingParameters):
         The step minimises the bound sqrt(1 - r^2) of Z, or Z itself. None is "bound" for
         ``criterion="edge"`` and "exact" for "energy". Rules with real values take exact steps.
     learning_rate : float, default 0.2
-        The factor on every step, above 0 and at most 1.
+        The factor on every step, above 0 and at most 1. RankBoost has "auto" by default: 0.2, and
+        0.1 for the top of the list.
     monotonic_cst : {"learn", "increasing", "none"}, dict or array, default "learn"
         How the contribution of a numeric column, or of a list, may run. "learn": in one direction,
         which its first rule decides. "increasing": never down, the positive cumulative weights of

@@ -135,6 +135,11 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
         The family of rules. "stump" is a threshold on one column, or a subset of the values of a
         categorical one. "product" multiplies three such tests, "tree" nests them to 8 leaves.
         "feature" uses the values of a column themselves.
+    objective : {"pairs", "ndcg", "map"}, default "pairs"
+        What rounds improve: the order of all pairs of documents, as RankBoost does; or the top of
+        the list, by pairs that count by what swapping them would change in NDCG or in average
+        precision. "ndcg@10" looks at the first 10 documents; without a number at 30. These two take
+        Newton's steps, in each leaf of a tree; "tree" then has 32 leaves.
 
     Examples
     --------
