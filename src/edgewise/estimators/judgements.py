@@ -142,9 +142,7 @@ class JudgedRows:
                 "objective='map' takes documents with grades above 0 as relevant: y must have "
                 "some, and others"
             )
-        return TopLists.of(
-            layout, grades, self.query_factors, metric, settings.k, self.queries
-        )
+        return TopLists.of(layout, grades, self.query_factors, metric, settings.k, self.queries)
 
     @property
     def has_queries(self) -> bool:

@@ -106,6 +106,7 @@ class Ranking(Objective):
 
     @property
     def constrains(self) -> bool:
+        """Whether cuts have bounds, or are compared by the energy."""
         return self.cumulative is not None or self.settings.criterion != "edge"
 
     def bounds(self, columns: Columns) -> Bounds | None:

@@ -123,9 +123,11 @@ class CudaBackend(ReferenceBackend):
         totals = quanta.sum(axis=1)
         return SignedProblem.of(signed, totals, totals)
 
-    def potentials(self, rows: Rows, quanta: Exacts, mass_column: bool = False) -> SignedProblem:
+    def potentials(
+        self, rows: Rows, quanta: Exacts, mass_column: bool = False, masses: Exacts | None = None
+    ) -> SignedProblem:
         n_rows, lanes = self.table.n_rows, lanes_for(1 + mass_column)[1]
-        sizes = np.abs(quanta)
+        sizes = np.abs(quanta) if masses is None else masses
         signed = np.zeros((1, n_rows, lanes), dtype=search_type(n_rows))
         signed[0, rows, 0] = quanta
         if mass_column:
@@ -202,7 +204,10 @@ class CudaBackend(ReferenceBackend):
             blocks = (device.blocks(len(rows), device.threads // lanes), chunks)
             arguments = (np.int64(n), chunks, problem.signed, rows, np.int64(len(rows)), sums)
             device.launch("sum_rows", blocks, arguments, form_of(problem), 16 * lanes)
-        totals, masses = device.download(sums)[:, : problem.n_scores]
+        found = device.download(sums)
+        totals, masses = found[:, : problem.n_scores]
+        if problem.mass_column and problem.n_scores == 1:
+            masses = found[0, 1:2]
         return self._narrowed(problem, totals, masses, rows)
 
     # The search.
