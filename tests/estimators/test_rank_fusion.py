@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from edgewise import Checkpoint, RankBoost, RankFusion, load
-from edgewise.fusion import RankedLists, normalised_scores
+from edgewise.fusion import RankedLists, fuse, normalised_scores
 
 NAMES = ("bm25", "url", "title")
 
@@ -147,10 +147,12 @@ class TestValues:
     def test_reciprocal_ranks_are_those_of_the_values_themselves(self):
         lists, grades = ranked()
         model = RankFusion("feature", n_rounds=5).fit(lists, grades)
-        reciprocal = 1 / (60 + lists.positions)
+        reciprocal = np.where(lists.returned, 1 / (60 + lists.positions), 0.0)
         ranker = RankBoost("feature", n_rounds=5).fit(reciprocal, grades, lists.qid)
         np.testing.assert_array_equal(model.predict(lists), ranker.predict(reciprocal))
         np.testing.assert_array_equal(model.coef_, ranker.coef_)
+        fused = fuse(lists, "rrf", weights=model.coef_)
+        np.testing.assert_allclose(fused, model.predict(lists), rtol=1e-12)
         assert model.values_ == ("reciprocal",)
         assert model.list_names_ == NAMES
 

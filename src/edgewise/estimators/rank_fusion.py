@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,13 @@ _FLAT = 60.0
 _LEAST_QUERIES, _ASIDE, _PATIENCE = 20, 0.2, 50
 
 
+class Values(NamedTuple):
+    """What documents have on lists."""
+
+    kinds: tuple[str, ...]
+    added: bool  # whether rules take the values themselves: 0 where a list does not return one
+
+
 @documented
 @dataclass(eq=False, repr=False, kw_only=True)
 class RankFusion(RankingParameters, Ranker):
@@ -61,8 +68,8 @@ class RankFusion(RankingParameters, Ranker):
     values : {"rank", "reciprocal", "score"}, sequence of them, or None, default None
         What a document has on a list: minus its position; 1 / (60 + position); or its score,
         scaled to 0..1 among the documents that the list returns for the query. With several, a list
-        makes several columns. None is "reciprocal" for rules that take the values themselves, and
-        "rank" for tests.
+        makes several columns. None is "reciprocal" for rules that take the values themselves, to
+        which a list adds nothing for a document that it does not return, and "rank" for tests.
 
     Examples
     --------
@@ -117,7 +124,7 @@ class RankFusion(RankingParameters, Ranker):
             learners = self._learners(read)
 
         def train(learner: Any, owner: "RankFusion | None" = None, **settings: Any) -> FittedRanker:
-            values = self._kinds(learner)
+            values = self._values(learner)
             held_out = [one._replace(given=_documents(one, read.names, values)) for one in sets]
             ranker = self._ranker(learner).set_params(**settings)
             features = _features(read, values)
@@ -156,15 +163,17 @@ class RankFusion(RankingParameters, Ranker):
             fitted = train(learner, **quiet)
             if fitted.stop_reason == "interrupted":
                 return fitted
-            value = fitted.history["validation"][max(fitted.best_iteration - 1, 0)]
-            better = value if larger_is_better(self.eval_metric, default=True) else -value
-            tried.append((float(better), fitted, learner))
+            better = -np.inf
+            if len(fitted.terms):
+                value = float(fitted.history["validation"][len(fitted.terms) - 1])
+                better = value if larger_is_better(self.eval_metric, default=True) else -value
+            tried.append((better, fitted, learner))
         _, fitted, learner = max(tried, key=lambda one: one[0])
         if watched and not self.callbacks and self.time_limit is None:
             return fitted
         again: dict[str, Any] = {"random_state": drawn}
         if not watched:
-            again["n_rounds"] = max(fitted.best_iteration, 1)
+            again["n_rounds"] = max(len(fitted.terms), 1)
         return train(learner, self, **again)
 
     def _ranker(self, learner: Any) -> RankBoost:
@@ -176,18 +185,20 @@ class RankFusion(RankingParameters, Ranker):
             ranker.fitted_ = self.fitted_
         return ranker
 
-    def _kinds(self, learner: Any) -> tuple[str, ...]:
+    def _values(self, learner: Any) -> Values:
         """Return what a document has on a list for rules of a learner."""
+        parts = learner_named(learner, names=choices.RANK_LEARNERS).simple_parts()
+        added = any(one.takes_values for one in parts)
         given = self.values
         if given is None:
-            parts = learner_named(learner, names=choices.RANK_LEARNERS).simple_parts()
-            return ("reciprocal",) if any(one.takes_values for one in parts) else ("rank",)
+            return Values(("reciprocal",) if added else ("rank",), added)
         kinds = (given,) if isinstance(given, str) else tuple(given)
         for one in kinds:
             one_of("values", one, _VALUES)
         if not kinds or len(set(kinds)) < len(kinds):
             raise ValueError(f"values must name kinds of values, each once, got {given!r}")
-        return kinds
+        # A rank of 0 would be the best of all.
+        return Values(kinds, added and "rank" not in kinds)
 
     def predict(self, lists: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of the documents of lists: larger is ranked higher within a query.
@@ -249,7 +260,7 @@ class RankFusion(RankingParameters, Ranker):
 
         read = self._read(lists)
         grades = None if judgements is None else grades_in(read, judgements)
-        features = _features(read, self.values_)
+        features = _features(read, self._fitted_values)
         given = features, grades, read.qid, title or "Rank fusion report", self, read.docs
         return reported(path, lambda: ranker_report(self.ranker_, *given))
 
@@ -262,7 +273,11 @@ class RankFusion(RankingParameters, Ranker):
     @property
     def values_(self) -> tuple[str, ...]:
         """What a document has on a list: "rank", "reciprocal" or "score"."""
-        return self._kinds(self.fitted_.learner or "stump")
+        return self._fitted_values.kinds
+
+    @property
+    def _fitted_values(self) -> Values:
+        return self._values(self.fitted_.learner or "stump")
 
     @property
     def list_names_(self) -> tuple[str, ...]:
@@ -283,7 +298,7 @@ class RankFusion(RankingParameters, Ranker):
         return _with_names(ranked_lists(lists), self.list_names_, "lists")
 
     def _read_features(self, lists: Any) -> ArrayTable:
-        return _features(self._read(lists), self.values_)
+        return _features(self._read(lists), self._fitted_values)
 
     def _table(self, X: Any) -> Table:
         return self.ranker_._table(self._read_features(X) if isinstance(X, RankedLists) else X)
@@ -308,20 +323,17 @@ _VALUES: dict[str, Callable[[RankedLists], Reals]] = dict(
 )
 
 
-def _features(lists: RankedLists, values: tuple[str, ...]) -> ArrayTable:
+def _features(lists: RankedLists, values: Values) -> ArrayTable:
     """Return the values of documents on lists as columns, named after the lists."""
-    columns = [_VALUES[one](lists) for one in values]
-    names = [f"{name}{suffix}" for suffix in _suffixes(values) for name in lists.names]
-    return ArrayTable(np.hstack(columns), names)
-
-
-def _suffixes(values: tuple[str, ...]) -> list[str]:
-    """Return what follows the names of lists in the names of columns."""
-    return ["", *(f" ({one})" for one in values[1:])]
+    columns = np.hstack([_VALUES[one](lists) for one in values.kinds])
+    if values.added:
+        columns = np.nan_to_num(columns)
+    suffixes = ["", *(f" ({one})" for one in values.kinds[1:])]
+    return ArrayTable(columns, [f"{name}{suffix}" for suffix in suffixes for name in lists.names])
 
 
 def _documents(
-    eval_set: EvalSet, names: tuple[str, ...], values: tuple[str, ...]
+    eval_set: EvalSet, names: tuple[str, ...], values: Values
 ) -> tuple[ArrayTable, Reals, NDArray]:
     """Return lists and judgements to validate on as documents with grades and query ids."""
     _, given, argument = eval_set
