@@ -147,14 +147,18 @@ class TestValues:
     def test_reciprocal_ranks_are_those_of_the_values_themselves(self):
         lists, grades = ranked()
         model = RankFusion("feature", n_rounds=5).fit(lists, grades)
-        reciprocal = np.where(lists.returned, 1 / (60 + lists.positions), 0.0)
+        reciprocal = 1 / (60 + lists.positions)
         ranker = RankBoost("feature", n_rounds=5).fit(reciprocal, grades, lists.qid)
         np.testing.assert_array_equal(model.predict(lists), ranker.predict(reciprocal))
         np.testing.assert_array_equal(model.coef_, ranker.coef_)
-        fused = fuse(lists, "rrf", weights=model.coef_)
-        np.testing.assert_allclose(fused, model.predict(lists), rtol=1e-12)
         assert model.values_ == ("reciprocal",)
         assert model.list_names_ == NAMES
+
+    def test_weights_are_those_of_fusions_without_training(self):
+        lists, grades = ranked()
+        model = RankFusion("feature", n_rounds=5, missing="low").fit(lists, grades)
+        fused = fuse(lists, "rrf", weights=model.coef_)
+        np.testing.assert_allclose(fused, model.predict(lists), rtol=1e-12)
 
     def test_scores_may_stand_beside_ranks(self, tmp_path):
         plain, grades = ranked()

@@ -38,7 +38,7 @@ class Values(NamedTuple):
     """What documents have on lists."""
 
     kinds: tuple[str, ...]
-    added: bool  # whether rules take the values themselves: 0 where a list does not return one
+    zero: bool  # whether a list that does not return a document has 0 for it
 
 
 @documented
@@ -68,8 +68,10 @@ class RankFusion(RankingParameters, Ranker):
     values : {"rank", "reciprocal", "score"}, sequence of them, or None, default None
         What a document has on a list: minus its position; 1 / (60 + position); or its score,
         scaled to 0..1 among the documents that the list returns for the query. With several, a list
-        makes several columns. None is "reciprocal" for rules that take the values themselves, to
-        which a list adds nothing for a document that it does not return, and "rank" for tests.
+        makes several columns. None is "reciprocal" for rules that take the values themselves, and
+        "rank" for tests. With ``missing="low"``, reciprocal ranks and scores that are taken
+        themselves are 0 for a document that the list does not return, as in reciprocal rank fusion
+        and CombSUM.
 
     Examples
     --------
@@ -191,14 +193,14 @@ class RankFusion(RankingParameters, Ranker):
         added = any(one.takes_values for one in parts)
         given = self.values
         if given is None:
-            return Values(("reciprocal",) if added else ("rank",), added)
+            return Values(("reciprocal",) if added else ("rank",), added and self.missing == "low")
         kinds = (given,) if isinstance(given, str) else tuple(given)
         for one in kinds:
             one_of("values", one, _VALUES)
         if not kinds or len(set(kinds)) < len(kinds):
             raise ValueError(f"values must name kinds of values, each once, got {given!r}")
         # A rank of 0 would be the best of all.
-        return Values(kinds, added and "rank" not in kinds)
+        return Values(kinds, added and self.missing == "low" and "rank" not in kinds)
 
     def predict(self, lists: Any, n_rounds: int | None = None) -> Reals:
         """Return the scores of the documents of lists: larger is ranked higher within a query.
@@ -326,7 +328,7 @@ _VALUES: dict[str, Callable[[RankedLists], Reals]] = dict(
 def _features(lists: RankedLists, values: Values) -> ArrayTable:
     """Return the values of documents on lists as columns, named after the lists."""
     columns = np.hstack([_VALUES[one](lists) for one in values.kinds])
-    if values.added:
+    if values.zero:
         columns = np.nan_to_num(columns)
     suffixes = ["", *(f" ({one})" for one in values.kinds[1:])]
     return ArrayTable(columns, [f"{name}{suffix}" for suffix in suffixes for name in lists.names])

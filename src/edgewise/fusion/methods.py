@@ -180,7 +180,7 @@ def reciprocal_rank_fusion(lists: RankedLists, k: float = 60, weights: Weights =
         Positive; the larger it is, the less the first position counts more than the second.
     weights : sequence of float, mapping of str to float, or None, default None
         What each list counts, in their order or by name, 1 for those without a name there; learned
-        ones are the `coef_` of ``RankFusion("feature")``.
+        ones are the `coef_` of ``RankFusion("feature", missing="low")``.
 
     Examples
     --------
@@ -254,7 +254,7 @@ def comb_sum(lists: RankedLists, norm: str | None = "min-max", weights: Weights 
         The scale of each list within each query; see :func:`normalised_scores`.
     weights : sequence of float, mapping of str to float, or None, default None
         What each list counts, as in :func:`reciprocal_rank_fusion`; learned ones are the `coef_` of
-        ``RankFusion("feature", values="score")``.
+        ``RankFusion("feature", values="score", missing="low")``.
 
     Examples
     --------
