@@ -156,10 +156,12 @@ class RankFusion(RankingParameters, Ranker):
         if not isinstance(drawn, int):
             drawn = seed(drawn)  # The same validation queries for all.
         quiet: dict[str, Any] = {"callbacks": None, "random_state": drawn}
+        again: dict[str, Any] = {"random_state": drawn}
         if not watched:
             quiet |= {"validation_fraction": _ASIDE, "early_stopping_rounds": _PATIENCE}
+            quiet["verbose"] = 0
         if self.time_limit is not None:
-            quiet["time_limit"] = self.time_limit / (len(learners) + 1)
+            quiet["time_limit"] = again["time_limit"] = self.time_limit / (len(learners) + 1)
         tried: list[tuple[float, FittedRanker, Any]] = []
         for learner in learners:
             fitted = train(learner, **quiet)
@@ -173,7 +175,6 @@ class RankFusion(RankingParameters, Ranker):
         _, fitted, learner = max(tried, key=lambda one: one[0])
         if watched and not self.callbacks and self.time_limit is None:
             return fitted
-        again: dict[str, Any] = {"random_state": drawn}
         if not watched:
             again["n_rounds"] = max(len(fitted.terms), 1)
         return train(learner, self, **again)
