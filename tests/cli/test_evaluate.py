@@ -73,6 +73,28 @@ class TestEvaluate:
             "edgewise: warning: tied returns nothing for 1 of 3 judged queries: they count 0\n"
         )
 
+    def test_names_of_other_tools_and_several_cutoffs(self, judged, success, capsys):
+        argv = ["evaluate", "qrels.txt", "mine.run", "--metrics", "nDCG, AP(rel=2), P@1,2"]
+        found = table_of(success(argv, capsys))["mine"]
+        assert list(found) == ["nDCG", "AP(rel=2)", "P@1", "P@2"]
+        log2 = math.log2
+        value = (2 / log2(3) + 1 / log2(5)) / (2 + 1 / log2(3) + 1 / 2)
+        assert found["nDCG"] == f"{value / 3:.4f}"
+        assert found["AP(rel=2)"] == f"{1 / 2 / 3:.4f}"
+
+    def test_ties_may_be_those_of_trec_eval(self, judged, capsys):
+        argv = ["evaluate", "qrels.txt", "tied.run", "--metrics", "mrr", "--ties", "trec_eval"]
+        assert main(argv) == 0
+        # Of a and z, which are tied, z comes first.
+        assert table_of(capsys.readouterr().out)["tied"] == {"mrr": f"{(1 / 2 + 1) / 3:.4f}"}
+
+    def test_prints_what_python_prints(self, judged, success, capsys):
+        (judged / "best.run").write_text("1 Q0 a 1 3 b\n1 Q0 b 2 2 b\n2 Q0 a 1 1 b\n3 Q0 a 1 1 b\n")
+        out = success(["evaluate", "qrels.txt", "mine.run", "best.run"], capsys)
+        runs = {"mine": "mine.run", "best": "best.run"}
+        assert out == f"{metrics.evaluate('qrels.txt', runs)}\n"
+        assert "95% interval" in out
+
     def test_several_runs_are_marked_and_tested(self, judged, success, capsys):
         (judged / "best.run").write_text("1 Q0 a 1 3 b\n1 Q0 b 2 2 b\n2 Q0 a 1 1 b\n3 Q0 a 1 1 b\n")
         argv = ["evaluate", "qrels.txt", "mine.run", "best.run", "--metrics", "map,recall@4"]
