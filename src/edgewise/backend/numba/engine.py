@@ -106,16 +106,15 @@ class NumbaBackend(ReferenceBackend):
         rows = problem.rows if problem.rows is not None else np.flatnonzero(signs).astype(ROW)
         return self.within(flipped, rows)
 
-    def _sides(self, problem: SignedProblem, test: "Test") -> tuple[Rows, Rows]:
+    def _sides(self, rows: Rows | None, test: "Test") -> tuple[Rows, Rows]:
         """Return the rows on either side; a cut of a dense column looks at these rows only."""
         threshold, j = getattr(test, "threshold", None), getattr(test, "column", -1)
         if threshold is None or not 0 <= j < self.table.n_columns:
-            return super()._sides(problem, test)
+            return super()._sides(rows, test)
         self.table.ready(np.array([j]))
         place = int(self.table.place[j])
         if place < 0:
-            return super()._sides(problem, test)
-        rows = problem.rows
+            return super()._sides(rows, test)
         if rows is None:
             rows = np.arange(self.table.n_rows, dtype=ROW)
         codes, gone = self.table.dense.codes[place], self.table.bins[j].missing_code

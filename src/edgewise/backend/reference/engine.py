@@ -129,7 +129,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
 
     def split(self, problem: SignedProblem, test: "Test") -> tuple[SignedProblem, SignedProblem]:
         """Return the problems on either side of a test, the larger as the rest if none abstain."""
-        sides = self._sides(problem, test)
+        sides = self._sides(problem.rows, test)
         low, high = sides
         smaller = int(len(high) < len(low))
         small = self.within(problem, sides[smaller])
@@ -160,9 +160,9 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
             row_masses=None if masses is None else self._rest(masses, of_part, rows),  # type: ignore[arg-type]
         )
 
-    def _sides(self, problem: SignedProblem, test: "Test") -> tuple[Rows, Rows]:
-        """Return the rows on which a test is -1, and those on which it is +1."""
-        signs, rows = test.signs(self.table), problem.rows
+    def _sides(self, rows: Rows | None, test: "Test") -> tuple[Rows, Rows]:
+        """Return the rows, all or some, on which a test is -1, and those on which it is +1."""
+        signs = test.signs(self.table)
         if rows is None:
             rows = np.arange(len(signs), dtype=ROW)
         else:
@@ -360,11 +360,25 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         if isinstance(leaves, GrownTree):
             self._leaf_of = (tree, leaves.leaf_of)
             return
-        if sum(leaf.size for leaf in leaves) == n_rows:
-            leaf_of = np.empty(n_rows, dtype=np.intp)
-            for number, leaf in enumerate(leaves):
-                leaf_of[leaf.rows] = number
-            self._leaf_of = (tree, leaf_of)
+        leaf_of = np.empty(n_rows, dtype=np.intp)
+        rows_of = {-1 - number: leaf.rows for number, leaf in enumerate(leaves)}
+        if sum(leaf.size for leaf in leaves) < n_rows:
+            rows_of = self._parted(tree)
+        for end, rows in rows_of.items():
+            leaf_of[rows] = -1 - end
+        self._leaf_of = (tree, leaf_of)
+
+    def _parted(self, tree: "TreeRule") -> dict[int, Rows | None]:
+        """Return the rows of each end of a tree, leaf or abstention, by its number in the nodes."""
+        rows_of: dict[int, Rows | None] = {0: None}
+        for number, node in enumerate(tree.nodes):
+            rows = rows_of.pop(number)
+            low, high = rows_of[node.low], rows_of[node.high] = self._sides(rows, node.test)
+            n_rows = self.table.n_rows if rows is None else len(rows)
+            if len(low) + len(high) < n_rows:
+                every = np.arange(n_rows, dtype=ROW) if rows is None else rows
+                rows_of[node.rest] = np.setdiff1d(every, np.concatenate([low, high]))
+        return rows_of
 
     @cached_property
     def _everywhere(self) -> Signs:
