@@ -91,6 +91,8 @@ def backend_for(
     if _factories:
         return _factories[-1](table, n_jobs)
     if table.shard is not None:
+        if device == "cuda":
+            raise ValueError("device='cuda' is for rows in one place: several processes need 'cpu'")
         from edgewise.backend.shared import SharedBackend
 
         # A rehearsal of one process would wait for the others.

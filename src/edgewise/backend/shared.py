@@ -18,6 +18,7 @@ from edgewise.backend.base import (
     Candidates,
     Edges,
     GrownTree,
+    Growth,
     Histogram,
     Part,
     Problem,
@@ -73,6 +74,7 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         # The sums of S and |S| after the last step, and those of the rows' masses, by their names.
         self._totals: tuple[Exacts, Exacts] | None = None
         self._masses: dict[tuple[str, ...], SharedProblem] = {}
+        self._grows: bool | None = None  # whether all processes can grow whole trees
 
     # The round's problem.
 
@@ -174,6 +176,15 @@ class SharedBackend(Backend[HostState, SharedProblem]):
     def scan(self, histogram: Histogram, question: Question) -> Candidates:
         return self.own.scan(histogram, question)
 
+    def grow(self, problem: SharedProblem, growth: Growth) -> GrownTree | None:
+        if self._grows is None:
+            self._grows = self.partition.all(hasattr(self.own, "grow_shared"))
+        if not self._grows:
+            return None
+        own: Any = self.own
+        grown: GrownTree | None = own.grow_shared(problem.own, growth, self.partition)
+        return grown
+
     def over(self, table: BinnedTable) -> "SharedBackend":
         return SharedBackend(self.own.over(table), self.partition)
 
@@ -250,7 +261,9 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         return self.own.outputs_on(table, rule)
 
     def learned(self, tree: "TreeRule", leaves: Sequence[SharedProblem] | GrownTree) -> None:
-        self.own.learned(tree, [leaf.own for leaf in leaves])  # type: ignore[union-attr]
+        if not isinstance(leaves, GrownTree):
+            leaves = [leaf.own for leaf in leaves]
+        self.own.learned(tree, leaves)
 
     # Ranking: the documents of a query are all at one process.
 

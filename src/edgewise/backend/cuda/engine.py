@@ -186,8 +186,8 @@ class CudaBackend(ReferenceBackend):
             return self.device.upload(values)[self.columns.categorical(j).astype(np.int64)]
         return self.device.upload(test.signs(table))
 
-    def _sides(self, problem: SignedProblem, test: "Test") -> tuple[Any, Any]:
-        signs, rows = self._signs_of(test), problem.rows
+    def _sides(self, rows: Rows | None, test: "Test") -> tuple[Any, Any]:
+        signs = self._signs_of(test)
         if rows is None:
             xp = self.device.xp
             return (xp.flatnonzero(signs < 0).astype(ROW), xp.flatnonzero(signs > 0).astype(ROW))

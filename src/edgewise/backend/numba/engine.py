@@ -23,7 +23,7 @@ from edgewise.backend.base import (
     Step,
     Tally,
 )
-from edgewise.backend.host import HostState, SignedProblem, aligned_zeros
+from edgewise.backend.host import HostState, SignedProblem, aligned_zeros, search_type
 from edgewise.backend.numba import histogram as on_rows
 from edgewise.backend.numba import parts as on_entries
 from edgewise.backend.numba import ranking
@@ -39,6 +39,7 @@ from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Reals,
 from edgewise.common.threads import Threads
 from edgewise.data import BinnedTable
 from edgewise.data.part import PartStore
+from edgewise.data.partition import Partition
 
 if TYPE_CHECKING:
     from edgewise.model.rules import Rule, Test, TreeRule
@@ -235,6 +236,22 @@ class NumbaBackend(ReferenceBackend):
         self._leaf_of = self._learned = None
         self._growth = growth
         return None if grower is None else grower.grow(problem, growth)
+
+    def grow_shared(
+        self, problem: SignedProblem, growth: Growth, partition: Partition
+    ) -> GrownTree | None:
+        """Return a whole tree of the rows that several processes hold; None where one cannot."""
+        grower = None
+        if problem.entries is None and problem.signed.dtype == search_type(
+            partition.n_rows * problem.n_scores
+        ):
+            grower = self._grower(problem, growth)
+        if not partition.all(grower is not None):
+            return None
+        assert grower is not None
+        self._leaf_of = self._learned = None
+        self._growth = growth
+        return grower.grow_shared(problem, growth, partition)
 
     def boost(
         self, state: HostState, boosting: Boosting, watched: tuple[BinnedTable, Reals] | None

@@ -16,6 +16,7 @@ from edgewise.backend.numba.scan import gain_of, scan_edge, scan_gain, scan_valu
 from edgewise.backend.numba.vectors import copy_to, inlined, inner, kernel
 from edgewise.common.dtypes import ROW, Codes, Columns, Exacts, Integers, Rows, Signs
 from edgewise.common.threads import Threads
+from edgewise.data.partition import Partition
 
 # A batch's histograms stay in a core's own cache beside a block of signed weights.
 _BATCH_BYTES = 1 << 19
@@ -47,12 +48,14 @@ class _Layout(NamedTuple):
     by_row: Codes
 
 
-# A leaf of a growing tree, or a node that was one: its rows, its memory for histograms, its best
-# cut, what that gains, and the lower of its parts (the higher follows), -1 for a leaf.
+# A leaf of a growing tree, or a node that was one: its rows, how many they are at all processes,
+# its memory for histograms, its best cut, what that gains, and the lower of its parts (the higher
+# follows), -1 for a leaf.
 _LEAF = np.dtype(
     [
         ("start", np.intp),
         ("stop", np.intp),
+        ("size", np.intp),
         ("slot", np.intp),
         ("column", np.intp),
         ("first", np.intp),
@@ -116,19 +119,35 @@ def _newest(tree):  # type: ignore[no-untyped-def]
     low, high = tree.counts[0] - 2, tree.counts[0] - 1
     if low < 0:
         return high, np.intp(-1)
-    size = tree.leaves[low].stop - tree.leaves[low].start
-    if tree.leaves[high].stop - tree.leaves[high].start < size:
+    if tree.leaves[high].size < tree.leaves[low].size:
         return high, low
     return low, high
 
 
 @inlined
+def _sum(batch, layout, signed, n, width, tree, histograms):  # type: ignore[no-untyped-def]
+    """Sum the columns of a batch over the smaller of the newest leaves. OUT histograms."""
+    chunks, (smaller, _) = tree.sums.shape[2] >> (width.ndim - 1), _newest(tree)
+    rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
+    low, high = layout.batches[batch], layout.batches[batch + 1]
+    part = histograms[tree.leaves[smaller].slot, layout.starts[batch] : layout.starts[batch + 1]]
+    bins = layout.bases[low:high], layout.n_codes[low:high]
+    if len(rows) < len(layout.by_row) // _FAR:
+        sum_few(layout.by_row, low, *bins, signed, n, rows, chunks, width, part)
+    else:
+        sum_dense(
+            layout.codes, layout.places[low:high], *bins, signed, n, rows, chunks, width, part
+        )
+
+
+@inlined
 def _search(  # type: ignore[no-untyped-def]
-    first_batch, last_batch, layout, question, directions, by_edge, signed, n, width, tree,
+    first_batch, last_batch, sums, layout, question, directions, by_edge, signed, n, width, tree,
     histograms,
 ):  # fmt: skip
     """Find the best split of each column of some batches, in the newest leaves.
 
+    With `sums` the histograms of the smaller leaf are summed first; else they are there already.
     `directions` are for sets of values, None without any; `by_edge` is None where splits are
     compared by gain: Numba then compiles no more than is needed. OUT tree.found, tree.sets.
     """
@@ -137,7 +156,6 @@ def _search(  # type: ignore[no-untyped-def]
     chunks, n_sums = tree.sums.shape[2] // lanes, question.n_own + len(least)
     any_side = np.empty((0, 2), dtype=np.bool_)
     smaller, larger = _newest(tree)
-    rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     scratch = np.empty((4, chunks * lanes), dtype=histograms.dtype)
     edges = np.empty(chunks * lanes, dtype=np.int64)
     keys = np.empty(tree.sides.shape[1])
@@ -145,14 +163,9 @@ def _search(  # type: ignore[no-untyped-def]
     for batch in range(first_batch, last_batch):
         low, high = layout.batches[batch], layout.batches[batch + 1]
         start, stop = layout.starts[batch], layout.starts[batch + 1]
+        if sums:
+            _sum(batch, layout, signed, n, width, tree, histograms)
         part = histograms[tree.leaves[smaller].slot, start:stop]
-        bins = layout.bases[low:high], layout.n_codes[low:high]
-        if len(rows) < len(layout.by_row) // _FAR:
-            sum_few(layout.by_row, low, *bins, signed, n, rows, chunks, width, part)
-        else:
-            sum_dense(
-                layout.codes, layout.places[low:high], *bins, signed, n, rows, chunks, width, part
-            )
         if larger >= 0:
             # It has the memory of the leaf that was split: what is left is the larger part's.
             rest = histograms[tree.leaves[larger].slot, start:stop]
@@ -243,13 +256,13 @@ def _note_sides(place, layout, tree, absent):  # type: ignore[no-untyped-def]
 def _add_leaf(tree, start, stop):  # type: ignore[no-untyped-def]
     leaf = tree.leaves[tree.counts[0]]
     leaf.start, leaf.stop, leaf.child, leaf.improvement = start, stop, -1, 0
+    leaf.size = stop - start
     tree.counts[0] += 1
 
 
 @inlined
-def _split(parent, layout, absent, signed, n, width, tree):  # type: ignore[no-untyped-def]
+def _part(parent, layout, absent, tree):  # type: ignore[no-untyped-def]
     """Part the rows of a leaf."""
-    lanes = 1 << (width.ndim - 1)
     _note_sides(parent, layout, tree, absent)
     order, spare, whole = tree.order, tree.spare, tree.leaves[parent]
     codes, sides = layout.codes[layout.places[whole.column]], tree.sides[parent]
@@ -265,14 +278,19 @@ def _split(parent, layout, absent, signed, n, width, tree):  # type: ignore[no-u
     whole.child = tree.counts[0]
     _add_leaf(tree, whole.start, middle)
     _add_leaf(tree, middle, whole.stop)
+
+
+@inlined
+def _weigh(parent, signed, n, width, tree):  # type: ignore[no-untyped-def]
+    """Sum S over the smaller of the newest leaves, the parts of a leaf; the larger has the rest."""
     smaller, larger = _newest(tree)
-    tree.leaves[larger].slot, tree.leaves[smaller].slot = whole.slot, tree.counts[1]
+    tree.leaves[larger].slot, tree.leaves[smaller].slot = tree.leaves[parent].slot, tree.counts[1]
     tree.counts[1] += 1
-    rows = order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
+    rows = tree.order[tree.leaves[smaller].start : tree.leaves[smaller].stop]
     totals, masses = tree.sums[0], tree.sums[1]
     for k in range(totals.shape[1]):
         totals[smaller, k] = masses[smaller, k] = 0
-    chunks = totals.shape[1] // lanes
+    chunks = totals.shape[1] >> (width.ndim - 1)
     sum_rows(signed, rows, n, chunks, width, totals[smaller], masses[smaller])
     for k in range(totals.shape[1]):
         totals[larger, k] = totals[parent, k] - totals[smaller, k]
@@ -280,22 +298,31 @@ def _split(parent, layout, absent, signed, n, width, tree):  # type: ignore[no-u
 
 
 @inlined
-def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
-    """Split the leaf that gains most, the earliest of equal ones; return whether to go on."""
+def _choose(layout, question, tree):  # type: ignore[no-untyped-def]
+    """Part the leaf that gains most, the earliest of equal ones; return it, or -1 for none."""
     smaller, larger = _newest(tree)
     for side in range(2 if larger >= 0 else 1):
         place = smaller if side == 0 else larger
         # Every split leaves one side of a single row empty.
-        if place == 0 or tree.leaves[place].stop - tree.leaves[place].start > 1:
+        if place == 0 or tree.leaves[place].size > 1:
             _settle(side, place, layout, tree, question)
     best, chosen = np.int64(0), np.intp(-1)
     for other in range(tree.counts[0]):
         leaf = tree.leaves[other]
         if leaf.child < 0 and leaf.improvement > best:
             best, chosen = leaf.improvement, np.intp(other)
+    if chosen >= 0:
+        _part(chosen, layout, question.absent, tree)
+    return chosen
+
+
+@inlined
+def _step(layout, question, signed, n, width, tree, max_leaf_nodes):  # type: ignore[no-untyped-def]
+    """Split the leaf that gains most; return whether to go on."""
+    chosen = _choose(layout, question, tree)
     if chosen < 0:
         return False
-    _split(chosen, layout, question.absent, signed, n, width, tree)
+    _weigh(chosen, signed, n, width, tree)
     return tree.counts[1] < max_leaf_nodes
 
 
@@ -399,8 +426,9 @@ def grow(  # type: ignore[no-untyped-def]
     grows = True
     while grows:
         _search(
-            0, n_batches, layout, question, directions, by_edge, signed, n, width, tree, histograms
-        )
+            0, n_batches, True, layout, question, directions, by_edge, signed, n, width, tree,
+            histograms,
+        )  # fmt: skip
         grows = _step(layout, question, signed, n, width, tree, max_leaf_nodes)
     _finish(layout, question.n_scores, question.by_gain, tree, finished)
 
@@ -410,6 +438,11 @@ search = kernel(_search.py_func)
 step = kernel(_step.py_func)
 finish = kernel(_finish.py_func)
 begin = kernel(_begin.py_func)
+
+# And in smaller parts, between which processes sum what they found.
+sum_batch = kernel(_sum.py_func)
+choose = kernel(_choose.py_func)
+weigh = kernel(_weigh.py_func)
 
 
 class TreeGrower:
@@ -478,7 +511,7 @@ class TreeGrower:
             return self._grown()
 
         def run(batch: int) -> None:
-            search(batch, batch + 1, layout, question, *self.kinds, *data, self.histograms)
+            search(batch, batch + 1, True, layout, question, *self.kinds, *data, self.histograms)
 
         begin(*start, question.n_own, *data)
         grows = True
@@ -487,6 +520,53 @@ class TreeGrower:
             grows = step(layout, question, *data, most)
         finish(layout, question.n_scores, question.by_gain, tree, self.finished)
         return self._grown()
+
+    def grow_shared(
+        self, problem: SignedProblem, growth: Growth, partition: Partition
+    ) -> GrownTree:
+        """Grow a tree on the rows of several processes, which do the same at the same time."""
+        question, amounts = self.question(growth), row_amounts(problem, growth)
+        rows = self.all_rows if problem.rows is None else problem.rows
+        n, tree, given = problem.n_rows, self.tree, problem.flat_signed
+        signed = self.signed if len(amounts) else given
+        layout, leaves, sums = self.layout(), self.tree.leaves, self.tree.sums
+        data = (signed, n, self.width, tree)
+        batches = range(len(layout.starts) - 1)
+
+        def total(batch: int) -> None:
+            sum_batch(batch, layout, *data, self.histograms)
+
+        def run(batch: int) -> None:
+            search(batch, batch + 1, False, layout, question, *self.kinds, *data, self.histograms)
+
+        begin(rows, (given, problem.shape[2], amounts), question.n_own, *data)
+        made, parent = slice(0, 1), -1
+        while True:
+            leaves["size"][made] = partition.sum(leaves["size"][made])
+            if parent >= 0:
+                weigh(parent, *data)
+            smaller, larger = self._newest()
+            sums[:, smaller] = partition.sum(sums[:, smaller])
+            if parent >= 0:
+                sums[:, larger] = sums[:, parent] - sums[:, smaller]
+            if tree.counts[1] >= growth.max_leaf_nodes:
+                break
+            self._threads.map(total, batches)
+            part = self.histograms[leaves["slot"][smaller]]
+            part[:] = partition.sum(part)
+            self._threads.map(run, batches)
+            parent = int(choose(layout, question, tree))
+            if parent < 0:
+                break
+            made = slice(int(tree.counts[0]) - 2, int(tree.counts[0]))
+        finish(layout, question.n_scores, tree, self.finished)
+        return self._grown()
+
+    def _newest(self) -> tuple[int, int]:
+        """Return the newest two leaves, the smaller first."""
+        low, high = int(self.tree.counts[0]) - 2, int(self.tree.counts[0]) - 1
+        sizes = self.tree.leaves["size"]
+        return (high, low) if low < 0 or sizes[high] < sizes[low] else (low, high)
 
     def question(self, growth: Growth) -> Question:
         """Return what searches look for."""
