@@ -32,7 +32,7 @@ def ranked(seed=0, names=NAMES, n_queries=12, n_docs=20):
 @pytest.mark.parametrize(
     "settings",
     [{}, {"missing": "low", "monotonic_cst": "increasing"}, {"criterion": "energy"},
-     {"validation_fraction": 0.3, "early_stopping_rounds": 3}],
+     {"validation_fraction": 0.3, "early_stopping_rounds": 3}, {"objective": "map"}],
     ids=str,
 )  # fmt: skip
 def test_it_is_rank_boost_on_the_positions(settings):

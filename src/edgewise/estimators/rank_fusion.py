@@ -72,6 +72,8 @@ class RankFusion(RankingParameters, Ranker):
         "rank" for tests. With ``missing="low"``, reciprocal ranks and scores that are taken
         themselves are 0 for a document that the list does not return, as in reciprocal rank fusion
         and CombSUM.
+    objective : {"pairs", "ndcg", "map"}, default "pairs"
+        What rounds improve, as in `RankBoost`.
 
     Examples
     --------
@@ -91,6 +93,7 @@ class RankFusion(RankingParameters, Ranker):
 
     learner: Any = field(default="auto", kw_only=False)
     values: Any = None
+    objective: str = "pairs"
 
     def fit(
         self,
