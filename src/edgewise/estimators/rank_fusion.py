@@ -94,6 +94,7 @@ class RankFusion(RankingParameters, Ranker):
     learner: Any = field(default="auto", kw_only=False)
     values: Any = None
     objective: str = "pairs"
+    learning_rate: float | str = "auto"  # type: ignore[assignment]
 
     def fit(
         self,
