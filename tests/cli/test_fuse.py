@@ -42,6 +42,17 @@ class TestFuse:
         )
         assert (runs / "fused.run").read_bytes() == (runs / "expected.run").read_bytes()
 
+    def test_runs_may_have_weights(self, runs, success, capsys):
+        argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--weights", 3, 0.5]
+        success([*argv, "--output", "fused.run"], capsys)
+        named = {name: io.read_run(f"test/{name}.run") for name in ("good", "noise")}
+        lists = fusion.RankedLists.from_runs(named)
+        fused = {
+            *zip(lists.qid, lists.docs, fusion.fuse(lists, "rrf", weights=[3, 0.5]), strict=True)
+        }
+        found = io.read_run("fused.run")
+        assert {*zip(found.queries, found.docs, found.scores, strict=True)} == fused
+
     def test_json_holds_the_metrics(self, runs, success, capsys):
         argv = ["fuse", "test/good.run", "test/noise.run", "--method", "rrf", "--json"]
         found = json.loads(success([*argv, "--qrels", "test/qrels.txt"], capsys))
@@ -191,6 +202,12 @@ class TestFuse:
             ("train/good.run --method rrf --output o.run", "two runs or more"),
             (f"{TRAIN}", "add --qrels or a saved model"),
             (f"{TRAIN} --method rrf -o o.run --learner tree", "--learner is for training"),
+            (
+                f"{TRAIN} --method condorcet --weights 1 2 -o o.run",
+                "--weights is for --method borda",
+            ),
+            (f"{TRAIN} --method rrf --weights 1 -o o.run", "--weights has 1 numbers for 2 runs"),
+            (f"{TRAIN} --method rrf --weights 0 0 -o o.run", "weights must not all be 0"),
             (f"{TRAIN} --method rrf --test flat.txt -o o.run", "--test needs --qrels"),
             (f"{TRAIN} --method rrf", "nothing to do: add --output"),
             (

@@ -47,7 +47,7 @@ runs_only = common.heading("Runs")
     "--gain",
     choices=GAINS,
     default=None,
-    help="Gain of grade g in ndcg: 2^g - 1, or g.  [default: by name, see above]",
+    help="Gain of grade g in ndcg: 2^g - 1, or g; by default as its name says.",
 )
 @runs_only("--ties", choices=TIES, help="Order of equal scores: the mean over all, or trec_eval's.")
 @common.seed(runs_only)

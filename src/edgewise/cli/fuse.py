@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 RANKBOOST = "rankboost"
 METHODS = (RANKBOOST, *FUSIONS)
+WEIGHTED = ("borda", "comb_mnz", "comb_sum", "rrf")
 
 PATIENCE = 100
 _TOP_RULES = 5
@@ -55,6 +56,13 @@ files, training = heading("Files"), heading("Training")
 @heading("Fusion")(
     "--method", choices=METHODS, metavar="NAME", help=f"One of {', '.join(METHODS)}."
 )
+@heading("Fusion")(
+    "--weights",
+    type=common.Real(),
+    metavar="X",
+    multiple=True,
+    help=f"Weight of each run, in their order, for {', '.join(WEIGHTED)}.",
+)
 @common.boosting(training)
 @training(
     "--early-stopping-rounds",
@@ -87,6 +95,7 @@ def fuse(
     output: str | None,
     model: str | None,
     method: str,
+    weights: tuple[float, ...],
     as_json: bool,
     **settings: Any,
 ) -> None:
@@ -139,7 +148,8 @@ def fuse(
             fusion = _trained(lists, reports, settings)
         scores = fusion.predict(lists)
     else:
-        scores = fuse_lists(lists, method)
+        with one_line_errors(names={"weights": "--weights"}):
+            scores = fuse_lists(lists, method, **({"weights": weights} if weights else {}))
     if model is not None and fusion is not None:
         fusion.save(model)
     if output is not None:
@@ -189,6 +199,10 @@ def _check(saved: str | None, runs: Sequence[str], args: SimpleNamespace) -> Non
     if args.method != RANKBOOST and (saved or args.model):
         remove = saved or "--model"
         raise click.UsageError(f"--method {args.method} has no model: remove {remove}")
+    if args.weights and args.method not in WEIGHTED:
+        raise click.UsageError(f"--weights is for --method {', '.join(WEIGHTED)}")
+    if args.weights and len(args.weights) != len(runs):
+        raise click.UsageError(f"--weights has {len(args.weights)} numbers for {len(runs)} runs")
     if saved and args.model:
         raise click.UsageError(f"--model: {saved} is trained already")
     if args.method == RANKBOOST and not saved and not args.qrels:

@@ -18,7 +18,7 @@ QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 Gain = Literal["exponential", "linear"]
 GAINS: tuple[Gain, ...] = get_args(Gain)
 TIES = ("expected", "trec_eval")
-FUSION_LEARNERS = ("auto", *RANK_LEARNERS)
+FUSION_LEARNERS = ("auto", *(name for name in RANK_LEARNERS if name != "auto"))
 FUSION_VALUES = ("rank", "reciprocal", "score")
 FUSIONS = (
     "borda",
