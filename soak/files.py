@@ -373,6 +373,8 @@ _COMMANDS = (
     ("info", "MODEL", "--json"),
     ("report", "MODEL", "--data", "table.csv", "-o", "page.html"),
     ("export", "MODEL", "-o", "model.py"),
+    ("export", "MODEL", "-o", "model.sql"),
+    ("export", "MODEL", "-o", "model.onnx"),
     ("train", "table.csv", "--target", "label", "--rounds", "2", "-o", "new.edgewise"),
     ("rank", "documents.letor", "--rounds", "2"),
     ("rank", "ranking.csv", "--target", "grade", "--query", "query", "--rounds", "2"),

@@ -173,7 +173,7 @@ class Frames(Part):
     about = "random frames of all types, in three libraries, against a slow account of the answers"
     counted = "frames"
     wanted = 10_000
-    share = 8.0
+    share = 10.0
     seconds = 300.0
     gigabytes = 4.0
 

@@ -101,7 +101,7 @@ class Kills(Part):
     about = "training, ranking and saving are killed, taken up again, and end with the same bits"
     counted = "kills"
     wanted = 1_000
-    share = 10.0
+    share = 12.0
     seconds = 120.0
 
     def __init__(self, folder: Path) -> None:

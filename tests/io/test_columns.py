@@ -182,3 +182,14 @@ def test_an_arrow_file_whose_strings_lie_elsewhere_is_refused(tmp_path):
     )
     with pytest.raises(ValueError, match=r"bad\.arrow is not a readable Arrow file"):
         read_columns(path)
+
+
+def test_odd_arff_files(tmp_path):
+    pytest.importorskip("arff")
+    path = tmp_path / "odd.arff"
+    path.write_text("@relation r\n@attribute a {x,y}\n@data\n")
+    with pytest.raises(ValueError, match="no rows"):
+        read_columns(path)
+    path.write_text("@relation r\n@attribute a real\n@data\n5%s,6%d\n")
+    with pytest.raises(ValueError, match=r"odd\.arff is not a readable ARFF file"):
+        read_columns(path)

@@ -278,3 +278,10 @@ def test_missing_pixels_are_an_error_that_names_them():
 def test_filters_of_two_shapes_are_an_error():
     with pytest.raises(ValueError, match="same shape"):
         AdaBoostMH([Haar((2, 3)), Haar((3, 2))]).fit(np.zeros((4, 6)), [0, 1, 0, 1])
+
+
+def test_filters_of_two_classes_are_explained():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4)), np.arange(40) % 2
+    model = AdaBoostMH(Haar((2, 2), constant=False), n_rounds=2).fit(X, y)
+    assert sum(group.importance for group in model.explain().groups) == pytest.approx(1.0)

@@ -214,6 +214,7 @@ def settings(**values):
         (edgewise.RankBoostRecommender(), lambda h, _: h["state"].update(seed_=2**64)),
         (edgewise.BiasBaseline(), lambda h, _: h["state"].update(intercept_={"value": "x"})),
         (edgewise.RankBoostRecommender(), settings(n_rounds=2 * 10**9)),
+        (edgewise.NonNegativeFactorization(), settings(n_epochs=2 * 10**9)),
     ],
 )
 def test_settings_that_no_call_can_use_are_refused(ratings, tmp_path, model, change):
@@ -222,6 +223,15 @@ def test_settings_that_no_call_can_use_are_refused(ratings, tmp_path, model, cha
     rewrite(path, change)
     with pytest.raises(ModelFileError):
         edgewise.load(path)
+
+
+def test_new_users_take_the_factors_of_a_model_whatever_its_settings(ratings, tmp_path):
+    model = edgewise.NonNegativeFactorization(2, n_epochs=3, random_state=0).fit(ratings)
+    model.save(tmp_path / "model")
+    rewrite(tmp_path / "model", settings(n_factors=2**31 - 1))
+    new = {"new": {"x": 5}}
+    ours, theirs = (one.fold_in(new) for one in (model, edgewise.load(tmp_path / "model")))
+    np.testing.assert_array_equal(ours.user_factors_, theirs.user_factors_)
 
 
 def test_settings_that_no_file_can_hold_are_not_saved(ratings, tmp_path):

@@ -449,7 +449,7 @@ class _Growing:
         if isinstance(cells, list):
             words = list(dict.fromkeys(cell for cell in cells if cell is not None))
             own = {word: code for code, word in enumerate(words)}
-            codes = np.array([-1 if cell is None else own[cell] for cell in cells])
+            codes = np.array([-1 if cell is None else own[cell] for cell in cells], dtype=np.intp)
         else:
             encoded = cells.dictionary_encode()
             words = encoded.dictionary.to_pylist()
@@ -568,7 +568,11 @@ def _read_arff(path: PathLike, words: Collection[str]) -> RawTable:
     try:
         found = arff.loads(content.decode(), return_type=arff.LOD if is_sparse else arff.DENSE)
     except (arff.ArffException, ValueError, TypeError) as error:
-        raise ValueError(f"{path} is not a readable ARFF file: {error}") from error
+        try:
+            said = str(error)
+        except (TypeError, ValueError):  # its own words hold a per cent sign
+            said = type(error).__name__
+        raise ValueError(f"{path} is not a readable ARFF file: {said}") from error
     attributes, rows = found["attributes"], found["data"]
     check_names(path, [name for name, _ in attributes])
     columns: dict[str, Raw] = {}

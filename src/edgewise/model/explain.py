@@ -377,7 +377,8 @@ def _shares(
             tuple(name(j) for j in columns),
             math.fsum(shares),
             len(shares),
-            float(slopes[columns[0]]) if len(columns) == 1 else 0.0,
+            # An image filter is no column.
+            float(slopes[columns[0]]) if len(columns) == 1 and columns[0] < len(slopes) else 0.0,
         )
         for columns, shares in groups.items()
     ]

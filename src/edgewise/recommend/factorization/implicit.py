@@ -146,7 +146,7 @@ class ImplicitFactorization(FactorModel):
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         entries = ratings.by_user.last(len(users))
-        visits = ridge_visits(len(users), len(entries.values), self.n_factors)
+        visits = ridge_visits(len(users), len(entries.values), self.item_factors_.shape[1])
         side = self._side(entries, self._kernels(visits))
         with self._pool(side.kernels) as pool:
             self._add_users(side.exact(self.item_factors_, pool))

@@ -130,7 +130,7 @@ class MatrixFactorization(BiasedFactorModel):
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         side = ratings.by_user.last(len(users))
-        visits = ridge_visits(len(users), len(side.values), self.n_factors)
+        visits = ridge_visits(len(users), len(side.values), self.item_factors_.shape[1])
         loss = self._loss(ratings, visits)
         with self._pool(loss.kernels) as pool:
             factors, biases = solve_side(loss, side, self.item_factors_, self.item_biases_, pool)

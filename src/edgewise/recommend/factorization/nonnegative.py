@@ -18,6 +18,9 @@ from edgewise.recommend.factorization.base import FactorModel, run_on_rows
 
 ENTRIES = ("observed", "all")
 
+# The most epochs: those of a saved model are run when it learns about new users.
+_MOST_EPOCHS = 100_000
+
 # NumPy's time for an entry, and for each factor of it, in entries visited.
 _VISITS_PER_ENTRY, _VISITS_PER_FACTOR = 60.0, 5.0
 
@@ -61,7 +64,7 @@ class NonNegativeFactorization(FactorModel):
 
     n_factors: int = parameter(15, integer, 1)
     _: KW_ONLY
-    n_epochs: int = parameter(100, integer, 1)
+    n_epochs: int = parameter(100, integer, 1, _MOST_EPOCHS)
     entries: str = parameter("observed", one_of, ENTRIES)
     regularization: float = parameter(0.1, not_negative)
     random_state: Any = None
@@ -76,9 +79,9 @@ class NonNegativeFactorization(FactorModel):
     def _fit(self, ratings: Ratings) -> None:
         if ratings.low < 0:
             raise ValueError(f"ratings must not be negative here, got {ratings.low:g}")
-        users = self._side(ratings.by_user, self.n_epochs)
-        items = self._side(ratings.by_item, self.n_epochs)
-        start = self._start(ratings, users)
+        users = self._side(ratings.by_user, self.n_factors)
+        items = self._side(ratings.by_item, self.n_factors)
+        start = self._start(ratings, users, self.n_factors)
         rng = np.random.default_rng(self._seed())
         U = start * rng.uniform(0.5, 1.5, (ratings.n_users, self.n_factors))
         V = start * rng.uniform(0.5, 1.5, (ratings.n_items, self.n_factors))
@@ -94,22 +97,23 @@ class NonNegativeFactorization(FactorModel):
             self._train(losses(pool), self.n_epochs)
         self.user_factors_, self.item_factors_ = U, V
 
-    def _side(self, entries: Grouped, n_updates: int) -> "NonNegativeSide":
-        visits = _VISITS_PER_ENTRY + _VISITS_PER_FACTOR * self.n_factors
-        visits *= len(entries.values) * n_updates
+    def _side(self, entries: Grouped, n_factors: int) -> "NonNegativeSide":
+        visits = _VISITS_PER_ENTRY + _VISITS_PER_FACTOR * n_factors
+        visits *= len(entries.values) * self.n_epochs
         everything = self.entries == "all"
         penalty = float(self.regularization)
         return NonNegativeSide(entries, penalty, everything, self._kernels(visits))
 
-    def _start(self, ratings: Ratings, users: "NonNegativeSide") -> float:
+    def _start(self, ratings: Ratings, users: "NonNegativeSide", n_factors: int) -> float:
         """Return the factor that makes all products the mean of the entries."""
         weights = 1.0 if ratings.weights is None else ratings.weights
         mean = float((weights * ratings.values).sum() / users.mass(ratings.n_items).sum())
-        return (mean / self.n_factors) ** 0.5
+        return (mean / n_factors) ** 0.5
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
-        side = self._side(ratings.by_user.last(len(users)), self.n_epochs)
-        factors = np.full((len(users), self.n_factors), self._start(ratings, side))
+        k = self.item_factors_.shape[1]
+        side = self._side(ratings.by_user.last(len(users)), k)
+        factors = np.full((len(users), k), self._start(ratings, side, k))
         with self._pool(side.kernels) as pool:
             for _ in range(self.n_epochs):
                 side.update(factors, self.item_factors_, pool)
