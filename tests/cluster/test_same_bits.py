@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from tests.cluster.helpers import fit_together
+from tests.cluster.helpers import fit_together, together
 
 from edgewise import AdaBoostMH, Haar, Indicator, Product, RankBoost, Selector, Stump, Tree
+from edgewise.cluster import rows_here
 
 N = 240
 
@@ -36,7 +37,7 @@ def contents(model, path):
     return path.read_bytes()
 
 
-def check(tmp_path, model, X, sizes=(3,), cuts=None, **arrays):
+def check(tmp_path, model, X, sizes=(2,), cuts=None, **arrays):
     given = {name: values for name, values in arrays.items() if name != "eval_set"}
     alone = model().fit(X, eval_set=arrays.get("eval_set"), **given)
     expected = contents(alone, tmp_path / "alone.edgewise")
@@ -58,16 +59,19 @@ LEARNERS = {
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_learners(tmp_path, learner):
+    check(tmp_path, lambda: AdaBoostMH(learner, n_rounds=5), X, y=CLASSES)
+
+
 @pytest.mark.parametrize("votes", ["discrete", "real", "abstain"])
 @pytest.mark.parametrize("loss", ["exponential", "logistic"])
-def test_learners_votes_and_losses(tmp_path, learner, votes, loss):
-    model = lambda: AdaBoostMH(learner, votes=votes, loss=loss, n_rounds=6)  # noqa: E731
-    check(tmp_path, model, X, y=CLASSES)
+def test_votes_and_losses(tmp_path, votes, loss):
+    check(tmp_path, lambda: AdaBoostMH("stump", votes=votes, loss=loss, n_rounds=5), X, y=CLASSES)
 
 
-@pytest.mark.parametrize("y", [BINARY, CLASSES, LABELS], ids=["two", "three", "labels"])
+@pytest.mark.parametrize("y", [BINARY, CLASSES], ids=["two", "three"])
 def test_the_default(tmp_path, y):
-    check(tmp_path, AdaBoostMH, X, (1, 2, 4), y=y)
+    check(tmp_path, lambda: AdaBoostMH(random_state=0), X, (3,), y=y)
 
 
 SETTINGS = {
@@ -87,15 +91,14 @@ SETTINGS = {
     "thompson": {"search": "thompson"},
     "held out": {"validation_fraction": 0.25, "early_stopping_rounds": 4, "n_rounds": 60},
     "area": {"validation_fraction": 0.25, "eval_metric": ["log_loss", "error"]},
-    "rounds": {"learner": "tree", "n_rounds": "auto"},
     "stopped": {"learner": "tree", "n_rounds": "auto", "validation_fraction": 0.2},
 }
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-def test_settings(tmp_path, settings, weights):
-    given = {"learner": "stump", "n_rounds": 8, "random_state": 0} | settings
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings(tmp_path, name):
+    given = {"learner": "stump", "n_rounds": 8, "random_state": 0} | SETTINGS[name]
+    weights = WEIGHTS if len(name) % 2 else None
     check(tmp_path, lambda: AdaBoostMH(**given), X, y=CLASSES, sample_weight=weights)
 
 
@@ -107,37 +110,50 @@ def test_settings(tmp_path, settings, weights):
 def test_categories(tmp_path, learner):
     given = FRAME if isinstance(learner, str) else FRAME[["town", "size"]]
     model = lambda: AdaBoostMH(learner, n_rounds=8, random_state=0)  # noqa: E731
-    check(tmp_path, model, given, (2, 4), y=CLASSES)
+    check(tmp_path, model, given, y=CLASSES)
 
 
 def test_a_partition_without_a_value_of_a_column(tmp_path):
     frame = FRAME.copy()
     frame.loc[: N // 2, "town"] = None
     frame.loc[N // 2 :, "a"] = np.nan
-    check(tmp_path, lambda: AdaBoostMH("tree", n_rounds=8), frame, (2, 4), y=CLASSES)
+    check(tmp_path, lambda: AdaBoostMH("tree", n_rounds=8), frame, (4,), y=CLASSES)
 
 
 @pytest.mark.parametrize("learner", ["stump", "product", "auto"])
 def test_sparse_rows(tmp_path, learner):
     model = lambda: AdaBoostMH(learner, n_rounds=8, random_state=0)  # noqa: E731
-    check(tmp_path, model, SPARSE, (2, 4), y=LABELS)
+    check(tmp_path, model, SPARSE, y=LABELS)
 
 
 def test_image_filters(tmp_path):
-    check(tmp_path, lambda: AdaBoostMH(Haar((6, 6)), n_rounds=4), IMAGES, (2, 4), y=CLASSES)
+    check(tmp_path, lambda: AdaBoostMH(Haar((6, 6)), n_rounds=4), IMAGES, (4,), y=CLASSES)
 
 
 def test_initial_weights(tmp_path):
     start = np.random.default_rng(4).random((N, 3))
-    alone = AdaBoostMH("stump", n_rounds=5, init_weights=start).fit(X, CLASSES)
-    assert len(alone.terms_) == 5
+
+    def model(part=start):
+        return AdaBoostMH("stump", n_rounds=5, init_weights=part)
+
+    alone = model().fit(X, CLASSES)
+    # A matrix of weights has the rows of its process, like y.
+    halves = np.split(start, [N // 2])
+
+    def run(collective):
+        own = slice(0, N // 2) if collective.rank == 0 else slice(N // 2, N)
+        return model(halves[collective.rank]).fit(rows_here([X[own]], collective), CLASSES[own])
+
+    for found in together(2, run):
+        assert found.terms_.alphas.tolist() == alone.terms_.alphas.tolist()
+        assert found.predict_proba(X).tolist() == alone.predict_proba(X).tolist()
 
 
 def test_eval_sets(tmp_path):
     other = table(7)[:50]
     target = CLASSES[:50]
     model = lambda: AdaBoostMH("tree", n_rounds=40, early_stopping_rounds=3)  # noqa: E731
-    check(tmp_path, model, X, (2, 4), y=CLASSES, eval_set=(other, target))
+    check(tmp_path, model, X, (4,), y=CLASSES, eval_set=(other, target))
 
 
 def test_few_rows_leave_processes_without_any(tmp_path):
@@ -147,16 +163,16 @@ def test_few_rows_leave_processes_without_any(tmp_path):
     check(tmp_path, AdaBoostMH, X[rows], (4,), y=BINARY[rows] | (np.arange(8) % 2))
 
 
-@pytest.mark.parametrize("learner", ["stump", "product", "tree", "auto"])
+@pytest.mark.parametrize("learner", ["product", "auto"])
 def test_compiled(tmp_path, monkeypatch, learner):
     monkeypatch.setenv("EDGEWISE_BACKEND", "numba")
-    check(tmp_path, lambda: AdaBoostMH(learner, n_rounds=5, random_state=0), X, (2,), y=CLASSES)
+    check(tmp_path, lambda: AdaBoostMH(learner, n_rounds=5, random_state=0), X, y=CLASSES)
 
 
 def test_bins_of_a_sample(tmp_path, monkeypatch):
     monkeypatch.setattr("edgewise.data.bins._SAMPLE", 100)
     monkeypatch.setattr("edgewise.data.bins._SAMPLE_PER_BIN", 1)
-    check(tmp_path, lambda: AdaBoostMH("stump", n_rounds=20, max_bins=8), X, (2, 4), y=CLASSES)
+    check(tmp_path, lambda: AdaBoostMH("stump", n_rounds=20, max_bins=8), X, (4,), y=CLASSES)
 
 
 QUERY = np.sort(np.random.default_rng(5).integers(0, 12, N))
@@ -174,15 +190,16 @@ RANKERS = {
     "some queries": {"subsample": 0.5, "random_state": 3},
     "held out": {"validation_fraction": 0.3, "early_stopping_rounds": 3, "random_state": 0},
     "missing": {"missing": "low"},
+    "top": {"objective": "ndcg@5"},
+    "top of trees": {"objective": "map", "learner": "tree", "subsample": 0.7, "random_state": 0},
 }
 
 
-@pytest.mark.parametrize("settings", RANKERS.values(), ids=RANKERS)
-@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-def test_rankers(tmp_path, settings, weights):
-    model = lambda: RankBoost(**{"n_rounds": 6, **settings})  # noqa: E731
-    arrays = {"y": GRADES, "qid": QUERY, "sample_weight": weights}
-    check(tmp_path, model, X, (1, 3), WHOLE_QUERIES, **arrays)
+@pytest.mark.parametrize("name", RANKERS)
+def test_rankers(tmp_path, name):
+    model = lambda: RankBoost(**{"n_rounds": 5, **RANKERS[name]})  # noqa: E731
+    arrays = {"y": GRADES, "qid": QUERY, "sample_weight": WEIGHTS if len(name) % 2 else None}
+    check(tmp_path, model, X, (3,), WHOLE_QUERIES, **arrays)
 
 
 def test_rankers_with_an_eval_set(tmp_path):
@@ -190,7 +207,7 @@ def test_rankers_with_an_eval_set(tmp_path):
     model = lambda: RankBoost(n_rounds=30, early_stopping_rounds=3)  # noqa: E731
     grades = np.clip(np.round(other[:, 0] + 1), 0, 2)
     arrays = {"y": GRADES, "qid": QUERY, "eval_set": (other, grades, lists)}
-    check(tmp_path, model, X, (2, 4), WHOLE_QUERIES, **arrays)
+    check(tmp_path, model, X, (4,), WHOLE_QUERIES, **arrays)
 
 
 def test_a_query_at_two_processes_is_refused():

@@ -559,7 +559,7 @@ class TreeGrower:
             if parent < 0:
                 break
             made = slice(int(tree.counts[0]) - 2, int(tree.counts[0]))
-        finish(layout, question.n_scores, tree, self.finished)
+        finish(layout, question.n_scores, question.by_gain, tree, self.finished)
         return self._grown()
 
     def _newest(self) -> tuple[int, int]:
