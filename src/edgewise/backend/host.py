@@ -190,6 +190,7 @@ class HostState(State):
         row_mass: Exacts,
         weights: Reals,
         mass_column: bool = False,
+        n_all: int | None = None,
     ) -> None:
         k, n = weights.shape
         self.targets, self.scale, self.row_mass = targets, scale, row_mass
@@ -197,7 +198,8 @@ class HostState(State):
         self.n_scores, self.n_rows = k, n
         self.weights, self.scores = weights, np.zeros((k, n))
         chunks, lanes = lanes_for(k + mass_column)
-        signed = aligned_zeros((chunks, n, lanes), search_type(n * k))
+        # Sums over all rows, those of other processes too, must not overflow.
+        signed = aligned_zeros((chunks, n, lanes), search_type((n_all or n) * k))
         nothing = np.zeros(k, dtype=np.int64)
         self.whole = SignedProblem.of(signed, nothing, nothing, mass_column=mass_column)
         self._row_masses: dict[tuple[str, ...], SignedProblem] = {}

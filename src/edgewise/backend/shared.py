@@ -82,7 +82,8 @@ class SharedBackend(Backend[HostState, SharedProblem]):
         """Return the state of the rows here, normalised with all others."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         scale = 1.0 / exact_sum(weights, self.partition)
-        state: HostState = self.own.state(targets, mass_column, scale)  # type: ignore[call-arg]
+        own: Any = self.own
+        state: HostState = own.state(targets, mass_column, scale, self.partition.n_rows)
         self.refresh(state)
         return state
 

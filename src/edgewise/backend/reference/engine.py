@@ -70,13 +70,17 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
     # The round's problem.
 
     def state(
-        self, targets: Targets, mass_column: bool = False, scale: float | None = None
+        self,
+        targets: Targets,
+        mass_column: bool = False,
+        scale: float | None = None,
+        n_all: int | None = None,
     ) -> HostState:
-        """Return the state before the first round; `scale` normalises a part of the rows."""
+        """Return the state before the first round; `scale` normalises a part of `n_all` rows."""
         weights = np.stack([targets.initial_weights(k) for k in range(len(targets.labels))])
         row_mass = fixed(targets.row_weights)
         if scale is not None:
-            return HostState(targets, scale, row_mass, weights, mass_column)
+            return HostState(targets, scale, row_mass, weights, mass_column, n_all)
         state = HostState(targets, 1.0 / exact_sum(weights), row_mass, weights, mass_column)
         self.refresh(state)
         return state
