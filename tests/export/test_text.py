@@ -169,3 +169,9 @@ def test_scores_far_from_zero_have_probabilities(tmp_path):
             found = pandas.read_sql((tmp_path / "m.sql").read_text(), connection)
         shares = found.iloc[:, 1 : 1 + len(model.classes_)]
         np.testing.assert_allclose(shares, model.predict_proba(X), atol=1e-12)
+
+
+def test_a_model_of_too_many_columns(fruit, tmp_path, monkeypatch):
+    monkeypatch.setattr("edgewise.export.formula._MOST_COLUMNS", 1)
+    with pytest.raises(ValueError, match="models of up to 1 columns can be exported"):
+        fruit[0].export(tmp_path / "model.py")

@@ -27,6 +27,9 @@ from edgewise.model.rules import (
 from edgewise.model.terms import Terms
 from edgewise.model.words import Wording
 
+# Every column has a name in a file.
+_MOST_COLUMNS = 1_000_000
+
 # The rules that an export lists in words.
 _N_RULES = 10
 
@@ -150,6 +153,11 @@ def formula_of(model: Any) -> Formula:
         raise ValueError(
             "a model of Haar filters cannot be exported: save it, and load it with "
             "edgewise.predictor, which needs NumPy alone"
+        )
+    if fitted.n_features > _MOST_COLUMNS:
+        raise ValueError(
+            f"models of up to {_MOST_COLUMNS:,} columns can be exported, this one has "
+            f"{fitted.n_features:,}"
         )
     columns = [fitted.feature_name(j) for j in range(fitted.n_features)]
     classes = fitted.classes.tolist() if hasattr(fitted, "classes") else None
