@@ -171,6 +171,11 @@ def test_compiled(tmp_path, monkeypatch, learner):
     check(tmp_path, model, X, (1, 2), y=CLASSES)
 
 
+def test_weights_from_the_scores_now_and_then(tmp_path, monkeypatch):
+    monkeypatch.setattr("edgewise.boosting.loop.REFRESH_EVERY", 3)
+    check(tmp_path, lambda: AdaBoostMH("stump", n_rounds=8), X, (3,), y=CLASSES)
+
+
 def test_bins_of_a_sample(tmp_path, monkeypatch):
     monkeypatch.setattr("edgewise.data.bins._SAMPLE", 100)
     monkeypatch.setattr("edgewise.data.bins._SAMPLE_PER_BIN", 1)
