@@ -220,3 +220,13 @@ def test_rankers_with_an_eval_set(tmp_path):
 def test_a_query_at_two_processes_is_refused():
     with pytest.raises(ValueError, match="query 0 are at several processes"):
         fit_together(lambda: RankBoost(n_rounds=2), X, 2, 2, y=GRADES, qid=np.zeros(N, int))
+
+
+@pytest.mark.parametrize("others", [np.array(["a", "b"]), np.ones((2, 3), dtype=int)])
+def test_targets_of_two_kinds_are_refused(others):
+    def run(collective):
+        rows = rows_here([X[:2]], collective)
+        return AdaBoostMH("stump").fit(rows, others if collective.rank else np.array([0, 1]))
+
+    with pytest.raises(ValueError, match="y must be of one kind in all partitions"):
+        together(2, run)

@@ -65,7 +65,14 @@ def read_labels(y: Any, partition: Partition, keep: NDArray[np.bool_] | None = N
     names = [str(name) for name in getattr(y, "column_names", getattr(y, "columns", []))]
     given = plain_labels(y)
     kind = type_of_target(given, input_name="y") if given.size else "empty"
-    if given.ndim == 2 and given.shape[1] > 1 and kind.startswith("multilabel"):
+    multilabel = given.ndim == 2 and given.shape[1] > 1 and kind.startswith("multilabel")
+    form = (given.shape[1], names) if multilabel else given.dtype.kind in "OSTU"
+    if len({str(other) for other in partition.collective.gather(form)}) > 1:
+        raise ValueError(
+            "y must be of one kind in all partitions: the same labels, or classes that are all "
+            "strings or all numbers"
+        )
+    if multilabel:
         codes = _indicators(given, "y")
         codes = codes if keep is None else codes[keep]
         return Labels(np.array(names or range(codes.shape[1])), codes)
