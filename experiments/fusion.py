@@ -47,8 +47,8 @@ THESIS: dict[str, Any] = {
 }
 OURS: dict[str, dict[str, Any]] = {
     "RankFusion()": {},
-    'RankFusion("stump"), thresholds on positions': {"learner": "stump"},
-    'RankFusion("feature"), reciprocal ranks': {"learner": "feature"},
+    'RankFusion("stump")': {"learner": "stump"},
+    'RankFusion("feature")': {"learner": "feature"},
     'missing="low", monotonic_cst="increasing"': LISTWISE,
     "the thesis: also full steps, equal pairs": THESIS,
 }
