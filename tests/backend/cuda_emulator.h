@@ -10,6 +10,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline
+#define __noinline__
 #define __restrict__
 #define __launch_bounds__(...)
 #define SHARED(type, name) type* name = (type*)emulated::block->shared.data()
@@ -137,6 +138,15 @@ template <class T> static T __shfl_up_sync(unsigned, T value, int step, int widt
     int own = threadIdx.x & 31, in = own & (width - 1);
     return exchange(value, in >= step ? own - step : own);
 }
+template <class T> static T __reduce_add_sync(unsigned, T value) {
+    for (int step = 16; step > 0; step >>= 1) value += exchange(value, (threadIdx.x & 31) ^ step);
+    return value;
+}
+static int __any_sync(unsigned, int value) {
+    for (int step = 16; step > 0; step >>= 1) value |= exchange(value, (threadIdx.x & 31) ^ step);
+    return value;
+}
+static int __ffs(unsigned value) { return __builtin_ffs((int)value); }
 template <class T> static T atomicAdd(T* to, T value) { T old = *to; *to += value; return old; }
 template <class T> static T atomicMax(T* to, T value) { T old = *to; *to = old < value ? value : old; return old; }
 template <class T> static T atomicExch(T* to, T value) { T old = *to; *to = value; return old; }
@@ -146,4 +156,5 @@ static double __longlong_as_double(long long bits) { double x; memcpy(&x, &bits,
 using std::max;
 using std::min;
 struct int4 { int x, y, z, w; };
+struct uint2 { unsigned x, y; };
 struct uint4 { unsigned x, y, z, w; };

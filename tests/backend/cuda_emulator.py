@@ -45,7 +45,9 @@ class DeviceArray(np.ndarray):
 
 
 class Emulator:
-    """What the backend uses of CuPy."""
+    """What the backend uses of CuPy; there are no streams."""
+
+    cuda = None
 
     def __getattr__(self, name):
         def call(*args, **kwargs):

@@ -6,7 +6,7 @@ depend on their order, so every backend gives the same model, bit for bit.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
@@ -521,12 +521,12 @@ class Backend(ABC, Generic[StateT, ProblemT]):
         """
         return [], boosting.weight
 
-    def climb(self, state: StateT, climb: Climb) -> list[ClimbedRound]:
-        """Train some rounds, and return them; none where it cannot.
+    def climb(self, state: StateT, climb: Climb) -> Iterator[ClimbedRound]:
+        """Train some rounds, and yield them; none where it cannot.
 
-        The state is as after the last round.
+        The state is as after the last round, once all have been yielded.
         """
-        return []
+        return iter(())
 
     @abstractmethod
     def over(self, table: BinnedTable) -> "Backend[StateT, ProblemT]":

@@ -51,9 +51,6 @@ _LARGEST_SHIFT = 600.0
 # they look at no more entries of the table, and keep no more scores, than this.
 _SHORTEST_LEAP, _LARGEST_LEAP = 8, 1 << 20
 
-# The most rounds of products in one call; all of them together take a fraction of a second.
-_LONGEST_CLIMB = 256
-
 _NO_SCORES = np.empty((0, 0))
 
 # Logarithms of class priors that differ by less are equal: they start no model.
@@ -200,7 +197,7 @@ class Hamming(Objective):
         plain = plain and settings.damping is None and self._selection is None
         plain = plain and settings.subsample == 1.0 and not self._amounts
         # Rounds before which the weights are recomputed, and measures of two classes, are apart.
-        n_rounds = min(most, _LONGEST_CLIMB, -t % REFRESH_EVERY)
+        n_rounds = min(most, -t % REFRESH_EVERY)
         if found is None or not plain or n_rounds < 2 or targets.matrix is not None:
             return
         if len(targets.labels) == 1:

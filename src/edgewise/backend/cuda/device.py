@@ -1,6 +1,6 @@
 """The GPU: CuPy, imported only when asked for, and the kernels compiled for it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,23 @@ class Device:
     def download(self, array: Any) -> NDArray[Any]:
         """Return an array on the host."""
         return self.xp.asnumpy(array)
+
+    def download_later(self, array: Any) -> Callable[[], NDArray[Any]]:
+        """Return what waits for an array as it is once the work so far is done, and no longer."""
+        if self.xp.cuda is None:
+            held = self.download(array)
+            return lambda: held
+        from cupyx import empty_pinned
+
+        host, copied = empty_pinned(array.shape, array.dtype), self.xp.cuda.Event()
+        array.get(out=host, blocking=False)
+        copied.record()
+
+        def wait() -> NDArray[Any]:
+            copied.synchronize()
+            return host
+
+        return wait
 
     def zeros(self, *shape: int) -> Any:
         """Return 64-bit sums, at first 0."""

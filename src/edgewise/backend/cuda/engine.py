@@ -1,7 +1,7 @@
 """The backend on a GPU. Weights, scores, codes and histograms stay there."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -291,10 +291,10 @@ class CudaBackend(ReferenceBackend):
 
     def climb(  # type: ignore[override]
         self, state: DeviceState, climb: Climb
-    ) -> list[ClimbedRound]:
+    ) -> Iterator[ClimbedRound]:
         chunks, _, lanes = state.whole.shape
         if chunks > 1 or lanes == 1 or state.mass_column or form_of(state.whole)[1]:
-            return []
+            return iter(())
         key = (climb.columns.tobytes(), lanes)
         if self._rounds is None or self._rounds[0] != key:
             rounds = None
@@ -304,7 +304,7 @@ class CudaBackend(ReferenceBackend):
         rounds = self._rounds[1]
         # Signs of the last round's rules are not remembered.
         self._on_device = None
-        return [] if rounds is None else rounds.train(state, climb)
+        return iter(()) if rounds is None else rounds.train(state, climb)
 
     def over(self, table: BinnedTable) -> "CudaBackend":
         other = CudaBackend(table, self.device)

@@ -1,6 +1,7 @@
 """Rounds of products of stumps that the device decides by itself, many in one launch."""
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,24 @@ MOST_BINS, MOST_TERMS, _BATCH = 256, 16, 8
 
 _LAST = np.uint32(1 << 31)
 
+# The entries that take as long as a bin.
+_ENTRIES_A_BIN = 16
+
+# So many rounds take long enough that what surrounds a launch does not count.
+_ROUNDS_A_LAUNCH = 128
+
 # The most bytes of codes by column; a device has more, but other arrays need it too.
 _MOST_BYTES = 1 << 34
+
+
+class _Launched(NamedTuple):
+    """A launch, and what waits for its results: see the kernel."""
+
+    most: int
+    done: Any  # on the device
+    rules: Callable[[], NDArray[np.int32]]
+    sums: Callable[[], NDArray[np.int64]]
+    n_done: Callable[[], NDArray[np.int32]]
 
 
 class ProductRounds:
@@ -32,19 +49,15 @@ class ProductRounds:
         bases = np.cumsum(sizes) - sizes
         codes = np.stack([table.codes(j) for j in columns.tolist()])
         entries, places, common = sorted_entries(codes, bases)
-        first = self._first_places(entries)
-        self._search = (
-            up(entries),
-            np.int64(len(entries)),
-            up(places, np.int32),
-            up(first, np.int32),
-        )
+        shares = up(self._shares(entries), np.int32)
+        self._search = (up(entries), up(places, np.int32), shares)
         self._columns = (
             up(bases, np.int32), up(sizes), up(missing), up(common, np.int32), up(codes),
             codes.dtype.itemsize,
         )  # fmt: skip
         n, xp = table.n_rows, device.xp
         self._flipped = xp.zeros((n + 1, lanes), dtype=np.int32)
+        self.profile = device.zeros(8)  # the cycles of each phase, where the kernel counts them
         self._signs = xp.zeros((MOST_TERMS, n), dtype=np.int8)
         self._histogram = xp.zeros((int(sizes.sum()), lanes), dtype=np.int32)
 
@@ -52,39 +65,60 @@ class ProductRounds:
     def _threads(self) -> int:
         return self.device.most_threads
 
-    def _first_places(self, entries: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Return the number of marked entries before those of each group of threads."""
-        group = self._lanes // min(self._lanes, 4)
-        groups = self.device.n_processors * (self._threads // group)
-        starts = len(entries) // _BATCH * np.arange(groups) // groups * _BATCH
-        return np.searchsorted(np.flatnonzero(entries & _LAST), starts)
+    def _shares(self, entries: NDArray[np.uint32]) -> NDArray[np.intp]:
+        """Return where each group of threads begins: its batch of entries, its place among bins."""
+        n_groups = self.device.n_processors * (self._threads * min(self._lanes, 4) // self._lanes)
+        ends = np.flatnonzero(entries & _LAST)
+        batches = np.arange(len(entries) // _BATCH + 1)
+        work = _BATCH * batches + _ENTRIES_A_BIN * np.searchsorted(ends, _BATCH * batches)
+        starts = np.searchsorted(work, work[-1] * np.arange(n_groups + 1) // n_groups)
+        return np.stack([starts, np.searchsorted(ends, _BATCH * starts)])
 
-    def train(self, state: Any, climb: Climb) -> list[ClimbedRound]:
-        """Train rounds, until all are done or one is not for the device."""
+    def train(self, state: Any, climb: Climb) -> Iterator[ClimbedRound]:
+        """Train rounds, until all are done or one is not for the device.
+
+        While the caller looks at some rounds, the device trains the next.
+        """
+        k, before, whole = state.n_scores, None, state.whole
+        totals = np.concatenate([whole.signed_totals, whole.signed_masses])
+        self._current = self.device.upload(totals)
+        for start in range(0, climb.n_rounds, _ROUNDS_A_LAUNCH):
+            n_rounds = min(_ROUNDS_A_LAUNCH, climb.n_rounds - start)
+            launched = self._launch(state, climb._replace(n_rounds=n_rounds), before)
+            if before is not None:
+                yield from self._finished(before, k)
+            before = launched
+        assert before is not None
+        yield from self._finished(before, k)
+        totals = self.device.download(self._current)
+        whole.signed_totals, whole.signed_masses = totals[:k], totals[k:]
+
+    def _launch(self, state: Any, climb: Climb, before: "_Launched | None") -> "_Launched":
         device, xp, k, n_terms = self.device, self.device.xp, state.n_scores, climb.n_terms
-        most, count = climb.n_rounds, 7 * k + 2
+        most = climb.n_rounds
         rules = xp.zeros((most, 3 * n_terms + 1), dtype=np.int32)
-        sums, done = device.zeros(most, count), xp.zeros(1, dtype=np.int32)
+        sums, done = device.zeros(most, 7 * k + 2), xp.zeros(1, dtype=np.int32)
         arguments = (
             np.int64(state.n_rows), k, n_terms, len(self.columns), self._any_missing,
             *self._search, *self._columns, state.labels, state.target, state.row_mass,
             float(climb.floor), float(climb.rate), most,
-            device.upload(state.whole.signed_totals), state.weights, state.scores,
-            state.whole.signed, self._flipped, self._signs, self._histogram,
-            xp.zeros(3, dtype=np.uint64), xp.zeros(3 * self._lanes, dtype=np.int32),
-            xp.zeros(1, dtype=np.uint32), rules, sums, done,
+            None if before is None else before.done, 0 if before is None else before.most,
+            self._current, state.weights, state.scores, state.whole.signed, self._flipped,
+            self._signs, self._histogram, xp.zeros(3, dtype=np.uint64),
+            xp.zeros(3 * self._lanes, dtype=np.int32), xp.zeros(1, dtype=np.uint32), rules, sums,
+            done, self.profile,
         )  # fmt: skip
         shared = 8 * (4 * k + 2 + 32 + 3) + 4 * (self._threads + self._lanes + 3 * MOST_TERMS)
         kernel = device.rounds("boost_products", self._lanes)
-        grid, block = (device.n_processors, 1), (self._threads,)
-        kernel(grid, block, typed(arguments), shared_mem=shared)
-        n_done = int(device.download(done)[0])
-        if n_done == 0:
-            return []
-        found, tallies = device.download(rules)[:n_done], device.download(sums)[:n_done]
-        last = tallies[-1, 3 * k :]
-        state.whole.signed_totals, state.whole.signed_masses = last[:k], last[k : 2 * k]
-        return [self._round(*one, k) for one in zip(found, tallies, strict=True)]
+        kernel((device.n_processors, 1), (self._threads,), typed(arguments), shared_mem=shared)
+        later = device.download_later
+        return _Launched(most, done, later(rules), later(sums), later(done))
+
+    def _finished(self, launched: "_Launched", k: int) -> Iterator[ClimbedRound]:
+        """Wait for a launch, and yield its rounds."""
+        n_done = int(launched.n_done()[0])
+        for one in zip(launched.rules()[:n_done], launched.sums()[:n_done], strict=True):
+            yield self._round(*one, k)
 
     def _round(self, rule: Any, sums: Any, k: int) -> ClimbedRound:
         *places, n_searches = rule.tolist()

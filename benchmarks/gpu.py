@@ -1,0 +1,138 @@
+"""Products of stumps on a GPU for as many rounds as the papers: errors, seconds, learning curves.
+
+Run with `python benchmarks/gpu.py [--rounds 100000] [--output curves.json] [mnist:3 letter:10]`.
+Kégl and Busa-Fekete 2009a (table 1) report the mean test error over the last half of 100,000
+rounds, in per cent. `--arrays FOLDER` reads NAME.npz with X, y, Xt, yt in place of the data sets.
+"""
+
+import argparse
+import hashlib
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+from edgewise import AdaBoostMH, Product, Stump, datasets
+
+SETS = (
+    "mnist:3",
+    "mnist:2",
+    "mnist:1",
+    "mnist:4",
+    "letter:10",
+    "isolet:6",
+    "usps:3",
+    "pendigits:2",
+)
+
+# The errors of a model after every few rounds: a warp for each test row, a lane for each class.
+STAGES = r"""
+extern "C" __global__ void stages(
+    int n, int n_scores, int n_rounds, int n_terms, int every, const int* __restrict__ columns,
+    const double* __restrict__ thresholds, const double* __restrict__ moves,
+    const double* __restrict__ values, const int* __restrict__ target, int* wrong) {
+    int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;
+    if (row >= n) return;
+    int at_once = 32 / n_terms, own = target[row];
+    double score = lane < n_scores ? 0.0 : -1e300;
+    for (int start = 0; start < n_rounds; start += at_once) {
+        int factor = start * n_terms + lane, column = -1;
+        if (lane < at_once * n_terms && factor < n_rounds * n_terms) column = columns[factor];
+        bool below = column >= 0 && !(values[(long long)column * n + row] >= thresholds[factor]);
+        unsigned negative = __ballot_sync(0xffffffffu, below);
+        for (int i = 0; i < at_once && start + i < n_rounds; ++i) {
+            unsigned mine = negative >> (i * n_terms) & ((1u << n_terms) - 1u);
+            int t = start + i;
+            if (lane < n_scores) {
+                double move = moves[(long long)t * n_scores + lane];
+                score += __popc(mine) & 1 ? -move : move;
+            }
+            if ((t + 1) % every) continue;
+            double best = score;
+            int winner = lane;
+            for (int step = 16; step > 0; step >>= 1) {
+                double other = __shfl_xor_sync(0xffffffffu, best, step);
+                int place = __shfl_xor_sync(0xffffffffu, winner, step);
+                if (other > best || (other == best && place < winner)) best = other, winner = place;
+            }
+            if (lane == 0 && winner != own) atomicAdd(&wrong[t / every], 1);
+        }
+    }
+}
+"""
+
+
+def stages(model, X, y, n_terms, every):
+    """Return the test errors, in per cent, after every few rounds."""
+    import cupy
+
+    terms = model.terms_
+    n_rounds, n_scores = terms.votes.shape
+    columns = np.full((n_rounds, n_terms), -1, dtype=np.int32)
+    thresholds = np.zeros((n_rounds, n_terms))
+    for t in range(n_rounds):
+        own = slice(terms.starts[terms.firsts[t]], terms.starts[terms.firsts[t + 1]])
+        columns[t, : own.stop - own.start] = terms.columns[own]
+        thresholds[t, : own.stop - own.start] = terms.thresholds[own]
+    wrong = cupy.zeros(n_rounds // every, dtype=np.int32)
+    arguments = (
+        np.int32(len(X)), np.int32(n_scores), np.int32(n_rounds), np.int32(n_terms),
+        np.int32(every), cupy.asarray(columns), cupy.asarray(thresholds),
+        cupy.asarray(terms.alphas[:, None] * terms.votes),
+        cupy.asarray(np.ascontiguousarray(np.asarray(X, dtype=np.float64).T)),
+        cupy.asarray(y.astype(np.int32)), wrong,
+    )  # fmt: skip
+    kernel = cupy.RawKernel(STAGES, "stages", options=("-fmad=false",))
+    kernel((-(-len(X) // 8),), (256,), arguments)
+    return 100.0 * cupy.asnumpy(wrong) / len(X)
+
+
+def load(name, arrays):
+    """Return training and test rows, with classes as numbers."""
+    if arrays:
+        data = np.load(Path(arrays) / f"{name}.npz")
+        return data["X"], data["y"].astype(int), data["Xt"], data["yt"].astype(int)
+    data = datasets.load(name)
+    classes, y = np.unique(data.y_train, return_inverse=True)
+    X, rows = np.asarray(data.X_train), np.asarray(data.X_test)
+    return X, y, rows, np.searchsorted(classes, data.y_test)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=SETS, help="names with the number of terms")
+    parser.add_argument("--rounds", type=int, default=100_000)
+    parser.add_argument("--every", type=int, default=20)
+    parser.add_argument("--arrays")
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    found = {}
+    for one in options.sets:
+        name, n_terms = one.split(":")
+        X, y, rows, own = load(name, options.arrays)
+        start = time.perf_counter()
+        model = AdaBoostMH(Product(Stump(), int(n_terms)), n_rounds=options.rounds, device="cuda")
+        model.fit(X, y)
+        seconds = time.perf_counter() - start
+        errors = stages(model, rows, own, int(n_terms), options.every)
+        parts = (model.terms_.columns, model.terms_.thresholds, model.terms_.alphas)
+        digest = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()[:16]
+        last = errors[len(errors) // 2 :]
+        searches = float(np.mean(model.history_["columns"]) / len(np.unique(model.terms_.columns)))
+        print(
+            f"{name:10} {n_terms:>2} terms  {model.n_rounds_:6d} rounds in {seconds:6.1f} s  last "
+            f"half {last.mean():5.2f} ({last.std():.2f})  end {errors[-1]:5.2f}  {digest}",
+            flush=True,
+        )
+        found[one] = {
+            "seconds": seconds, "rounds": model.n_rounds_, "mean": last.mean(), "std": last.std(),
+            "every": options.every, "errors": np.round(errors, 4).tolist(), "digest": digest,
+            "columns": searches, "energy": float(np.log(model.history_["energy"]).sum()),
+        }  # fmt: skip
+        if options.output:
+            options.output.write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
