@@ -16,7 +16,7 @@ from edgewise.common.threads import Threads
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import Indices, Recommender
 
-MOST_ROUNDS = 100_000
+MOST_ROUNDS = 10_000
 """The most rounds of a user's ranker: those of a saved model are trained when it is asked."""
 
 # The cache of user models holds at most this many numbers.
