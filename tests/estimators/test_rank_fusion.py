@@ -183,7 +183,7 @@ class TestValues:
         with pytest.raises(ValueError, match="needs lists with scores"):
             model.predict(plain)
 
-    @pytest.mark.parametrize("wrong", ["position", [], ["rank", "rank"]])
+    @pytest.mark.parametrize("wrong", ["position", [], ["rank", "rank"], 3])
     def test_others_are_refused(self, wrong):
         with pytest.raises(ValueError, match="values"):
             RankFusion(values=wrong).fit(*ranked())

@@ -112,7 +112,9 @@ def test_several_names_stand_between_commas():
     names = ["map", "rbp(p=0.5, rel=2)", "precision@1", "precision@5", "precision@10"]
     assert [one.name for one in found] == names
     assert [one.name for one in metrics.ranking_metrics(["map", "P@1,2"])] == ["map", "P@1", "P@2"]
-    for nothing in ("", [], "3"):
+    with pytest.raises(TypeError, match="metrics must be names of metrics, got 3"):
+        metrics.ranking_metrics(3)
+    for nothing in ("", [], "3", "map@" + 5000 * "9"):
         with pytest.raises(ValueError, match="name"):
             metrics.ranking_metrics(nothing)
 

@@ -70,6 +70,8 @@ def with_queries(sets: list[EvalSet], eval_qid: Any, eval_group: Any) -> list[Ev
     if eval_qid is not None and eval_group is not None:
         raise ValueError("give eval_qid or eval_group, not both")
     argument, given = ("eval_qid", eval_qid) if eval_group is None else ("eval_group", eval_group)
+    if not sets:
+        raise ValueError(f"{argument} is for eval_set, which is None")
     listed = [given] if len(sets) == 1 and not _is_nested(given) else list(given)
     if len(listed) != len(sets):
         raise ValueError(f"{argument} has {len(listed)} parts, and eval_set {len(sets)}")

@@ -199,7 +199,8 @@ class RankFusion(RankingParameters, Ranker):
         given = self.values
         if given is None:
             return Values(("reciprocal",) if added else ("rank",), added and self.missing == "low")
-        kinds = (given,) if isinstance(given, str) else tuple(given)
+        several = isinstance(given, (list, tuple))
+        kinds = tuple(given) if several else (given,)
         for one in kinds:
             one_of("values", one, _VALUES)
         if not kinds or len(set(kinds)) < len(kinds):

@@ -1,7 +1,7 @@
 """Metrics by name. A line here makes a metric an `eval_metric` and a name for every evaluation."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -128,6 +128,8 @@ _ALIASES = {alias: one.name for one in RANKING_METRICS.values() for alias in one
 _LINEAR = ("nDCG", "ndcg_cut")
 _GAINS = {"log2": "linear", "exp-log2": "exponential"}
 _ARGUMENTS = {"rel": "relevant", "max_rel": "max_grade"}
+# No list is as long as a number of more digits.
+_MOST_DIGITS = 19
 # A name, options in brackets, and a cut-off after "@", or after trec_eval's "_" and ".".
 _NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?")
 
@@ -185,7 +187,7 @@ def ranking_metric(name: str) -> RankingMetric:
 
 
 def _counts(k: str) -> bool:
-    return k.isascii() and k.isdigit() and int(k) > 0
+    return k.isascii() and k.isdigit() and len(k) < _MOST_DIGITS and int(k) > 0
 
 
 def _options(metric: RankingMetric, name: str, brackets: str) -> dict[str, Any]:
@@ -222,6 +224,8 @@ def ranking_metrics(names: str | Sequence[str]) -> list[RankingMetric]:
     >>> [metric.name for metric in ranking_metrics("map, P@5,10, AP(rel=2)")]
     ['map', 'P@5', 'P@10', 'AP(rel=2)']
     """
+    if not isinstance(names, Iterable):
+        raise TypeError(f"metrics must be names of metrics, got {names!r}")
     listed = [names] if isinstance(names, str) else list(names)
     found: dict[str, RankingMetric] = {}
     for text in listed:
