@@ -183,8 +183,8 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
             Grades: any finite numbers, larger ones to be ranked higher.
         qid : array of shape (n_samples,) or None
             The query of each document, integers or strings in any order. Without `qid` and `group`
-            all documents are one list; of more than 20 the logger "edgewise" warns, unless equal ids
-            say so.
+            all documents are one list; of more than 20 the logger "edgewise" warns. Equal ids say
+            that one list is meant.
         sample_weight : array of shape (n_samples,) or (n_queries,), dict or None
             Weights of the documents, which multiply the weights of their pairs; or of the queries,
             in the order of their sorted ids or by id.
