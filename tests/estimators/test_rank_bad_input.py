@@ -152,7 +152,7 @@ def test_pairs_cannot_be_split_for_validation():
 
 
 WRONG = {
-    "learner": [3, None, Stump, Lazy(), "twig", "auto", "", ["twig"], [], Product("twig"), Tree(3)],
+    "learner": [3, None, Stump, Lazy(), "twig", "", ["twig"], [], Product("twig"), Tree(3)],
     "search": [3, None, Lazy, "random"],
     "n_rounds": [2.0, "3", None, True, 0, -1],
     "criterion": ["gain", None, 3, ["edge"]],

@@ -45,7 +45,17 @@ files, training = common.heading("Files"), common.heading("Training")
     default="map",
     help="Metric on the validation documents, such as mrr, ndcg@10 or precision@5.",
 )
-@training("--learner", choices=choices.RANK_LEARNERS, help="Weak rules to boost.")
+@training(
+    "--learner",
+    choices=choices.RANK_LEARNERS,
+    default="stump",
+    help="Weak rules to boost; auto chooses them, objective and rounds on held-out queries.",
+)
+@training(
+    "--objective",
+    choices=choices.OBJECTIVES,
+    help="What rounds improve: the order of all pairs, or NDCG or average precision.",
+)
 @training(
     "--criterion",
     choices=choices.RANK_CRITERIA,
@@ -138,6 +148,9 @@ def rank(
     with common.one_line_errors("--eval-metric"):
         metric = ranking_metric(settings["eval_metric"])
     settings |= {"eval_metric": metric.name, "verbose": common.verbosity()}
+    if settings["learner"] == "auto":
+        decided = ("n_rounds", "learning_rate", "objective")
+        settings |= {name: "auto" for name in decided if not common.given(name)}
     paths = {"DATA": data, "--validate": validate, "--test": test}
     _check(paths, roles, settings)
     given = [path for path in paths.values() if path is not None]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edgewise.io import RawTable, Schema
 
 TASKS = ("classes", "labels", "grades")
-LEARNERS = ("auto", *RANK_LEARNERS)
+LEARNERS = RANK_LEARNERS
 
 _TOP_RULES, _TREE_LINES, _MOST_COLUMNS = 5, 16, 60
 
@@ -74,7 +74,7 @@ files, training = common.heading("Files"), common.heading("Training")
 @training(
     "--rounds",
     type=common.COUNT,
-    help="Number of boosting rounds.  [default: chosen on held-out rows; to rank: 500]",
+    help="Number of boosting rounds.  [default: chosen on held-out rows]",
 )
 @common.seed(training)
 @common.threads(training)
@@ -223,8 +223,6 @@ def _check_targets(args: SimpleNamespace, task: str, rows: Rows) -> None:
                 raise click.ClickException(f"{args.data}: {name!r} is {column[0]} in every row")
     if args.learner == "feature" and task != "grades":
         raise click.UsageError("--learner feature is for grades")
-    if args.learner == "auto" and task == "grades":
-        raise click.UsageError(f"--learner must be one of {', '.join(RANK_LEARNERS)} to rank")
 
 
 # What is said

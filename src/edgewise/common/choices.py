@@ -5,7 +5,7 @@ from typing import Literal, get_args
 VOTES = ("discrete", "real", "abstain")
 LOSSES = ("exponential", "logistic", "softmax")
 
-RANK_LEARNERS = ("stump", "product", "tree", "feature")
+RANK_LEARNERS = ("auto", "stump", "product", "tree", "feature")
 OBJECTIVES = ("pairs", "ndcg", "map")
 RANK_CRITERIA = ("edge", "energy")
 RANK_STEPS = ("bound", "exact")
@@ -18,7 +18,7 @@ QUERY_WEIGHTS = {"pairs": 0.0, "root": 0.5, "equal": 1.0}
 Gain = Literal["exponential", "linear"]
 GAINS: tuple[Gain, ...] = get_args(Gain)
 TIES = ("expected", "trec_eval")
-FUSION_LEARNERS = ("auto", *(name for name in RANK_LEARNERS if name != "auto"))
+FUSION_LEARNERS = RANK_LEARNERS
 FUSION_VALUES = ("rank", "reciprocal", "score")
 FUSIONS = (
     "borda",

@@ -187,6 +187,10 @@ class Known(OrNone):
         return super().unpack(saved, name, arrays, sizes)
 
 
+class Later(OrNone):
+    """The same, and None in files from before there was such a field."""
+
+
 @dataclass(frozen=True)
 class ListOf(Field):
     """A list of values of one field; words of shapes are their own in each."""
@@ -243,7 +247,12 @@ class Record(Field):
         if not isinstance(saved, dict):
             raise TypeError(f"{name} must be a dict, got {saved!r}")
         parts = {
-            key: field.unpack(saved[key], f"{name}.{key}", arrays, sizes)
+            key: field.unpack(
+                saved.get(key) if isinstance(field, Later) else saved[key],
+                f"{name}.{key}",
+                arrays,
+                sizes,
+            )
             for key, field in self.fields.items()
         }
         return self.make(**parts)

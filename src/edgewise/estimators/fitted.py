@@ -17,6 +17,7 @@ from edgewise.common.fields import (
     Count,
     DictOf,
     Field,
+    Later,
     ListOf,
     OrNone,
     Record,
@@ -46,6 +47,8 @@ class HeldOutRecord:
         temperature.
     stride : int
         How many rounds one of theirs is: folds may take longer steps.
+    rivals : dict of str to float
+        A ranker's: the best value of each way to train that they compared.
     log_loss, error : float
         Of their probabilities and predictions after `n_rounds` rounds; NaN without any rows.
     temperature : float
@@ -60,6 +63,13 @@ class HeldOutRecord:
     log_loss: float = float("nan")
     error: float = float("nan")
     temperature: float = 1.0
+    rivals: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> float:
+        """Their validation metric after the rounds that they chose."""
+        place = self.n_rounds // self.stride - 1
+        return float(self.values[place]) if 0 <= place < len(self.values) else float("nan")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,6 +93,12 @@ class Fitted(Scorer):
             return {}
         alone = {"validation": {self.eval_metric: self.history["validation"]}}
         return self.history.evaluations() or alone
+
+    @property
+    def best_validation(self) -> float:
+        """The validation metric after the best round; NaN without validation rows."""
+        values = self.history["validation"]
+        return float(values[self.best_iteration - 1]) if self.best_iteration else float("nan")
 
     @property
     def decreases(self) -> Reals:
@@ -240,11 +256,82 @@ class FittedClassifier(Fitted, ClassScorer):
             raise ValueError("warm_start: factorized must be as in the last fit")
 
 
+@dataclass(frozen=True)
+class RankerSettings:
+    """The settings of a trained ranker, given or decided; `print` it to read them.
+
+    Attributes
+    ----------
+    learner, objective : str
+        The learner, and what rounds improve.
+    learning_rate : float
+        The factor on steps.
+    n_rounds : int
+        The number of rounds in the model.
+    rounds_from : str
+        What chose them: held-out queries ("4 folds", "10% of the rows", ...), or "n_rounds".
+    stop_reason : str
+        Why training ended.
+    compared : dict of str to float
+        The best validation metric of each way to train that ``learner="auto"`` compared.
+    """
+
+    learner: str
+    objective: str
+    learning_rate: float
+    n_rounds: int
+    rounds_from: str
+    stop_reason: str
+    compared: dict[str, float]
+
+    def __str__(self) -> str:
+        rows = [(name, str(getattr(self, name)), "") for name in ("learner", "objective")]
+        rows.append(("learning_rate", f"{self.learning_rate:g}", ""))
+        rows.append(("n_rounds", str(self.n_rounds), self._why_rounds()))
+        rows += [(name, f"{value:.4f}", "compared") for name, value in self.compared.items()]
+        return text_table(rows, left=(0, 1, 2))
+
+    def _why_rounds(self) -> str:
+        """Return in words what chose the number of rounds, and what cut them short."""
+        given = self.rounds_from == "n_rounds"
+        words = "n_rounds" if given else f"chosen on {self.rounds_from}"
+        usual = self.stop_reason in ("n_rounds", "early stopping")
+        return words if usual else f"{words}, ended by {self.stop_reason}"
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FittedRanker(Fitted, RankScorer):
     """A trained ranker."""
 
     has_queries: bool  # whether it was trained on more than one
+    objective: str | None = None  # None in files from before there were several
+    learning_rate: float | None = None
+    way: str | None = None  # the name of what learner="auto" chose
+
+    @property
+    def settings(self) -> RankerSettings:
+        """All settings that training decided on."""
+        held_out, learner = self.held_out, self.learner
+        return RankerSettings(
+            learner="not in the file" if learner is None else repr(learner),
+            objective=self.objective or "pairs",
+            learning_rate=math.nan if self.learning_rate is None else self.learning_rate,
+            n_rounds=len(self.terms),
+            rounds_from=held_out.source if held_out is not None and held_out.chosen else "n_rounds",
+            stop_reason=self.stop_reason,
+            compared={} if held_out is None else held_out.rivals,
+        )
+
+    def check_follows(self, before: Fitted) -> None:
+        """Raise unless rounds of this model can follow the rounds of an earlier one."""
+        assert isinstance(before, FittedRanker)
+        known = before.objective or "pairs"
+        if (self.objective or "pairs") != known:
+            raise ValueError(
+                f"warm_start: objective must be as in the last fit, {known!r}, got "
+                f"{self.objective!r}"
+            )
+        super().check_follows(before)
 
 
 # What a file holds, and how it is checked
@@ -356,7 +443,28 @@ CLASSIFIER = Record(
 )
 """A fitted classifier in a model file."""
 
+_RANKER_HELD_OUT = Record(
+    {
+        "source": Value(str),
+        "n_rounds": Count(),
+        "chosen": Value(bool),
+        "values": Array("*", np.float64),
+        "stride": Count(),
+        "rivals": DictOf(Value(float)),
+    },
+    _held_out_record,
+)
+
 RANKER = Record(
-    {**_FIELDS, "history": _history_field(RANKING), "has_queries": Value(bool)}, _ranker
+    {
+        **_FIELDS,
+        "history": _history_field(RANKING),
+        "has_queries": Value(bool),
+        "objective": Later(Value(str)),
+        "learning_rate": Later(Value(float)),
+        "way": Later(Value(str)),
+        "held_out": Later(_RANKER_HELD_OUT),
+    },
+    _ranker,
 )
 """A fitted ranker in a model file."""

@@ -66,15 +66,26 @@ if TYPE_CHECKING:
     Model: TypeAlias = AdaBoostMH | RankBoost
 
 S = TypeVar("S")
+T = TypeVar("T")
 F = TypeVar("F", bound=Fitted)
 
 
 MOST_ROUNDS = 2000
 """The most rounds that held-out rows choose from."""
 
-# Held-out rows look no further after this many rounds, or this share of the rounds so far, in which
-# the metric improved by less than this share of it, or by less than this.
-PATIENCE, PATIENCE_SHARE, TOLERANCE, LEAST = 30, 0.1, 0.005, 1e-4
+
+class Stopping(NamedTuple):
+    """When held-out rows look no further.
+
+    After `patience` rounds, or the `share` of the rounds so far, in which the metric improved by
+    less than the share `tolerance` of it, or by less than `least`.
+    """
+
+    patience: int = 30
+    share: float = 0.1
+    tolerance: float = 0.005
+    least: float = 1e-4
+
 
 ONE_SET = "validation"
 """The name of validation rows that have no other."""
@@ -179,11 +190,16 @@ class TrainingProblem(ABC, Generic[S, F]):
     looks_at_all_rows: bool  # in every round
     layout: Layout | None = None  # of graded documents
     by_energy: bool = False  # whether rankings are compared by their exact energy
+    name: str = ""  # of a way to train, where there are several
+    larger_is_better: bool = False  # of the metric that decides
     factorized: bool = True  # whether all score columns share a rule
     eval_metrics: dict[str, Any]  # names or functions, of which the first decides
     estimates_probabilities: bool = False
     n_rounds: int | None  # None: as many as are best on held-out rows
     share_aside: float | None = None  # of the rows, where one part chooses the rounds without refit
+    hurries: bool = True  # whether a time limit changes what is trained
+    most_rounds: int = MOST_ROUNDS  # that held-out rows choose from
+    stopping: Stopping = Stopping()  # when held-out rows look no further
 
     @abstractmethod
     def split(self, fraction: float, seed: int) -> tuple[Self, HeldOut]:
@@ -213,6 +229,10 @@ class TrainingProblem(ABC, Generic[S, F]):
     @abstractmethod
     def monitor(self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[S]) -> Monitor:
         """Return the monitor of the validation rows."""
+
+    def rivals(self, before: Fitted | None) -> list[Self]:
+        """Return the ways to train of which held-out rows choose, of an earlier fit its choice."""
+        return [self]
 
     def value_of(
         self, monitors: Sequence[Monitor], held_out: Sequence[HeldOut], plan: FitPlan[S]
@@ -275,10 +295,12 @@ def fit(
     seed = checks.seed(model.random_state) if before is None else before.seed
     seed = partition.collective.broadcast(seed)
     limit = _time_limit(model)
-    hurries = limit < math.inf and problem.n_rounds is None and before is None
+    hurries = limit < math.inf and problem.hurries and problem.n_rounds is None and before is None
     if hurries and not isinstance(X, BinnedTable):
         problem = problem.readable(limit, seed)
     problem, held_out, source = _hold_out(model, problem, eval_sets, seed)
+    rivals = problem.rivals(before)
+    problem = rivals[0]
     filters, n_jobs = _filters(problem.learner), n_threads(model.n_jobs)
     binned = _binned(X, table, problem, filters, n_jobs)
     plan = problem.plan(binned, seed)
@@ -296,8 +318,14 @@ def fit(
     start = run.first
     if before is not None:
         start = _go_on(model, start, before, problem.n_rounds)
+    runs = [run, *(_rival(run, rival, columns) for rival in rivals[1:])]
     if validation is not None:
-        return _train_watched(run, start, validation, owner or model)
+        starts = [start, *(one.first for one in runs[1:])]
+        tried: list[F] = [
+            _train_watched(one, own, validation, owner or model)
+            for one, own in zip(runs, starts, strict=True)
+        ]
+        return _best(tried, [one.best_validation for one in tried], problem)
     if problem.n_rounds is not None:
         return _train(run, replace(start, held_out=None), problem.n_rounds, owner or model)
     choice, stop_reason = start.held_out, "n_rounds"
@@ -306,7 +334,11 @@ def fit(
         for callback in check_callbacks(model.callbacks):
             if isinstance(callback, Checkpoint) and partition.first:
                 callback.check(saved._with(start).save)
-        choice, stop_reason = partition.collective.broadcast(_choose_rounds(run))
+        chosen = [partition.collective.broadcast(_choose_rounds(one)) for one in runs]
+        values = [record.best for record, _ in chosen]
+        run, (choice, stop_reason) = _best(list(zip(runs, chosen, strict=True)), values, problem)
+        start = start if run is runs[0] else run.first
+        choice = replace(choice, rivals=_compared(runs, values))
     start, n_rounds = replace(start, held_out=choice), max(choice.n_rounds, len(start.terms))
 
     def finish(fitted: F, ended: TrainingRun) -> F:
@@ -315,6 +347,26 @@ def fit(
         return fitted
 
     return _train(run, start, n_rounds, owner or model, finish=finish)
+
+
+def _rival(
+    run: "Prepared[S, F]", problem: TrainingProblem[S, F], columns: dict[str, Any]
+) -> "Prepared[S, F]":
+    """Return the same for another way to train."""
+    plan = problem.plan(run.binned, run.first.seed)
+    fresh = {**columns, "history": History(run.first.history.fields)}
+    return run._replace(problem=problem, plan=plan, first=_first(problem, plan, fresh))
+
+
+def _best(found: list[T], values: list[float], problem: TrainingProblem[Any, Any]) -> T:
+    """Return what has the best value of the validation metric, the first of equal ones."""
+    sign = 1.0 if problem.larger_is_better else -1.0
+    return found[max(range(len(found)), key=lambda i: (sign * values[i], -i))]
+
+
+def _compared(runs: "list[Prepared[S, F]]", values: list[float]) -> dict[str, float]:
+    """Return the values of the ways to train, by their names; nothing of a single one."""
+    return {one.problem.name: v for one, v in zip(runs, values, strict=True)} if runs[1:] else {}
 
 
 class Prepared(NamedTuple, Generic[S, F]):
@@ -361,9 +413,10 @@ class Prepared(NamedTuple, Generic[S, F]):
         return self._replace(problem=fold.problem, binned=self.rows(fold.rows))
 
     def rows(self, rows: Rows) -> BinnedTable:
-        """Return some of the binned rows; responses of image filters are computed again."""
+        """Return some of the binned rows; values and responses of image filters are read again."""
         aligned = self.binned.aligned
-        if aligned is None or aligned.filters is None:
+        takes_values = any(part.takes_values for part in self.plan.learner.simple_parts())
+        if aligned is None or (aligned.filters is None and not takes_values):
             return part_of(self.binned, rows)
         return encode(
             aligned.table.take(rows.astype(np.intp)), self.binned.bins, filters=aligned.filters
@@ -414,7 +467,7 @@ def _choose_rounds(run: Prepared[S, F]) -> tuple[HeldOutRecord, str]:
         ]
         kept = _KeptScores(monitors)
         chooses = TrainingRun(
-            MOST_ROUNDS // stride,
+            run.problem.most_rounds // stride,
             History(("validation",)),
             lambda path: None,
             validates=True,
@@ -526,7 +579,7 @@ def _train_watched(
 
     def finish(fitted: F, ended: TrainingRun) -> F:
         scores = kept.after(ended)
-        if not scores or not run.problem.estimates_probabilities:
+        if not scores or (run.problem.n_rounds and not run.problem.estimates_probabilities):
             return fitted
         known = {"temperature": 1.0} if source == EVAL_SET else {}
         record = run.problem.held_out_record(
@@ -540,7 +593,7 @@ def _train_watched(
         )
         return replace(fitted, held_out=record)
 
-    n_rounds = run.problem.n_rounds or MOST_ROUNDS
+    n_rounds = run.problem.n_rounds or run.problem.most_rounds
     return _train(run, start, n_rounds, owner, watched, kept, finish)
 
 
@@ -887,9 +940,10 @@ def _callbacks(
     elif validates and chooses and not stopping:
         # A fit on all rows has more of them to learn from, and late rounds of small steps, which
         # hardly change the loss, lower the error.
-        slack = TOLERANCE if choosing is not None and run.problem.learner == "auto" else 0.0
-        patience = round(PATIENCE / math.sqrt(stride))
-        callbacks.append(EarlyStopping(patience, PATIENCE_SHARE, TOLERANCE, LEAST, slack))
+        ends = run.problem.stopping
+        slack = ends.tolerance if choosing is not None and run.problem.learner == "auto" else 0.0
+        patience = round(ends.patience / math.sqrt(stride))
+        callbacks.append(EarlyStopping(patience, *ends[1:], slack))
     limits = [] if run.limit == math.inf else [TimeLimit((choosing or 1.0) * run.limit)]
     if choosing is not None:
         own = [callback for callback in own if isinstance(callback, (EarlyStopping, ProgressBar))]

@@ -23,8 +23,8 @@ from edgewise.objective.feedback import Feedback, PairList
 from edgewise.objective.lists import GradedLists, Layout
 from edgewise.objective.top import TopLists, TopSettings
 
-# The gain of a grade is a power of 2, and sums of gains must be precise.
-_LARGEST_GRADE = 31
+LARGEST_GRADE = 31
+"""The gain of a grade is a power of 2, and sums of gains must be precise."""
 
 logger = logging.getLogger("edgewise")
 
@@ -134,10 +134,10 @@ class JudgedRows:
     def lists(self, layout: Layout, settings: TopSettings) -> TopLists:
         """Return the documents with what their places are worth."""
         metric, grades = settings.metric, self.grades[layout.rows]
-        if metric == "ndcg" and (grades.min() < 0 or grades.max() > _LARGEST_GRADE):
+        if metric == "ndcg" and (grades.min() < 0 or grades.max() > LARGEST_GRADE):
             raise ValueError(
                 "objective='ndcg' gives a document the gain 2^grade - 1: y must be from 0 to "
-                f"{_LARGEST_GRADE}, got {grades.min():g} to {grades.max():g}"
+                f"{LARGEST_GRADE}, got {grades.min():g} to {grades.max():g}"
             )
         if metric == "map" and (grades.max() <= 0 or grades.min() > 0):
             raise ValueError(

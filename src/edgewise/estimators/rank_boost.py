@@ -14,8 +14,8 @@ from edgewise.common.dtypes import Reals
 from edgewise.data import Table
 from edgewise.data.columns import taken
 from edgewise.data.table import ColumnTable
-from edgewise.estimators.base import BoostedModel
-from edgewise.estimators.fitted import RANKER, FittedRanker
+from edgewise.estimators.base import BoostedModel, recorded
+from edgewise.estimators.fitted import RANKER, FittedRanker, RankerSettings
 from edgewise.estimators.fitting import EvalSet, fit, named_sets
 from edgewise.estimators.judgements import (
     query_ids,
@@ -153,8 +153,13 @@ class RankBoost(RankingParameters, TableParameters, Ranker):
     +1.09 where (x1 >= 2.5)
     """
 
-    learner: Any = field(default="stump", kw_only=False)
-    objective: str = "pairs"
+    settings_: ClassVar[RankerSettings] = recorded(
+        "settings", "All settings that were given or decided; `print` it to read them."
+    )
+
+    learner: Any = field(default="auto", kw_only=False)
+    objective: str = "auto"
+    n_rounds: int | str = "auto"  # type: ignore[assignment]
     learning_rate: float | str = "auto"  # type: ignore[assignment]
 
     def fit(

@@ -1,28 +1,31 @@
 """Ranking problems: parameters, learner, objective, monotonic columns and validation metric."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from edgewise.backend.base import Backend
 from edgewise.boosting import RANKING, Metric, Monitor
 from edgewise.common import choices
 from edgewise.common.checks import integer, one_of, up_to_one
-from edgewise.common.dtypes import Exacts, Reals, Signs
+from edgewise.common.dtypes import ROW, Exacts, Reals, Signs
 from edgewise.data import MAX_BINS, BinnedTable, Categories
-from edgewise.estimators.fitted import FittedRanker
+from edgewise.estimators.fitted import Fitted, FittedRanker, HeldOutRecord
 from edgewise.estimators.fitting import (
     EvalSet,
     FitPlan,
+    Fold,
     HeldOut,
+    Stopping,
     TrainingProblem,
     check_kinds,
     read_validation,
 )
-from edgewise.estimators.judgements import JudgedPairs, JudgedRows, whole_lists
+from edgewise.estimators.judgements import LARGEST_GRADE, JudgedPairs, JudgedRows, whole_lists
 from edgewise.estimators.targets import bin_mass
 from edgewise.learners import Goal, Learner, Tree, learner_named, preset_for
 from edgewise.learners.feature import MISSING_CHOICES
@@ -48,9 +51,39 @@ AnySettings = RankSettings | TopSettings
 # With this many bins trees lose nothing, and their histograms stay in cache.
 _BINS_OF_TREES = 256
 
-# The factor on steps that measured best: for pairs and for the top of the list.
-_RATES = {"pairs": 0.2}
-_RATE_OF_TOP = 0.1
+# The factor on steps that measured best, for pairs and for the top of the list, and the rounds that
+# go with learners other than "auto".
+_RATE, _RATE_OF_TOP, _ROUNDS = 0.2, 0.1, 500
+
+# Held-out queries choose if there are this many, in so many folds; from this many documents on a
+# part of the queries chooses, and the model of the others stays.
+_LEAST_QUERIES, _FOLDS = 20, 4
+_NO_REFIT_FROM, _SHARE_ASIDE = 50_000, 0.1
+
+
+class Way(NamedTuple):
+    """A way to train that held-out queries may choose."""
+
+    name: str
+    learner: str | Learner = "stump"
+    objective: str = "pairs"
+    learning_rate: float = _RATE
+    most_rounds: int = 500
+
+
+WAYS = (
+    Way("stumps"),
+    Way("columns", "feature", learning_rate=0.5, most_rounds=60),
+    Way("columns, by map", "feature", "map@100", most_rounds=100),
+    Way("trees, by ndcg", Tree("stump", 8, "free", "gain"), "ndcg", 0.05, 400),
+)
+"""The ways that ``learner="auto"`` compares (docs/guide/ranking.md): the first of equal ones."""
+
+LARGE_TREES = Way("large trees, by ndcg", Tree("stump", 32, "free", "gain"), "ndcg", 0.1, 2000)
+"""The way for many documents."""
+
+# From this many documents on stumps and large trees are compared, on half of the folds.
+_MANY_FROM = 20_000
 
 # With this many bins thresholds are finer than rankings need, and histograms stay in cache.
 _BINS_OF_MANY_ROWS = 1024
@@ -64,9 +97,14 @@ LOST_METRIC = (
 
 def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     """Return the user's learner, or its name, once all settings are checked."""
-    integer("n_rounds", model.n_rounds, 1)
+    chooses = isinstance(model.n_rounds, str) and isinstance(model.learner, str)
+    chooses = chooses and model.learner == "auto"
+    if isinstance(model.n_rounds, str):
+        one_of("n_rounds", model.n_rounds, ("auto",))
+    else:
+        integer("n_rounds", model.n_rounds, 1)
     up_to_one("subsample", model.subsample)
-    model._check_training(validates)
+    model._check_training(validates, chooses)
     one_of("missing", model.missing, MISSING_CHOICES)
     learner = model.learner
     if isinstance(learner, str):
@@ -98,6 +136,9 @@ def read_parameters(model: "RankBoost", validates: bool) -> Learner | str:
     if model.eval_metric is None:
         raise ValueError(LOST_METRIC)
     metrics_by_name(model.eval_metric, _check_metric)
+    if learner == "auto" and not chooses:
+        # Nothing is chosen where the rounds are given.
+        return "stump" if objective_named(model.objective)[0] == "pairs" else "tree"
     return learner
 
 
@@ -121,6 +162,8 @@ def objective_named(name: Any) -> tuple[str, int]:
     >>> objective_named("ndcg@10"), objective_named("pairs")
     (('ndcg', 10), ('pairs', 30))
     """
+    if isinstance(name, str) and name == "auto":
+        return "pairs", FIRST
     metric, at, k = name.partition("@") if isinstance(name, str) else ("", "", "")
     number = k.isascii() and k.isdecimal() and int(k) > 0
     if metric not in choices.OBJECTIVES or (at and (metric == "pairs" or not number)):
@@ -145,6 +188,9 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
 
     n_scores = 1
     fields = RANKING
+    hurries = False
+    # Metrics of lists are uneven: any improvement counts, and patience is longer.
+    stopping = Stopping(60, 0.5, 0.0, 0.0)
 
     def __init__(
         self,
@@ -152,23 +198,82 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
         learner: Learner | str,
         judged: JudgedRows | JudgedPairs,
         has_queries: bool,
+        way: Way | None = None,
     ) -> None:
-        self.model, self.learner, self.judged = model, learner, judged
+        self.model, self.judged, self.way = model, judged, way
         self.table, self.has_queries = judged.table, has_queries
-        self.metric, self.k = objective_named(model.objective)
+        self.ways: tuple[Way, ...] = ()
+        if learner == "auto" and way is None:
+            self.ways = _ways(model, judged)
+            self.way = self.ways[0] if self.ways else None
+        # What the user named, and what it stands for.
+        self.named = learner
+        self.objective_name = model.objective if model.objective != "auto" else "pairs"
+        if self.way is not None:
+            learner, self.objective_name, self.name = (
+                self.way.learner, self.way.objective, self.way.name,
+            )  # fmt: skip
+            self.most_rounds = self.way.most_rounds
+        elif learner == "auto":
+            learner = "stump"
+        self.learner = learner
+        self.metric, self.k = objective_named(self.objective_name)
         if self.metric != "pairs" and not isinstance(judged, JudgedRows):
             raise ValueError(f"objective={model.objective!r} needs grades: give fit_pairs 'pairs'")
-        self.max_bins = model.max_bins or _bins(learner, judged.table.partition.n_rows)
+        n_rows = judged.table.partition.n_rows
+        self.max_bins = model.max_bins or _bins(self.named, learner, n_rows)
         self.search = search_named(model.search)
         self.looks_at_all_rows = model.subsample == 1
         self.layout = judged.layout(model.pair_weight)
         self.by_energy = model.criterion == "energy"
-        self.n_rounds = model.n_rounds
+        self.n_rounds = _ROUNDS if isinstance(model.n_rounds, str) else model.n_rounds
+        if self.way is not None:
+            self.n_rounds = None
+            self.share_aside = _SHARE_ASIDE if n_rows >= _NO_REFIT_FROM else None
         self.eval_metrics = metrics_by_name(model.eval_metric, _check_metric)
+        self.larger_is_better = larger_is_better(self.eval_metric, default=True)
 
     def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
         judged, held_out = self.judged.split(fraction, seed)
-        return RankingProblem(self.model, self.learner, judged, self.has_queries), held_out
+        return self._of(judged), held_out
+
+    def _of(self, judged: JudgedRows | JudgedPairs) -> "RankingProblem":
+        """Return the same problem of other documents."""
+        problem = RankingProblem(self.model, self.named, judged, self.has_queries, self.way)
+        problem.ways = self.ways
+        return problem
+
+    def rivals(self, before: Fitted | None) -> list["RankingProblem"]:
+        ways = self.ways
+        if isinstance(before, FittedRanker) and before.way is not None:
+            ways = tuple(way for way in self.ways if way.name == before.way)
+        if not ways:
+            return [self]
+        given = (self.model, self.named, self.judged, self.has_queries)
+        return [RankingProblem(*given, way) for way in ways]
+
+    def folds(self, seed: int, one_part: bool = False) -> list[Fold]:
+        judged = self.judged
+        assert isinstance(judged, JudgedRows)
+        folds, n_queries = [], len(judged.query_factors)
+        n_used = _FOLDS // 2 if self.table.n_rows >= _MANY_FROM else _FOLDS
+        drawn = np.random.default_rng(seed).permutation(n_queries)
+        for part in np.array_split(drawn, _FOLDS)[:n_used]:
+            is_aside = np.isin(judged.query, part)
+            kept, aside = np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
+            lists = Lists(judged.grades[aside], judged.query[aside])
+            held_out = HeldOut(self.table, lists)
+            problem = self._of(judged.take(kept))
+            folds.append(Fold(problem, kept.astype(ROW), held_out, aside.astype(ROW)))
+        return folds
+
+    def held_out_record(
+        self,
+        parts: Sequence[tuple[HeldOut, Reals]],
+        plan: FitPlan[AnySettings],
+        **known: Any,
+    ) -> HeldOutRecord:
+        return HeldOutRecord(**known)
 
     def read_held_out(self, eval_set: EvalSet) -> HeldOut:
         _, given, argument = eval_set
@@ -196,7 +301,11 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     def learning_rate(self) -> float:
         """The factor on steps."""
         given = self.model.learning_rate
-        return _RATES.get(self.metric, _RATE_OF_TOP) if given == "auto" else float(given)
+        if not isinstance(given, str):
+            return float(given)
+        if self.way is not None:
+            return self.way.learning_rate
+        return _RATE if self.metric == "pairs" else _RATE_OF_TOP
 
     def plan(self, binned: BinnedTable, seed: int) -> FitPlan[AnySettings]:
         model, rate, share = self.model, self.learning_rate, float(self.model.subsample)
@@ -209,6 +318,12 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     def _learner(self, binned: BinnedTable) -> Learner:
         """Return the learner, checked against the columns and the criterion."""
         learner = self.learner
+        if isinstance(learner, Tree) and self.way is not None:
+            # The kinds of columns are known only now.
+            goal = Goal(ranking=True, missing=self.model.missing)
+            base = preset_for("tree", binned, goal).learner
+            assert isinstance(base, Tree)
+            learner = clone(learner).set_params(base=base.base)
         if isinstance(learner, str):
             goal = Goal(ranking=True, missing=self.model.missing, newton=self.metric != "pairs")
             learner = preset_for(learner, binned, goal).learner
@@ -261,7 +376,13 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
         )
 
     def fitted(self, plan: FitPlan[AnySettings], **common: Any) -> FittedRanker:
-        return FittedRanker(has_queries=self.has_queries, **common)
+        return FittedRanker(
+            has_queries=self.has_queries,
+            objective=self.objective_name,
+            learning_rate=self.learning_rate,
+            way=None if self.way is None else self.way.name,
+            **common,
+        )
 
     def monitor(
         self, held_out: HeldOut, binned: BinnedTable, plan: FitPlan[AnySettings]
@@ -283,8 +404,42 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
         return Monitor(binned, metrics, 1, larger_is_better(decides, default=True))
 
 
-def _bins(learner: Learner | str, n_rows: int) -> int:
+def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ...]:
+    """Return the ways to train that held-out queries choose from; none where they are too few.
+
+    Settings that are for some learners or objectives leave the others out.
+    """
+    if not isinstance(judged, JudgedRows) or not judged.partition.is_whole:
+        return ()
+    if len(judged.query_factors) < _LEAST_QUERIES:
+        return ()
+    n_rows, grades, given = judged.table.n_rows, judged.grades, model.monotonic_cst
+    ways = list(WAYS)
+    if n_rows >= _MANY_FROM:
+        ways = [LARGE_TREES] if n_rows >= _NO_REFIT_FROM else [WAYS[0], LARGE_TREES]
+    top = ways[-1]
+    usual = model.criterion == "edge" and model.step is None
+    usual = usual and isinstance(given, str) and given == "learn"
+    if model.objective != "auto":
+        metric, _ = objective_named(model.objective)
+        ways = [way for way in ways if way.objective.startswith(metric)] or [top]
+        ways = [way._replace(objective=model.objective) for way in ways]
+    known = {
+        "pairs": True,
+        "ndcg": usual and grades.min() >= 0 and grades.max() <= LARGEST_GRADE,
+        "map": usual and grades.min() <= 0 < grades.max(),
+    }
+    ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [WAYS[0]]
+    if not usual or judged.table.categorical or model.handle_infinite == "value":
+        ways = [way for way in ways if way.learner != "feature"] or [WAYS[0]]
+    # With little time, one way alone.
+    return tuple(ways[:1] if model.time_limit is not None else ways)
+
+
+def _bins(named: Learner | str, learner: Learner | str, n_rows: int) -> int:
     """Return the most bins of a column."""
+    if named == "auto" and learner != "stump":
+        return _BINS_OF_TREES
     if learner == "tree" or isinstance(learner, Tree):
         return _BINS_OF_TREES
     return MAX_BINS if n_rows <= MAX_BINS else _BINS_OF_MANY_ROWS

@@ -1,7 +1,7 @@
 """The interface of learners, which find the best base function of a round."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -61,8 +61,8 @@ class PairSearch(Protocol):
     def cuts(self, columns: Columns, problem: Problem, question: Question) -> Candidates | None:
         """Return the best cut of each column by the pairs' energy; None to scan histograms."""
 
-    def decrease(self, rule: Rule) -> float:
-        """Return the decrease of the loss along a real-valued rule, to second order."""
+    def decreases(self, rules: Sequence[Rule]) -> list[float]:
+        """Return the decreases of the loss along real-valued rules, to second order."""
 
 
 class Found(NamedTuple):

@@ -5,6 +5,7 @@ of phi is half the thesis's alpha, and all differences of scores are the same.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -129,6 +130,10 @@ class Ranking(Objective):
         rng = np.random.default_rng([self.settings.seed, t, 1])
         self._sampled = self.feedback.some(share, rng)
         return self.backend.within(problem, self._sampled)
+
+    def decreases(self, rules: Sequence[Rule]) -> list[float]:
+        """Return the relative decreases of the energy along real-valued rules, to second order."""
+        return [self.decrease(rule) for rule in rules]
 
     def decrease(self, rule: Rule) -> float:
         """Return the relative decrease of the energy along a real-valued rule, to second order."""

@@ -23,6 +23,7 @@ round to the next.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,6 +39,10 @@ from edgewise.model import Rule, TreeRule
 from edgewise.objective.base import Objective, Stream
 from edgewise.objective.lists import Layout
 from edgewise.objective.votes import Vote
+
+# Outputs of columns as integers, and the most of them to keep.
+_LINE_SCALE = 2.0**20
+_LARGEST_MATRIX = 1 << 24
 
 FIRST = 30
 """The places that count where an objective names no number."""
@@ -142,6 +147,8 @@ class Top(Objective):
     ) -> None:
         self.backend, self.lists, self.settings = backend, lists, settings
         self._mass_column = mass_column
+        # The outputs of rules that are columns, and their squares, kept for the next round.
+        self._lines: tuple[list[int], Reals, Reals] | None = None
         self._rows, self._partition = lists.layout.rows, backend.table.partition
         self._move(np.zeros(len(self._rows)))
 
@@ -179,10 +186,27 @@ class Top(Objective):
         """Return None: cuts are compared by their edges."""
         return None
 
-    def decrease(self, rule: Rule) -> float:
-        """Return the relative decrease of the loss along a rule, to second order."""
-        slope, curvature = self._along(rule)
-        return 0.5 * slope * slope / curvature if curvature > 0 else 0.0
+    def decreases(self, rules: Sequence[Rule]) -> list[float]:
+        """Return the relative decreases of the loss along rules, to second order."""
+        if len(rules) * len(self._rows) > _LARGEST_MATRIX:
+            found = np.array([self._along(rule) for rule in rules])
+        else:
+            found = self._along_lines(rules)
+        return [0.5 * s * s / c if c > 0 else 0.0 for s, c in found.tolist()]
+
+    def _along_lines(self, rules: Sequence[Rule]) -> Reals:
+        """Return slopes and curvatures along rules that are asked for in every round."""
+        if self._lines is None or self._lines[0] != [id(rule) for rule in rules]:
+            units = np.empty((len(rules), len(self._rows)))
+            for place, rule in enumerate(rules):
+                units[place], _ = self._unit(rule)
+            # Whole numbers: their sums are below 2**53, and the same in any order.
+            units = np.rint(units * _LINE_SCALE)
+            squares = np.rint(units * units / _LINE_SCALE)
+            self._lines = ([id(rule) for rule in rules], units, squares)
+        _, units, squares = self._lines
+        sums = np.stack([units @ self._quanta, squares @ self._masses]).astype(np.int64)
+        return self._partition.sum(sums).T / (_LINE_SCALE * SEARCH_SCALE)
 
     def vote(self, found: Found) -> Vote | None:
         rule = found.rule
@@ -213,18 +237,20 @@ class Top(Objective):
 
     def _along(self, rule: Rule) -> tuple[float, float]:
         """Return slope and curvature of the loss along a rule, as shares of its pulls."""
+        unit, largest = self._unit(rule)
+        slopes = (self._exact * unit).astype(np.int64).sum()
+        curvatures = (self._exact_curvatures * (unit * unit)).astype(np.int64).sum()
+        slope, curvature = self._partition.sum(np.array([slopes, curvatures])) / EXACT_SCALE
+        return float(slope) * largest, float(curvature) * largest * largest
+
+    def _unit(self, rule: Rule) -> tuple[Reals, float]:
+        """Return a rule's outputs, scaled to at most 1, and the largest."""
         phi = self._outputs(rule).astype(np.float64)
         if not isinstance(rule, TreeRule):
             # Only differences within a query count: from its middle on, curvatures are least.
             phi -= self.lists.layout.middles(phi)
         largest = self._partition.max(float(np.abs(phi).max(initial=0.0)))
-        if largest == 0.0:
-            return 0.0, 0.0
-        unit = phi / largest
-        slopes = (self._exact * unit).astype(np.int64).sum()
-        curvatures = (self._exact_curvatures * (unit * unit)).astype(np.int64).sum()
-        slope, curvature = self._partition.sum(np.array([slopes, curvatures])) / EXACT_SCALE
-        return float(slope) * largest, float(curvature) * largest * largest
+        return (phi / largest if largest > 0 else phi), largest
 
     def _vote(self, step: float, slope: float, curvature: float) -> Vote:
         decrease = step * (2.0 * slope - step * curvature)
@@ -243,5 +269,6 @@ class Top(Objective):
         masses = np.rint(curvatures * SEARCH_SCALE).astype(np.int64)
         # Rounded, too, a curvature is no less than the least.
         masses = np.maximum(masses, np.ceil(LEAST_CURVATURE * np.abs(quanta)).astype(np.int64))
+        self._quanta, self._masses = quanta.astype(np.float64), masses.astype(np.float64)
         self._curvature = float(self._partition.sum(int(masses.sum())))
         self._problem = self.backend.potentials(self._rows, quanta, self._mass_column, masses)

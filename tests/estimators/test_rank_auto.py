@@ -1,0 +1,87 @@
+"""The default of RankBoost: what it compares on held-out queries, and what it tells."""
+
+import numpy as np
+import pytest
+
+import edgewise
+from edgewise import RankBoost, Stump
+
+
+@pytest.fixture(scope="module")
+def lists():
+    rng = np.random.default_rng(0)
+    qid = np.repeat(np.arange(30), 10)
+    X = rng.normal(size=(300, 4)).round(2)
+    y = np.clip(np.rint(X[:, 0] + X[:, 1] * X[:, 2] + 0.5 * rng.normal(size=300)), 0, 2)
+    return X, y, qid
+
+
+@pytest.fixture(scope="module")
+def model(lists):
+    X, y, qid = lists
+    return RankBoost().fit(X, y, qid=qid)
+
+
+def test_held_out_queries_choose(model, lists):
+    X, y, qid = lists
+    settings = model.settings_
+    best = max(settings.compared.values())
+    ways = {"stumps", "columns", "columns, by map", "trees, by ndcg"}
+    assert set(settings.compared) == ways
+    assert model.fitted_.held_out.best == best
+    assert settings.compared[model.fitted_.way] == best
+    assert settings.rounds_from == "4 folds"
+    assert model.n_rounds_ == settings.n_rounds == model.fitted_.held_out.n_rounds
+    assert "chosen on 4 folds" in str(settings)
+    again = RankBoost(n_jobs=2).fit(X, y, qid=qid)
+    assert np.array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_file_keeps_what_was_chosen(model, lists, tmp_path):
+    X, y, qid = lists
+    model.save(tmp_path / "m.edgewise")
+    loaded = edgewise.load(tmp_path / "m.edgewise")
+    assert loaded.settings_ == model.settings_
+    loaded.set_params(warm_start=True).fit(X, y, qid=qid)
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+
+
+def test_with_a_number_of_rounds_nothing_is_chosen(lists):
+    X, y, qid = lists
+    plain = RankBoost("stump", n_rounds=9, objective="pairs", learning_rate=0.2)
+    expected = plain.fit(X, y, qid=qid).predict(X)
+    assert np.array_equal(RankBoost(n_rounds=9).fit(X, y, qid=qid).predict(X), expected)
+    assert RankBoost("stump").fit(X, y, qid=qid).n_rounds_ == 500
+    trees = RankBoost(objective="map", n_rounds=3).fit(X, y, qid=qid)
+    assert trees.settings_.objective == "map"
+    assert "max_leaf_nodes=32" in trees.settings_.learner
+
+
+def test_few_queries_and_pairs_have_stumps(lists):
+    X, y, qid = lists
+    few = RankBoost().fit(X[:100], y[:100], qid=qid[:100])
+    assert (few.fitted_.way, few.settings_.rounds_from) == (None, "n_rounds")
+    assert isinstance(few.learner_, Stump)
+    assert RankBoost().fit_pairs(X, [[0, 1], [2, 3]]).settings_.objective == "pairs"
+
+
+def test_settings_leave_ways_out(lists):
+    X, y, qid = lists
+
+    def compared(y=y, **settings):
+        found = RankBoost(**settings).fit(X, y, qid=qid)
+        return {found.fitted_.way}, found.settings_
+
+    assert compared(objective="ndcg@5")[1].objective == "ndcg@5"
+    assert compared(criterion="energy")[0] == {"stumps"}
+    assert compared(time_limit=60.0)[0] == {"stumps"}
+    assert set(compared(y=y - 1)[1].compared) == {"stumps", "columns", "columns, by map"}
+    assert compared(learning_rate=0.4, objective="map")[1].learning_rate == 0.4
+
+
+def test_an_eval_set_chooses_too(lists):
+    X, y, qid = lists
+    held_out = (X[200:], y[200:], qid[200:])
+    found = RankBoost().fit(X[:200], y[:200], qid=qid[:200], eval_set=held_out)
+    assert found.settings_.rounds_from == "eval_set"
+    assert found.score(*held_out) == pytest.approx(found.fitted_.best_validation)
