@@ -192,6 +192,7 @@ class TrainingProblem(ABC, Generic[S, F]):
     by_energy: bool = False  # whether rankings are compared by their exact energy
     name: str = ""  # of a way to train, where there are several
     larger_is_better: bool = False  # of the metric that decides
+    margin: float = 0.0  # by which a way to train must be better than the first
     factorized: bool = True  # whether all score columns share a rule
     eval_metrics: dict[str, Any]  # names or functions, of which the first decides
     estimates_probabilities: bool = False
@@ -359,9 +360,14 @@ def _rival(
 
 
 def _best(found: list[T], values: list[float], problem: TrainingProblem[Any, Any]) -> T:
-    """Return what has the best value of the validation metric, the first of equal ones."""
+    """Return what has the best value of the validation metric.
+
+    That is the first, unless another is better by more than chance.
+    """
     sign = 1.0 if problem.larger_is_better else -1.0
-    return found[max(range(len(found)), key=lambda i: (sign * values[i], -i))]
+    gains = [sign * (value - values[0]) for value in values]
+    best = max(range(len(found)), key=gains.__getitem__)
+    return found[best] if gains[best] > problem.margin else found[0]
 
 
 def _compared(runs: "list[Prepared[S, F]]", values: list[float]) -> dict[str, float]:
@@ -573,13 +579,14 @@ def _train_watched(
         for one in (*validation.others, validation)
     }
     monitor = watched[validation.name]
-    if run.problem.n_rounds is None and source != EVAL_SET:
+    probabilities = run.problem.estimates_probabilities
+    if run.problem.n_rounds is None and source != EVAL_SET and probabilities:
         monitor.measured = run.problem.value_of([monitor], [held_out], run.plan)
     kept = _KeptScores([monitor])
 
     def finish(fitted: F, ended: TrainingRun) -> F:
         scores = kept.after(ended)
-        if not scores or (run.problem.n_rounds and not run.problem.estimates_probabilities):
+        if not scores or (run.problem.n_rounds and not probabilities):
             return fitted
         known = {"temperature": 1.0} if source == EVAL_SET else {}
         record = run.problem.held_out_record(

@@ -1,5 +1,6 @@
 """Ranking problems: parameters, learner, objective, monotonic columns and validation metric."""
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,13 +72,20 @@ class Way(NamedTuple):
     most_rounds: int = 500
 
 
+STUMPS = Way("stumps")
+"""The way of RankBoost's inventors, where no other goes."""
+
 WAYS = (
-    Way("stumps"),
     Way("columns", "feature", learning_rate=0.5, most_rounds=60),
+    STUMPS,
     Way("columns, by map", "feature", "map@100", most_rounds=100),
     Way("trees, by ndcg", Tree("stump", 8, "free", "gain"), "ndcg", 0.05, 400),
 )
-"""The ways that ``learner="auto"`` compares (docs/guide/ranking.md): the first of equal ones."""
+"""The ways that ``learner="auto"`` compares (docs/guide/ranking.md), the usual one first."""
+
+# Two good rankers differ in a query by about this, in metrics from 0 to 1: their mean over the
+# queries by this over the root of their number, and what differs less may be chance.
+_DIFFERENCE = 0.07
 
 LARGE_TREES = Way("large trees, by ndcg", Tree("stump", 32, "free", "gain"), "ndcg", 0.1, 2000)
 """The way for many documents."""
@@ -232,6 +240,8 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
             self.share_aside = _SHARE_ASIDE if n_rows >= _NO_REFIT_FROM else None
         self.eval_metrics = metrics_by_name(model.eval_metric, _check_metric)
         self.larger_is_better = larger_is_better(self.eval_metric, default=True)
+        if isinstance(judged, JudgedRows) and not callable(self.eval_metric):
+            self.margin = _DIFFERENCE / math.sqrt(max(judged.queries.n_rows, 1))
 
     def split(self, fraction: float, seed: int) -> tuple["RankingProblem", HeldOut]:
         judged, held_out = self.judged.split(fraction, seed)
@@ -416,8 +426,8 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
     n_rows, grades, given = judged.table.n_rows, judged.grades, model.monotonic_cst
     ways = list(WAYS)
     if n_rows >= _MANY_FROM:
-        ways = [LARGE_TREES] if n_rows >= _NO_REFIT_FROM else [WAYS[0], LARGE_TREES]
-    top = ways[-1]
+        ways = [LARGE_TREES] if n_rows >= _NO_REFIT_FROM else [LARGE_TREES, STUMPS]
+    top = LARGE_TREES if n_rows >= _MANY_FROM else WAYS[-1]
     usual = model.criterion == "edge" and model.step is None
     usual = usual and isinstance(given, str) and given == "learn"
     if model.objective != "auto":
@@ -429,9 +439,9 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
         "ndcg": usual and grades.min() >= 0 and grades.max() <= LARGEST_GRADE,
         "map": usual and grades.min() <= 0 < grades.max(),
     }
-    ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [WAYS[0]]
+    ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [STUMPS]
     if not usual or judged.table.categorical or model.handle_infinite == "value":
-        ways = [way for way in ways if way.learner != "feature"] or [WAYS[0]]
+        ways = [way for way in ways if way.learner != "feature"] or [STUMPS]
     # With little time, one way alone.
     return tuple(ways[:1] if model.time_limit is not None else ways)
 
