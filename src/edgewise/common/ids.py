@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ _SOME = 3
 # whatever its strings; in a larger one the longest may have this many times the mean length.
 _FINE, _TIMES_THE_MEAN = 1 << 28, 16
 
+_ENDS_IN_NUL = methodcaller("endswith", "\0")
+
 
 def is_missing(value: Any) -> bool:
     """Return whether an object stands for a missing value: None, NaN, pandas' NA and NaT."""
@@ -23,15 +26,16 @@ def is_missing(value: Any) -> bool:
 
 def text_array(name: str, words: Sequence[str]) -> NDArray[np.str_]:
     """Return strings as an array, or raise if it would hold mostly room for the longest one."""
-    lengths = [len(word) for word in words]
-    longest = max(lengths, default=0)
-    if 4 * longest * len(words) > _FINE and longest * len(words) > _TIMES_THE_MEAN * sum(lengths):
-        start = words[lengths.index(longest)][:20]
-        raise ValueError(
-            f"{name} must be of similar lengths: {start!r}... has {longest:,} letters, the mean is "
-            f"{sum(lengths) / len(words):.0f}; shorten it"
-        )
-    if longest and any(word[-1:] == "\0" for word in words):
+    longest = max(map(len, words), default=0)
+    if 4 * longest * len(words) > _FINE:
+        mean = sum(map(len, words)) / len(words)
+        if longest > _TIMES_THE_MEAN * mean:
+            start = next(word for word in words if len(word) == longest)[:20]
+            raise ValueError(
+                f"{name} must be of similar lengths: {start!r}... has {longest:,} letters, the "
+                f"mean is {mean:.0f}; shorten it"
+            )
+    if any(map(_ENDS_IN_NUL, words)):
         # NumPy would drop it, and two strings could become one.
         raise ValueError(f"{name} must not end in a NUL character")
     return np.array(words, dtype=np.str_)
