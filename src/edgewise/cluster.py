@@ -98,9 +98,11 @@ class XGBoostCollective(Collective):
         integer("task", task, 0)
         integer("timeout", timeout, 1)
         self._library = collective
-        # The tracker sorts the names of tasks as strings.
+        # The tracker sorts the names of tasks as strings. More retries would only delay the news
+        # that another process is lost.
+        settings = {"dmlc_task_id": f"{task:06d}", "dmlc_timeout": timeout, "dmlc_retry": 1}
         with _connected():
-            collective.init(dmlc_task_id=f"{task:06d}", dmlc_timeout=timeout, **arguments)
+            collective.init(**settings | arguments)
         self.rank, self.size = collective.get_rank(), collective.get_world_size()
 
     def allreduce(self, values: NDArray[Any], operation: str = "sum") -> NDArray[Any]:

@@ -207,7 +207,7 @@ def queries(n_queries=30, seed=0):
     return X, np.digitize(X[:, 0] + rng.normal(size=len(qid)), [-0.5, 0.8]), qid
 
 
-@pytest.mark.parametrize("n_workers", [1])
+@pytest.mark.parametrize("n_workers", [1, 4])
 def test_rankers_and_queries_that_partitions_cut(client, n_workers):
     (X, y, qid), (other, grades, their_qid) = queries(), queries(20, seed=1)
     model = RankBoost(n_rounds=10, eval_metric="ndcg@5", early_stopping_rounds=3)

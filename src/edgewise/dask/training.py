@@ -137,7 +137,7 @@ class Training:
         # A class that a worker does not know would end Dask's connection to it, if not in bytes.
         order = dumps(Order(run, self.model, self.arguments, reports, self.shows, every))
         with ExitStack() as stack:
-            connection = stack.enter_context(self._tracker(run, workers))
+            connection = stack.enter_context(self._tracker(run, len(workers)))
             tasks = [
                 self.client.submit(
                     train_here,
@@ -188,17 +188,15 @@ class Training:
         return found
 
     @contextmanager
-    def _tracker(self, run: str, workers: Sequence[str]) -> Iterator[dict[str, Any] | None]:
-        """Run XGBoost's tracker on the first worker, which all others can reach."""
-        if len(workers) == 1:
+    def _tracker(self, run: str, n_workers: int) -> Iterator[dict[str, Any] | None]:
+        """Run XGBoost's tracker with the scheduler, which all workers can reach."""
+        if n_workers == 1:
             yield None
             return
-        first = workers[0]
-        started = self.client.run(start_tracker, run, len(workers), first, workers=[first])
         try:
-            yield started[first]
+            yield self.client.run_on_scheduler(start_tracker, run, n_workers)
         finally:
-            stop(self.client, run, first)
+            self.client.run_on_scheduler(stop_tracker, run)
 
     @contextmanager
     def _listening(self, run: str, watch: "_Watch") -> Iterator[None]:
@@ -278,7 +276,7 @@ class _Watch:
         from distributed.scheduler import KilledWorker
 
         # Workers that still wait for one to start give up.
-        stop(self.client, self.run, self.workers[0])
+        self.client.run_on_scheduler(stop_tracker, self.run)
         deadline = time.monotonic() + _GRACE
         while time.monotonic() < deadline:
             self._wait(_LOOK, "ALL_COMPLETED")
@@ -338,25 +336,20 @@ def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
             future.result()
 
 
-def stop(client: "Client", run: str, worker: str) -> None:
-    """Stop the tracker of a run, unless it was lost with its worker."""
-    if worker in client.nthreads():
-        client.run(stop_tracker, run, workers=[worker], on_error="ignore")
-
-
-# What workers do
+# What the scheduler and the workers do
 
 
 _TRACKERS: dict[str, "RabitTracker"] = {}
 _STOPPED: set[str] = set()
 
 
-def start_tracker(run: str, n_workers: int, address: str) -> dict[str, Any]:
+def start_tracker(run: str, n_workers: int, dask_scheduler: Any) -> dict[str, Any]:
     """Start the tracker of a run, and return how to connect to it."""
     from distributed.comm import get_address_host
     from xgboost.tracker import RabitTracker
 
-    host = "127.0.0.1" if address.startswith("inproc") else get_address_host(address)
+    inside = dask_scheduler.address.startswith("inproc")
+    host = "127.0.0.1" if inside else get_address_host(dask_scheduler.address)
     tracker = RabitTracker(n_workers=n_workers, host_ip=host, sortby="task", timeout=TIMEOUT)
     tracker.start()
     _TRACKERS[run] = tracker
