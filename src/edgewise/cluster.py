@@ -5,7 +5,7 @@ process would have trained on all of them.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -120,9 +120,14 @@ class XGBoostCollective(Collective):
 
     def close(self) -> None:
         """Leave the group."""
-        # Others may have left, or died, before.
-        with suppress(ConnectionError), _connected():
-            self._library.finalize()
+        # Where one has died, the first call may only report it, and the others wait for this one.
+        for _ in range(3):
+            try:
+                with _connected():
+                    self._library.finalize()
+            except ConnectionError:
+                continue
+            return
 
     def __enter__(self) -> Self:
         return self

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("edgewise")
 
-# Seconds: between looks at the workers, for the others to end after one has failed, and without any
-# worker before giving up.
-_LOOK, _GRACE, _NOBODY = 1.0, 20.0, 30.0
+# Seconds: between looks at the workers; after one has failed, for the others to leave on their own,
+# and to end at all; and to wait for partitions that no worker computes.
+_LOOK, _LEAVE, _GRACE, _NOBODY = 1.0, 5.0, 20.0, 30.0
 
 # How often in a row training goes on after a fault without a new checkpoint.
 _ATTEMPTS = 3
@@ -275,10 +275,11 @@ class _Watch:
         """Return what went wrong first, once the others have ended."""
         from distributed.scheduler import KilledWorker
 
-        # Workers that still wait for one to start give up.
-        self.client.run_on_scheduler(stop_tracker, self.run)
-        deadline = time.monotonic() + _GRACE
-        while time.monotonic() < deadline:
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < _GRACE:
+            if waited > _LEAVE:
+                # Those that still wait for one to start give up; to leave, others need the tracker.
+                self.client.run_on_scheduler(stop_tracker, self.run)
             self._wait(_LOOK, "ALL_COMPLETED")
             self.receive()
             lost = self._lost()
@@ -290,6 +291,10 @@ class _Watch:
             idle = [worker for worker in waits if not self._runs(worker)]
             if waits == idle:
                 break
+        else:
+            # Only a new process ends a wait for a lost one; their nannies start them.
+            with suppress(Exception):
+                self.client.restart_workers([one for one in waits if one not in idle], timeout=20)
         errors = [task.exception() for task in self.tasks if task.status == "error"]
         for error in errors:
             if not isinstance(error, (ConnectionError, KilledWorker)):
@@ -323,9 +328,12 @@ def _wait_for_pieces(client: "Client", futures: "Sequence[Future]") -> None:
             wait(futures, timeout=_LOOK)
             break
         except TimeoutError:
-            since = time.monotonic() if client.nthreads() else since
+            since = time.monotonic() if client.run_on_scheduler(is_at_work) else since
             if time.monotonic() - since > _NOBODY:
-                raise RuntimeError("the cluster has no workers (any more)") from None
+                raise RuntimeError(
+                    "no worker of the cluster computes the partitions of X, y or the others: there "
+                    "are no workers, or the data were pinned to some that are lost"
+                ) from None
         except CancelledError as error:
             raise RuntimeError(
                 "partitions of X, y or the others were lost with their worker, and Dask does not "
@@ -354,6 +362,11 @@ def start_tracker(run: str, n_workers: int, dask_scheduler: Any) -> dict[str, An
     tracker.start()
     _TRACKERS[run] = tracker
     return tracker.worker_args()
+
+
+def is_at_work(dask_scheduler: Any) -> bool:
+    """Return whether any worker has something to do."""
+    return any(worker.processing for worker in dask_scheduler.workers.values())
 
 
 def stop_tracker(run: str) -> None:
