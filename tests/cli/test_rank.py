@@ -315,8 +315,9 @@ def test_an_old_file_stays_when_writing_fails(letor, failure, capsys, monkeypatc
 
 class TestExplainedPairs:
     def test_why_a_row_stands_above_another(self, letor, success, failure, capsys):
-        success(["rank", letor / "train.txt", "--rounds", 5, "--model", "m.edgewise"], capsys)
-        argv = ["explain", "m.edgewise", letor / "test.txt", "--row", 2, "--against"]
+        model = letor / "m.edgewise"
+        success(["rank", letor / "train.txt", "--rounds", 5, "--model", model], capsys)
+        argv = ["explain", model, letor / "test.txt", "--row", 2, "--against"]
         found = json.loads(success([*argv, 5, "--json"], capsys))
         difference = found["scores"][0] - found["scores"][1]
         total = sum(one["amount"] for one in found["contributions"])
@@ -324,7 +325,7 @@ class TestExplainedPairs:
         way = "above" if difference > 0 else "below" if difference < 0 else "level with"
         assert f"stands {way} row 5" in success([*argv, 5], capsys)
         assert "--against 999:" in failure([*argv, 999], capsys)
-        assert "--against needs --row" in failure(["explain", "m.edgewise", "--against", 1], capsys)
+        assert "--against needs --row" in failure(["explain", model, "--against", 1], capsys)
 
 
 class TestOptions:

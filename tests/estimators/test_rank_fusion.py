@@ -38,7 +38,7 @@ def ranked(seed=0, names=NAMES, n_queries=12, n_docs=20):
 def test_it_is_rank_boost_on_the_positions(settings):
     lists, grades = ranked()
     model = RankFusion(n_rounds=15, random_state=0, **settings).fit(lists, grades)
-    ranker = RankBoost(n_rounds=15, random_state=0, **settings)
+    ranker = RankBoost("stump", n_rounds=15, random_state=0, **settings)
     ranker.fit(-lists.positions, grades, lists.qid)
     np.testing.assert_array_equal(model.predict(lists), ranker.predict(-lists.positions))
     np.testing.assert_array_equal(model.rank(lists), ranker.rank(-lists.positions, lists.qid))
