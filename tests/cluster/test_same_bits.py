@@ -209,6 +209,13 @@ def test_rankers(tmp_path, name):
     check(tmp_path, model, X, (3,), WHOLE_QUERIES, **arrays)
 
 
+def test_the_default_ranker(tmp_path):
+    queries = np.arange(N) // 8
+    cuts, arrays = np.arange(8, N, 8), {"y": GRADES, "qid": queries}
+    alone = check(tmp_path, lambda: RankBoost(random_state=0), X, (2,), cuts, **arrays)
+    assert alone.fitted_.way is not None
+
+
 def test_rankers_with_an_eval_set(tmp_path):
     other, lists = table(8)[:60], np.arange(60) % 5
     model = lambda: RankBoost(n_rounds=30, early_stopping_rounds=3)  # noqa: E731

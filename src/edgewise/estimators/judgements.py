@@ -134,12 +134,13 @@ class JudgedRows:
     def lists(self, layout: Layout, settings: TopSettings) -> TopLists:
         """Return the documents with what their places are worth."""
         metric, grades = settings.metric, self.grades[layout.rows]
-        if metric == "ndcg" and (grades.min() < 0 or grades.max() > LARGEST_GRADE):
+        lowest, highest = self.grade_range
+        if metric == "ndcg" and (lowest < 0 or highest > LARGEST_GRADE):
             raise ValueError(
                 "objective='ndcg' gives a document the gain 2^grade - 1: y must be from 0 to "
-                f"{LARGEST_GRADE}, got {grades.min():g} to {grades.max():g}"
+                f"{LARGEST_GRADE}, got {lowest:g} to {highest:g}"
             )
-        if metric == "map" and (grades.max() <= 0 or grades.min() > 0):
+        if metric == "map" and (highest <= 0 or lowest > 0):
             raise ValueError(
                 "objective='map' takes documents with grades above 0 as relevant: y must have "
                 "some, and others"
@@ -164,20 +165,35 @@ class JudgedRows:
                 f"train on and {size} to validate on"
             )
         drawn = np.random.default_rng(seed).permutation(n_units)[:size]
-        aside = self.partition.whole(np.isin(units, drawn))
-        held, training = np.flatnonzero(aside), self.take(np.flatnonzero(~aside))
-        lowest, highest = _range(training.grades, self.partition)
+        kept, aside = self.parted(np.isin(units, drawn))
+        training = self.take(kept)
+        lowest, highest = training.grade_range
         if lowest == highest:
             raise ValueError(f"validation_fraction={fraction} leaves no pairs to train on")
+        return training, HeldOut(self.table.take(aside), self.lists_of(aside))
+
+    def folds(self, n_folds: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Deal the queries out to folds; return the rows outside and inside each."""
+        numbers = self.queries.number(self.query)
+        drawn = np.random.default_rng(seed).permutation(self.queries.n_rows)
+        return [self.parted(np.isin(numbers, part)) for part in np.array_split(drawn, n_folds)]
+
+    def parted(self, aside: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the rows to keep and those to set aside, by their numbers among all."""
+        every = self.partition.whole(aside)
+        return np.flatnonzero(~every), np.flatnonzero(every)
+
+    def lists_of(self, rows: NDArray[np.intp]) -> Lists:
+        """Return the lists of some rows, by their numbers among all, wherever they are."""
         query = self.queries.number(self.query).astype(np.int64)
-        lists = Lists(self.partition.whole(self.grades)[held], self.partition.whole(query)[held])
-        return training, HeldOut(self.table.take(held), lists)
+        return Lists(self.partition.whole(self.grades)[rows], self.partition.whole(query)[rows])
 
-
-def _range(values: Reals, partition: Partition) -> tuple[float, float]:
-    """Return the least and the largest of some numbers at all processes."""
-    lowest, highest = float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
-    return partition.min(lowest), partition.max(highest)
+    @property
+    def grade_range(self) -> tuple[float, float]:
+        """The lowest and the highest grade at all processes."""
+        grades, partition = self.grades, self.partition
+        lowest, highest = float(grades.min(initial=np.inf)), float(grades.max(initial=-np.inf))
+        return partition.min(lowest), partition.max(highest)
 
 
 def graded_layout(

@@ -265,14 +265,10 @@ class RankingProblem(TrainingProblem[AnySettings, FittedRanker]):
     def folds(self, seed: int, one_part: bool = False) -> list[Fold]:
         judged = self.judged
         assert isinstance(judged, JudgedRows)
-        folds, n_queries = [], len(judged.query_factors)
-        n_used = _FOLDS // 2 if self.table.n_rows >= _MANY_FROM else _FOLDS
-        drawn = np.random.default_rng(seed).permutation(n_queries)
-        for part in np.array_split(drawn, _FOLDS)[:n_used]:
-            is_aside = np.isin(judged.query, part)
-            kept, aside = np.flatnonzero(~is_aside), np.flatnonzero(is_aside)
-            lists = Lists(judged.grades[aside], judged.query[aside])
-            held_out = HeldOut(self.table, lists)
+        folds = []
+        n_used = _FOLDS // 2 if judged.partition.n_rows >= _MANY_FROM else _FOLDS
+        for kept, aside in judged.folds(_FOLDS, seed)[:n_used]:
+            held_out = HeldOut(self.table, judged.lists_of(aside))
             problem = self._of(judged.take(kept))
             folds.append(Fold(problem, kept.astype(ROW), held_out, aside.astype(ROW)))
         return folds
@@ -419,11 +415,10 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
 
     Settings that are for some learners or objectives leave the others out.
     """
-    if not isinstance(judged, JudgedRows) or not judged.partition.is_whole:
+    if not isinstance(judged, JudgedRows) or judged.queries.n_rows < _LEAST_QUERIES:
         return ()
-    if len(judged.query_factors) < _LEAST_QUERIES:
-        return ()
-    n_rows, grades, given = judged.table.n_rows, judged.grades, model.monotonic_cst
+    n_rows, given = judged.partition.n_rows, model.monotonic_cst
+    lowest, highest = judged.grade_range
     ways = list(WAYS)
     if n_rows >= _MANY_FROM:
         ways = [LARGE_TREES] if n_rows >= _NO_REFIT_FROM else [LARGE_TREES, STUMPS]
@@ -436,8 +431,8 @@ def _ways(model: "RankBoost", judged: JudgedRows | JudgedPairs) -> tuple[Way, ..
         ways = [way._replace(objective=model.objective) for way in ways]
     known = {
         "pairs": True,
-        "ndcg": usual and grades.min() >= 0 and grades.max() <= LARGEST_GRADE,
-        "map": usual and grades.min() <= 0 < grades.max(),
+        "ndcg": usual and lowest >= 0 and highest <= LARGEST_GRADE,
+        "map": usual and lowest <= 0 < highest,
     }
     ways = [way for way in ways if known[way.objective.partition("@")[0]]] or [STUMPS]
     if not usual or judged.table.categorical or model.handle_infinite == "value":
