@@ -72,8 +72,9 @@ class RankFusion(RankingParameters, Ranker):
         "rank" for tests. With ``missing="low"``, reciprocal ranks and scores that are taken
         themselves are 0 for a document that the list does not return, as in reciprocal rank fusion
         and CombSUM.
-    objective : {"pairs", "ndcg", "map"}, default "pairs"
-        What rounds improve, as in `RankBoost`.
+    objective : {"auto", "pairs", "ndcg", "map"}, default "auto"
+        What rounds improve, as in `RankBoost`. "auto" is "map" for rules that take the values
+        themselves, and "pairs" for tests.
 
     Examples
     --------
@@ -93,7 +94,7 @@ class RankFusion(RankingParameters, Ranker):
 
     learner: Any = field(default="auto", kw_only=False)
     values: Any = None
-    objective: str = "pairs"
+    objective: str = "auto"
     learning_rate: float | str = "auto"  # type: ignore[assignment]
 
     def fit(
@@ -187,6 +188,8 @@ class RankFusion(RankingParameters, Ranker):
         """Return a ranker of the values of documents on lists."""
         settings = self.get_params(deep=False)
         del settings["values"]
+        if self.objective == "auto":
+            settings["objective"] = "map" if _takes_values(learner) else "pairs"
         ranker = RankBoost(**{**settings, "learner": learner})
         if self.__sklearn_is_fitted__():
             ranker.fitted_ = self.fitted_
@@ -194,9 +197,7 @@ class RankFusion(RankingParameters, Ranker):
 
     def _values(self, learner: Any) -> Values:
         """Return what a document has on a list for rules of a learner."""
-        parts = learner_named(learner, names=choices.RANK_LEARNERS).simple_parts()
-        added = any(one.takes_values for one in parts)
-        given = self.values
+        added, given = _takes_values(learner), self.values
         if given is None:
             return Values(("reciprocal",) if added else ("rank",), added and self.missing == "low")
         several = isinstance(given, (list, tuple))
@@ -310,6 +311,12 @@ class RankFusion(RankingParameters, Ranker):
 
     def _table(self, X: Any) -> Table:
         return self.ranker_._table(self._read_features(X) if isinstance(X, RankedLists) else X)
+
+
+def _takes_values(learner: Any) -> bool:
+    """Return whether rules of a learner are the values themselves."""
+    parts = learner_named(learner, names=choices.RANK_LEARNERS).simple_parts()
+    return any(one.takes_values for one in parts)
 
 
 def _reciprocals(lists: RankedLists) -> Reals:
