@@ -8,6 +8,7 @@ from tests.cluster.helpers import fit_together, together
 
 from edgewise import AdaBoostMH, Haar, Indicator, Product, RankBoost, Selector, Stump, Tree
 from edgewise.cluster import rows_here
+from edgewise.estimators import ranking
 
 N = 240
 
@@ -209,7 +210,9 @@ def test_rankers(tmp_path, name):
     check(tmp_path, model, X, (3,), WHOLE_QUERIES, **arrays)
 
 
-def test_the_default_ranker(tmp_path):
+def test_the_default_ranker(tmp_path, monkeypatch):
+    few = [way._replace(most_rounds=5) for way in ranking.WAYS]
+    monkeypatch.setattr(ranking, "WAYS", type(ranking.WAYS)(few))
     queries = np.arange(N) // 8
     cuts, arrays = np.arange(8, N, 8), {"y": GRADES, "qid": queries}
     alone = check(tmp_path, lambda: RankBoost(random_state=0), X, (2,), cuts, **arrays)
