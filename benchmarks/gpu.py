@@ -1,6 +1,6 @@
 """Products of stumps on a GPU for as many rounds as the papers: errors, seconds, learning curves.
 
-Run with `python benchmarks/gpu.py [--rounds 100000] [--output curves.json] [mnist:3 letter:10]`.
+Run with `python benchmarks/gpu.py [--output curves.json [--draw curves.png]] [mnist:3 letter:10]`.
 Kégl and Busa-Fekete 2009a (table 1) report the mean test error over the last half of 100,000
 rounds, in per cent. `--arrays FOLDER` reads NAME.npz with X, y, Xt, yt in place of the data sets.
 """
@@ -99,6 +99,29 @@ def load(name, arrays):
     return X, y, rows, np.searchsorted(classes, data.y_test)
 
 
+def draw(found, path):
+    """Draw the test errors against the rounds, on logarithmic axes."""
+    import matplotlib.pyplot as plt
+
+    names = dict.fromkeys(one.split(":")[0] for one in found)
+    _, axes = plt.subplots(1, len(names), figsize=(2.6 * len(names), 2.8), layout="constrained")
+    for ax, name in zip(np.atleast_1d(axes), names, strict=True):
+        for one, curve in found.items():
+            if one.split(":")[0] != name:
+                continue
+            errors, m = np.array(curve["errors"]), one.split(":")[1]
+            at = np.unique(np.geomspace(1, len(errors), 300).astype(int)) - 1
+            label = "stumps" if m == "1" else f"products of {m}"
+            ax.loglog((at + 1) * curve["every"], errors[at], label=label)
+        ax.set(title=name, xlabel="rounds")
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("{x:g}")
+        ax.tick_params(axis="y", which="both", labelsize="x-small")
+        ax.legend(fontsize="x-small")
+    np.atleast_1d(axes)[0].set_ylabel("test error, %")
+    plt.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sets", nargs="*", default=SETS, help="names with the number of terms")
@@ -106,7 +129,13 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=20)
     parser.add_argument("--arrays")
     parser.add_argument("--output", type=Path)
+    parser.add_argument(
+        "--draw", type=Path, help="draw --output, which is there, and train nothing"
+    )
     options = parser.parse_args()
+    if options.draw:
+        draw(json.loads(options.output.read_text()), options.draw)
+        return
     found = {}
     for one in options.sets:
         name, n_terms = one.split(":")

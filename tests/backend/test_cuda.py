@@ -45,7 +45,7 @@ def device(request):
         return gpu()
     if not HAS_COMPILER:
         pytest.skip("the emulator needs g++")
-    return Device(Emulator(), 2, threads=32)
+    return Device(Emulator(), 2, threads=32, most_threads=64)
 
 
 def assert_same(model, other):
@@ -69,6 +69,7 @@ def assert_same_on(device, make):
         (X, Y % 2, Stump(), {"loss": "logistic"}),
         (HOLED, Y % 3, Stump(missing="abstain"), {"votes": "real", "loss": "softmax"}),
         (HOLED, Y % 3, Product(Stump(), 3), {}),
+        (X, Y, Product(Stump(), 2), {"learning_rate": 0.5}),
         (HOLED, Y % 3, Tree(Stump(), 5), {}),
         (MIXED, Y % 3, GAIN, {"votes": "real", "loss": "logistic", "min_samples_leaf": 5}),
         (MIXED, Y % 3, [Stump(), Indicator(), Selector()], {"votes": "real"}),

@@ -145,6 +145,7 @@ def _trained(
     shared = {
         "random_state": args.random_state,
         "n_jobs": args.n_jobs,
+        "device": args.device,
         "time_limit": limit,
         "handle_infinite": "missing",
     }

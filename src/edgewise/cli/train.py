@@ -76,6 +76,13 @@ files, training = common.heading("Files"), common.heading("Training")
     type=common.COUNT,
     help="Number of boosting rounds.  [default: chosen on held-out rows]",
 )
+@training(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="cpu",
+    metavar="NAME",
+    help="Where to train: cpu, cuda (an NVIDIA GPU) or auto. The model is the same.",
+)
 @common.seed(training)
 @common.threads(training)
 @common.json_option(training)
