@@ -45,7 +45,7 @@ def device(request):
         return gpu()
     if not HAS_COMPILER:
         pytest.skip("the emulator needs g++")
-    return Device(Emulator(), 2, threads=32, most_threads=64)
+    return Device(Emulator(), 2, threads=32, most_threads=256)
 
 
 def assert_same(model, other):
