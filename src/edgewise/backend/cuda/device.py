@@ -20,6 +20,9 @@ _OPTIONS = ("-std=c++17", "-fmad=false")
 # A block may take so much shared memory once its kernel has said so.
 _MOST_SHARED = 96 * 1024
 
+# The compute capability that sums over a warp in one instruction.
+_ROUNDS_FROM = 8
+
 # Blocks for each multiprocessor in passes over the rows.
 _BLOCKS_A_PROCESSOR = 8
 
@@ -43,7 +46,9 @@ def gpu() -> "Device":
     import cupy
 
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
-    return Device(cupy, int(properties["multiProcessorCount"]))
+    device = Device(cupy, int(properties["multiProcessorCount"]))
+    device.trains_rounds = int(properties["major"]) >= _ROUNDS_FROM
+    return device
 
 
 class Device:
@@ -61,6 +66,7 @@ class Device:
         self.n_processors = n_processors
         self.threads = threads
         self.most_threads = most_threads
+        self.trains_rounds = True  # whether it has the instructions for whole rounds
         self._modules: dict[tuple[int, bool], Any] = {}
         self._rounds: dict[int, Any] = {}
 

@@ -29,7 +29,7 @@ from edgewise.backend.cuda.columns import DeviceColumns, DeviceHistogram, Histog
 from edgewise.backend.cuda.device import Device, gpu
 from edgewise.backend.cuda.rounds import ProductRounds, can_climb
 from edgewise.backend.host import SignedProblem, lanes_for, search_type
-from edgewise.backend.reference.engine import ReferenceBackend, RowsWithin
+from edgewise.backend.reference.engine import TESTS_REMEMBERED, ReferenceBackend, RowsWithin
 from edgewise.backend.reference.ranking import PairSums
 from edgewise.common.dtypes import ROW, Columns, Exacts, Reals, Rows, Signs
 from edgewise.data import BinnedTable
@@ -165,7 +165,7 @@ class CudaBackend(ReferenceBackend):
         held = self._signs.pop(id(test), None)
         if held is None:
             held = (test, self._evaluate(test))
-            if len(self._signs) >= 16:
+            if len(self._signs) >= TESTS_REMEMBERED:
                 del self._signs[next(iter(self._signs))]
         self._signs[id(test)] = held
         return held[1]
@@ -293,7 +293,8 @@ class CudaBackend(ReferenceBackend):
         self, state: DeviceState, climb: Climb
     ) -> Iterator[ClimbedRound]:
         chunks, _, lanes = state.whole.shape
-        if chunks > 1 or lanes == 1 or state.mass_column or form_of(state.whole)[1]:
+        narrow = chunks == 1 and lanes > 1 and not form_of(state.whole)[1]
+        if not (self.device.trains_rounds and narrow) or state.mass_column:
             return iter(())
         key = (climb.columns.tobytes(), lanes)
         if self._rounds is None or self._rounds[0] != key:

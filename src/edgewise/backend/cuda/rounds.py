@@ -23,8 +23,8 @@ _ENTRIES_A_BIN = 16
 # So many rounds take long enough that what surrounds a launch does not count.
 _ROUNDS_A_LAUNCH = 128
 
-# The most bytes of codes by column; a device has more, but other arrays need it too.
-_MOST_BYTES = 1 << 34
+# The most codes: sorting more by column takes longer than most trainings.
+_MOST_CODES = 1 << 28
 
 
 class _Launched(NamedTuple):
@@ -137,7 +137,7 @@ class ProductRounds:
 def can_climb(table: BinnedTable, columns: Columns, climb: Climb) -> bool:
     """Return whether the kernel can search some columns of a table."""
     widest = max((table.bins[j].n_codes for j in columns.tolist()), default=0)
-    fits = table.n_rows * len(columns) <= _MOST_BYTES and table.n_rows < 1 << 31
+    fits = table.n_rows * len(columns) <= _MOST_CODES
     return fits and 0 < widest <= MOST_BINS and climb.n_terms <= MOST_TERMS
 
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from edgewise.model.rules import Rule, Test, TreeRule
 
 # How many tests' signs are remembered: a product asks for each of its terms several times a round.
-_TESTS_REMEMBERED = 16
+TESTS_REMEMBERED = 16
 
 # From this many codes on, the product with a sparse matrix is the faster of two ways to sum.
 _PRODUCT_FROM = 40_000
@@ -126,7 +126,7 @@ class ReferenceBackend(PairSums, Backend[HostState, SignedProblem]):
         held = self._signs.pop(id(test), None)
         if held is None:
             held = (test, test.signs(self.table))
-            if len(self._signs) >= _TESTS_REMEMBERED:
+            if len(self._signs) >= TESTS_REMEMBERED:
                 del self._signs[next(iter(self._signs))]
         self._signs[id(test)] = held
         return held[1]
