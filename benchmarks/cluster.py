@@ -200,7 +200,7 @@ def kills(n_kills: int, seed: int) -> list[list[str]]:
                 [str(number + 1), "yes" if checkpoint else "no", f"{delay:.1f}", after, outcome]
             )
             print(table[-1], flush=True)
-            client.wait_for_workers(3, timeout=120)
+            client.wait_for_workers(3, timeout=600)
     return table
 
 

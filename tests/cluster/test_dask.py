@@ -12,6 +12,7 @@ from sklearn.base import clone
 from edgewise import AdaBoostMH, Callback, Lazy, RankBoost, Selector, Stump, load
 from edgewise.model.file import packed
 
+Client = pytest.importorskip("distributed").Client
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 dask_estimators = pytest.importorskip("edgewise.dask")
@@ -248,6 +249,20 @@ def test_what_does_not_fit_together_is_refused_by_name(client):
         DaskAdaBoostMH(init_weights=np.ones((3, 3))).fit(X, y)
     with pytest.raises(ValueError, match="qid must be given"):
         DaskRankBoost(n_rounds=2).fit(X, y)
+
+
+def test_workers_that_are_threads_of_one_process_are_refused():
+    X, y, _ = problem()
+    quiet = {"dashboard_address": None, "set_as_default": False}
+    with Client(n_workers=2, threads_per_worker=1, processes=False, **quiet) as threads:
+        workers = list(threads.nthreads())
+        blocks = [
+            threads.persist(da.from_array(part, chunks=60), workers=[worker])
+            for part, worker in zip(np.split(numbers(X), 2), workers, strict=True)
+        ]
+        rows, targets = da.concatenate(blocks), da.from_array(y, chunks=60)
+        with pytest.raises(ValueError, match="2 workers that have rows are threads"):
+            DaskAdaBoostMH("stump", n_rounds=2).fit(rows, targets, client=threads)
 
 
 def test_what_one_worker_finds_wrong_is_what_the_user_sees(client):

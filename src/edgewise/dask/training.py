@@ -193,6 +193,11 @@ class Training:
         if n_workers == 1:
             yield None
             return
+        if self.client.scheduler.address.startswith("inproc"):
+            raise ValueError(
+                f"client: the {n_workers} workers that have rows are threads of one process, and "
+                "would wait for each other; make processes, or one worker with several threads"
+            )
         try:
             yield self.client.run_on_scheduler(start_tracker, run, n_workers)
         finally:
