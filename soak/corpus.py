@@ -82,6 +82,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "table": _table_model,
     "ranker": lambda: RankBoost(n_rounds=4).fit(X, GRADES, qid=QID),
     "ranking tree": lambda: RankBoost(Tree("stump", 4), n_rounds=3).fit(X, GRADES, qid=QID),
+    "top of lists": lambda: RankBoost(objective="ndcg", n_rounds=3).fit(X, GRADES, qid=QID),
     "feature": lambda: RankBoost("feature", n_rounds=2).fit(X, GRADES, qid=QID),
     "fusion": lambda: RankFusion(n_rounds=3).fit(LISTS, GRADES),
     "bias": lambda: BiasBaseline().fit(RATINGS),

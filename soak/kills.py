@@ -36,6 +36,7 @@ RUNS: dict[str, Callable[[], Any]] = {
     "sample": lambda: AdaBoostMH("product", n_rounds=ROUNDS, subsample=0.5, random_state=3),
     "validated": lambda: AdaBoostMH("tree", n_rounds=ROUNDS, validation_fraction=0.2),
     "ranker": lambda: RankBoost(n_rounds=ROUNDS),
+    "top of lists": lambda: RankBoost(objective="ndcg", n_rounds=ROUNDS),
 }
 SAVED = {
     "items": (lambda: ItemKNN(), NUMBERED, NUMBERED.take(np.arange(len(NUMBERED)) % 5 > 0)),
