@@ -85,6 +85,7 @@ class Training:
     def record(self) -> Any:
         """Train, and return the record of the model."""
         from distributed import Lock
+        from distributed.comm import CommClosedError
 
         started, limit = time.monotonic(), self.model.time_limit
         failures, before = 0, self.saved
@@ -96,7 +97,8 @@ class Training:
                 while True:
                     try:
                         return self._attempt()
-                    except ConnectionError as error:
+                    # The second: a worker died while Dask was asking it for something.
+                    except (ConnectionError, CommClosedError) as error:
                         failures, before = failures * (self.saved is before) + 1, self.saved
                         self._check_goes_on(error, failures)
                         logger.warning("%s; going on from the last checkpoint", error)
