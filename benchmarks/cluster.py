@@ -76,26 +76,25 @@ def rows(n: int, piece: int = PIECE) -> tuple[da.Array, da.Array]:
     return X, y
 
 
-# What the collective sums, and the memory of a worker.
-
-_SUMMED = [0, 0]
+# What the collective sums, and the memory of a worker. Functions of this script travel by value, so
+# what they share on a worker belongs to the class.
 
 
 def count() -> None:
     """Have this process count the calls and bytes of sums."""
     summed = XGBoostCollective.allreduce
+    XGBoostCollective.counted = [0, 0]
 
     def counted(self: Any, values: np.ndarray, operation: str = "sum") -> np.ndarray:
-        _SUMMED[0] += 1
-        _SUMMED[1] += values.nbytes
+        self.counted[0] += 1
+        self.counted[1] += values.nbytes
         return summed(self, values, operation)
 
     XGBoostCollective.allreduce = counted
 
 
-def counts() -> tuple[int, int]:
-    found = _SUMMED[0], _SUMMED[1]
-    _SUMMED[:] = [0, 0]
+def counts() -> list[int]:
+    found, XGBoostCollective.counted[:] = [*XGBoostCollective.counted], [0, 0]
     return found
 
 
@@ -127,7 +126,7 @@ def times(n_rows: int, n_workers: int) -> list[list[str]]:
     for name, (fit, settings) in FITS.items():
         with cluster(n_workers) as client:
             client.run(count)
-            X, y = rows(n_rows)
+            X, y = rows(n_rows, min(PIECE, n_rows // (4 * n_workers)))
             before = client.run(memory)
             fit(settings, 2, *rows(20_000, 5_000))
             seconds, traffic = [], []
