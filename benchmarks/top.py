@@ -6,7 +6,7 @@ grades of which the highest are rare. With `--clicks` grades are the clicks of u
 at the first documents of an older ranking, which makes most of what is relevant a grade of 0. A
 fifth of the queries are tested. Curves are read off models of many rounds: the CPU time until a
 round has ended, binning included, and NDCG@10 of the test queries after it. Peers have their own
-defaults, and the settings that were best of a few on a tenth of the rows ("tuned").
+defaults, and one other setting each that is usual for such data ("tuned"; nothing was searched).
 """
 
 import argparse
