@@ -9,7 +9,7 @@ from scipy import sparse
 
 from edgewise import AdaBoostMH, Callback, Checkpoint, EarlyStopping, TimeLimit, load
 from edgewise.estimators import classification
-from edgewise.estimators.fitting import TOLERANCE, TrainingProblem
+from edgewise.estimators.fitting import Stopping, TrainingProblem
 from edgewise.estimators.probabilities import CalibratedLogLoss, best_temperature
 from edgewise.estimators.targets import Labels, fold_rows
 from edgewise.metrics.classification import log_loss
@@ -47,7 +47,7 @@ def test_the_refit_is_a_fit_with_the_chosen_rounds(noisy, same_terms, learner):
 def test_the_chosen_rounds_are_the_last_of_about_the_lowest_loss(noisy):
     model = auto().fit(*noisy)
     record = model.fitted_.held_out
-    low = np.flatnonzero(record.values <= (1 + TOLERANCE) * record.values.min())
+    low = np.flatnonzero(record.values <= (1 + Stopping().tolerance) * record.values.min())
     # A step of the folds is as long as four.
     assert model.n_rounds_ == record.n_rounds == 4 * (low[-1] + 1)
     assert len(record.values) >= low[0] + 15

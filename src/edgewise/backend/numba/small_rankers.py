@@ -10,6 +10,7 @@ import numpy as np
 
 from edgewise.backend.arithmetic import EXACT_SCALE, SEARCH_SCALE
 from edgewise.backend.numba.ranking import weigh
+from edgewise.backend.numba.step import log
 from edgewise.backend.numba.vectors import inner, kernel
 
 
@@ -121,7 +122,7 @@ def boost(  # type: ignore[no-untyped-def]
             _fill_signs(starts, bins, lo, first_bins[column + 1], place, missing, signs)
             edge = _edge(potentials, whole, signs)
             right, wrong = max((1 + edge) / 2, smoothing), max((1 - edge) / 2, smoothing)
-            step = learning_rate * (0.5 * (0.5 * math.log(right / wrong)))
+            step = learning_rate * (0.5 * (0.5 * log(right / wrong)))
             direction, side = directions[column], 0 if missing > 0 else 1
             if place > lo and direction * step < 0:
                 step = -direction * min(abs(step), max(direction * held[place, side], 0.0))
