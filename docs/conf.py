@@ -128,8 +128,9 @@ def formulas_as_literals(app, what, name, obj, options, lines):
 
 
 def skip_parameters(app, what, name, obj, skip, options):
-    """Leave out parameters, which the docstring of the class describes, and what files hold."""
-    return skip or name in {"stored", "stores_undeclared", "n_rounds", "search", "subsample"}
+    """Leave out parameters, which the class describes, what files hold, and what is scikit-learn's."""
+    hidden = {"stored", "stores_undeclared", "n_rounds", "search", "subsample", "set_split_request"}
+    return skip or name in hidden
 
 
 def without_last_lines(app, name, source):
