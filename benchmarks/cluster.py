@@ -10,6 +10,11 @@ of two fits, of few and of more rounds; the rest is reading, binning and startin
 the collective sums: a ring sends almost twice as much. Memory is the peak of a worker's process
 above what it had with its rows in memory. Compiled kernels and imports are loaded by a first fit.
 
+The estimate for many machines has as many rows on each machine as one worker had, and adds to its
+measured time that of the sums, each after the other: a step of a message takes 50 microseconds, and
+the network carries 10 Gbit/s. Of N machines a ring, XGBoost's, takes 2 (N - 1) steps and a tree, as
+in MPI, 2 log2 N; both move twice the bytes.
+
 A kill is `kill -9` of one worker at a random time during a fit, every other one with a checkpoint.
 It must end in the same model as without a kill, or in an error that names the worker.
 """
@@ -25,7 +30,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("EDGEWISE_BACKEND", "numba")
@@ -34,7 +39,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
-from edgewise import AdaBoostMH, Checkpoint
+from edgewise import AdaBoostMH, Checkpoint, Tree
 from edgewise.cluster import XGBoostCollective
 from edgewise.common.text import text_table
 from edgewise.dask import DaskAdaBoostMH
@@ -43,6 +48,8 @@ from large import collisions
 
 PIECE = 125_000  # rows of a partition
 FEW, MORE = 5, 45  # rounds of the two fits
+LATENCY = 0.05  # ms of a step of a message in the estimate
+NETWORK = 1250.0  # kB a millisecond in the estimate
 
 
 @contextmanager
@@ -115,13 +122,28 @@ def lightgbm(settings: dict[str, Any], n_rounds: int, X: da.Array, y: da.Array) 
 
 
 FITS = {
-    "AdaBoostMH, trees of 8 leaves": (ours, {}),
+    "AdaBoostMH, trees of 31 leaves": (
+        ours,
+        {"learner": Tree("stump", 31, "free", "gain"), "votes": "real", "loss": "logistic"},
+    ),
     "AdaBoostMH, stumps": (ours, {"learner": "stump"}),
-    "LightGBM, trees of 8 leaves": (lightgbm, {"num_leaves": 8}),
+    "LightGBM, trees of 31 leaves": (lightgbm, {"num_leaves": 31}),
 }
 
 
-def times(n_rows: int, n_workers: int) -> list[list[str]]:
+class Line(NamedTuple):
+    """A fit: milliseconds and sums of a round, kB summed, seconds before it, MB of a worker."""
+
+    name: str
+    n_workers: int
+    a_round: float
+    before: float
+    sums: float
+    volume: float
+    peak: float
+
+
+def times(n_rows: int, n_workers: int) -> list[Line]:
     table = []
     for name, (fit, settings) in FITS.items():
         with cluster(n_workers) as client:
@@ -141,10 +163,31 @@ def times(n_rows: int, n_workers: int) -> list[list[str]]:
         a_round = (seconds[1] - seconds[0]) / extra
         calls, volume = (traffic[1] - traffic[0]) / extra
         peak = max(after[worker][1] - before[worker][0] for worker in before)
-        sums = [f"{calls:.0f}", f"{volume / 1e3:.1f}"] if calls else ["", ""]
-        rounds = [f"{a_round * 1e3:.0f}", f"{seconds[0] - FEW * a_round:.1f}"]
-        table.append([name, str(n_workers), *rounds, *sums, f"{peak:.0f}"])
+        start = seconds[0] - FEW * a_round
+        line = Line(name, n_workers, a_round * 1e3, start, calls, volume / 1e3, peak)
+        table.append(line)
     return table
+
+
+def shown(line: Line) -> list[str]:
+    sums = [f"{line.sums:.0f}", f"{line.volume:.1f}"] if line.sums else ["", ""]
+    times = [f"{line.a_round:.0f}", f"{line.before:.1f}"]
+    return [line.name, str(line.n_workers), *times, *sums, f"{line.peak:.0f}"]
+
+
+def estimates(table: list[Line]) -> list[list[str]]:
+    """Return the milliseconds of a round, computed and summed, on many machines."""
+    alone = {line.name: line.a_round for line in table if line.n_workers == 1}
+    lines = []
+    for line in table:
+        if line.n_workers == 2 and line.sums and line.name in alone:
+            moving = 2 * line.volume / NETWORK
+            for n in (16, 256):
+                steps = 2 * (n - 1), 2 * np.log2(n)
+                times = (line.sums * step * LATENCY + moving for step in steps)
+                cells = [alone[line.name], *times]
+                lines.append([line.name, str(n), *(f"{cell:.0f}" for cell in cells)])
+    return lines
 
 
 # Kills
@@ -218,7 +261,10 @@ def main() -> None:
         return
     head = ["", "workers", "ms a round", "before, s", "sums a round", "kB a round", "MB a worker"]
     table = [line for n in options.workers for line in times(options.rows, n)]
-    print(text_table([head, *table]))
+    print(text_table([head, *(shown(line) for line in table)]))
+    if many := estimates(table):
+        head = ["estimate, ms a round", "machines", "own rows", "sums, ring", "sums, tree"]
+        print(text_table([head, *many]))
 
 
 if __name__ == "__main__":
