@@ -61,6 +61,18 @@ class TestTable:
         assert shown(out, 3) == values_of(found, metrics)
         assert "mean of 3 folds" in out.splitlines()[-1]
 
+    @pytest.mark.parametrize("by", ["time", "last"])
+    def test_goes_by_time(self, by, folder, success, capsys):
+        table = frame().assign(when=lambda one: np.arange(len(one)) * 7 % 97)
+        table.to_csv("times.csv", index=False)
+        argv = [ARGV[0], "times.csv", *ARGV[2:], "--by", by, "--time-column", "when"]
+        out = success([*argv, *(["--folds", 3] * (by == "time")), "--metrics", "rmse"], capsys)
+        ratings = Ratings.from_frame(table, time="when")
+        splits = ratings.windows(3) if by == "time" else [ratings.leave_last()]
+        assert shown(out, 1) == values_of(compare(MODELS, splits, ["rmse"]), ["rmse"])
+        same = compare(MODELS, ratings, ["rmse"], n_folds=3, by=by)
+        assert shown(out, 1) == values_of(same, ["rmse"])
+
     def test_has_five_folds_and_the_usual_metrics(self, folder, success, capsys):
         out = success(ARGV, capsys)
         folds = Ratings.from_frame(frame()).folds(5, random_state=0)
@@ -126,6 +138,8 @@ class TestErrors:
             ("r.csv --folds 1", "Invalid value for '--folds': 1 is not in the range"),
             ("r.csv --algorithms bias --folds 999", "--folds must be at most the number of rat"),
             ("r.csv --folds 3 --test test.csv", "--folds makes folds, but --test replaces them"),
+            ("r.csv --by time", "--by time needs times: name their column by --time-column"),
+            ("r.csv --by last --folds 3", "--folds makes folds, but --by last tests once"),
             ("r.csv --by user --test test.csv", "--by makes folds, but --test replaces them"),
             (
                 "r.csv --algorithms bias --test words.csv",

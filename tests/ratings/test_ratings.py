@@ -85,6 +85,19 @@ class TestViews:
         assert ratings.csr().sum() == ratings.values.sum() > 0
 
 
+class TestFrame:
+    @pytest.mark.parametrize("library", ["pandas", "polars"])
+    def test_gives_back_what_was_given(self, library):
+        given = {"user": ["a", "a", "b"], "item": [1, 2, 1], "rating": [5.0, 3.0, 4.0]}
+        more = {"weight": [1.0, 2.0, 0.5], "time": [7.0, 8.0, 9.0]}
+        pytest.importorskip(library)
+        frame = Ratings.from_arrays(*given.values()).to_frame(library)
+        assert {name: frame[name].to_list() for name in frame.columns} == given
+        arrays = {f"{name}s": values for name, values in more.items()}
+        frame = Ratings.from_arrays(*given.values(), **arrays).to_frame(library)
+        assert {name: frame[name].to_list() for name in frame.columns} == given | more
+
+
 class TestTake:
     @given(PAIRS, st.data())
     def test_masks_and_places_are_the_same(self, table, data):

@@ -121,6 +121,42 @@ def test_one_of_every_user_with_two_is_left_out(by, ratings):
             assert time == ratings.times[ratings.users == user].max()
 
 
+@given(some_ratings(), st.integers(1, 4))
+def test_the_last_few_of_every_user_with_more_are_left_out(ratings, n):
+    train, test = ratings.leave_last(n)
+    assert_parts(ratings, train, test)
+    sizes = ratings.by_user.sizes
+    np.testing.assert_array_equal(test.by_user.sizes, np.where(sizes > n, n, 0))
+    for user in np.unique(test.users):
+        assert train.times[train.users == user].max() <= test.times[test.users == user].min()
+
+
+@given(some_ratings(), st.integers(1, 3), st.sampled_from([None, 0.2]))
+def test_windows_train_on_what_came_before(ratings, n, share):
+    try:
+        splits = list(ratings.windows(n, test=0.2, train=share))
+    except ValueError as error:
+        assert "leaves a window without ratings" in str(error)
+        return
+    assert len(splits) == n
+    for train, test in splits:
+        assert train.times.max() < test.times.min()
+        if share is None:
+            assert len(train) == (ratings.times < test.times.min()).sum()
+    for (_, early), (_, late) in zip(splits, splits[1:], strict=False):
+        assert early.times.max() < late.times.min()
+    assert splits[-1].test.times.max() == ratings.times.max()
+    assert (
+        sum(len(test) for _, test in splits) == (ratings.times >= splits[0].test.times.min()).sum()
+    )
+
+
+def test_windows_slide(ratings):
+    sizes = [(len(train), len(test)) for train, test in ratings.windows(4, test=0.1, train=0.25)]
+    assert sizes == [(10, 4)] * 4
+    assert [len(train) for train, _ in ratings.windows(2)] == [20, 30]
+
+
 def test_any_rating_may_be_left_out(ratings):
     chosen = [ratings.leave_one_out(random_state=seed).test.values for seed in range(40)]
     of_user = np.array(chosen)[:, 1]
@@ -170,6 +206,11 @@ def test_folds_come_again_whatever_the_order_of_input(by, ratings):
         (lambda r: r.split(random_state="x"), ValueError, "random_state must be"),
         (lambda r: r.split(random_state=-1), ValueError, "random_state must be"),
         (lambda r: r.leave_one_out("first"), ValueError, "by must be one of 'random', 'last'"),
+        (lambda r: r.leave_last(0), ValueError, "n must be an integer"),
+        (lambda r: r.windows(0), ValueError, "n_windows must be an integer"),
+        (lambda r: r.windows(4, test=0.25), ValueError, "test must be below 1 / n_windows, 0.25"),
+        (lambda r: r.windows(train=0), ValueError, "train must be a number above 0"),
+        (lambda r: r.windows(100), ValueError, "n_windows=100 leaves a window without ratings"),
         (lambda r: r.folds(1), ValueError, "n_folds must be an integer"),
         (lambda r: r.folds(1000), ValueError, "n_folds must be"),
         (lambda r: r.folds(2.5), TypeError, "n_folds must be"),
@@ -188,8 +229,10 @@ def test_errors_name_the_argument_at_once(ratings, ask, error, words):
         lambda r: r.split(by="time"),
         lambda r: r.split(by="user_time"),
         lambda r: r.leave_one_out("last"),
+        lambda r: r.leave_last(),
+        lambda r: r.windows(),
     ],
 )
 def test_times_are_needed(ask):
-    with pytest.raises(ValueError, match=r"by='.*' needs times"):
+    with pytest.raises(ValueError, match=r"(by='.*'|leave_last|windows) needs times"):
         ask(Ratings.from_arrays([1, 1, 2], [1, 2, 1]))

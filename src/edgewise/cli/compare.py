@@ -8,7 +8,7 @@ import rich_click as click
 
 from edgewise.cli import common
 from edgewise.cli import ratings as shared
-from edgewise.common.choices import FOLDS
+from edgewise.common.choices import COMPARE_BY
 from edgewise.common.text import counted, one_line
 from edgewise.recommend.algorithms import ALGORITHMS, build
 
@@ -43,11 +43,12 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
     multiple=True,
     help="Parameters of the algorithms, such as sgd.n_factors=30.",
 )
-@comparison("--folds", type=click.IntRange(min=2), default=5, help="Number of folds.")
+@comparison("--folds", type=click.IntRange(min=2), default=5, help="Number of folds or windows.")
 @comparison(
     "--by",
-    choices=FOLDS,
-    help="Make folds of random ratings, or spread each user's ratings evenly.",
+    choices=COMPARE_BY,
+    help="Make folds of random ratings; spread each user's ratings evenly; test on windows of "
+    "time, each after all that it trains on; or test on the last rating of each user.",
 )
 @shared.metrics(comparison)
 @common.seed(comparison)
@@ -59,6 +60,8 @@ def compare(**options: Any) -> None:
 
       edgewise compare ratings.csv --algorithms bias,item-knn --folds 10
           by ten-fold cross-validation
+      edgewise compare ratings.csv --by time --time-column when --folds 3
+          on three windows of time, each after all ratings that it trains on
       edgewise compare u1.base --test u1.test --columns user,item,rating,time
           on a given test set
 
@@ -71,7 +74,11 @@ def compare(**options: Any) -> None:
     args = SimpleNamespace(**options)
     if args.test is not None and (clash := common.given("folds", "by")):
         raise click.UsageError(f"{clash[0]} makes folds, but --test replaces them")
+    if args.by == "last" and common.given("folds"):
+        raise click.UsageError("--folds makes folds, but --by last tests once")
     how = shared.reading_of(args)
+    if args.by in ("time", "last") and how["time"] is None:
+        raise click.UsageError(f"--by {args.by} needs times: name their column by --time-column")
     implicit = how["rating"] is None
     if args.data.endswith(common.MODEL):
         raise click.UsageError(
@@ -118,8 +125,10 @@ def _parts(
         raise click.UsageError(
             f"--folds must be at most the number of ratings, {len(train)}, got {args.folds}"
         )
-    with common.one_line_errors("--folds"):
-        return list(train.folds(args.folds, args.by, random_state=args.random_state))
+    from edgewise.recommend.evaluation.comparison import splits_of
+
+    with common.one_line_errors(f"--by {args.by}"):
+        return list(splits_of(train, args.folds, args.random_state, "--folds", args.by)[0])
 
 
 def _models(

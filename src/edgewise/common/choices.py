@@ -34,4 +34,5 @@ FUSIONS = (
 
 SPLITS = ("random", "user", "time", "user_time")
 FOLDS = ("random", "user")
+COMPARE_BY = (*FOLDS, "time", "last")
 DUPLICATES = ("raise", "last", "mean", "sum")

@@ -18,7 +18,7 @@ from edgewise.common.ids import Ids, different, text_array
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn
 from edgewise.data.table import ColumnTable
 from edgewise.ratings.rows import Grouped, grouped
-from edgewise.ratings.splits import LEFT_OUT, fold_numbers, held_out, one_each
+from edgewise.ratings.splits import LEFT_OUT, fold_numbers, held_out, some_each, time_windows
 
 
 class Split(NamedTuple):
@@ -263,6 +263,36 @@ class Ratings:
         parts = (view.values.copy(), view.others.copy(), view.starts.copy())
         return sparse.csr_array(parts, shape=shape)
 
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with one row per rating: user, item, rating, and weight and time.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"} or None, default None
+            The kind of frame; None takes the first of these that is installed.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> ratings = Ratings.from_dict({"ann": {"Heat": 5, "Fargo": 3}, "bob": {"Fargo": 4}})
+        >>> ratings.to_frame("pandas")
+          user   item  rating
+        0  ann  Fargo     3.0
+        1  ann   Heat     5.0
+        2  bob  Fargo     4.0
+        """
+        from edgewise.io.frames import frame_library
+
+        columns: dict[str, Any] = {
+            "user": self.user_ids.values[self.users],
+            "item": self.item_ids.values[self.items],
+            "rating": self.values.copy(),
+        }
+        for name, more in (("weight", self.weights), ("time", self.times)):
+            if more is not None:
+                columns[name] = more.copy()
+        return frame_library(library).DataFrame(columns)
+
     def take(self, rows: ArrayLike) -> "Ratings":
         """Return a subset of the ratings, by mask or position, with the same catalogue."""
         chosen = self._chosen(np.asarray(rows))
@@ -327,7 +357,68 @@ class Ratings:
         """Hold out one rating, random or the last, of every user who has at least two."""
         if one_of("by", by, LEFT_OUT) == "last":
             self._require_times("by='last'")
-        return self._parts(one_each(by, self.by_user, self.times, generator(random_state)))
+            return self.leave_last()
+        return self._parts(some_each(1, self.by_user, None, generator(random_state)))
+
+    def leave_last(self, n: int = 1) -> Split:
+        """Hold out the last `n` ratings of every user who has more; they need times.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> ratings = Ratings.from_arrays([1, 1, 1, 2], [7, 8, 9, 7], times=[30, 10, 20, 5])
+        >>> ratings.leave_last().test.items  # user 1 chose item 7 last
+        array([0], dtype=int32)
+        """
+        integer("n", n, 1)
+        self._require_times("leave_last")
+        return self._parts(some_each(n, self.by_user, self.times, generator(0)))
+
+    def windows(
+        self, n_windows: int = 5, *, test: float | None = None, train: float | None = None
+    ) -> Iterator[Split]:
+        """Return splits by time: each tests on a window of time and trains on what came before.
+
+        The windows follow each other, and the last one ends with the last rating. Ratings of equal
+        time stay together, so that no training rating is as late as a test rating.
+
+        Parameters
+        ----------
+        n_windows : int, default 5
+            Number of windows to test on.
+        test : float or None, default None
+            The share of all ratings in a window; None cuts the later half of the ratings into
+            `n_windows`.
+        train : float or None, default None
+            Train on the latest ratings before a window, of this share of all: a window that slides.
+            None trains on everything before.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> ratings = Ratings.from_arrays(range(8), [7, 8] * 4, times=range(8))
+        >>> for train, test in ratings.windows(2, test=0.25, train=0.375):
+        ...     print(train.times, test.times)
+        [1. 2. 3.] [4. 5.]
+        [3. 4. 5.] [6. 7.]
+        """
+        integer("n_windows", n_windows, 1)
+        share = 0.5 / n_windows if test is None else positive("test", test, 1.0)
+        before = 1.0 if train is None else positive("train", train, 1.0)
+        if n_windows * share >= 1.0:
+            raise ValueError(
+                f"test must be below 1 / n_windows, {1 / n_windows:g}, to leave ratings to train "
+                f"on, got {share:g}"
+            )
+        self._require_times("windows")
+        assert self.times is not None
+        masks = list(time_windows(n_windows, share, before, self.times))
+        if not all(mask.any() for pair in masks for mask in pair):
+            raise ValueError(
+                f"n_windows={n_windows} leaves a window without ratings to train or to test on: "
+                f"take fewer windows of these {len(self)} ratings, or larger shares"
+            )
+        return (Split(self.take(early), self.take(late)) for early, late in masks)
 
     def folds(
         self, n_folds: int = 5, by: str = "random", random_state: Any = None
@@ -358,6 +449,8 @@ class Ratings:
     def _require_times(self, what: str) -> None:
         if self.times is None:
             raise ValueError(f"{what} needs times, but these ratings have none")
+        if np.isnan(self.times).any():
+            raise ValueError(f"{what} needs times, but some of these ratings have none")
 
     def with_users(self, more: "Ratings") -> "Ratings":
         """Return these ratings with more ratings, by new users of the same items."""

@@ -1,5 +1,7 @@
 """Train and test splits of ratings."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,14 +31,29 @@ def held_out(
     return chosen
 
 
-def one_each(
-    by: str, view: Grouped, times: Reals | None, rng: np.random.Generator
+def some_each(
+    n: int, view: Grouped, times: Reals | None, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Return a mask with one rating, random or the latest, of every user with at least two."""
-    place, sizes = _places(view, times if by == "last" else None, rng)
+    """Return a mask with `n` ratings, the latest or (without times) any, of users with more."""
+    place, sizes = _places(view, times, rng)
     chosen = np.zeros(len(view.values), dtype=bool)
-    chosen[view.rows] = (place == np.repeat(sizes - 1, sizes)) & np.repeat(sizes > 1, sizes)
+    chosen[view.rows] = (place >= np.repeat(sizes - n, sizes)) & np.repeat(sizes > n, sizes)
     return chosen
+
+
+def time_windows(
+    n_windows: int, test: float, train: float, times: Reals
+) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Yield masks of training and test ratings, for test windows that end with the last rating.
+
+    Ratings of one time stay together, so that nothing in training is as late as the test.
+    """
+    ordered, n = np.append(np.sort(times), np.inf), len(times)
+    first = [n - round((n_windows - turn) * test * n) for turn in range(n_windows)]
+    ends = [*ordered[first[1:]], np.inf]
+    for at, end in zip(first, ends, strict=True):
+        earliest, start = ordered[max(at - round(train * n), 0)], ordered[at]
+        yield (times >= earliest) & (times < start), (times >= start) & (times < end)
 
 
 def fold_numbers(by: str, k: int, view: Grouped, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from edgewise.common.checks import integer, one_of
+from edgewise.common.choices import COMPARE_BY
 from edgewise.common.dtypes import Reals
 from edgewise.common.progress import progress
 from edgewise.common.text import counted, text_table
@@ -48,6 +49,7 @@ def compare(
     metrics: Iterable[str] | str = COLUMNS,
     *,
     n_folds: int = 5,
+    by: str = "random",
     k: int = 10,
     relevant: float | None = None,
     unknown: str = "mean",
@@ -67,6 +69,10 @@ def compare(
         Names of metrics: see :func:`evaluate`.
     n_folds : int, default 5
         Number of folds, if `ratings` are not split yet.
+    by : {"random", "user", "time", "last"}, default "random"
+        Make folds of random ratings; spread each user's ratings evenly; test on `n_folds` windows
+        of time, each after all that it trains on (:meth:`Ratings.windows`); or test once, on the
+        last rating of each user (:meth:`Ratings.leave_last`).
     k, relevant, unknown
         As in :func:`evaluate`.
     random_state, verbose
@@ -94,8 +100,9 @@ def compare(
     needed = tuple(dict.fromkeys(one for metric in chosen for one in metric.choices))
     check_relevant(relevant)
     one_of("unknown", unknown, UNKNOWN)
+    one_of("by", by, COMPARE_BY)
     labelled = [(repr(name), model) for name, model in named.items()]
-    splits = splits_of(ratings, n_folds, random_state)
+    splits = splits_of(ratings, n_folds, random_state, by=by)
     runs = evaluate_on_splits("models", labelled, splits, needed, relevant, unknown, verbose)
     values, outputs = _gathered(dict(zip(named, runs, strict=True)), chosen)
     names = tuple(metric.name for metric in chosen)
@@ -285,12 +292,17 @@ def _gathered(
 
 
 def splits_of(
-    ratings: Any, n_folds: Any, random_state: Any, called: str = "n_folds"
+    ratings: Any, n_folds: Any, random_state: Any, called: str = "n_folds", by: str = "random"
 ) -> tuple[Iterable[Split], int]:
     """Return folds of ratings, or the given splits, and their number, or raise."""
     if isinstance(ratings, Ratings):
+        if by == "last":
+            return [ratings.leave_last()], 1
+        if by == "time":
+            integer(called, n_folds, 1, len(ratings))
+            return ratings.windows(n_folds), int(n_folds)
         integer(called, n_folds, 2, max(2, len(ratings)))
-        return ratings.folds(n_folds, random_state=random_state), int(n_folds)
+        return ratings.folds(n_folds, by, random_state), int(n_folds)
     if _is_split(ratings):
         return [Split(*ratings)], 1
     if not isinstance(ratings, Iterable):
