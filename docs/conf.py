@@ -128,7 +128,7 @@ def formulas_as_literals(app, what, name, obj, options, lines):
 
 
 def skip_parameters(app, what, name, obj, skip, options):
-    """Leave out parameters, which the class describes, what files hold, and what is scikit-learn's."""
+    """Leave out parameters, which the class describes, what files hold, and scikit-learn's own."""
     hidden = {"stored", "stores_undeclared", "n_rounds", "search", "subsample", "set_split_request"}
     return skip or name in hidden
 

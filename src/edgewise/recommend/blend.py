@@ -30,7 +30,7 @@ from edgewise.metrics import nearest_level
 from edgewise.model.file import Noted, packed, unpacked
 from edgewise.online import Hedge, WeightedMajority, tuned_beta
 from edgewise.ratings import Ratings, Split
-from edgewise.ratings.splits import held_out, one_each
+from edgewise.ratings.splits import held_out, some_each
 from edgewise.recommend.base import Indices, Recommender, parameter
 
 # Draws of an item that a user did not rate; a user who rated nearly all may find none.
@@ -336,7 +336,7 @@ def set_aside(ratings: Ratings, share: float, seed: int) -> Split:
     rng = np.random.default_rng(seed)
     chosen = held_out("user", share, ratings.by_user, None, rng)
     if not chosen.any():
-        chosen = one_each("random", ratings.by_user, None, rng)
+        chosen = some_each(1, ratings.by_user, None, rng)
     return Split(ratings.take(~chosen), ratings.take(chosen))
 
 
