@@ -57,7 +57,9 @@ class TestPredictions:
     def test_means_of_what_is_unknown(self, ratings):
         model = Fixed().fit(ratings)
         found = model.predict(["ann", "zed", "zed"], ["q", "y", "q"], unknown="mean")
-        assert found.tolist() == [3.0, 3.0, 14 / 5]
+        # Three ratings of the overall mean, 2.8, beside the two of ann and of y.
+        expected = (2 * 3.0 + 3 * 2.8) / 5
+        np.testing.assert_allclose(found, [expected, expected, 2.8])
 
     def test_means_are_by_weight(self):
         weighted = Ratings.from_arrays(
@@ -66,7 +68,9 @@ class TestPredictions:
         )  # fmt: skip
         model = Fixed().fit(weighted)
         found = model.predict(["ann", "zed", "zed"], ["q", "x", "q"], unknown="mean")
-        assert found.tolist() == [4.0, 4.0, (15 + 1 + 1 + 5 + 4) / 8]
+        mean = (15 + 1 + 1 + 5 + 4) / 8
+        expected = (16 + 3 * mean) / (4 + 3)
+        np.testing.assert_allclose(found, [expected, expected, mean])
 
     def test_the_mean_score_stands_for_unknown_scores(self, ratings):
         model = Scores().fit(ratings)
@@ -74,10 +78,18 @@ class TestPredictions:
         assert model.predict("zed", "x", unknown="mean") == pytest.approx(expected)
         assert model.predict("ann", "q", unknown="mean") == pytest.approx(expected)
 
-    def test_items_by_their_means_for_unknown_users(self, ratings):
-        best = Fixed().fit(ratings).recommend("zed", unknown="mean")
-        assert best.ids.tolist() == ["x", "y", "z"]
-        assert best.scores.tolist() == [3.0, 3.0, 2.0]
+    def test_unknown_users_get_what_is_popular(self):
+        rows = {"ann": {"x": 5, "y": 4}, "bob": {"y": 4, "z": 1}, "cat": {"y": 3, "x": 2}}
+        best = OneFactor().fit(Ratings.from_dict(rows)).recommend("zed", unknown="mean")
+        # Means over the three users, none being a 1: the best mean alone would be that of x.
+        assert best.ids.tolist() == ["y", "x", "z"]
+        np.testing.assert_allclose(best.scores, [11 / 3, 8 / 3, 1.0])
+
+    def test_unknown_users_get_what_most_users_chose(self):
+        chosen = Ratings.from_arrays([1, 2, 3, 1], [9, 9, 9, 8], weights=[1, 1, 1, 2])
+        best = OneFactor().fit(chosen).recommend(7, unknown="mean")
+        assert best.ids.tolist() == [9, 8]
+        np.testing.assert_allclose(best.scores, [1.0, 2 / 3])
 
 
 class TestScoresInBlocks:

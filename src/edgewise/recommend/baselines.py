@@ -12,7 +12,7 @@ from edgewise.common.dtypes import Reals
 from edgewise.common.fields import Value, finite
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import SEED, Indices, Mask, Recommender, parameter
+from edgewise.recommend.base import SEED, Indices, Mask, Recommender, damped_means, parameter
 
 WAYS = ("count", "mean")
 
@@ -59,6 +59,9 @@ class Popularity(Recommender):
 
     def _user_scores(self, users: Indices) -> Reals:
         return np.tile(self.item_scores_, (len(users), 1))
+
+    def _popularity(self) -> Reals:
+        return self.item_scores_
 
     def _knows_users(self, ratings: Ratings) -> Mask:
         return np.ones(ratings.n_users, dtype=bool)
@@ -175,11 +178,3 @@ class BiasBaseline(BiasedRecommender):
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         self._add_biases(ratings, users, self.user_damping)
-
-
-def damped_means(
-    errors: Reals, rows: NDArray, weights: Reals | None, mass: Reals, damping: float
-) -> Reals:
-    """Return the mean error of each row with `damping` errors of 0 added; 0 for an empty row."""
-    sums = np.bincount(rows, errors if weights is None else errors * weights, len(mass))
-    return np.divide(sums, mass + damping, out=np.zeros(len(mass)), where=mass > 0)

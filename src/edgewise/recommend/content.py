@@ -16,8 +16,7 @@ from edgewise.data.columns import CategoricalColumn
 from edgewise.model.explain import Contribution, PairExplanation
 from edgewise.model.file import Noted
 from edgewise.ratings import Ratings
-from edgewise.recommend.base import Indices, Mask, parameter
-from edgewise.recommend.baselines import damped_means
+from edgewise.recommend.base import Indices, Mask, damped_means, parameter
 from edgewise.recommend.per_user import MOST_ROUNDS, PerUserRecommender
 
 LEARNERS = ("ridge", "boosted")

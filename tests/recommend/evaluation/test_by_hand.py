@@ -168,13 +168,13 @@ def test_relevant_items_that_training_does_not_know_are_missed():
         evaluate(model(), held_out(test), "recall", unknown="raise")
 
 
-def test_unknown_users_get_the_items_with_the_best_means():
-    # Means of w x y z: 5, 2.5, 2.5, 1.5.
+def test_unknown_users_get_the_popular_items():
+    # Sums above 1 for w x y z: 8, 3, 3, 1.
     test = held_out({"new": {"w": 5, "x": 2}, "newer": {"x": 4}})
     found = evaluate(model(), test, ["recall", "rmse"], k=1)
     assert found["recall@1"] == 1 / 2
-    # Items are predicted their means.
-    assert found["rmse"] == pytest.approx(np.sqrt((0 + 0.25 + 1.5**2) / 3))
+    # Items are predicted their means with three ratings of 23 / 8 added: 3.725 and 2.725.
+    assert found["rmse"] == pytest.approx(np.sqrt((1.275**2 + 0.725**2 + 1.275**2) / 3))
     assert np.isnan(evaluate(model(), test, "recall", unknown="nan")["recall@10"])
 
 

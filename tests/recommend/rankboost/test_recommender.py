@@ -238,7 +238,7 @@ def test_unknown_sides_have_scores_by_mean():
     ratings = world(6)
     model = RankBoostRecommender(10).fit(ratings)
     found = model.predict([1000, 1000], [3, 5], unknown="mean")
-    np.testing.assert_array_equal(found, model._item_means()[[3, 5]])
+    assert (np.abs(found - model.mean_) < np.abs(ratings.by_item.means[[3, 5]] - model.mean_)).all()
     assert np.isfinite(model.predict(0, 1000, unknown="mean"))
     assert model.predict(1000, 1000, unknown="mean") == model.mean_
 

@@ -84,7 +84,7 @@ class _TestUsers:
         if known.any():
             scores[known] = model._user_scores(places[known])
         if not known.all():
-            scores[~known] = model._item_means()
+            scores[~known] = model._popularity()
         scores[:, ~model.known_items_] = -np.inf
         scores[np.isnan(scores)] = -np.inf
         for row in np.flatnonzero(places >= 0).tolist():

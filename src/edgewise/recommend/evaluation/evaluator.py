@@ -137,7 +137,8 @@ def evaluate(
         The lowest relevant rating; None is the upper quarter of the scale, which is 4 for 1 to 5,
         and everything if all ratings are equal.
     unknown : {"mean", "nan", "raise"}, default "mean"
-        For users and items that training does not know: predict means, skip them, or raise.
+        For users and items that training does not know: predict shrunken means and list what is
+        popular, skip them, or raise.
 
     Returns
     -------

@@ -291,16 +291,14 @@ class RankBoostRecommender(Recommender):
         """Return scores of unknown pairs: an item's mean rating, a user's score of no item."""
         found = np.full(len(users), self.mean_)
         known = self._known(None, items) & ~self._known(users, None)
-        found[known] = self._item_means()[items[known]]
+        means = training.ItemMeans(self.item_sums_, self.item_counts_).without(training.NOBODY)
+        found[known] = means[items[known]]
         for at in np.flatnonzero(self._known(users, None)):
             user = int(users[at])
             terms = self._rankers_of([user])[0]
             begin = self._begin(user, terms)
             found[at] = missing_scores(terms).sum() + (0.0 if begin is None else begin.mean())
         return found
-
-    def _item_means(self) -> Reals:
-        return training.ItemMeans(self.item_sums_, self.item_counts_).without(training.NOBODY)
 
     def _restored(self) -> None:
         super()._restored()
