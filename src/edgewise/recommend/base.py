@@ -493,7 +493,7 @@ class Recommender(Storable, ABC):
         if view.weights is not None:
             above = above * view.weights
         sums = np.bincount(view.row_numbers, above, view.n_rows)
-        return lowest + sums / max(1, np.count_nonzero(self.ratings_.by_user.sizes))
+        return lowest + sums / np.count_nonzero(self.ratings_.by_user.sizes)
 
     def _mean_score(self) -> float:
         """Return the mean score of the pairs in training."""
