@@ -197,3 +197,16 @@ def test_unions_are_in_ascending_order():
 def test_what_ids_say_of_themselves():
     assert repr(Ids.of("users", [5, 1])) == "Ids(2 integers)"
     assert Ids.of("users", ["a"]).kind == "strings"
+
+
+@pytest.mark.parametrize("known", [[3, 5, 4, 7], [-(2**63), 0, 2**63 - 1], [10**12, 10**12 + 2]])
+def test_integers_are_found_close_together_and_far_apart(known):
+    edges = [-(2**63), -1, 0, 3, 6, 7, 8, 10**12 + 1, 2**63 - 1]
+    asked = np.array([*known, *edges] * 3)
+    places = {one: place for place, one in enumerate(sorted(known))}
+    ids = Ids.of("users", np.array(known * 2))
+    assert ids.values.tolist() == sorted(known)
+    found = ids.find("users", asked, np.int32)
+    assert found.dtype == np.int32
+    assert found.tolist() == [places.get(one, -1) for one in asked.tolist()]
+    assert ids.find("users", asked[:1]).tolist() == found[:1].tolist()

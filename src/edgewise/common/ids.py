@@ -14,6 +14,12 @@ _SOME = 3
 # whatever its strings; in a larger one the longest may have this many times the mean length.
 _FINE, _TIMES_THE_MEAN = 1 << 28, 16
 
+# Integers that lie close together, at most this span for each, are looked up in a table of it.
+_SPAN_OF_EACH = 2
+
+# How many to look up at once.
+_AT_ONCE = 1 << 20
+
 _ENDS_IN_NUL = methodcaller("endswith", "\0")
 
 
@@ -77,27 +83,40 @@ class Ids:
         """What the ids are: "integers" or "strings"."""
         return "integers" if self.values.dtype.kind == "i" else "strings"
 
-    def find(self, name: str, ids: Any) -> NDArray[np.intp]:
+    def find(self, name: str, ids: Any, dtype: Any = np.intp) -> NDArray[Any]:
         """Return the index of each id, -1 for ids that are not there."""
         given = as_ids(name, ids)
         if len(given) == 0:
-            return np.zeros(0, dtype=np.intp)
+            return np.zeros(0, dtype=dtype)
         if given.dtype.kind != self.values.dtype.kind and len(self):
             raise TypeError(
                 f"{name} must be {self.kind}, as in training, got {given[0].item()!r}: "
                 "an id is not converted, since 7 and '7' may be different things"
             )
         if given.dtype.kind == "i":
-            return self._find_numbers(given)
+            return self._find_numbers(given, dtype)
         places = self._places
-        return np.fromiter((places.get(one, -1) for one in given.tolist()), np.intp, len(given))
+        return np.fromiter((places.get(one, -1) for one in given.tolist()), dtype, len(given))
 
-    def _find_numbers(self, given: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _find_numbers(self, given: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+        found = np.full(len(given), -1, dtype=dtype)
         order, ascending = self._ascending
-        if not len(ascending):
-            return np.full(len(given), -1, dtype=np.intp)
-        places = np.minimum(np.searchsorted(ascending, given), len(ascending) - 1)
-        return np.where(ascending[places] == given, order[places], -1)
+        low, span = _span(ascending)
+        table = np.zeros(0, dtype=dtype)
+        if 0 < span <= _SPAN_OF_EACH * len(given):
+            table = np.full(span + 1, -1, dtype=dtype)
+            table[ascending - low] = order
+        for at in range(0, len(given) if span else 0, _AT_ONCE):
+            part = given[at : at + _AT_ONCE]
+            if len(table):
+                # Unsigned, numbers below the lowest are large as well; the last entry is -1.
+                places = np.minimum((part - low).view(np.uint64), np.uint64(span)).view(np.int64)
+                table.take(places, out=found[at : at + _AT_ONCE], mode="clip")
+            else:
+                places = np.minimum(np.searchsorted(ascending, part), len(ascending) - 1)
+                there = ascending[places] == part
+                found[at : at + _AT_ONCE][there] = order[places[there]]
+        return found
 
     def require(self, name: str, ids: Any) -> NDArray[np.intp]:
         """Return the index of each id, or raise if one is not there."""
@@ -142,12 +161,28 @@ class Ids:
 def different(values: NDArray[Any]) -> NDArray[Any]:
     """Return the different values in ascending order.
 
-    By sorting: NumPy's own way, by hashing, takes many times as long where most values differ.
+    By marks in a table where integers lie close together, else by sorting: NumPy's own way, by
+    hashing, takes many times as long where most values differ.
     """
+    if values.dtype.kind == "i":
+        low, span = _span(values)
+        if span <= _SPAN_OF_EACH * len(values):
+            there = np.zeros(span, dtype=bool)
+            for at in range(0, len(values), _AT_ONCE):
+                there[values[at : at + _AT_ONCE] - low] = True
+            return np.flatnonzero(there) + low
     ascending = np.sort(values)
     new = np.ones(len(ascending), dtype=bool)
     new[1:] = ascending[1:] != ascending[:-1]
     return ascending[new]
+
+
+def _span(values: NDArray[np.int64]) -> tuple[int, int]:
+    """Return the lowest integer and how many there are up to the highest; 0 without any."""
+    if len(values) == 0:
+        return 0, 0
+    low, high = int(values.min()), int(values.max())
+    return low, high - low + 1
 
 
 def as_ids(name: str, ids: Any, n_rows: int | None = None, *, floats: bool = False) -> NDArray[Any]:

@@ -12,13 +12,14 @@ from scipy import sparse
 
 from edgewise.common.checks import ArgumentError, numbers, one_of
 from edgewise.common.choices import DUPLICATES
-from edgewise.common.dtypes import ROW, Reals
+from edgewise.common.dtypes import ROW, Reals, Rows
 from edgewise.common.files import PathLike, reading
 from edgewise.common.ids import Ids, as_ids, text_array
 from edgewise.data import as_table
 from edgewise.data.columns import CategoricalColumn, Column, NumericColumn, taken
 from edgewise.data.table import ColumnTable, Table, is_frame
 from edgewise.ratings.ratings import Ratings
+from edgewise.ratings.rows import pair_order
 
 _LARGEST: Final = 1e100
 
@@ -61,62 +62,53 @@ def build(
         raise ValueError("ratings must hold at least one rating, got none")
     if len(items) != len(users):
         raise ValueError(f"items must be as long as users, {len(users)}, got {len(items)}")
-    values = np.ones(len(users)) if columns.ratings is None else columns.ratings
-    ratings = _moderate("ratings", _finite("ratings", values, len(users)))
-    weights = None if columns.weights is None else _finite("weights", columns.weights, len(users))
-    if weights is not None and not (weights > 0).all():
-        raise ValueError(f"weights must be positive, got {weights.min():g}")
-    weights = None if weights is None else _moderate("weights", weights)
-    times = None if columns.times is None else _finite("times", columns.times, len(users))
+    named = zip(("ratings", "weights", "times"), columns[2:], strict=True)
+    parts = [None if part is None else _finite(name, part, len(users)) for name, part in named]
+    for name, part in zip(("ratings", "weights"), parts, strict=False):
+        _check_moderate(name, part)
+    if parts[1] is not None and not parts[1].min() > 0:
+        raise ValueError(f"weights must be positive, got {parts[1].min():g}")
     user_ids = Ids.of("users", users if all_users is None else all_users)
     item_ids = Ids.of("items", items if all_items is None else all_items)
     user_ids, about_users = _described("users", user_ids, user_features, user)
     item_ids, about_items = _described("items", item_ids, item_features, item)
-    places = user_ids.find("users", users), item_ids.find("items", items)
-    rows = _once(RatingColumns(*places, ratings, weights, times), duplicates, user_ids, item_ids)
-    return Ratings(
-        user_ids,
-        item_ids,
-        rows.users.astype(ROW),
-        rows.items.astype(ROW),
-        rows.ratings,
-        rows.weights,
-        rows.times,
-        about_users,
-        about_items,
-    )
+    places = user_ids.find("users", users, ROW), item_ids.find("items", items, ROW)
+    rows = _once(RatingColumns(*places, *parts), duplicates, user_ids, item_ids)
+    return Ratings(user_ids, item_ids, *rows, about_users, about_items)
 
 
-def _moderate(name: str, values: Reals) -> Reals:
-    """Return numbers, or raise if sums of their squares and products could overflow."""
-    if np.abs(values).max(initial=0.0) > _LARGEST:
-        raise ValueError(f"{name} must be at most {_LARGEST:g}, got {np.abs(values).max():g}")
-    return values
+def _check_moderate(name: str, values: Reals | None) -> None:
+    """Raise if sums of the squares and products of numbers could overflow."""
+    if values is not None:
+        largest = max(values.max(), -values.min())
+        if largest > _LARGEST:
+            raise ValueError(f"{name} must be at most {_LARGEST:g}, got {largest:g}")
 
 
-def _once(rows: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -> RatingColumns:
+def _once(given: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) -> RatingColumns:
     """Return the ratings sorted by user and item, with duplicates combined."""
-    keys: tuple[Any, ...] = (rows.items, rows.users)
-    if duplicates == "last":
-        keys = keys if rows.times is None else (rows.times, *keys)
-    else:
-        # Floating-point sums depend on the order: fix it.
-        others = [part for part in (rows.weights, rows.times) if part is not None]
-        keys = (*others, rows.ratings, *keys)
-    rows = rows.take(np.lexsort(keys))
-    new = np.ones(len(rows.users), dtype=bool)
-    new[1:] = (np.diff(rows.users) != 0) | (np.diff(rows.items) != 0)
+    starts, items, order = pair_order(given.users, given.items, len(user_ids), len(item_ids))
+    users = np.repeat(np.arange(len(user_ids), dtype=ROW), np.diff(starts))
+    new = np.ones(len(users), dtype=bool)
+    new[1:] = (users[1:] != users[:-1]) | (items[1:] != items[:-1])
     if new.all():
-        return rows
+        return _ordered(given, users, items, order)
     if duplicates == "raise":
         place = int(np.argmin(new))
-        pair = user_ids.values[rows.users[place]], item_ids.values[rows.items[place]]
+        pair = user_ids.values[users[place]], item_ids.values[items[place]]
         raise ArgumentError(
             "duplicates",
             duplicates,
             f"allows one rating a pair, but user {pair[0].item()!r} rated item {pair[1].item()!r} "
             f"more than once (duplicates in all: {int((~new).sum())}); use 'last', 'mean' or 'sum'",
         )
+    # Floating-point sums depend on the order of the ratings of a pair: fix it.
+    keys = (given.times,) if duplicates == "last" else (given.weights, given.times, given.ratings)
+    several = np.flatnonzero(~(new & np.append(new[1:], True)))
+    mixed = order[several]
+    ranked = [key[mixed] for key in keys if key is not None]
+    order[several] = mixed[np.lexsort((*ranked, np.cumsum(new)[several]))]
+    rows = _ordered(given, users, items, order)
     first = np.flatnonzero(new)
     kept = rows.take(np.append(first[1:], len(new)) - 1)
     if duplicates == "last":
@@ -132,6 +124,13 @@ def _once(rows: RatingColumns, duplicates: str, user_ids: Ids, item_ids: Ids) ->
         weights=None if rows.weights is None else totals,
         times=None if rows.times is None else np.maximum.reduceat(rows.times, first),
     )
+
+
+def _ordered(given: RatingColumns, users: Rows, items: Rows, order: Rows) -> RatingColumns:
+    """Return the numbers in order beside the users and items; ratings of 1 if there are none."""
+    values = np.ones(len(order)) if given.ratings is None else given.ratings[order]
+    others = (None if part is None else part[order] for part in given[3:])
+    return RatingColumns(users, items, values, *others)
 
 
 def frame_columns(frame: Any, names: Names) -> RatingColumns:
@@ -350,7 +349,8 @@ def _finite(name: str, values: Any, size: int) -> Reals:
     array = numbers(name, values)
     if len(array) != size:
         raise ValueError(f"{name} must be as long as users, {size}, got {len(array)}")
-    if not np.isfinite(array).all():
+    # Without an array of booleans for the usual case.
+    if not np.isfinite([array.min(), array.max()]).all():
         place = int(np.argmin(np.isfinite(array)))
         raise ValueError(f"{name} must be finite, but entry {place} is {array[place]}")
     return array

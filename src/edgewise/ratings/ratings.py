@@ -249,12 +249,14 @@ class Ratings:
     @cached_property
     def by_user(self) -> Grouped:
         """The ratings of each user, by item."""
-        return grouped(self.users, self.items, self.values, self.weights, self.n_users)
+        parts = self.users, self.items, self.values, self.weights
+        return grouped(*parts, self.n_users, self.n_items)
 
     @cached_property
     def by_item(self) -> Grouped:
         """The ratings of each item, by user."""
-        return grouped(self.items, self.users, self.values, self.weights, self.n_items)
+        parts = self.items, self.users, self.values, self.weights
+        return grouped(*parts, self.n_items, self.n_users)
 
     def csr(self) -> Any:
         """Return the ratings as a sparse matrix of users by items."""

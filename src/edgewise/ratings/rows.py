@@ -1,11 +1,13 @@
 """Ratings in compressed rows: by user, or by item."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from edgewise.common.dtypes import Reals, Rows
+from edgewise.common.dtypes import ROW, Reals, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class Grouped:
     others: Rows
     values: Reals
     weights: Reals | None
-    rows: NDArray[np.intp]
+    rows: Rows
 
     @property
     def n_rows(self) -> int:
@@ -77,13 +79,58 @@ class Grouped:
         )
 
 
-def grouped(ones: Rows, others: Rows, values: Reals, weights: Reals | None, n_rows: int) -> Grouped:
+class PairOrder(NamedTuple):
+    """Pairs sorted by their one side, then by their other side, equal ones in their first order.
+
+    The pairs of row u are the entries ``starts[u]:starts[u + 1]`` of `others`; `rows` is the
+    position that each had.
+    """
+
+    starts: NDArray[np.int64]
+    others: Rows
+    rows: Rows
+
+
+def pair_order(ones: Rows, others: Rows, n_ones: int, n_others: int) -> PairOrder:
+    """Return the order of pairs of indices, by counting: its time is linear."""
+    n = len(ones)
+    if _ascends(ones, others):
+        starts = np.zeros(n_ones + 1, dtype=np.int64)
+        np.cumsum(np.bincount(ones, minlength=n_ones), out=starts[1:])
+        return PairOrder(starts, others, np.arange(n, dtype=ROW))
+    if _ascends(others, ones):
+        starts, rows = np.searchsorted(others, np.arange(n_others + 1)), np.arange(n, dtype=ROW)
+    else:
+        # To transpose a matrix in compressed rows is a counting sort: here of a row for each pair.
+        each = np.zeros(n, dtype=bool), others, np.arange(n + 1, dtype=ROW)
+        by_other = sparse.csr_array(each, shape=(n, n_others)).tocsc()
+        starts, rows, ones = by_other.indptr, by_other.indices, ones[by_other.indices]
+        del each, by_other
+    matrix = sparse.csr_array((rows, ones, starts), shape=(n_others, n_ones)).tocsc()
+    return PairOrder(
+        matrix.indptr.astype(np.int64), matrix.indices.astype(ROW, copy=False), matrix.data
+    )
+
+
+def _ascends(ones: Rows, others: Rows) -> bool:
+    """Return whether pairs are in order; ends early for most that are not."""
+    step = 1 << 16
+    for at in range(0, len(ones) - 1, step):
+        one, other = ones[at : at + step + 1], others[at : at + step + 1]
+        same = one[1:] == one[:-1]
+        if not ((one[1:] > one[:-1]) | (same & (other[1:] >= other[:-1]))).all():
+            return False
+    return True
+
+
+def grouped(
+    ones: Rows, others: Rows, values: Reals, weights: Reals | None, n_rows: int, n_others: int
+) -> Grouped:
     """Return ratings grouped by the index `ones`."""
-    order = np.lexsort((others, ones))
-    starts = np.zeros(n_rows + 1, dtype=np.int64)
-    np.cumsum(np.bincount(ones, minlength=n_rows), out=starts[1:])
-    ordered = None if weights is None else weights[order]
-    return Grouped(starts, others[order], values[order], ordered, order)
+    starts, held, rows = pair_order(ones, others, n_rows, n_others)
+    ordered = None if weights is None else weights[rows]
+    # Kernels are compiled for arrays that can be written, which the ratings' own cannot.
+    return Grouped(starts, held.copy() if held is others else held, values[rows], ordered, rows)
 
 
 def entries_of(starts: NDArray[np.integer], rows: NDArray[np.integer]) -> NDArray[np.int64]:
