@@ -12,6 +12,7 @@ from edgewise import AdaBoostMH, Callback, Checkpoint, RankBoost, load
 
 distributed = pytest.importorskip("distributed")
 dask_estimators = pytest.importorskip("edgewise.dask")
+training = pytest.importorskip("edgewise.dask.training")
 DaskAdaBoostMH, DaskRankBoost = dask_estimators.DaskAdaBoostMH, dask_estimators.DaskRankBoost
 
 
@@ -87,3 +88,29 @@ def test_control_c_keeps_the_rounds_so_far(client, spread, tmp_path):
     assert 5 <= model.n_rounds_ < 100_000
     expected = AdaBoostMH("stump", n_rounds=model.n_rounds_).fit(*local)
     np.testing.assert_array_equal(model.history_["edge"], expected.history_["edge"])
+
+
+def test_a_worker_that_is_busy_is_named(client, spread, monkeypatch):
+    (X, y), _ = spread
+    place, busy = training.place, []
+
+    def wait_for(event):
+        distributed.Event(event).wait(60)
+
+    def place_and_keep_busy(*given):
+        runs = place(*given)
+        busy.append(runs[-1].worker)
+        distributed.fire_and_forget(client.submit(wait_for, "fit ended", workers=busy, pure=False))
+        return runs
+
+    monkeypatch.setattr(training, "place", place_and_keep_busy)
+    # The scheduler of the tests is in this process: it gives up waiting sooner.
+    monkeypatch.setattr(training, "TIMEOUT", 3)
+    try:
+        with pytest.raises(
+            RuntimeError, match=r"worker .* did not start to train.* busy"
+        ) as caught:
+            DaskAdaBoostMH("stump", n_rounds=5).fit(X, y)
+        assert busy[0] in str(caught.value)
+    finally:
+        client.restart_workers(busy)

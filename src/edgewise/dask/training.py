@@ -416,6 +416,8 @@ def train_here(
             collective = stack.enter_context(XGBoostCollective(rank, **connection))
         if rank == 0:
             model.callbacks = [*model.callbacks, *_reporters(order)]
+        else:
+            model.verbose = 0
         (training, *validation) = (
             _joined(collective, *part) for part in zip(blocks, pieces, strict=True)
         )
