@@ -111,7 +111,8 @@ def run_part(
     n = min(workers, kind.workers or workers)
     end = started + seconds
     watched = [_Watched(kind, folder, seed, place, n, end, method) for place in range(n)]
-    while any(one.step(figures) for one in watched):
+    # All take their step: a worker whose messages nobody takes would wait.
+    while sum(one.step(figures) for one in watched):
         if len(figures.failures) >= _ENOUGH:
             for one in watched:
                 one.end()
