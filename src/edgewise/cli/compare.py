@@ -51,6 +51,7 @@ files, comparison = common.heading("Files"), common.heading("Comparison")
     "time, each after all that it trains on; or test on the last rating of each user.",
 )
 @shared.metrics(comparison)
+@comparison("--intervals", is_flag=True, help="Show 95% intervals of the metrics, over users.")
 @common.seed(comparison)
 @common.threads(comparison)
 @common.json_option(comparison)
@@ -100,10 +101,11 @@ def compare(**options: Any) -> None:
         # It names the model and the fold that failed.
         raise click.ClickException(f"{args.data}: {error}") from error
     if args.output is not None:
-        rows = found.table
-        shared.write_columns(args.output, {name: [row[name] for row in rows] for name in rows[0]})
+        shared.write_columns(args.output, found.columns(args.intervals))
     if args.as_json:
-        common.print_json({"ratings": len(train), "algorithms": found.table})
+        columns = found.columns(args.intervals)
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        common.print_json({"ratings": len(train), "algorithms": rows})
         return
     counts = counted(train.n_users, "users"), counted(train.n_items, "items")
     facts = [("ratings", ", ".join([shared.describe(train), *counts]))]
@@ -111,7 +113,7 @@ def compare(**options: Any) -> None:
         facts.append(("test", f"{counted(len(parts[0][1]), 'ratings')}, {args.test}"))
     common.print_facts(facts)
     click.echo()
-    for line in str(found).split("\n"):
+    for line in found.text(args.intervals).split("\n"):
         click.echo(one_line(line))
 
 

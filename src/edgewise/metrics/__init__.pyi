@@ -38,6 +38,7 @@ from edgewise.metrics.ratings import (
     rmse as rmse,
 )
 from edgewise.metrics.recommendations import (
+    average_popularity as average_popularity,
     catalogue_coverage as catalogue_coverage,
     diversity as diversity,
     gini as gini,

@@ -268,9 +268,7 @@ def _of_first(ranked: Ranked, good: Relevance, worth: Callable[[Reals], Reals]) 
     values = np.zeros(ranked.lists.n_queries)
     if good.defined.any():
         found = _groups(ranked, good)
-        at = _steps(found)
-        ranks = (found.before[at.group] + at.step).astype(np.float64)
-        values[found.query] = at.mean(worth(ranks))
+        values[found.query] = found.worth_of_first(worth)
     return values, good.defined
 
 
@@ -373,7 +371,7 @@ def top_counts(
 
 
 @dataclass(frozen=True, eq=False)
-class _TieGroups:
+class TieGroups:
     """The tie groups with the first (or last) relevant document, one for each list with any.
 
     In Iyer 1999 eq. 5.2 `before` is R, the documents of the list above the group; `tied` is Q and
@@ -385,8 +383,13 @@ class _TieGroups:
     tied: Exacts
     relevant: Exacts
 
+    def worth_of_first(self, worth: Callable[[Reals], Reals]) -> Reals:
+        """Return, by group, what the rank of the first relevant document is worth, on average."""
+        at = _steps(self)
+        return at.mean(worth((self.before[at.group] + at.step).astype(np.float64)))
 
-def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> _TieGroups:
+
+def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> TieGroups:
     """Return the first (or last) tie group of each list that holds a relevant document."""
     counts = ranked.row_sums(good.flags)
     hits = np.flatnonzero(counts)
@@ -397,7 +400,7 @@ def _groups(ranked: Ranked, good: Relevance, last: bool = False) -> _TieGroups:
     else:
         np.not_equal(queries[1:], queries[:-1], out=ends[1:])
     groups = hits[ends]
-    return _TieGroups(
+    return TieGroups(
         queries[ends],
         ranked.group_before[groups],
         ranked.group_sizes[groups],
@@ -419,7 +422,7 @@ class _Steps:
         return np.add.reduceat(self.probability * values, self.starts)
 
 
-def _steps(found: _TieGroups) -> _Steps:
+def _steps(found: TieGroups) -> _Steps:
     """Return the distribution of the first relevant document over the places of its tie group.
 
     Iyer 1999 eq. (5.2) with j = 1 (its text misprints j = k - r as r - k): with q relevant among Q

@@ -94,14 +94,40 @@ def novelty(
     >>> novelty([[0, 1], [2]], counts=[8, 4, 1], n_users=8)  # ((0 + 1) / 2 + 3) / 2
     1.75
     """
+    known, n_users = _counts(counts, n_users)
+    return _item_means(lists, -np.log2(np.maximum(known, 1.0) / n_users), per_list)
+
+
+def average_popularity(
+    lists: ItemLists, counts: ArrayLike, n_users: int, *, per_list: bool = False
+) -> float | Reals:
+    """Average popularity: the mean share of all users who know (have rated) a recommended item.
+
+    Lists that favour what is popular have more than other lists; the mean is over the items of a
+    list, then over the lists that are not empty. Takes the parameters of :func:`novelty`.
+
+    Examples
+    --------
+    >>> average_popularity([[0, 1], [2]], counts=[8, 4, 1], n_users=8)  # (0.75 + 0.125) / 2
+    0.4375
+    """
+    known, n_users = _counts(counts, n_users)
+    return _item_means(lists, known / n_users, per_list)
+
+
+def _counts(counts: ArrayLike, n_users: int) -> tuple[Reals, int]:
     n_users = integer("n_users", n_users, 1)
     known = finite_numbers("counts", counts)
     wrong = (known < 0) | (known > n_users)
     if wrong.any():
         raise ValueError(f"counts must lie from 0 to n_users={n_users}, got {known[wrong][0]:g}")
-    found = _flattened(lists, len(known))
-    information = -np.log2(np.maximum(known, 1.0) / n_users)
-    means = found.sums(information) / np.maximum(found.sizes, 1)
+    return known, n_users
+
+
+def _item_means(lists: ItemLists, values: Reals, per_list: bool) -> float | Reals:
+    """Return the mean over lists, or each list's, of the mean of values given by item."""
+    found = _flattened(lists, len(values))
+    means = found.sums(values) / np.maximum(found.sizes, 1)
     return over_queries(means, found.sizes > 0, math.nan, flag("per_list", per_list))
 
 

@@ -30,7 +30,13 @@ from edgewise.metrics.ranks import (
     success_at,
 )
 from edgewise.metrics.ratings import mae, nmae, one_zero_error, rmse
-from edgewise.metrics.recommendations import catalogue_coverage, diversity, gini, novelty
+from edgewise.metrics.recommendations import (
+    average_popularity,
+    catalogue_coverage,
+    diversity,
+    gini,
+    novelty,
+)
 from edgewise.metrics.roc import roc_auc
 
 
@@ -134,7 +140,8 @@ _MOST_DIGITS = 19
 _NAME = re.compile(r"([A-Za-z_]+?)(?:\(([^()]*)\))?(?:@([^()@]*)|[_.]([0-9]+))?")
 
 _DIRECTIONS: dict[Callable[..., Any], bool] = {
-    **dict.fromkeys((average_rank, rmse, mae, nmae, one_zero_error, gini), False),
+    **dict.fromkeys((average_rank, rmse, mae, nmae, one_zero_error), False),
+    **dict.fromkeys((gini, average_popularity), False),
     **dict.fromkeys((catalogue_coverage, novelty, diversity), True),
     **{metric.function: metric.larger_is_better for metric in CLASSIFICATION_METRICS.values()},
     **{metric.function: metric.larger_is_better for metric in RANKING_METRICS.values()},

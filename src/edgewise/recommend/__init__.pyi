@@ -10,9 +10,13 @@ from edgewise.recommend.blend import Blend as Blend
 from edgewise.recommend.boosted import BoostedFactorization as BoostedFactorization
 from edgewise.recommend.content import ContentRecommender as ContentRecommender
 from edgewise.recommend.evaluation import (
+    Difference as Difference,
+    GroupExposure as GroupExposure,
     RecommenderComparison as RecommenderComparison,
+    UserValues as UserValues,
     compare as compare,
     evaluate as evaluate,
+    exposure as exposure,
 )
 from edgewise.recommend.factorization.implicit import ImplicitFactorization as ImplicitFactorization
 from edgewise.recommend.factorization.matrix import MatrixFactorization as MatrixFactorization

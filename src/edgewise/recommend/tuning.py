@@ -13,7 +13,7 @@ from edgewise.common.checks import flag, generator, integer, one_of
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalogue import defined_mean
-from edgewise.recommend.evaluation.comparison import evaluate_on_splits, splits_of
+from edgewise.recommend.evaluation.comparison import Run, evaluate_on_splits, splits_of
 from edgewise.recommend.evaluation.evaluator import RecommenderMetric, check_relevant, metrics_named
 
 
@@ -157,10 +157,10 @@ class RecommenderSearch(BaseEstimator):
 
 
 def _results(
-    candidates: list[dict[str, Any]], runs: list[list[dict[str, float]]], metric: RecommenderMetric
+    candidates: list[dict[str, Any]], runs: list[list[Run]], metric: RecommenderMetric
 ) -> list[dict[str, Any]]:
     """Return one row per candidate, with its rank."""
-    values = [np.array([run[metric.name] for run in each]) for each in runs]
+    values = [np.array([run.values[metric.name] for run in each]) for each in runs]
     scores = np.array([defined_mean(each) for each in values])
     losses = -scores if metric.larger_is_better else scores
     # NaN sorts last.
@@ -173,7 +173,7 @@ def _results(
             "score": float(score),
             "std": float(np.std(each)),
             "folds": each.tolist(),
-            "fit_s": float(np.median([run["fit_s"] for run in times])),
+            "fit_s": float(np.median([run.values["fit_s"] for run in times])),
             "rank": int(rank),
         }
         for params, score, each, times, rank in zip(

@@ -71,7 +71,7 @@ def test_against_scikit_learn(seed):
 def test_with_ties_against_the_metrics_on_whole_lists(seed, n_values, k):
     train, test = split(seed % 7)
     model = Drawn(seed, n_values).fit(train)
-    names = ["ndcg", "precision", "recall", "map", "auc"]
+    names = ["ndcg", "precision", "recall", "hit_rate", "success", "map", "mrr", "auc"]
     found = evaluate(model, test, names, k=k)
     rows = list(lists_of(model, train, test))
     qid = np.concatenate([np.full(len(good), user) for user, good, _ in rows])
@@ -81,7 +81,10 @@ def test_with_ties_against_the_metrics_on_whole_lists(seed, n_values, k):
         f"ndcg@{k}": metrics.ndcg(y, scores, qid, k=k),
         f"precision@{k}": metrics.precision_at(y, scores, qid, k=k),
         f"recall@{k}": metrics.recall_at(y, scores, qid, k=k),
+        f"hit_rate@{k}": metrics.success_at(y, scores, qid, k=k),
+        f"success@{k}": metrics.success_at(y, scores, qid, k=k),
         "map": metrics.mean_average_precision(y, scores, qid),
+        "mrr": metrics.mean_reciprocal_rank(y, scores, qid),
         "auc": metrics.grouped_auc(y, scores, qid),
     }
     for name, value in expected.items():
@@ -95,7 +98,7 @@ def test_whole_lists_give_what_positions_give(seed, n_values, monkeypatch):
     # Some items have no rating in training: they are on no list.
     train = train.take(~np.isin(train.items, [3, 4, 5]))
     model = Drawn(seed, n_values).fit(train)
-    names = ["ndcg@4", "precision@4", "recall@4", "map"]
+    names = ["ndcg@4", "precision@4", "recall@4", "success@4", "map", "mrr"]
     by_position = evaluate(model, test, names)
     monkeypatch.setattr(catalogue, "_BY_POSITION", ())
     whole = evaluate(model, test, names)
@@ -107,11 +110,10 @@ def test_whole_lists_give_what_positions_give(seed, n_values, monkeypatch):
 def test_any_metric_of_the_registry_can_be_named(seed):
     train, test = split(seed)
     model = Drawn(seed).fit(train)
-    found = evaluate(model, test, "mrr")["mrr"]
-    first = [
-        1 + (scores > scores[good].max()).sum() for _, good, scores in lists_of(model, train, test)
-    ]
-    assert found == pytest.approx(np.mean(1 / np.array(first)), rel=1e-12)
+    lists = [(good, scores) for _, good, scores in lists_of(model, train, test)]
+    for name, metric in (("rprec", metrics.r_precision), ("bpref", metrics.bpref)):
+        expected = np.mean([metric(good, scores) for good, scores in lists])
+        assert evaluate(model, test, name)[name] == pytest.approx(expected, rel=1e-12)
 
 
 def test_items_without_a_score_stand_below_all_others():
@@ -140,12 +142,15 @@ def test_lists_are_those_that_are_recommended():
     model = Drawn(2, n_values=3).fit(train)
     users = np.unique(test.users)
     lists = [one.ids for one in model.recommend(users, n=7)]
-    found = evaluate(model, test, ["catalogue_coverage", "novelty", "diversity"], k=7)
+    names = ["catalogue_coverage", "novelty", "diversity", "average_popularity", "gini"]
+    found = evaluate(model, test, names, k=7)
     counts, vectors = train.by_item.sizes, train.csr().T.toarray()
     expected = {
         "catalogue_coverage@7": metrics.catalogue_coverage(lists, train.n_items),
         "novelty@7": metrics.novelty(lists, counts, train.n_users),
         "diversity@7": metrics.diversity(lists, vectors),
+        "average_popularity@7": np.mean([counts[one].mean() / train.n_users for one in lists]),
+        "gini@7": metrics.gini(lists, train.n_items),
     }
     assert found == pytest.approx(expected)
 

@@ -62,6 +62,29 @@ def test_ratings_are_folded_and_one_split_is_one_fold():
     assert compare(BiasBaseline(), ratings().folds(2), "rmse").n_folds == 2
 
 
+@pytest.mark.parametrize("by", ["random", "user", "time", "last"])
+def test_models_see_the_training_part_of_each_split_alone(by):
+    class Spy(Constant):
+        def _fit(self, given):
+            seen.append(given)
+
+    seen: list[Ratings] = []
+    times = np.random.default_rng(0).permutation(len(ROWS))
+    data = Ratings.from_arrays(*zip(*ROWS, strict=True), times=times)
+    tested = compare({"spy": Spy()}, data, ["rmse", "hit_rate"], n_folds=3, by=by, random_state=0)
+    splits = {
+        "time": lambda: data.windows(3),
+        "last": lambda: [data.leave_last()],
+    }.get(by, lambda: data.folds(3, by, random_state=0))
+    assert tested.n_folds == len(seen)
+    for given, (train, test) in zip(seen, splits(), strict=True):
+        np.testing.assert_array_equal(given.values, train.values)
+        pairs, others = (part.users * 100 + part.items for part in (given, test))
+        assert not np.isin(pairs, others).any()
+        if by == "time":
+            assert given.times.max() < test.times.min()
+
+
 def test_the_model_that_was_given_stays_as_it_is():
     model = BiasBaseline()
     compare([model], ratings(), "rmse", n_folds=2)

@@ -1,5 +1,7 @@
 """Fits: the same data give the same model, and nothing else is touched."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -49,6 +51,16 @@ class FitTests(Setting):
         model = self.make().fit(self.ratings())
         assert_same(said, everything(model))
         assert_same(said, everything(model.fit(self.ratings())))
+
+    def test_ratings_that_are_held_out_are_not_seen(self):
+        ratings = self.ratings()
+        held_out = np.arange(len(ratings)) % 4 == 1
+        values = np.where(held_out, 6.0 - ratings.values, ratings.values)
+        ours, theirs = (
+            everything(self.make().fit(each.take(~held_out)))
+            for each in (ratings, replace(ratings, values=values))
+        )
+        assert_same(ours, theirs)
 
     def test_the_order_of_ratings_makes_no_difference(self):
         order = np.random.default_rng(0).permutation(len(self.ratings()))

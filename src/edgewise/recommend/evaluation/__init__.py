@@ -2,5 +2,16 @@
 
 from edgewise.recommend.evaluation.comparison import RecommenderComparison, compare
 from edgewise.recommend.evaluation.evaluator import METRICS, evaluate
+from edgewise.recommend.evaluation.exposure import GroupExposure, exposure
+from edgewise.recommend.evaluation.users import Difference, UserValues
 
-__all__ = ["METRICS", "RecommenderComparison", "compare", "evaluate"]
+__all__ = [
+    "METRICS",
+    "Difference",
+    "GroupExposure",
+    "RecommenderComparison",
+    "UserValues",
+    "compare",
+    "evaluate",
+    "exposure",
+]

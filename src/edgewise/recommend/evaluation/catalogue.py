@@ -4,7 +4,7 @@ For the usual metrics only the positions of relevant items are counted. Any othe
 registry ranks every item of every list: the same values in ten times the time.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,15 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgewise.common.dtypes import Exacts, Reals
-from edgewise.metrics import Lists, catalogue_coverage, diversity, novelty, ranking_metric
+from edgewise.metrics import (
+    Lists,
+    average_popularity,
+    catalogue_coverage,
+    diversity,
+    gini,
+    novelty,
+    ranking_metric,
+)
+from edgewise.metrics.ranks import TieGroups
 from edgewise.recommend.base import Indices
+from edgewise.recommend.evaluation.users import Measured, UserSums
 from edgewise.recommend.lists import best_of
 
 if TYPE_CHECKING:
     from edgewise.recommend.evaluation.evaluator import Evaluator, RecommenderMetric
 
-_LIST_METRICS = ("catalogue_coverage", "novelty", "diversity")
-_BY_POSITION = ("ndcg", "precision", "recall", "map", "auc")
+_LIST_METRICS = ("catalogue_coverage", "gini", "average_popularity", "novelty", "diversity")
+_BY_POSITION = ("ndcg", "precision", "recall", "hit_rate", "success", "map", "mrr", "auc")
 
 # Blocks of users are sized to at most this many scores.
 _ENTRIES = 1 << 21
@@ -29,13 +39,13 @@ _ENTRIES = 1 << 21
 
 def list_values(
     evaluator: "Evaluator", metrics: "list[RecommenderMetric]", relevant: float
-) -> dict[str, float]:
+) -> dict[str, Measured]:
     """Return metrics of the lists that the model recommends to the users of the test, by name."""
     users = _TestUsers(evaluator, relevant)
     ranked = [one for one in metrics if one.base not in _LIST_METRICS]
     others = [one for one in metrics if one.base in _LIST_METRICS]
     longest = max((one.k or 0 for one in others), default=0)
-    values: dict[str, list[Reals]] = {one.name: [] for one in ranked}
+    values = {one.name: np.full(evaluator.test.n_users, np.nan) for one in ranked}
     lists: list[Indices] = []
     for block, scores in users.blocks(everybody=longest > 0):
         if longest:
@@ -43,9 +53,9 @@ def list_values(
         items = users.relevant_items(block, scores)
         for one in ranked:
             value = items.by_position if one.base in _BY_POSITION else items.ranked
-            values[one.name].append(value(one))
-    means = {name: defined_mean(np.concatenate([[], *found])) for name, found in values.items()}
-    return means | {one.name: _list_value(one, evaluator, lists) for one in others}
+            values[one.name][block] = value(one)
+    found = {name: mean_of(each) for name, each in values.items()}
+    return found | {one.name: _list_value(one, evaluator, users.users, lists) for one in others}
 
 
 class _TestUsers:
@@ -134,15 +144,20 @@ class _RelevantItems:
     before: Exacts
 
     def by_position(self, metric: "RecommenderMetric") -> Reals:
-        """Return the value of each user with a relevant item; NaN where undefined."""
+        """Return the value of each user; NaN without a relevant item, or where undefined."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            return self._values(metric.base, metric.k or 0)[self.relevant > 0]
+            values = self._values(metric.base, metric.k or 0)
+        return np.where(self.relevant > 0, values, np.nan)
 
     def _values(self, base: str, k: int) -> Reals:
         if base == "auc":
             return 1.0 - self._wrong() / (self.relevant * self.others)
         if base == "map":
             return self._sums(self._precisions()) / self.relevant
+        if base == "mrr":
+            return self._of_first(np.reciprocal)
+        if base in ("hit_rate", "success"):
+            return self._of_first(lambda ranks: (ranks <= k).astype(np.float64))
         discounts = 1.0 / np.log2(np.arange(2, k + 2))
         gained = self._sums(self._gains(discounts if base == "ndcg" else np.ones(k)))
         if base == "ndcg":
@@ -151,15 +166,16 @@ class _RelevantItems:
         return gained / (k if base == "precision" else self.relevant)
 
     def ranked(self, metric: "RecommenderMetric") -> Reals:
-        """Return the value of each user with a relevant item, by ranking whole lists."""
+        """Return the value of each user, as `by_position` does, by ranking whole lists."""
         row, item = self.pairs
+        found = np.full(len(self.scores), np.nan)
         missed = row[item < 0]
         relevant = np.zeros(self.scores.shape, dtype=bool)
         relevant[row[item >= 0], item[item >= 0]] = True
         on_list = self.scores > -np.inf
         users = np.concatenate([np.nonzero(on_list)[0], missed])
         if not len(users):
-            return np.zeros(0)
+            return found
         lists = Lists(
             np.concatenate([relevant[on_list], np.ones(len(missed), dtype=bool)]),
             users,
@@ -167,12 +183,22 @@ class _RelevantItems:
         )
         scores = np.concatenate([self.scores[on_list], np.zeros(len(missed))])
         function = ranking_metric(metric.name).function
-        values = np.asarray(function(lists, scores, empty="skip", per_query=True))
-        return values[~np.isnan(values)]
+        found[lists.queries] = function(lists, scores, empty="skip", per_query=True)
+        return found
 
     def _sums(self, values: Reals) -> Reals:
         """Return the sum of values by group over each row."""
         return np.bincount(self.row, values, minlength=len(self.scores)).astype(np.float64)
+
+    def _of_first(self, worth: Callable[[Reals], Reals]) -> Reals:
+        """Return what the rank of each row's first relevant item is worth; 0 if it has none."""
+        first = np.flatnonzero(self.before == 0)
+        groups = TieGroups(
+            *(part[first] for part in (self.row, self.above, self.tied, self.inside))
+        )
+        values = np.zeros(len(self.scores))
+        values[groups.query] = groups.worth_of_first(worth)
+        return values
 
     def _gains(self, weights: Reals) -> Reals:
         """Return the expected sum of the weights at each group's relevant items, from the top."""
@@ -226,16 +252,29 @@ def defined_mean(values: Reals) -> float:
     return float(defined.mean()) if len(defined) else float("nan")
 
 
-def _list_value(metric: "RecommenderMetric", evaluator: "Evaluator", lists: list[Indices]) -> float:
-    """Return the coverage, novelty or diversity of lists; NaN if nothing is recommended."""
+def mean_of(values: Reals) -> Measured:
+    """Return the mean over users of values; NaN is left out."""
+    return Measured(defined_mean(values), UserSums.of(values))
+
+
+def _list_value(
+    metric: "RecommenderMetric", evaluator: "Evaluator", users: Indices, lists: list[Indices]
+) -> Measured:
+    """Return a metric of the lists of users, by test index; NaN if nothing is recommended."""
     ratings = evaluator.model.ratings_
     cut = [one[: metric.k] for one in lists]
     longest = max(map(len, cut), default=0)
     if longest == 0 or (metric.base == "diversity" and longest < 2):
-        return float("nan")
-    if metric.base == "catalogue_coverage":
-        return catalogue_coverage(cut, ratings.n_items)
-    if metric.base == "novelty":
+        return Measured(float("nan"))
+    if metric.base in ("catalogue_coverage", "gini"):
+        of_all = gini if metric.base == "gini" else catalogue_coverage
+        return Measured(of_all(cut, ratings.n_items))
+    if metric.base == "diversity":
+        each = diversity(cut, ratings.csr().T.tocsr(), per_list=True)
+    else:
         n_users = int((ratings.by_user.sizes > 0).sum())
-        return float(novelty(cut, ratings.by_item.sizes, n_users))
-    return float(diversity(cut, ratings.csr().T.tocsr()))
+        of_counts = novelty if metric.base == "novelty" else average_popularity
+        each = of_counts(cut, ratings.by_item.sizes, n_users, per_list=True)
+    values = np.full(evaluator.test.n_users, np.nan)
+    values[users] = each
+    return mean_of(values)

@@ -3,18 +3,20 @@
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from edgewise.common.checks import integer, one_of
+from edgewise.common.checks import flag, integer, one_of
 from edgewise.common.choices import COMPARE_BY
 from edgewise.common.dtypes import Reals
 from edgewise.common.progress import progress
 from edgewise.common.text import counted, text_table
+from edgewise.metrics.significance import Z95
 from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender
 from edgewise.recommend.evaluation.catalogue import defined_mean
@@ -28,6 +30,7 @@ from edgewise.recommend.evaluation.evaluator import (
     check_relevant,
     metrics_named,
 )
+from edgewise.recommend.evaluation.users import Difference, UserSums, difference, pooled
 
 TIMES = ("fit_s", "fit_cpu_s", "predict_s", "predict_cpu_s")
 """The names of times in results, in seconds: wall-clock time, and CPU time of all threads."""
@@ -104,9 +107,8 @@ def compare(
     labelled = [(repr(name), model) for name, model in named.items()]
     splits = splits_of(ratings, n_folds, random_state, by=by)
     runs = evaluate_on_splits("models", labelled, splits, needed, relevant, unknown, verbose)
-    values, outputs = _gathered(dict(zip(named, runs, strict=True)), chosen)
     names = tuple(metric.name for metric in chosen)
-    return RecommenderComparison(tuple(named), names, values, outputs)
+    return RecommenderComparison(tuple(named), names, *_gathered(named, runs, chosen))
 
 
 def _named_models(models: Any) -> dict[str, Recommender]:
@@ -154,6 +156,9 @@ class RecommenderComparison:
         "predict_s" and "predict_cpu_s". CPU times add up all threads.
     outputs_ : dict of str to dict of str to str
         For each model and metric such as "mae_best", the output in use: "expected" or "level".
+    users_ : dict of str to dict of str to UserSums
+        For each model and metric, its sums over users, from which intervals come. Metrics of all
+        lists together, "catalogue_coverage" and "gini", have none.
 
     Examples
     --------
@@ -170,6 +175,7 @@ class RecommenderComparison:
     metrics: tuple[str, ...]
     folds_: dict[str, dict[str, Reals]]
     outputs_: dict[str, dict[str, str]]
+    users_: dict[str, dict[str, UserSums]] = field(default_factory=dict)
 
     @property
     def n_folds(self) -> int:
@@ -191,6 +197,31 @@ class RecommenderComparison:
         values = self.folds_[one_of("model", model, self.models)][metric]
         return float(np.median(values)) if metric in TIMES else defined_mean(values)
 
+    def interval(self, model: str, metric: str) -> tuple[float, float, float]:
+        """Return the value of a metric and its 95% interval; NaN where it has none.
+
+        Users are what varies: the interval is what other users of the same kind would give, by the
+        spread of the values over users (of errors over ratings, by the delta method). The folds'
+        values of a user are taken together.
+        """
+        value, half = self.value(model, metric), Z95 * self._standard_error(model, metric)
+        return value, value - half, value + half
+
+    def difference(self, model: str, other: str, metric: str) -> Difference:
+        """Return how far two models are apart, with a 95% interval and a p-value.
+
+        The test is paired: both models are tested on the same users, and users that are difficult
+        for both do not count. The p-value is two-sided, from the normal distribution.
+        """
+        value = self.value(model, metric) - self.value(other, metric)
+        return difference(value, self._standard_error(model, metric, other))
+
+    def _standard_error(self, model: str, metric: str, other: str | None = None) -> float:
+        sums = [self.users_.get(one, {}).get(metric) for one in (model, other or model)]
+        if sums[0] is None or sums[1] is None:
+            return np.nan
+        return sums[0].standard_error(None if other is None else sums[1])
+
     def best(self, metric: str) -> str:
         """Return the model with the best value of a metric or time; ties go to the first."""
         values = np.array([self.value(model, metric) for model in self.models])
@@ -203,13 +234,26 @@ class RecommenderComparison:
     def _times(self) -> list[str]:
         return [name for name in TIMES if name in self.folds_[self.models[0]]]
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return :attr:`table` as a frame of `library`, "pandas" or "polars"; None takes either."""
+    def to_frame(self, library: str | None = None, *, intervals: bool = False) -> Any:
+        """Return :attr:`table` as a frame of `library`, "pandas" or "polars"; None takes either.
+
+        With `intervals`, metrics such as "rmse" have columns "rmse_low" and "rmse_high" too.
+        """
         from edgewise.io.frames import frame_library
 
+        return frame_library(library).DataFrame(self.columns(flag("intervals", intervals)))
+
+    def columns(self, intervals: bool = False) -> dict[str, list[Any]]:
+        """Return the columns of :meth:`to_frame`."""
         rows = self.table
         columns = {name: [row[name] for row in rows] for name in rows[0]}
-        return frame_library(library).DataFrame(columns)
+        if intervals:
+            for name in self.metrics:
+                ends = [self.interval(model, name)[1:] for model in self.models]
+                columns[f"{name}_low"], columns[f"{name}_high"] = (
+                    list(end) for end in zip(*ends, strict=True)
+                )
+        return columns
 
     def __repr__(self) -> str:
         sizes = {"models": len(self.models), "metrics": len(self.metrics), "folds": self.n_folds}
@@ -217,13 +261,32 @@ class RecommenderComparison:
         return f"RecommenderComparison({parts})"
 
     def __str__(self) -> str:
+        return self.text()
+
+    def text(self, intervals: bool = False) -> str:
+        """Return the printed table; with `intervals`, values have half their 95% interval.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from edgewise.recommend.evaluation.users import UserSums
+        >>> values = np.array([0.2, 0.4, 0.6, 0.4])
+        >>> folds = {"one": {"recall@5": np.array([values.mean()])}}
+        >>> sums = {"one": {"recall@5": UserSums.of(values)}}
+        >>> found = RecommenderComparison(("one",), ("recall@5",), folds, {"one": {}}, sums)
+        >>> print(found.text(intervals=True))
+                       recall
+        model              @5
+        one    0.4000 ±0.1600*
+        1 fold; * best; ± 95% interval over users
+        """
         shown = [*self.metrics, *(name for name in _SHOWN_TIMES if name in self._times)]
         height = max(len(_title(name)) for name in shown)
         names = [*[""] * (height - 1), "model", *self.models]
-        table = _wrapped(names, [self._column(name, height) for name in shown])
-        return f"{table}\n{self._note()}"
+        table = _wrapped(names, [self._column(name, height, intervals) for name in shown])
+        return f"{table}\n{self._note()}" + "; ± 95% interval over users" * intervals
 
-    def _column(self, name: str, height: int) -> list[str]:
+    def _column(self, name: str, height: int, intervals: bool) -> list[str]:
         """Return the lines of the title and the cells, with numbers that end at the same place."""
         values = np.array([self.value(model, name) for model in self.models])
         top = np.nan
@@ -236,6 +299,10 @@ class RecommenderComparison:
         ]
         room = max(map(len, marks))
         texts = ["-" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
+        if intervals and name in self.metrics:
+            errors = [self._standard_error(model, name) for model in self.models]
+            halves = ["" if np.isnan(error) else f" ±{Z95 * error:.4f}" for error in errors]
+            texts = [text + half for text, half in zip(texts, halves, strict=True)]
         cells = [f"{text}{mark:<{room}}" for text, mark in zip(texts, marks, strict=True)]
         title = [f"{word}{'':{room}}" for word in _title(name)]
         return [*[""] * (height - len(title)), *title, *cells]
@@ -272,14 +339,15 @@ def _wrapped(names: list[str], columns: list[list[str]]) -> str:
 
 
 def _gathered(
-    runs: dict[str, list[dict[str, float]]], metrics: tuple[RecommenderMetric, ...]
-) -> tuple[dict[str, dict[str, Reals]], dict[str, dict[str, str]]]:
-    """Return the values of all folds by model and metric, and the outputs in use."""
+    models: Iterable[str], runs: "list[list[Run]]", metrics: tuple[RecommenderMetric, ...]
+) -> tuple[dict[str, dict[str, Reals]], dict[str, dict[str, str]], dict[str, dict[str, UserSums]]]:
+    """Return the values of all folds by model and metric, the outputs in use, and sums by user."""
     folds: dict[str, dict[str, Reals]] = {}
     outputs: dict[str, dict[str, str]] = {}
-    for model, rows in runs.items():
-        found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-        folds[model], outputs[model] = {}, {}
+    users: dict[str, dict[str, UserSums]] = {}
+    for model, rows in zip(models, runs, strict=True):
+        found = {name: np.array([row.values[name] for row in rows]) for name in rows[0].values}
+        folds[model], outputs[model], users[model] = {}, {}, {}
         for metric in metrics:
             means = [defined_mean(found[one.name]) for one in metric.choices]
             # NaN sorts last.
@@ -287,8 +355,19 @@ def _gathered(
             folds[model][metric.name] = found[taken.name]
             if len(metric.choices) > 1 and not np.isnan(found[taken.name]).all():
                 outputs[model][metric.name] = "level" if LEVEL in taken.name else "expected"
+            parts = [(row.users, row.sums[taken.name]) for row in rows if taken.name in row.sums]
+            if parts:
+                users[model][metric.name] = pooled(parts)
         folds[model] |= {name: found[name] for name in TIMES}
-    return folds, outputs
+    return folds, outputs, users
+
+
+class Run(NamedTuple):
+    """A model on one split: values and times by name, the tested users, and sums over them."""
+
+    values: dict[str, float]
+    users: NDArray[Any]
+    sums: dict[str, UserSums]
 
 
 def splits_of(
@@ -332,7 +411,7 @@ def evaluate_on_splits(
     relevant: float | None,
     unknown: str,
     verbose: int,
-) -> list[list[dict[str, float]]]:
+) -> list[list[Run]]:
     """Return each model's values and times on each split; errors name a model by its label."""
     for label, model in models:
         try:
@@ -340,26 +419,40 @@ def evaluate_on_splits(
         except (TypeError, ValueError) as error:
             message = f"{argument}: model {label} cannot be fitted: {error}"
             raise ValueError(message) from error
-    runs: list[list[dict[str, float]]] = [[] for _ in models]
+    runs: list[list[Run]] = [[] for _ in models]
     parts, count = splits
     with progress(bool(verbose), count * len(models), "fits") as step:
         for fold, (train, test) in enumerate(parts, start=1):
             for run, (label, model) in zip(runs, models, strict=True):
-                times: dict[str, float] = {}
-                fresh = clone(model)
                 try:
-                    with _clock("fit", times):
-                        fresh.fit(train)
-                    evaluator = Evaluator(fresh, test, unknown)
-                    with _clock("predict", times):
-                        _ = evaluator.predictions
-                    run.append(evaluator.values(metrics, relevant) | times)
+                    run.append(_run(clone(model), train, test, metrics, relevant, unknown))
                 except Exception as error:
                     raise RuntimeError(
                         f"model {label} failed on fold {fold}: {type(error).__name__}: {error}"
                     ) from error
                 step()
     return runs
+
+
+def _run(
+    model: Recommender,
+    train: Ratings,
+    test: Ratings,
+    metrics: tuple[RecommenderMetric, ...],
+    relevant: float | None,
+    unknown: str,
+) -> Run:
+    """Fit a model and measure it."""
+    times: dict[str, float] = {}
+    with _clock("fit", times):
+        model.fit(train)
+    evaluator = Evaluator(model, test, unknown)
+    with _clock("predict", times):
+        _ = evaluator.predictions
+    found = evaluator.measured(metrics, relevant)
+    sums = {name: one.users for name, one in found.items() if one.users is not None}
+    values = {name: one.value for name, one in found.items()}
+    return Run(values | times, test.user_ids.values, sums)
 
 
 @contextmanager

@@ -4,18 +4,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgewise.common.checks import integer, one_of
+from edgewise.common.checks import flag, integer, one_of
 from edgewise.common.dtypes import Reals
 from edgewise.metrics import RANKING_METRICS, Lists, mean_average_precision
 from edgewise.metrics import ratings as errors
 from edgewise.ratings import Ratings
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
-from edgewise.recommend.evaluation.catalogue import defined_mean, list_values
+from edgewise.recommend.evaluation.catalogue import list_values, mean_of
+from edgewise.recommend.evaluation.users import Measured, UserSums, UserValues
 
 _ORDER_METRICS: dict[str, Callable[..., Any]] = {
     **{name: RANKING_METRICS[name].function for name in ("disagreement", "prot", "coverage")},
@@ -64,9 +65,10 @@ METRICS: dict[str, RecommenderMetric] = {
     **_metrics("ratings", "one_zero", "one_zero_level", "one_zero_best", larger_is_better=False),
     **_metrics("order", "disagreement", larger_is_better=False),
     **_metrics("order", "ap", "prot", "coverage"),
-    **_metrics("lists", "ndcg", "precision", "recall", cut=True),
-    **_metrics("lists", "map", "auc"),
+    **_metrics("lists", "ndcg", "precision", "recall", "hit_rate", cut=True),
+    **_metrics("lists", "map", "mrr", "auc"),
     **_metrics("lists", "catalogue_coverage", "novelty", "diversity", cut=True),
+    **_metrics("lists", "average_popularity", "gini", cut=True, larger_is_better=False),
 }
 DEFAULT_METRICS = tuple(METRICS)
 """The metrics of ``evaluate`` by default: all but those that rank every list as a whole."""
@@ -102,6 +104,32 @@ def _named(name: Any, k: int, argument: str) -> RecommenderMetric:
     raise ValueError(f"{argument} must be among {listed}, got {name!r}")
 
 
+@overload
+def evaluate(
+    model: Recommender,
+    test: Ratings,
+    metrics: Iterable[str] | str = ...,
+    k: int = ...,
+    relevant: float | None = ...,
+    unknown: str = ...,
+    *,
+    per_user: Literal[False] = ...,
+) -> dict[str, float]: ...
+
+
+@overload
+def evaluate(
+    model: Recommender,
+    test: Ratings,
+    metrics: Iterable[str] | str = ...,
+    k: int = ...,
+    relevant: float | None = ...,
+    unknown: str = ...,
+    *,
+    per_user: Literal[True],
+) -> UserValues: ...
+
+
 def evaluate(
     model: Recommender,
     test: Ratings,
@@ -109,19 +137,24 @@ def evaluate(
     k: int = 10,
     relevant: float | None = None,
     unknown: str = "mean",
-) -> dict[str, float]:
+    *,
+    per_user: bool = False,
+) -> dict[str, float] | UserValues:
     """Evaluate a fitted recommender on test ratings.
 
     - Test pairs, if the model predicts ratings (NaN if it only scores): "rmse", "mae", "nmae" (over
-      the error of blind guesses), "one_zero" (share of wrong levels). With "_level" they are of the
-      predicted level, the nearest to the prediction or the model's own; with "_best" the smaller.
+      the error of blind guesses, as Marlin 2004 has it, and not over the range of the ratings),
+      "one_zero" (share of wrong levels). With "_level" they are of the predicted level, the nearest
+      to the prediction or the model's own; with "_best" the smaller.
     - The order of each user's test items (Iyer 1999 section 5.2.4), where the user's highest rating
       is good: "disagreement", "ap", "prot", "coverage". Users with equal ratings are skipped.
     - Lists out of the whole catalogue, without items that the user rated in training: "ndcg",
-      "precision", "recall" at k, "map" and "auc", or any metric of TREC runs, such as "mrr", in ten
-      times the time. Relevant items that training does not know count as missed; users without
-      relevant items are skipped; ties count by their expectation. Also "catalogue_coverage",
-      "novelty" and "diversity" of the lists of k items.
+      "precision", "recall" and "hit_rate" (any relevant item on the list) at k, "map", "mrr" and
+      "auc", or any metric of TREC runs, such as "err", in ten times the time. Relevant items that
+      training does not know count as missed; users without relevant items are skipped; ties count
+      by their expectation.
+    - Lists of k items beyond accuracy: "catalogue_coverage", "novelty" (in bits) and "diversity";
+      "average_popularity" and "gini", which are lower for lists that favour popular items less.
 
     Parameters
     ----------
@@ -129,7 +162,7 @@ def evaluate(
         A fitted model.
     test : Ratings
         The test ratings. Their weights count in metrics of predicted ratings.
-    metrics : str or sequence of str, default all but "mrr"
+    metrics : str or sequence of str, default all that need no whole lists
         Names from above; "ndcg@5" has another cut-off than `k`.
     k : int, default 10
         The cut-off of lists.
@@ -139,11 +172,15 @@ def evaluate(
     unknown : {"mean", "nan", "raise"}, default "mean"
         For users and items that training does not know: predict shrunken means and list what is
         popular, skip them, or raise.
+    per_user : bool, default False
+        Return the values of each user. "catalogue_coverage" and "gini", which are of all lists
+        together, are left out.
 
     Returns
     -------
-    dict of str to float
-        The values by name, such as "ndcg@10"; NaN if a metric is undefined.
+    dict of str to float, or UserValues
+        The values by name, such as "ndcg@10"; NaN if a metric is undefined. With `per_user`, those
+        of each user as arrays or a frame, and intervals of their means.
 
     Examples
     --------
@@ -157,7 +194,9 @@ def evaluate(
     """
     chosen = metrics_named(metrics, k)
     least = check_relevant(relevant)
-    return Evaluator(model, test, unknown).values(chosen, least)
+    flag("per_user", per_user)
+    evaluator = Evaluator(model, test, unknown)
+    return evaluator.user_values(chosen, least) if per_user else evaluator.values(chosen, least)
 
 
 def check_relevant(relevant: Any) -> float | None:
@@ -193,8 +232,24 @@ class Evaluator:
         self, metrics: Iterable[RecommenderMetric], relevant: float | None
     ) -> dict[str, float]:
         """Return the values of metrics by name, in their order."""
+        return {name: one.value for name, one in self.measured(metrics, relevant).items()}
+
+    def user_values(
+        self, metrics: Iterable[RecommenderMetric], relevant: float | None
+    ) -> UserValues:
+        """Return the values of metrics for each user with a test rating."""
+        measured = self.measured(metrics, relevant)
+        tested = np.unique(self.test.users)
+        sums = {name: one.users for name, one in measured.items() if one.users is not None}
+        values = {name: one.values[tested] for name, one in sums.items()}
+        return UserValues(self.test.user_ids.values[tested], values, measured)
+
+    def measured(
+        self, metrics: Iterable[RecommenderMetric], relevant: float | None
+    ) -> dict[str, Measured]:
+        """Return the values of metrics by name, in their order, with their sums over users."""
         chosen = list(metrics)
-        found: dict[str, float] = {}
+        found: dict[str, Measured] = {}
         for one in chosen:
             if one.evaluates == "ratings":
                 found[one.name] = self._rating_error(one)
@@ -250,33 +305,49 @@ class Evaluator:
         found = model._predicted(*self._ids, self.unknown, model._pair_scores, clip=False)
         return np.asarray(found)
 
-    def _rating_error(self, metric: RecommenderMetric) -> float:
+    def _rating_error(self, metric: RecommenderMetric) -> Measured:
         """Return an error of predicted ratings or levels; NaN if there are none."""
         if len(metric.choices) > 1:
-            return float(np.fmin.reduce([self._rating_error(one) for one in metric.choices]))
+            both = [self._rating_error(one) for one in metric.choices]
+            return min(both, key=lambda one: np.inf if np.isnan(one.value) else one.value)
         stem = metric.base.removesuffix(LEVEL)
         by_level = stem != metric.base
+        none = UserSums.of(np.full(self.test.n_users, np.nan))
         if self.model.predicts != "rating" or not self.included.any():
-            return float("nan")
+            return Measured(float("nan"), none)
         if (by_level or stem in ("nmae", "one_zero")) and len(self.levels) < 2:
-            return float("nan")
+            return Measured(float("nan"), none)
         guess = (self.predicted_levels if by_level else self.predictions)[self.included]
         truth, weights = self.test.values[self.included], self.test.weights
         weights = None if weights is None else weights[self.included]
-        if stem in ("rmse", "mae"):
-            simple = errors.rmse if stem == "rmse" else errors.mae
-            return simple(truth, guess, sample_weight=weights)
-        error = errors.nmae if stem == "nmae" else errors.one_zero_error
-        return error(truth, guess, levels=self.levels, sample_weight=weights)
+        losses = np.abs(guess - truth)
+        if stem == "rmse":
+            value = errors.rmse(truth, guess, sample_weight=weights)
+            losses *= losses
+        elif stem == "mae":
+            value = errors.mae(truth, guess, sample_weight=weights)
+        elif stem == "nmae":
+            value = errors.nmae(truth, guess, levels=self.levels, sample_weight=weights)
+            unit = float(np.average(losses, weights=weights))
+            losses *= value / unit if unit > 0 else 1.0
+        else:
+            value = errors.one_zero_error(truth, guess, levels=self.levels, sample_weight=weights)
+            losses = (errors.nearest_level(guess, self.levels) != truth).astype(np.float64)
+        users, n_users = self.test.users[self.included], self.test.n_users
+        sums = np.bincount(users, losses if weights is None else losses * weights, n_users)
+        masses = np.bincount(users, weights, n_users)
+        by_user = UserSums(sums.astype(np.float64), masses.astype(np.float64), stem == "rmse")
+        return Measured(value, by_user)
 
     @cached_property
     def _test_lists(self) -> Lists:
         return Lists(self.test.values[self.included], self.test.users[self.included])
 
-    def _order_value(self, name: str) -> float:
+    def _order_value(self, name: str) -> Measured:
         """Return a metric of the order of each user's test items; NaN if it is undefined."""
-        if not self.included.any():
-            return float("nan")
-        scores = self.scores[self.included]
-        values = _ORDER_METRICS[name](self._test_lists, scores, empty="skip", per_query=True)
-        return defined_mean(values)
+        values = np.full(self.test.n_users, np.nan)
+        if self.included.any():
+            lists, scores = self._test_lists, self.scores[self.included]
+            metric = _ORDER_METRICS[name]
+            values[lists.queries] = metric(lists, scores, empty="skip", per_query=True)
+        return mean_of(values)

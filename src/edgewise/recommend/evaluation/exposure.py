@@ -1,0 +1,127 @@
+"""How often groups of items are recommended, beside how often they are rated."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgewise.common.checks import integer
+from edgewise.common.dtypes import Reals
+from edgewise.common.text import text_table
+from edgewise.data.columns import CategoricalColumn
+from edgewise.ratings import Ratings
+from edgewise.recommend.base import Recommender
+
+POPULARITY = ("head", "middle", "tail")
+OTHER = "other"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupExposure:
+    """The result of :func:`exposure`; ``print`` it for a table.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        The groups of items.
+    items, ratings, lists : float arrays
+        Each group's share of the items, of the training ratings, and of what is recommended.
+    """
+
+    groups: tuple[str, ...]
+    items: Reals
+    ratings: Reals
+    lists: Reals
+
+    def __repr__(self) -> str:
+        return f"GroupExposure({', '.join(self.groups)})"
+
+    def __str__(self) -> str:
+        shares = zip(self.groups, self.items, self.ratings, self.lists, strict=True)
+        rows = [(name, *(f"{share:.3f}" for share in three)) for name, *three in shares]
+        return text_table([("group", "items", "ratings", "lists"), *rows])
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the table as a frame of `library`, "pandas" or "polars"; None takes either."""
+        from edgewise.io.frames import frame_library
+
+        shares = {"items": self.items, "ratings": self.ratings, "lists": self.lists}
+        return frame_library(library).DataFrame({"group": list(self.groups), **shares})
+
+
+def exposure(
+    model: Recommender,
+    groups: str | Mapping[Any, str] = "popularity",
+    *,
+    users: Any = None,
+    k: int = 10,
+) -> GroupExposure:
+    """Count how often groups of items are recommended, to see whether a model favours some.
+
+    Parameters
+    ----------
+    model : Recommender
+        A fitted model.
+    groups : "popularity", name of an item feature, or mapping of item ids to names
+        The groups. "popularity" has three, each with a third of the training ratings: "head" are
+        the few items that are rated most often, "tail" the many that are rated least. A feature
+        must be categorical. Items without a group are "other".
+    users : array-like of ids or None, default None
+        Whose lists to count; None for all that the model knows.
+    k : int, default 10
+        Length of the lists.
+
+    Examples
+    --------
+    >>> from edgewise import Popularity, Ratings
+    >>> from edgewise.recommend import exposure
+    >>> ratings = Ratings.from_arrays([1, 1, 1, 2, 2, 3, 4], list("abcabad"))
+    >>> print(exposure(Popularity().fit(ratings), k=1))
+    group   items  ratings  lists
+    head    0.250    0.429  0.250
+    middle  0.250    0.286  0.250
+    tail    0.500    0.286  0.500
+    """
+    integer("k", k, 1)
+    if not isinstance(model, Recommender):
+        raise TypeError(f"model must be a recommender, got {type(model).__name__}")
+    ratings = model._trained()
+    names, codes = _groups(groups, ratings)
+    lists = model.recommend(users, n=k)
+    listed = ratings.item_ids.find("items", lists.ids)
+    shares = (
+        np.bincount(codes[items], minlength=len(names)) / max(1, len(items))
+        for items in (np.arange(ratings.n_items), ratings.items, listed)
+    )
+    return GroupExposure(names, *shares)
+
+
+def _groups(groups: Any, ratings: Ratings) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the names of groups, and the group of each item."""
+    if isinstance(groups, Mapping):
+        given = [str(groups.get(one, OTHER)) for one in ratings.item_ids.values.tolist()]
+        names, codes = np.unique(given, return_inverse=True)
+        return tuple(names.tolist()), codes.astype(np.intp)
+    if groups == "popularity":
+        return POPULARITY, _thirds(ratings.by_item.sizes)
+    table = ratings.item_features
+    columns = {} if table is None else {table.name(j): c for j, c in enumerate(table.columns())}
+    column = columns.get(groups) if isinstance(groups, str) else None
+    if not isinstance(column, CategoricalColumn):
+        listed = [repr(n) for n, c in columns.items() if isinstance(c, CategoricalColumn)]
+        raise ValueError(
+            "groups must be 'popularity', a mapping of items to names, or a categorical feature of "
+            f"the items ({', '.join(listed) or 'there is none'}), got {groups!r}"
+        )
+    return (*map(str, column.categories), OTHER), column.codes.astype(np.intp)
+
+
+def _thirds(counts: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return 0 for the items with the first third of all ratings, 1 and 2 for the others."""
+    order = np.argsort(-counts, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    codes = np.empty(len(counts), dtype=np.intp)
+    codes[order] = np.minimum(3 * before // max(1, int(counts.sum())), 2)
+    return codes
