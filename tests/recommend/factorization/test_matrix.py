@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgewise import MatrixFactorization, Ratings
-from edgewise.recommend.factorization.matrix import BiasedFactors, RatingLoss
+from edgewise.recommend.factorization.matrix import PENALTIES, BiasedFactors, RatingLoss
 
 SOLVERS = ["sgd", "als", "gd"]
 
@@ -15,6 +15,10 @@ def factors_of(model):
     return BiasedFactors(
         model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_
     )
+
+
+def loss_of(model, penalty, biases):
+    return RatingLoss(model.ratings_, model.intercept_, penalty, biases, model.scale_)
 
 
 def test_all_solvers_find_the_same_minimum(make_ratings):
@@ -41,7 +45,7 @@ def test_history_ends_with_the_loss_of_the_model(make_ratings, solver, biases):
     model = MatrixFactorization(2, solver=solver, n_epochs=7, biases=biases, random_state=0).fit(
         ratings
     )
-    loss = RatingLoss(ratings, biases * ratings.mean, 0.1, biases)(factors_of(model))
+    loss = loss_of(model, PENALTIES[solver], biases)(factors_of(model))
     assert model.loss_history_.shape == (8,)
     assert model.loss_history_[-1] == pytest.approx(loss, rel=1e-12)
     if not biases:
@@ -76,7 +80,8 @@ def test_loss_never_rises(seed, k, penalty, biases, solver):
 def test_the_gradient_vanishes_at_the_end(make_ratings, solver):
     ratings = make_ratings(rank=1, weighted=True)
     model = MatrixFactorization(1, solver=solver, n_epochs=400, regularization=0.1, random_state=1)
-    gradient = RatingLoss(ratings, ratings.mean, 0.1, True).gradient(factors_of(model.fit(ratings)))
+    model.fit(ratings)
+    gradient = loss_of(model, 0.1, True).gradient(factors_of(model))
     assert sum(np.vdot(part, part) for part in gradient) ** 0.5 < 1e-4
 
 
@@ -87,20 +92,23 @@ def test_normal_equations_of_the_items_hold(make_ratings, biases):
         ratings
     )
     # The items are solved for last: the derivatives by their factors and biases are 0.
-    gradient = RatingLoss(ratings, biases * ratings.mean, 0.1, biases).gradient(factors_of(model))
+    gradient = loss_of(model, 0.1, biases).gradient(factors_of(model))
     np.testing.assert_allclose(gradient.items, 0, atol=1e-9)
     np.testing.assert_allclose(gradient.item_biases, 0, atol=1e-9)
     assert np.abs(gradient.users).max() > 1e-3
 
 
 def test_one_epoch_of_least_squares_by_hand():
-    # A 4 x 4 matrix that is full: user 0 solves (V'V + 4 lambda I) u = V'r.
+    # A 4 x 4 matrix that is full: user 0 solves (V'V + 4 s lambda I) u = V'r.
     R = np.array([[5.0, 3, 4, 1], [4, 2, 3, 1], [1, 5, 2, 4], [2, 4, 1, 5]])
     ratings = Ratings.from_matrix(R)
     model = MatrixFactorization(2, solver="als", n_epochs=1, regularization=0.25, biases=False)
     model.set_params(random_state=0).fit(ratings)
     U, V = model.user_factors_, model.item_factors_
-    rows = [np.linalg.solve(U.T @ U + 4 * 0.25 * np.eye(2), U.T @ R[:, j]) for j in range(4)]
+    rows = [
+        np.linalg.solve(U.T @ U + 4 * 0.25 * model.scale_ * np.eye(2), U.T @ R[:, j])
+        for j in range(4)
+    ]
     np.testing.assert_allclose(V, rows, rtol=1e-10)
 
 
@@ -236,8 +244,7 @@ def test_the_scale_of_the_ratings_does_not_matter_to_descent(make_ratings, monke
     ratings = make_ratings(seed=3)
     wide = Ratings.from_arrays(ratings.users, ratings.items, 256.0 * ratings.values)
     usual, large = (
-        MatrixFactorization(2, n_epochs=20, regularization=0.0, random_state=0).fit(data)
-        for data in (ratings, wide)
+        MatrixFactorization(2, n_epochs=20, random_state=0).fit(data) for data in (ratings, wide)
     )
     # Powers of four: every number of one fit is that of the other but for its exponent.
     np.testing.assert_array_equal(large.user_factors_, 16.0 * usual.user_factors_)

@@ -47,6 +47,7 @@ def test_the_loss_never_rises_and_factors_stay_positive(seed, k, entries, penalt
     assert (np.diff(history) <= 1e-10 * max(history[0], 1.0)).all()
     assert (model.user_factors_ >= 0).all()
     assert (model.item_factors_ >= 0).all()
+    penalty *= model.scale_
     end = loss_of(*dense(ratings, entries), model.user_factors_, model.item_factors_, penalty)
     assert history[-1] == pytest.approx(end, rel=1e-9, abs=1e-9)
 
@@ -62,8 +63,9 @@ def test_one_update_is_that_of_lee_and_seung(make_ratings, entries, weighted):
         for n in (1, 2)
     )
     (R, W), U, V = dense(ratings, entries), start.user_factors_, start.item_factors_
-    U = U * ((W * R) @ V) / ((W * (U @ V.T)) @ V + 0.2 * W.sum(axis=1)[:, None] * U)
-    V = V * ((W * R).T @ U) / ((W * (U @ V.T)).T @ U + 0.2 * W.sum(axis=0)[:, None] * V)
+    penalty = 0.2 * start.scale_
+    U = U * ((W * R) @ V) / ((W * (U @ V.T)) @ V + penalty * W.sum(axis=1)[:, None] * U)
+    V = V * ((W * R).T @ U) / ((W * (U @ V.T)).T @ U + penalty * W.sum(axis=0)[:, None] * V)
     np.testing.assert_allclose(after.user_factors_, U, rtol=1e-10)
     np.testing.assert_allclose(after.item_factors_, V, rtol=1e-10)
 

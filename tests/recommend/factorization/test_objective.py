@@ -33,7 +33,7 @@ def random_factors(ratings, k, seed=1):
 @pytest.mark.parametrize("biases", [False, True])
 def test_gradient_is_that_of_finite_differences(make_ratings, weighted, biases):
     ratings = make_ratings(weighted=weighted)
-    objective = RatingLoss(ratings, biases * ratings.mean, 0.3, biases)
+    objective = RatingLoss(ratings, biases * ratings.mean, 0.3, biases, scale=2.0)
     factors = random_factors(ratings, 3)
     if not biases:
         factors.user_biases[:] = factors.item_biases[:] = 0.0

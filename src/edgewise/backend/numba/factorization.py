@@ -46,7 +46,7 @@ def shuffle(order, state):  # type: ignore[no-untyped-def]
 
 @_kernel
 def descend(  # type: ignore[no-untyped-def]
-    order, users, items, values, weights, mean, rate, bias_rate, penalty,
+    order, users, items, values, weights, mean, rate, bias_rate, penalty, bias_penalty,
     user_factors, item_factors, user_biases, item_biases,
 ):  # fmt: skip
     """Take a gradient step for every rating in turn; OUT factors and biases."""
@@ -69,8 +69,8 @@ def descend(  # type: ignore[no-untyped-def]
                 product += u[f] * v[f]
             error = near_values[at] - user_biases[i] - item_biases[j] - product
             step, bias_step = rate * near_weights[at], bias_rate * near_weights[at]
-            user_biases[i] += bias_step * (error - penalty * user_biases[i])
-            item_biases[j] += bias_step * (error - penalty * item_biases[j])
+            user_biases[i] += bias_step * (error - bias_penalty * user_biases[i])
+            item_biases[j] += bias_step * (error - bias_penalty * item_biases[j])
             for f in range(len(u)):
                 x, y = u[f], v[f]
                 u[f] = x + step * (error * y - penalty * x)

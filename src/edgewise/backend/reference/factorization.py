@@ -46,8 +46,8 @@ def shuffle(order: Rows, state: NDArray[np.uint64]) -> None:
 
 def descend(
     order: Rows, users: Rows, items: Rows, values: Reals, weights: Reals, mean: float, rate: float,
-    bias_rate: float, penalty: float, user_factors: Reals, item_factors: Reals, user_biases: Reals,
-    item_biases: Reals,
+    bias_rate: float, penalty: float, bias_penalty: float, user_factors: Reals, item_factors: Reals,
+    user_biases: Reals, item_biases: Reals,
 ) -> None:  # fmt: skip
     """Take a gradient step for every rating in turn; OUT factors and biases.
 
@@ -61,8 +61,8 @@ def descend(
             error = values[place] - mean - b[i] - c[j] - u @ v
             weight = weights[place] if len(weights) else 1.0
             step, bias_step = rate * weight, bias_rate * weight
-            b[i] += bias_step * (error - penalty * b[i])
-            c[j] += bias_step * (error - penalty * c[j])
+            b[i] += bias_step * (error - bias_penalty * b[i])
+            c[j] += bias_step * (error - bias_penalty * c[j])
             moved = u + step * (error * v - penalty * u)
             v += step * (error * u - penalty * v)
             u[:] = moved

@@ -32,10 +32,13 @@ class NonNegativeFactorization(FactorModel):
     A rating is predicted as ``U_i V_j'``. Multiplicative updates, none of which increases the loss,
     minimise over U >= 0 and V >= 0, by the observed entries, or by all::
 
-        1/2 sum of w_ij ((R_ij - U_i V_j')^2 + lambda (|U_i|^2 + |V_j|^2))
+        1/2 sum of w_ij ((R_ij - U_i V_j')^2 + s lambda (|U_i|^2 + |V_j|^2))
 
-    Fitted: `user_factors_` U, `item_factors_` V, and `loss_history_`, the loss at the start and
-    after each epoch.
+    with s the scale of the ratings, their standard deviation over 1.125: their units do not matter,
+    but where their 0 is does.
+
+    Fitted: `user_factors_` U, `item_factors_` V, `scale_`, and `loss_history_`, the loss at the
+    start and after each epoch.
 
     Parameters
     ----------
@@ -79,6 +82,7 @@ class NonNegativeFactorization(FactorModel):
     def _fit(self, ratings: Ratings) -> None:
         if ratings.low < 0:
             raise ValueError(f"ratings must not be negative here, got {ratings.low:g}")
+        self._fit_scale(ratings)
         users = self._side(ratings.by_user, self.n_factors)
         items = self._side(ratings.by_item, self.n_factors)
         start = self._start(ratings, users, self.n_factors)
@@ -101,7 +105,7 @@ class NonNegativeFactorization(FactorModel):
         visits = _VISITS_PER_ENTRY + _VISITS_PER_FACTOR * n_factors
         visits *= len(entries.values) * self.n_epochs
         everything = self.entries == "all"
-        penalty = float(self.regularization)
+        penalty = float(self.regularization) * self.scale_
         return NonNegativeSide(entries, penalty, everything, self._kernels(visits))
 
     def _start(self, ratings: Ratings, users: "NonNegativeSide", n_factors: int) -> float:
