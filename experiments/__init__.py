@@ -1,0 +1,1 @@
+"""The tables and figures of the papers, each by one command: ``python -m experiments``."""

@@ -1,0 +1,57 @@
+"""``python -m experiments NAME``: run one experiment, and see the paper's figures beside ours."""
+
+import os
+import sys
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+if "--quick" not in sys.argv:
+    os.environ.setdefault("EDGEWISE_BACKEND", "numba")
+
+import argparse
+from pathlib import Path
+
+from edgewise.common.text import text_table
+from experiments.runner import Options, experiments, printed, run
+
+
+def main() -> int:
+    """Run what the command line names."""
+    known = experiments()
+    listed = text_table([[one.name, one.title] for one in known.values()], "  ", (0, 1))
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments",
+        description=__doc__,
+        epilog=f"experiments:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=list(known), metavar="NAME", help="see below")
+    parser.add_argument("--quick", action="store_true", help="small data, few rounds, a minute")
+    parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
+    parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop after this time")
+    parser.add_argument("--seed", type=int, default=0, help="random seed (default: %(default)s)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, help="number of threads (default: one)", default=1)
+    parser.add_argument("--rounds", type=int, help="in place of the experiment's own number")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="WORD", help="cells with WORD"
+    )
+    parser.add_argument("--folder", type=Path, default=Path("results"), help="%(default)s")
+    given = parser.parse_args()
+    only = tuple(given.only)
+    options = Options(
+        given.quick, given.resume, given.budget, given.seed, given.device, given.threads,
+        given.rounds, given.folder, only,
+    )  # fmt: skip
+    experiment = known[given.name]
+    try:
+        report = run(experiment, options, lambda line: print(line, flush=True))
+    except (FileExistsError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    print("\n" + printed(experiment, report.parent))
+    print(f"\nthe report: {report}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,365 @@
+"""One way to run an experiment: its cells, results that grow line by line, and a report.
+
+An experiment is a table of cells. Each cell trains, and gives a figure that stands beside the
+paper's. Results are kept after every cell and models after every few rounds, so a run that was
+stopped or killed goes on where it was, to the same bits.
+"""
+
+import hashlib
+import importlib
+import json
+import math
+import os
+import platform
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from edgewise import Callback, Checkpoint, __version__, load
+from edgewise.common.files import replacing
+from edgewise.common.text import counted, plain, text_table
+from edgewise.common.threads import n_threads
+from edgewise.model.file import packed
+
+MODULES = ("products",)
+"""The modules of experiments: each has a list EXPERIMENTS."""
+
+ModelT = TypeVar("ModelT")
+
+
+class Paper(NamedTuple):
+    """A figure of a paper, and its spread if the paper states one."""
+
+    value: float
+    spread: float | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure of a table: its row and column, what finds it, and the paper's own."""
+
+    row: str
+    column: str
+    run: Callable[["Bench"], Mapping[str, Any]]
+    paper: Paper | None = None
+
+    @property
+    def name(self) -> str:
+        """The row and the column, as a name of files."""
+        words = "".join(c if c.isalnum() else " " for c in f"{self.row} {self.column}")
+        return "-".join(words.split())
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper.
+
+    A cell's result has "value", perhaps "spread", and whatever else its picture needs. `about` says
+    what is done and how it differs from the paper. `draw` gets the results and a Matplotlib figure.
+    """
+
+    name: str
+    title: str
+    source: str
+    about: str
+    unit: str
+    cells: Callable[["Bench"], Sequence[Cell]]
+    draw: Callable[[list[dict[str, Any]], Any], None] | None = None
+    more_is_better: bool = False
+
+
+def experiments() -> dict[str, Experiment]:
+    """Return all experiments by name."""
+    found = (importlib.import_module(f"experiments.{module}") for module in MODULES)
+    return {one.name: one for module in found for one in module.EXPERIMENTS}
+
+
+class OutOfTimeError(Exception):
+    """The budget is spent; what there is has been kept."""
+
+
+@dataclass
+class Bench:
+    """What cells train with: settings, time, and a folder for what is not finished."""
+
+    quick: bool = False
+    seed: int = 0
+    device: str = "cpu"
+    n_jobs: int | None = None
+    n_rounds: int | None = None  # in place of the experiment's own
+    end: float = math.inf  # by time.monotonic
+    folder: Path | None = None
+    every: float = float(os.environ.get("EXPERIMENTS_EVERY", 20))  # seconds between checkpoints
+    digests: list[str] = field(default_factory=list)  # of the models trained
+
+    def within(self, folder: Path) -> "Bench":
+        """Return a bench whose models are kept in a folder."""
+        return replace(self, folder=folder, digests=[])
+
+    def rounds(self, usual: int, quick: int) -> int:
+        """Return the number of rounds: the one asked for, or the experiment's."""
+        return self.n_rounds or (quick if self.quick else usual)
+
+    def train(self, model: ModelT, *data: Any, **given: Any) -> ModelT:
+        """Train a model on `data`, from where an earlier run left it.
+
+        Raises OutOfTimeError when the budget is spent before the last round.
+        """
+        wanted: Any = model
+        trained: Any = model
+        callbacks: list[Callback] = [_Clock(self.end)]
+        if self.folder is not None:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self.folder / f"model-{len(self.digests) + 1}.edgewise"
+            if path.exists():
+                trained = load(path).set_params(warm_start=True, n_rounds=wanted.n_rounds)
+            callbacks.append(_Kept(path, self.every))
+        if trained is wanted or trained.n_rounds_ < wanted.n_rounds:
+            shown = int(sys.stderr.isatty())
+            trained.set_params(n_jobs=self.n_jobs, callbacks=callbacks, verbose=shown)
+            trained.fit(*data, **given)
+            if trained.n_rounds_ < wanted.n_rounds and time.monotonic() >= self.end:
+                raise OutOfTimeError
+        self.digests.append(digest(trained))
+        return trained  # type: ignore[no-any-return]
+
+
+def digest(model: Any) -> str:
+    """Return a fingerprint of all that a model learned: two models are the same, or it differs."""
+    arrays: dict[str, Any] = {}
+    state = packed(model, "", arrays)["state"]
+    found = hashlib.sha256(json.dumps(plain(state), sort_keys=True).encode())
+    for name in sorted(arrays):
+        found.update(np.ascontiguousarray(arrays[name]).tobytes())
+    return found.hexdigest()[:16]
+
+
+class _Clock(Callback):
+    """Stop when the budget is spent."""
+
+    def __init__(self, end: float) -> None:
+        self.end = end
+
+    def on_round(self, run: Any) -> str | None:
+        return "the budget is spent" if time.monotonic() >= self.end else None
+
+
+class _Kept(Checkpoint):
+    """Save by the clock, and at the end."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        super().__init__(path)
+        self.seconds, self.last = seconds, time.monotonic()
+
+    def on_round(self, run: Any) -> str | None:
+        if time.monotonic() - self.last >= self.seconds:
+            run.save(self.path)
+            self.last = time.monotonic()
+        return None
+
+
+# Running
+
+
+class Options(NamedTuple):
+    """What the command line says."""
+
+    quick: bool
+    resume: bool
+    budget: float | None  # minutes
+    seed: int
+    device: str
+    n_jobs: int | None
+    n_rounds: int | None
+    folder: Path
+    only: tuple[str, ...]
+
+
+def run(experiment: Experiment, options: Options, say: Callable[[str], None]) -> Path:
+    """Run the cells that have no result yet, and write the report; return its path."""
+    end = math.inf if options.budget is None else time.monotonic() + 60 * options.budget
+    settings = {"quick": options.quick, "seed": options.seed, "n_rounds": options.n_rounds}
+    bench = Bench(**settings, device=options.device, n_jobs=options.n_jobs, end=end)
+    cells = [
+        cell
+        for cell in experiment.cells(bench)
+        if all(word in f"{cell.row} {cell.column}" for word in options.only)
+    ]
+    folder = options.folder / (experiment.name + ("-quick" if options.quick else ""))
+    path = folder / "results.jsonl"
+    done: dict[tuple[str, str], dict[str, Any]] = {}
+    if path.exists():
+        if not options.resume:
+            raise FileExistsError(f"{path} has results: add --resume to go on, or remove {folder}")
+        head, *lines = (json.loads(line) for line in path.read_text().splitlines())
+        if any(head[name] != value for name, value in settings.items()):
+            raise ValueError(f"{path} is of a run with other settings: {head['command']}")
+        done = {(line["row"], line["column"]): line for line in lines}
+    folder.mkdir(parents=True, exist_ok=True)
+    head = {"experiment": experiment.name, **settings, **_circumstances()}
+
+    def keep() -> None:
+        lines = [head, *done.values()]
+        with replacing(path) as file:
+            file.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+
+    for number, cell in enumerate(cells, 1):
+        if (cell.row, cell.column) in done:
+            continue
+        started = time.process_time()
+        try:
+            if time.monotonic() >= end:
+                raise OutOfTimeError
+            own = bench.within(folder / "unfinished" / cell.name)
+            found = cell.run(own)
+        except OutOfTimeError:
+            say(f"out of time at {cell.row}, {cell.column}: --resume goes on from here")
+            break
+        result: dict[str, Any] = {"row": cell.row, "column": cell.column, **plain(found)}
+        if cell.paper is not None:
+            result |= {"paper": cell.paper.value, "paper_spread": cell.paper.spread}
+        result["models"] = own.digests
+        result["cpu_seconds"] = round(time.process_time() - started, 2)
+        done[cell.row, cell.column] = result
+        keep()
+        shutil.rmtree(folder / "unfinished" / cell.name, ignore_errors=True)
+        say(f"{number} of {counted(len(cells), 'cells')}: {_line(experiment, result)}")
+    keep()
+    return _report(experiment, folder, head, list(done.values()), len(cells))
+
+
+def _circumstances() -> dict[str, Any]:
+    """Return what a reader needs to run it again."""
+    packages = ("numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "command": shlex.join(["python", "-m", "experiments", *sys.argv[1:]]),
+        "date": time.strftime("%Y-%m-%d"),
+        "versions": {"edgewise": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in packages},
+        "machine": f"{platform.machine()}, {counted(os.cpu_count() or 1, 'cores')}",
+        "threads": n_threads(None),
+    }
+
+
+# Reporting
+
+
+def error_of(result: Mapping[str, Any]) -> float | None:
+    """Return the difference to the paper in standard errors, None where it has no spread."""
+    spreads = [result.get("spread"), result.get("paper_spread")]
+    error = math.hypot(*(spread for spread in spreads if spread))
+    return (result["value"] - result["paper"]) / error if error else None
+
+
+def verdict(experiment: Experiment, result: Mapping[str, Any]) -> str:
+    """Return how a result compares with the paper's."""
+    if "paper" not in result or result["value"] is None:
+        return ""
+    off, difference = error_of(result), result["value"] - result["paper"]
+    if difference == 0 or (off is not None and abs(off) <= 2):
+        return "within the spread"
+    return "better" if (difference > 0) == experiment.more_is_better else "worse"
+
+
+def _figure(value: float | None, spread: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" + (f" ({spread:.2g})" if spread is not None else "")
+
+
+def cells_of(experiment: Experiment, result: Mapping[str, Any]) -> list[str]:
+    """Return the row of a table for a result."""
+    paper, off = "", ""
+    if "paper" in result and result["value"] is not None:
+        paper, error = _figure(result["paper"], result["paper_spread"]), error_of(result)
+        off = "" if error is None else f"{error:+.1f}"
+    ours = _figure(result["value"], result.get("spread"))
+    return [result["row"], result["column"], paper, ours, off, verdict(experiment, result)]
+
+
+HEAD = ("", "", "paper", "ours", "difference in s.e.", "verdict")
+
+
+def _line(experiment: Experiment, result: Mapping[str, Any]) -> str:
+    row, column, paper, ours, _, found = cells_of(experiment, result)
+    beside = f", the paper {paper}: {found}" if paper else ""
+    return f"{row}, {column}: {ours}{beside}, {result['cpu_seconds']:.0f} CPU s"
+
+
+def markdown_table(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of cells, the first of which is the head, as a Markdown table."""
+    head, *body = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))
+
+
+def _report(
+    experiment: Experiment,
+    folder: Path,
+    head: Mapping[str, Any],
+    results: list[dict[str, Any]],
+    n_cells: int,
+) -> Path:
+    table = [HEAD, *(cells_of(experiment, result) for result in results)]
+    lines = [f"# {experiment.title}", "", f"{experiment.source}. {experiment.about}".strip(), ""]
+    if len(results) < n_cells:
+        lines += [f"**{len(results)} of {counted(n_cells, 'cells')} so far.**", ""]
+    lines += [f"{experiment.unit[0].upper()}{experiment.unit[1:]}; spreads in brackets.", ""]
+    lines += [markdown_table(table), ""]
+    if experiment.draw is not None and results:
+        experiment_png(experiment, results, folder / f"{experiment.name}.png")
+        lines += [f"![{experiment.title}]({experiment.name}.png)", ""]
+    versions = ", ".join(f"{name} {number}" for name, number in head["versions"].items())
+    seconds = sum(result["cpu_seconds"] for result in results)
+    lines += [
+        f"    {head['command']}",
+        "",
+        f"Run on {head['date']} with {versions}, seed {head['seed']}, on {head['machine']}; "
+        f"{seconds:,.0f} CPU seconds.",
+        "",
+    ]
+    path = folder / "report.md"
+    with replacing(path) as file:
+        file.write("\n".join(lines).encode())
+    return path
+
+
+def experiment_png(experiment: Experiment, results: list[dict[str, Any]], path: Path) -> None:
+    """Draw the picture of an experiment."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    assert experiment.draw is not None
+    figure = Figure(figsize=(7.5, 4.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    experiment.draw(results, figure)
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=130)
+
+
+def printed(experiment: Experiment, folder: Path) -> str:
+    """Return the results in a folder as a plain table."""
+    _, *lines = (json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines())
+    return text_table([HEAD, *(cells_of(experiment, line) for line in lines)], left=(0, 1, 5))
+
+
+# What many experiments measure
+
+
+def last_half(errors: np.ndarray) -> dict[str, Any]:
+    """Return the mean error over the last half of the rounds in per cent, and its spread there."""
+    tail = 100 * errors[len(errors) // 2 :]
+    return {"value": float(tail.mean()), "spread": float(tail.std())}
+
+
+def curve(values: np.ndarray, points: int = 60) -> list[list[float]]:
+    """Return some rounds, evenly spaced by ratio, and the values there."""
+    rounds = np.unique(np.geomspace(1, len(values), points).round().astype(int))
+    return [[int(t), float(values[t - 1])] for t in rounds]

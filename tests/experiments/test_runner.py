@@ -1,0 +1,114 @@
+"""The runner of experiments: results, reports, and runs that go on where they were stopped."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from experiments.products import parts
+from experiments.runner import Bench, Cell, Experiment, Options, Paper, experiments, run
+
+from edgewise import AdaBoostMH
+
+ROOT = Path(__file__).parents[2]
+
+
+def options(folder, **given):
+    usual = {"quick": True, "resume": False, "budget": None, "seed": 0, "device": "cpu"}
+    usual |= {"n_jobs": 1, "n_rounds": None, "folder": folder, "only": ()}
+    return Options(**usual | given)
+
+
+def small(n_rounds=30):
+    def trained(bench):
+        X, y, X_test, y_test = parts("digits")
+        model = AdaBoostMH("stump", n_rounds=n_rounds, random_state=bench.seed)
+        model = bench.train(model, X, y, eval_set=(X_test, y_test))
+        return {"value": 100 * float(model.history_["validation"][-1]), "spread": 0.5}
+
+    def cells(bench):
+        beside = Paper(20.0, 0.5)
+        return [Cell("stump", "digits", trained, beside), Cell("no paper", "digits", trained)]
+
+    return Experiment("small", "A small one", "Nobody 1999", "Two cells.", "error", cells)
+
+
+def results(folder):
+    text = (folder / "results.jsonl").read_text()
+    head, *lines = (json.loads(line) for line in text.splitlines())
+    return head, [{name: v for name, v in line.items() if name != "cpu_seconds"} for line in lines]
+
+
+def test_a_report_has_the_paper_beside_ours(tmp_path):
+    said = []
+    report = run(small(), options(tmp_path), said.append).read_text()
+    head, (first, second) = results(tmp_path / "small-quick")
+    off = (first["value"] - 20.0) / 0.5**0.5
+    assert f"| stump | digits | 20 (0.5) | {first['value']:.4g} (0.5) | {off:+.1f} |" in report
+    assert "| no paper | digits |  |" in report
+    assert "paper" not in second
+    assert head["versions"]["edgewise"] in report
+    assert len(said) == 2
+
+
+def test_results_are_kept_and_never_overwritten(tmp_path):
+    run(small(), options(tmp_path), print)
+    with pytest.raises(FileExistsError, match="add --resume"):
+        run(small(), options(tmp_path), print)
+    with pytest.raises(ValueError, match="other settings"):
+        run(small(), options(tmp_path, resume=True, seed=1), print)
+    said = []
+    run(small(), options(tmp_path, resume=True), said.append)
+    assert said == []
+
+
+def test_a_run_out_of_time_goes_on_to_the_same_bits(tmp_path, monkeypatch):
+    run(small(), options(tmp_path / "whole"), print)
+    clock, asked = time.monotonic, []
+
+    def monotonic():
+        asked.append(None)
+        return clock() + (1000 if len(asked) > 20 else 0)
+
+    monkeypatch.setattr("experiments.runner.time.monotonic", monotonic)
+    said = []
+    run(small(), options(tmp_path / "cut", budget=10), said.append)
+    assert "out of time at stump, digits" in said[0]
+    monkeypatch.undo()
+    kept = tmp_path / "cut/small-quick/unfinished/stump-digits/model-1.edgewise"
+    assert kept.exists()
+    run(small(), options(tmp_path / "cut", resume=True), print)
+    assert results(tmp_path / "cut/small-quick")[1] == results(tmp_path / "whole/small-quick")[1]
+    assert not kept.exists()
+
+
+def test_a_killed_run_goes_on_to_the_same_bits(tmp_path):
+    command = [sys.executable, "-m", "experiments", "products-table1", "--quick", "--only", "stump"]
+    command += ["--rounds", "150", "--folder", tmp_path / "killed"]
+    env = os.environ | {"EDGEWISE_BACKEND": "numpy", "EXPERIMENTS_EVERY": "0.02"}
+    killed = subprocess.Popen(command, cwd=ROOT, env=env)
+    folder = tmp_path / "killed/products-table1-quick"
+    while not list(folder.glob("unfinished/*/*.edgewise")):
+        assert killed.poll() is None
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert not (folder / "results.jsonl").exists()
+    given = {"n_rounds": 150, "only": ("stump",)}
+    products = experiments()["products-table1"]
+    run(products, options(tmp_path / "killed", resume=True, **given), print)
+    run(products, options(tmp_path / "whole", **given), print)
+    assert results(folder)[1] == results(tmp_path / "whole/products-table1-quick")[1]
+
+
+@pytest.mark.parametrize("name", experiments())
+def test_every_experiment_has_a_table(name):
+    experiment = experiments()[name]
+    for quick in (True, False):
+        cells = experiment.cells(Bench(quick=quick))
+        assert len({(cell.row, cell.column) for cell in cells}) == len(cells) > 0
+        assert len({cell.name for cell in cells}) == len(cells)
