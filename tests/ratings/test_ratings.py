@@ -165,3 +165,56 @@ class TestFurtherUsers:
     def test_items_that_nobody_rated_may_be_unknown(self, ratings):
         more = Ratings.from_matrix([[0, 5]], user_ids=["z"], item_ids=[99, 10])
         assert ratings.with_users(more).n_items == 3
+
+
+class TestFurtherRatings:
+    @given(st.integers(0, 10**6))
+    def test_they_are_as_if_given_at_once(self, seed):
+        rng = np.random.default_rng(seed)
+        columns = [
+            (rng.integers(0, 6, n), rng.integers(high - 6, high, n), rng.integers(1, 6, n))
+            for n, high in ((8, 6), (5, 8))
+        ]
+        first, more = (Ratings.from_arrays(*three, duplicates="last") for three in columns)
+        both = first.with_ratings(more)
+        whole = Ratings.from_arrays(
+            *map(np.concatenate, zip(*columns, strict=True)), duplicates="last"
+        )
+        assert rows_of(both) == rows_of(whole)
+        keys = both.users * 100 + both.items
+        assert (np.diff(keys) > 0).all()
+        for name in ("user_ids", "item_ids"):
+            old, now = getattr(first, name).values, getattr(both, name).values
+            np.testing.assert_array_equal(old, now[: len(old)])
+        assert rows_of(first.with_ratings(first)) == rows_of(first)
+
+    def test_they_may_follow_users_that_were_folded_in(self, ratings):
+        more = Ratings.from_arrays(["z", "z"], [10, 30], [3, 4])
+        joined = ratings.with_ratings(Ratings.from_arrays(["b"], [5], [1]))  # item 5 is the last
+        folded = joined.with_users(Ratings.from_arrays(["z", "z"], [5, 10], [1, 5]))
+        both = folded.with_ratings(more)
+        assert rows_of(both) == rows_of(folded) - {("z", 10, 5.0)} | rows_of(more)
+        assert (np.diff(both.users * 100 + both.items) > 0).all()
+
+    def test_weights_times_and_features(self, ratings):
+        more = Ratings.from_arrays(["a", "z"], [10, 10], [3, 4], weights=[7, 8], times=[1, 2])
+        both = ratings.with_ratings(more)
+        assert both.weights.tolist() == [7, 3, 1, 4, 8]
+        assert both.times[[0, -1]].tolist() == [1, 2]
+        about = (["a", "b"], [[1.0], [2.0]])
+        first = Ratings.from_arrays(["a", "b"], [1, 2], user_features=about)
+        second = Ratings.from_arrays(["b", "c"], [1, 2], user_features=(["b", "c"], [[9.0], [3.0]]))
+        table = first.with_ratings(second).user_features
+        assert table.column(0).reals().tolist() == [1.0, 2.0, 3.0]
+        plain = first.with_ratings(Ratings.from_arrays(["c"], [1])).user_features
+        assert np.isnan(plain.column(0).reals()[2])
+
+    def test_ids_keep_their_type(self, ratings):
+        with pytest.raises(TypeError, match="users must be strings"):
+            ratings.with_ratings(Ratings.from_arrays([1], [10]))
+
+
+def rows_of(ratings):
+    """Return the ratings as a set of user, item and value."""
+    frame = ratings.to_frame("pandas")[["user", "item", "rating"]]
+    return set(frame.itertuples(index=False, name=None))

@@ -12,8 +12,11 @@ from .shared.fits import FitTests
 from .shared.ids import IdTests
 from .shared.lists import ListTests
 from .shared.new_users import NewUserTests
+from .shared.updates import UpdateTests
 
 
 @pytest.mark.filterwarnings("error")
-class RecommenderTests(IdTests, ListTests, FitTests, NewUserTests, FileTests, EdgeTests):
+class RecommenderTests(
+    IdTests, ListTests, FitTests, NewUserTests, UpdateTests, FileTests, EdgeTests
+):
     """All tests that recommenders share."""

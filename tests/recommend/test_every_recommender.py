@@ -18,6 +18,7 @@ PUBLIC = [
 
 
 class TestRandomRecommender(RecommenderTests):
+    asks_others = True
     knows_tastes = False
     knows_cold_users = True
 
@@ -58,11 +59,14 @@ class TestItemKNNOfChoices(RecommenderTests):
 
 
 class TestUserKNN(RecommenderTests):
+    asks_others = True
+
     def make(self):
         return recommend.UserKNN(n_neighbors=3, shrinkage=0.0)
 
 
 class TestUserKNNOfChoices(RecommenderTests):
+    asks_others = True
     implicit = True
 
     def make(self):
@@ -143,6 +147,8 @@ class TestRankBoostRecommender(RecommenderTests):
 
 
 class TestBlend(RecommenderTests):
+    asks_others = True
+
     def make(self):
         models = [
             ("bias", recommend.BiasBaseline()),

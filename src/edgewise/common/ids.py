@@ -140,6 +140,17 @@ class Ids:
         both = np.concatenate([self.values, ids.values])
         return Ids(both if both.dtype.kind == "i" else text_array(name, both.tolist()))
 
+    def joined(self, name: str, ids: "Ids") -> "tuple[Ids, NDArray[np.intp], NDArray[np.intp]]":
+        """Return these ids with the new ones of others after them.
+
+        Also where the others are among all, and which of them are new.
+        """
+        places = self.find(name, ids.values)
+        new = np.flatnonzero(places < 0)
+        places[new] = len(self) + np.arange(len(new))
+        both = self.extended(name, Ids(ids.values[new])) if len(new) else self
+        return both, places, new
+
     @staticmethod
     def union(name: str, parts: Sequence["Ids"]) -> "Ids":
         """Return all ids of several maps, in ascending order."""

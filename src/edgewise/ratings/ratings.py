@@ -454,6 +454,67 @@ class Ratings:
         if np.isnan(self.times).any():
             raise ValueError(f"{what} needs times, but some of these ratings have none")
 
+    def with_ratings(self, more: "Ratings") -> "Ratings":
+        """Return these ratings with more, of any users and items; they replace those of a pair.
+
+        New users and items follow the ones that are here. Features of known ones stay as they are.
+
+        Examples
+        --------
+        >>> from edgewise import Ratings
+        >>> ratings = Ratings.from_dict({"bob": {"Heat": 5, "Jaws": 3}})
+        >>> more = ratings.with_ratings(Ratings.from_dict({"ann": {"Up": 4}, "bob": {"Heat": 1}}))
+        >>> more.to_frame("pandas")
+          user  item  rating
+        0  bob  Heat     1.0
+        1  bob  Jaws     3.0
+        2  ann    Up     4.0
+        """
+        user_ids, users, new_users = self.user_ids.joined("users", more.user_ids)
+        item_ids, items, new_items = self.item_ids.joined("items", more.item_ids)
+        theirs = users[more.users] * len(item_ids) + items[more.items]
+        ours = self.users.astype(np.int64) * len(item_ids) + self.items
+        if (np.diff(ours) < 0).any():
+            # Users that were folded in may have their items in another order.
+            return self._sorted().with_ratings(more)
+        order = np.argsort(theirs)
+        theirs = theirs[order]
+        at = np.searchsorted(ours, theirs)
+        again = (at < len(ours)) & (ours[np.minimum(at, len(ours) - 1)] == theirs)
+
+        def both(mine: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+            mine, other = mine.copy(), other[order].astype(mine.dtype)
+            mine[at[again]] = other[again]
+            return np.insert(mine, at[~again], other[~again])
+
+        def with_default(name: str, default: float) -> Reals | None:
+            mine, other = getattr(self, name), getattr(more, name)
+            if mine is None and (other is None or np.isnan(default)):
+                return None
+            mine = np.full(len(self), default) if mine is None else mine
+            return both(mine, np.full(len(more), default) if other is None else other)
+
+        return replace(
+            self,
+            user_ids=user_ids,
+            item_ids=item_ids,
+            users=both(self.users, users[more.users]),
+            items=both(self.items, items[more.items]),
+            values=both(self.values, more.values),
+            weights=with_default("weights", 1.0),
+            times=with_default("times", np.nan),
+            user_features=_more_rows(self.user_features, more.user_features, new_users),
+            item_features=_more_rows(self.item_features, more.item_features, new_items),
+        )
+
+    def _sorted(self) -> "Ratings":
+        order = self.by_user.rows
+        names = ("users", "items", "values", "weights", "times")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(
+            self, **{name: None if part is None else part[order] for name, part in parts.items()}
+        )
+
     def with_users(self, more: "Ratings") -> "Ratings":
         """Return these ratings with more ratings, by new users of the same items."""
         user_ids = self.user_ids.extended("users", more.user_ids)
@@ -471,7 +532,9 @@ class Ratings:
             values=np.concatenate([self.values, more.values]),
             weights=_both(self.weights, more.weights, 1.0, len(self), len(more)),
             times=_both(self.times, more.times, np.nan, len(self), len(more)),
-            user_features=_more_rows(self.user_features, more.user_features, more.n_users),
+            user_features=_more_rows(
+                self.user_features, more.user_features, np.arange(more.n_users)
+            ),
         )
 
 
@@ -485,15 +548,16 @@ def _both(
 
 
 def _more_rows(
-    table: ColumnTable | None, more: ColumnTable | None, n_more: int
+    table: ColumnTable | None, more: ColumnTable | None, rows: NDArray[np.intp]
 ) -> ColumnTable | None:
+    """Return a table with some rows of another, or with missing values where there is none."""
     from edgewise.ratings.inputs import rows_of, stacked
 
     if table is None:
         return None
     if more is None:
-        return rows_of(table, np.append(np.arange(table.n_rows), np.full(n_more, -1)))
-    return stacked(table, more)
+        return rows_of(table, np.append(np.arange(table.n_rows), np.full(len(rows), -1)))
+    return stacked(table, rows_of(more, rows))
 
 
 class _IdsField(Field):

@@ -98,6 +98,12 @@ class Recommender(Storable, ABC):
     predicts_levels: ClassVar[bool] = False
     """Whether ``predict`` takes ``output="level"`` for predictions on the levels of the ratings."""
 
+    fits_at_once: ClassVar[bool] = False
+    """Whether a fit is so fast that ``partial_fit`` fits anew on all ratings."""
+
+    adds_items: ClassVar[bool] = False
+    """Whether ``partial_fit`` learns items that the fit did not know."""
+
     stored: ClassVar = {
         "ratings_": RATINGS,
         "known_users_": Array("users", np.bool_),
@@ -150,6 +156,18 @@ class Recommender(Storable, ABC):
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         """Learn about new users, whose indices follow all others, and change nothing else."""
+
+    def _exchange_sides(self) -> None:
+        """Exchange what was learned about users and items; ``adds_items`` folds items in so."""
+
+    def _settle(self, ratings: Ratings, users: Indices) -> None:
+        """Bring what depends on other users up to date, after some have new ratings."""
+
+    def _extended(self, ratings: Ratings, users: Indices) -> "Recommender":
+        """Return a model of more ratings, among them new ones of these users."""
+        from edgewise.recommend.updates import extended
+
+        return extended(self, ratings, users)
 
     def _vectors(self, side: str) -> Any:
         """Return one row per user or item, whose cosines are the similarities."""
@@ -296,13 +314,7 @@ class Recommender(Storable, ABC):
             Ratings by users that training has not seen, of items that it has.
         """
         trained = self._trained()
-        more = ratings if isinstance(ratings, Ratings) else Ratings.from_dict(ratings)
-        rates = self.predicts == "rating" and len(more) > 0
-        if rates and not self.low_ <= more.low <= more.high <= self.high_:
-            raise ValueError(
-                f"ratings must be from {self.low_:g} to {self.high_:g}, as in training, got "
-                f"{more.low:g} to {more.high:g}"
-            )
+        more = self._more(ratings)
         both = trained.with_users(more)
         unrated = np.setdiff1d(both.items[len(trained) :], np.flatnonzero(self.known_items_))
         if len(unrated):
@@ -314,6 +326,53 @@ class Recommender(Storable, ABC):
         model.known_users_ = np.concatenate([self.known_users_, self._knows_users(both)[users]])
         model._fold_in(both, users)
         return model
+
+    def partial_fit(self, ratings: Ratings | Mapping[Any, Mapping[Any, float]]) -> Self:
+        """Learn from more ratings without a new fit, and return the model.
+
+        Users with new ratings, new or known, are learned again from all their ratings, as
+        :meth:`fold_in` does, while the items stay as the fit left them. Items that the fit did not
+        know are then learned from their ratings, by models with factors for users and items
+        (``adds_items``); other models raise an error, and learn new items by :meth:`fit`. The
+        result depends on the fit and on the ratings since, not on the number of calls. Models
+        that fit at once (``fits_at_once``: baselines, and models that train each user on first
+        use) fit anew on all ratings. Fit again from time to time: what many new ratings say about
+        old items is not learned.
+
+        Parameters
+        ----------
+        ratings : Ratings, or mapping of users to mappings of items to ratings
+            New ratings; one of a pair that was rated already replaces the old one. A model that
+            is not fitted yet is fitted on them.
+
+        Examples
+        --------
+        >>> from edgewise import ImplicitFactorization, Ratings
+        >>> ratings = Ratings.from_arrays([1, 1, 2, 2, 3], [7, 8, 7, 8, 9])
+        >>> model = ImplicitFactorization(n_factors=2, regularization=0.1, random_state=0)
+        >>> model.fit(ratings).recommend(3, n=1).scores < 0.1
+        array([ True])
+        >>> model.partial_fit({3: {7: 1}, 4: {9: 1}}).recommend(3, n=1).ids
+        array([8])
+        """
+        if not self.__sklearn_is_fitted__():
+            given = isinstance(ratings, Mapping)
+            return self.fit(Ratings.from_dict(ratings) if given else ratings)  # type: ignore[arg-type]
+        from edgewise.recommend.updates import updated
+
+        self.__dict__ = updated(self, self._more(ratings)).__dict__
+        return self
+
+    def _more(self, given: Any) -> Ratings:
+        """Return ratings to add to those of training, within their scale."""
+        more = given if isinstance(given, Ratings) else Ratings.from_dict(given)
+        rates = self.predicts == "rating" and len(more) > 0
+        if rates and not self.low_ <= more.low <= more.high <= self.high_:
+            raise ValueError(
+                f"ratings must be from {self.low_:g} to {self.high_:g}, as in training, got "
+                f"{more.low:g} to {more.high:g}"
+            )
+        return more
 
     def report(
         self,

@@ -40,6 +40,7 @@ class Popularity(Recommender):
     """
 
     predicts = "score"
+    fits_at_once = True
     stored: ClassVar = {"item_scores_": "items"}
 
     by: str = parameter("count", one_of, WAYS)
@@ -78,6 +79,7 @@ class RandomRecommender(Recommender):
     """
 
     predicts = "score"
+    adds_items = True
     stored: ClassVar = {"seed_": Noted(SEED)}
 
     random_state: Any = None
@@ -161,6 +163,8 @@ class BiasBaseline(BiasedRecommender):
     >>> model.intercept_, round(model.predict("bob", "Heat"), 2)
     (4.0, 4.71)
     """
+
+    fits_at_once = True
 
     user_damping: float = parameter(5.0, not_negative)
     item_damping: float = parameter(2.5, not_negative)

@@ -208,8 +208,7 @@ class Blend(Recommender, _BaseComposition):
         self.names_ = [name for name, _ in self.models]
         self.weights_, self.losses_ = learned.weights, learned.losses
         self.loss_, self.bound_ = learned.loss, learned.bound
-        self.known_users_ = np.logical_or.reduce([one.known_users_ for one in self.models_])
-        self.known_items_ = np.logical_or.reduce([one.known_items_ for one in self.models_])
+        self._know()
 
     def _learned(self, ratings: Ratings, fitted: Any) -> BlendWeights:
         """Return the weights learned from ratings set aside."""
@@ -263,6 +262,18 @@ class Blend(Recommender, _BaseComposition):
             row, item = np.nonzero(~(known[:, None] & part.known_items_))
             scores[row, item] = part._means(users[row], item)
         return scores
+
+    def _extended(self, ratings: Ratings, users: Indices) -> "Blend":
+        draft = copy(self)
+        draft.ratings_ = ratings
+        draft.models_ = [one._extended(ratings, users) for one in self.models_]
+        draft._know()
+        return draft
+
+    def _know(self) -> None:
+        """Know what at least one of the models knows."""
+        self.known_users_ = np.logical_or.reduce([one.known_users_ for one in self.models_])
+        self.known_items_ = np.logical_or.reduce([one.known_items_ for one in self.models_])
 
     def _fold_in(self, ratings: Ratings, users: Indices) -> None:
         self.models_ = [_with_users(one, ratings, users) for one in self.models_]

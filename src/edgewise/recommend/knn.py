@@ -360,6 +360,15 @@ class UserKNN(KNNRecommender):
         self.neighbors_ = _stacked(self.neighbors_, near.others, -1)
         self.similarities_ = _stacked(self.similarities_, near.similarities, 0)
 
+    def _settle(self, ratings: Ratings, users: Indices) -> None:
+        # Folded in, known users had their former selves among their neighbours.
+        limit = len(self.neighbors_)
+        near = self._nearest(ratings, users, limit, limit)
+        self.neighbors_[users], self.similarities_[users] = -1, 0.0
+        width = min(near.others.shape[1], self.neighbors_.shape[1])
+        self.neighbors_[users, :width] = near.others[:, :width]
+        self.similarities_[users, :width] = near.similarities[:, :width]
+
 
 def _stacked(upper: NDArray, lower: NDArray, fill: int) -> NDArray:
     """Return two tables stacked, the narrower one filled up."""

@@ -76,6 +76,9 @@ class Setting:
     takes_negative: ClassVar[bool] = True
     """Whether ratings may be below zero."""
 
+    asks_others: ClassVar[bool] = False
+    """Whether predictions for a user depend on new ratings of others, or on the user's name."""
+
     free_sizes: ClassVar[frozenset[str]] = frozenset({"loss_history_"})
     """Stored arrays of any length."""
 

@@ -87,12 +87,19 @@ class FactorModel(Recommender):
     def _add_users(self, factors: Reals) -> None:
         self.user_factors_ = np.vstack([self.user_factors_, factors])
 
+    def _exchange_sides(self) -> None:
+        self.user_factors_, self.item_factors_ = self.item_factors_, self.user_factors_
+
     def _vectors(self, side: str) -> Reals:
         return self.user_factors_ if side == "users" else self.item_factors_
 
 
 class BiasedFactorModel(FactorModel, BiasedRecommender):
     """Base of factor models with biases: scores are ``intercept + b_i + c_j + U_i V_j'``."""
+
+    def _exchange_sides(self) -> None:
+        super()._exchange_sides()
+        self.user_biases_, self.item_biases_ = self.item_biases_, self.user_biases_
 
     def _pair_scores(self, users: Indices, items: Indices) -> Reals:
         return self._baseline(users, items) + super()._pair_scores(users, items)

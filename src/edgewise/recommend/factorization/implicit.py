@@ -82,6 +82,7 @@ class ImplicitFactorization(FactorModel):
     """
 
     predicts = "score"
+    adds_items = True
     stored: ClassVar = {"loss_history_": "epochs", "penalty_": Noted(Value(float, finite))}
 
     n_factors: int = parameter(50, integer, 1)

@@ -87,6 +87,7 @@ class MatrixFactorization(BiasedFactorModel):
     2.08
     """
 
+    adds_items = True
     stored: ClassVar = {"loss_history_": "epochs"}
 
     n_factors: int = parameter(50, integer, 1)

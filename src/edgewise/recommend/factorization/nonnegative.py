@@ -63,6 +63,7 @@ class NonNegativeFactorization(FactorModel):
     array([4., 3.])
     """
 
+    adds_items = True
     stored: ClassVar = {"loss_history_": "epochs"}
 
     n_factors: int = parameter(15, integer, 1)

@@ -151,6 +151,7 @@ class RankBoostRecommender(Recommender):
     """
 
     predicts = "score"
+    fits_at_once = True
     stored: ClassVar = {
         "viewers_": Array("viewers", np.intp, below="users"),
         "item_sums_": "items",
