@@ -297,14 +297,16 @@ class Ratings:
 
     def take(self, rows: ArrayLike) -> "Ratings":
         """Return a subset of the ratings, by mask or position, with the same catalogue."""
-        chosen = self._chosen(np.asarray(rows))
+        return self._at(self._chosen(np.asarray(rows)))
+
+    def _at(self, rows: NDArray[np.integer]) -> "Ratings":
         return replace(
             self,
-            users=self.users[chosen],
-            items=self.items[chosen],
-            values=self.values[chosen],
-            weights=None if self.weights is None else self.weights[chosen],
-            times=None if self.times is None else self.times[chosen],
+            users=self.users[rows],
+            items=self.items[rows],
+            values=self.values[rows],
+            weights=None if self.weights is None else self.weights[rows],
+            times=None if self.times is None else self.times[rows],
         )
 
     def _chosen(self, rows: NDArray[Any]) -> NDArray[np.intp]:
@@ -476,7 +478,7 @@ class Ratings:
         ours = self.users.astype(np.int64) * len(item_ids) + self.items
         if (np.diff(ours) < 0).any():
             # Users that were folded in may have their items in another order.
-            return self._sorted().with_ratings(more)
+            return self._at(self.by_user.rows).with_ratings(more)
         order = np.argsort(theirs)
         theirs = theirs[order]
         at = np.searchsorted(ours, theirs)
@@ -505,14 +507,6 @@ class Ratings:
             times=with_default("times", np.nan),
             user_features=_more_rows(self.user_features, more.user_features, new_users),
             item_features=_more_rows(self.item_features, more.item_features, new_items),
-        )
-
-    def _sorted(self) -> "Ratings":
-        order = self.by_user.rows
-        names = ("users", "items", "values", "weights", "times")
-        parts = {name: getattr(self, name) for name in names}
-        return replace(
-            self, **{name: None if part is None else part[order] for name, part in parts.items()}
         )
 
     def with_users(self, more: "Ratings") -> "Ratings":
