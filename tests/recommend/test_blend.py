@@ -64,26 +64,36 @@ def knn_blend(weights, **settings):
 
 
 class TestHedgeBlend(RecommenderTests):
+    asks_others = True
+
     def make(self):
         return knn_blend("hedge")
 
 
 class TestMajorityBlend(RecommenderTests):
+    asks_others = True
+
     def make(self):
         return knn_blend("majority", validation_fraction=0.3)
 
 
 class TestUniformBlend(RecommenderTests):
+    asks_others = True
+
     def make(self):
         return knn_blend("uniform")
 
 
 class TestRankBoostBlend(RecommenderTests):
+    asks_others = True
+
     def make(self):
         return knn_blend("rankboost", n_rounds=5)
 
 
 class TestBlendOfBlends(RecommenderTests):
+    asks_others = True
+
     def make(self):
         return Blend([("two", knn_blend("hedge")), ("one", ItemKNN(n_neighbors=2))], "uniform")
 
