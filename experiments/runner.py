@@ -29,7 +29,7 @@ from edgewise.common.text import counted, plain, text_table
 from edgewise.common.threads import n_threads
 from edgewise.model.file import packed
 
-MODULES = ("products",)
+MODULES = ("products", "margins", "open_problem")
 """The modules of experiments: each has a list EXPERIMENTS."""
 
 ModelT = TypeVar("ModelT")
@@ -62,8 +62,9 @@ class Cell:
 class Experiment:
     """A table or figure of a paper.
 
-    A cell's result has "value", perhaps "spread", and whatever else its picture needs. `about` says
-    what is done and how it differs from the paper. `draw` gets the results and a Matplotlib figure.
+    A cell's result has "value", perhaps "spread", and whatever else its picture needs; "also" has
+    more figures of the same run, by column, with "paper" where there is one. `about` says what is
+    done and how it differs from the paper. `draw` gets the results and a Matplotlib figure.
     """
 
     name: str
@@ -261,12 +262,13 @@ def error_of(result: Mapping[str, Any]) -> float | None:
 
 def verdict(experiment: Experiment, result: Mapping[str, Any]) -> str:
     """Return how a result compares with the paper's."""
-    if "paper" not in result or result["value"] is None:
+    if result.get("paper") is None or result["value"] is None:
         return ""
     off, difference = error_of(result), result["value"] - result["paper"]
     if difference == 0 or (off is not None and abs(off) <= 2):
         return "within the spread"
-    return "better" if (difference > 0) == experiment.more_is_better else "worse"
+    more_is_better = result.get("more_is_better", experiment.more_is_better)
+    return "better" if (difference > 0) == more_is_better else "worse"
 
 
 def _figure(value: float | None, spread: float | None) -> str:
@@ -275,21 +277,31 @@ def _figure(value: float | None, spread: float | None) -> str:
     return f"{value:.4g}" + (f" ({spread:.2g})" if spread is not None else "")
 
 
-def cells_of(experiment: Experiment, result: Mapping[str, Any]) -> list[str]:
-    """Return the row of a table for a result."""
+def _cells(experiment: Experiment, result: Mapping[str, Any]) -> list[str]:
+    """Return the row of a table for a figure."""
     paper, off = "", ""
-    if "paper" in result and result["value"] is not None:
-        paper, error = _figure(result["paper"], result["paper_spread"]), error_of(result)
+    if result.get("paper") is not None and result["value"] is not None:
+        paper, error = _figure(result["paper"], result.get("paper_spread")), error_of(result)
         off = "" if error is None else f"{error:+.1f}"
     ours = _figure(result["value"], result.get("spread"))
     return [result["row"], result["column"], paper, ours, off, verdict(experiment, result)]
+
+
+def table_of(experiment: Experiment, results: Iterable[Mapping[str, Any]]) -> list[list[str]]:
+    """Return the table of all figures."""
+    rows = [list(HEAD)]
+    for result in results:
+        rows.append(_cells(experiment, result))
+        for column, more in result.get("also", {}).items():
+            rows.append(_cells(experiment, {**more, "row": result["row"], "column": column}))
+    return rows
 
 
 HEAD = ("", "", "paper", "ours", "difference in s.e.", "verdict")
 
 
 def _line(experiment: Experiment, result: Mapping[str, Any]) -> str:
-    row, column, paper, ours, _, found = cells_of(experiment, result)
+    row, column, paper, ours, _, found = _cells(experiment, result)
     beside = f", the paper {paper}: {found}" if paper else ""
     return f"{row}, {column}: {ours}{beside}, {result['cpu_seconds']:.0f} CPU s"
 
@@ -307,12 +319,11 @@ def _report(
     results: list[dict[str, Any]],
     n_cells: int,
 ) -> Path:
-    table = [HEAD, *(cells_of(experiment, result) for result in results)]
     lines = [f"# {experiment.title}", "", f"{experiment.source}. {experiment.about}".strip(), ""]
     if len(results) < n_cells:
         lines += [f"**{len(results)} of {counted(n_cells, 'cells')} so far.**", ""]
     lines += [f"{experiment.unit[0].upper()}{experiment.unit[1:]}; spreads in brackets.", ""]
-    lines += [markdown_table(table), ""]
+    lines += [markdown_table(table_of(experiment, results)), ""]
     if experiment.draw is not None and results:
         experiment_png(experiment, results, folder / f"{experiment.name}.png")
         lines += [f"![{experiment.title}]({experiment.name}.png)", ""]
@@ -347,7 +358,7 @@ def experiment_png(experiment: Experiment, results: list[dict[str, Any]], path: 
 def printed(experiment: Experiment, folder: Path) -> str:
     """Return the results in a folder as a plain table."""
     _, *lines = (json.loads(line) for line in (folder / "results.jsonl").read_text().splitlines())
-    return text_table([HEAD, *(cells_of(experiment, line) for line in lines)], left=(0, 1, 5))
+    return text_table(table_of(experiment, lines), left=(0, 1, 5))
 
 
 # What many experiments measure
