@@ -1,15 +1,15 @@
-"""The open problem on factorised classifiers (Kégl 2014a): how small can the pseudo-weights be?
+"""The open problem on factorised classifiers (Kégl 2014b): how small can the pseudo-weights be?
 
 A round of factorised AdaBoost.MH, with votes v, is a binary problem whose weights sum to
 w'(v) = sum_i |sum_l w_il v_l y_il|, which may be below 1. The question is whether a constant that
 does not depend on the number of rows bounds the w' of the chosen votes from below.
 
-Some votes always have a third, if every row has one label. Let p be the weight of a row's own class
-and 1 - p that of the others. Equal votes for all classes have |1 - 2p| of it; votes drawn at random
-have p or more on average, since the average of |p e + z| over z of mean 0 is at least p. Equal votes
-with probability 1/3 and random ones with 2/3 give 2p/3 + |1 - 2p|/3, which is at least 1/3 for every
-p; so votes exist whose sum over all rows is at least 1/3, whatever n and K. For any labels,
-Khintchine's inequality with Szarek's constant gives 1 / sqrt(2 K) in the same way.
+Some votes always have a third, if every row has one label. Let p be the weight of a row's own
+class and 1 - p that of the others. Equal votes for all classes have |1 - 2p| of it; votes drawn at
+random have p or more on average, since the average of |p e + z| over z of mean 0 is at least p.
+Equal votes with probability 1/3 and random ones with 2/3 give 2p/3 + |1 - 2p|/3, which is at least
+1/3 for every p; so votes exist whose sum over all rows is at least 1/3, whatever n and K. For any
+labels, Khintchine's inequality with Szarek's constant gives 1 / sqrt(2 K) in the same way.
 
 If every weighted binary problem has a rule whose edge is delta' times its weight, and the learner
 finds the best pair of votes and rule, its edge is then at least delta' / 3.
@@ -28,7 +28,7 @@ from edgewise.theory import rounds_to_zero_error
 from experiments.margins import parts
 from experiments.runner import Bench, Cell, Experiment, curve
 
-PAPER = "Kégl 2014"
+PAPER = "Kégl 2014b"
 ROWS = 12  # of the small matrices
 
 
@@ -139,7 +139,7 @@ def cells(bench: Bench) -> list[Cell]:
     counts = (3, 4) if bench.quick else (3, 4, 5, 6, 8, 10)
     names = ("digits",) if bench.quick else ("pendigits", "letter", "usps")
     theory = [
-        Cell(f"{k} classes", "least possible sum of pseudo-weights", partial(matrices, k))
+        Cell(f"{k} classes", "least sum of pseudo-weights, simple rows", partial(matrices, k))
         for k in counts
     ]
     runs = [
@@ -154,14 +154,10 @@ def draw(results: list[dict[str, Any]], figure: Any) -> None:
     left, right = figure.subplots(1, 2)
     theory = [result for result in results if "curve" not in result]
     counts = [int(result["row"].split()[0]) for result in theory]
-    left.plot(counts, [result["value"] for result in theory], "o-", label="least possible")
-    for column, label in (
-        ("proved: 1 / sqrt(2 K)", "proved"),
-        ("least found by a search", "searched"),
-    ):
-        left.plot(
-            counts, [result["also"][column]["value"] for result in theory], ".--", label=label
-        )
+    left.plot(counts, [result["value"] for result in theory], "o-", label="least for such rows")
+    for column in ("least found by a search", "proved for one label a row"):
+        values = [result["also"][column]["value"] for result in theory]
+        left.plot(counts, values, ".--", label=column)
     left.set(xlabel="classes", ylabel="sum of pseudo-weights of the best votes", ylim=(0, None))
     left.legend()
     for result in results:
@@ -176,15 +172,16 @@ EXPERIMENTS = [
         "open-problem",
         "How small the pseudo-weights become",
         PAPER,
-        "The paper asks for a constant that bounds the sum of pseudo-weights from below, whatever the "
-        "number of rows. With one label a row, some votes always have a third: equal votes and votes "
-        "drawn at random cannot both be bad (the module states the proof). If every weighted binary "
-        "problem has a rule with an edge of delta' times its weight, and the learner finds the best "
-        "pair of votes and rule, its edge is at least delta' / 3, and the training error comes to 0 "
-        "in time. For K classes the table has the least sum that the best votes can have on rows of a "
-        "simple kind, which tends to 1/3 as K grows, beside random weights and a search. For sets: "
-        "the least sum of the votes that stumps chose, which maximise the edge and not the sum, and "
-        "T* of Schapire and Singer 1999 beside the rounds really needed.",
+        "The paper asks for a constant that bounds the sum of pseudo-weights from below, "
+        "whatever the number of rows. With one label a row, some votes always have a third: "
+        "equal votes and votes drawn at random cannot both be bad (the module states the "
+        "proof). If every weighted binary problem has a rule with an edge of delta' times its "
+        "weight, and the learner finds the best pair of votes and rule, its edge is at least "
+        "delta' / 3, and the training error comes to 0 in time. For K classes the table has the"
+        " least sum that the best votes can have on rows of a simple kind, which tends to 1/3 "
+        "as K grows, beside random weights and a search. For sets: the least sum of the votes "
+        "that stumps chose, which maximise the edge and not the sum, and T* of Schapire and "
+        "Singer 1999 beside the rounds really needed.",
         "sums of weights in [0, 1]",
         cells,
         draw,
