@@ -29,7 +29,7 @@ from edgewise.common.text import counted, plain, text_table
 from edgewise.common.threads import n_threads
 from edgewise.model.file import packed
 
-MODULES = ("products", "margins", "open_problem")
+MODULES = ("products", "margins", "open_problem", "bandits")
 """The modules of experiments: each has a list EXPERIMENTS."""
 
 ModelT = TypeVar("ModelT")
@@ -116,7 +116,7 @@ class Bench:
         """
         wanted: Any = model
         trained: Any = model
-        callbacks: list[Callback] = [_Clock(self.end)]
+        callbacks: list[Callback] = [*(wanted.callbacks or []), _Clock(self.end)]
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True)
             path = self.folder / f"model-{len(self.digests) + 1}.edgewise"

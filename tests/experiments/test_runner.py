@@ -112,3 +112,17 @@ def test_every_experiment_has_a_table(name):
         cells = experiment.cells(Bench(quick=quick))
         assert len({(cell.row, cell.column) for cell in cells}) == len(cells) > 0
         assert len({cell.name for cell in cells}) == len(cells)
+
+
+def test_the_published_files_of_the_kdd_cup_are_read(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60) * 2 - 1
+    lines = [f"{rng.normal() + label:.3f}\t{'ab'[label > 0]}\t" for label in y]
+    for number, part in enumerate((lines[:30], lines[30:]), 1):
+        text = "\n".join((["Var1\tVar2\tVar3"] if number == 1 else []) + part) + "\n"
+        (tmp_path / f"orange_large_train.data.chunk{number}").write_text(text)
+    (tmp_path / "orange_large_train_churn.labels").write_text("\n".join(map(str, y)))
+    task = bandits._real("churn", tmp_path, 0)
+    assert task.X.shape == (36, 3)
+    assert task.X["Var2"].dtype == "category"
+    assert AdaBoostMH("stump", n_rounds=5).fit(task.X, task.y).score(task.X_test, task.y_test) == 1
