@@ -8,11 +8,13 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from experiments.products import parts
 from experiments.runner import Bench, Cell, Experiment, Options, Paper, experiments, run
 
 from edgewise import AdaBoostMH
+from experiments import bandits
 
 ROOT = Path(__file__).parents[2]
 
