@@ -119,7 +119,7 @@ def test_every_experiment_has_a_table(name):
 def test_the_published_files_of_the_kdd_cup_are_read(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60) * 2 - 1
-    lines = [f"{rng.normal() + label:.3f}\t{'ab'[label > 0]}\t" for label in y]
+    lines = [f"{rng.normal() + label:.3f}\t{'ab'[int(label > 0)]}\t" for label in y]
     for number, part in enumerate((lines[:30], lines[30:]), 1):
         text = "\n".join((["Var1\tVar2\tVar3"] if number == 1 else []) + part) + "\n"
         (tmp_path / f"orange_large_train.data.chunk{number}").write_text(text)
