@@ -24,7 +24,8 @@ def main() -> int:
         epilog=f"experiments:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=list(known), metavar="NAME", help="see below")
+    names = [*known, "all"]
+    parser.add_argument("name", choices=names, metavar="NAME", help="one of those below, or all")
     parser.add_argument("--quick", action="store_true", help="small data, few rounds, a minute")
     parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop after this time")
@@ -42,14 +43,14 @@ def main() -> int:
         given.quick, given.resume, given.budget, given.seed, given.device, given.threads,
         given.rounds, given.folder, only,
     )  # fmt: skip
-    experiment = known[given.name]
-    try:
-        report = run(experiment, options, lambda line: print(line, flush=True))
-    except (FileExistsError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    print("\n" + printed(experiment, report.parent))
-    print(f"\nthe report: {report}")
+    for name in known if given.name == "all" else [given.name]:
+        try:
+            report = run(known[name], options, lambda line: print(line, flush=True))
+        except (FileExistsError, ValueError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        print("\n" + printed(known[name], report.parent))
+        print(f"\nthe report: {report}\n", flush=True)
     return 0
 
 
