@@ -1,5 +1,7 @@
 """Search over folds: the right parameters are found, wrong ones are refused before any work."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy.stats import uniform
@@ -15,7 +17,7 @@ from edgewise import (
     Ratings,
     Recommender,
 )
-from edgewise.recommend import RecommenderSearch, evaluate
+from edgewise.recommend import RecommenderSearch, evaluate, tuning
 
 ROWS = [(user, item, 1 + (user + item) % 5) for user in range(12) for item in range(10)]
 
@@ -190,3 +192,53 @@ def test_wrong_arguments_are_told_before_any_work(monkeypatch, arguments, messag
 def test_only_ratings_are_taken():
     with pytest.raises(TypeError, match="ratings must be Ratings, got list"):
         RecommenderSearch(Constant(), {"number": [1.0]}).fit(ROWS)
+
+
+class TestTimeLimit:
+    GRID: ClassVar = {"number": [1.0, 2.0, 3.0, 4.0, 5.0, 2.5, 3.5, 4.5]}
+
+    def clock(self, monkeypatch, seconds):
+        """Let every fit take so many seconds of a clock that stands still otherwise."""
+        now = [0.0]
+        fit = Constant._fit
+
+        def slow(model, given):
+            now[0] += seconds
+            fit(model, given)
+
+        monkeypatch.setattr(Constant, "_fit", slow)
+        monkeypatch.setattr(tuning.time, "monotonic", lambda: now[0])
+        return now
+
+    @pytest.mark.parametrize("limit", [1.0, 10.0, 100.0])
+    def test_the_search_ends_in_time(self, monkeypatch, limit):
+        now = self.clock(monkeypatch, 1.0)
+        search = RecommenderSearch(
+            Constant(), self.GRID, cv=3, metric="mae", time_limit=limit, random_state=0
+        ).fit(ratings())
+        n_tried = {1.0: 1, 10.0: 3, 100.0: 8}[limit]
+        assert len(search.results_) == n_tried
+        assert search.n_skipped_ == 8 - n_tried
+        assert now[0] == 3 * n_tried + 1
+        tried = [row["params"]["number"] for row in search.results_]
+        assert search.best_params_["number"] == min(tried, key=lambda one: abs(one - 3.0))
+        assert search.best_estimator_.fitted_on_ == len(ROWS)
+
+    def test_what_is_tried_is_drawn(self, monkeypatch):
+        self.clock(monkeypatch, 1.0)
+        drawn = set()
+        for seed in range(12):
+            search = RecommenderSearch(
+                Constant(), self.GRID, cv=3, refit=False, time_limit=1, random_state=seed
+            )
+            drawn.add(search.fit(ratings()).best_params_["number"])
+        assert len(drawn) > 3
+
+    def test_wrong_parameters_are_refused_before_any_fit(self, monkeypatch):
+        now = self.clock(monkeypatch, 1.0)
+        grid = {"n_neighbors": [3, 0]}
+        with pytest.raises(ValueError, match=r"param_grid: .*n_neighbors must be"):
+            RecommenderSearch(ItemKNN(), grid, time_limit=1).fit(ratings())
+        with pytest.raises(ValueError, match="time_limit must be"):
+            RecommenderSearch(Constant(), self.GRID, time_limit=0).fit(ratings())
+        assert now == [0.0]

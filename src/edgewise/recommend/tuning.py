@@ -1,5 +1,6 @@
 """Hyperparameter search for recommenders over folds of ratings."""
 
+import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
@@ -9,11 +10,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
-from edgewise.common.checks import flag, generator, integer, one_of
-from edgewise.ratings import Ratings
+from edgewise.common.checks import flag, generator, integer, one_of, positive
+from edgewise.ratings import Ratings, Split
 from edgewise.recommend.base import UNKNOWN, Recommender, check_ratings
 from edgewise.recommend.evaluation.catalogue import defined_mean
-from edgewise.recommend.evaluation.comparison import Run, evaluate_on_splits, splits_of
+from edgewise.recommend.evaluation.comparison import (
+    Run,
+    check_models,
+    evaluate_on_splits,
+    splits_of,
+)
 from edgewise.recommend.evaluation.evaluator import RecommenderMetric, check_relevant, metrics_named
 
 
@@ -40,6 +46,10 @@ class RecommenderSearch(BaseEstimator):
         The metric to choose by: a name of :func:`evaluate`.
     refit : bool, default True
         Whether to fit the best model on all ratings.
+    time_limit : float or None, default None
+        Seconds to search, the last fit included: combinations are tried in random order, and none
+        is begun that would probably not be done in time. The first is always tried. What is tried
+        depends on the machine.
     k, relevant, unknown
         As in :func:`evaluate`.
     random_state, verbose
@@ -50,6 +60,8 @@ class RecommenderSearch(BaseEstimator):
     results_ : list of dict
         For each combination: "params", "score" (the mean over folds), "std", "folds" (the value on
         each), "fit_s" (median seconds of a fit) and "rank", 1 for the best.
+    n_skipped_ : int
+        The number of combinations that there was no time for.
     best_params_, best_score_ : dict and float
         The combination with the best mean, and the mean; ties go to the first.
     best_estimator_ : Recommender
@@ -73,6 +85,7 @@ class RecommenderSearch(BaseEstimator):
     cv: Any = 5
     metric: str = "rmse"
     refit: bool = True
+    time_limit: float | None = None
     k: int = 10
     relevant: float | None = None
     unknown: str = "mean"
@@ -81,6 +94,7 @@ class RecommenderSearch(BaseEstimator):
 
     def fit(self, ratings: Ratings) -> Self:
         """Try all candidates, and fit the best on all ratings; RuntimeError if one fails."""
+        start = time.monotonic()
         check_ratings("ratings", ratings)
         metric = self._checked()
         rng = generator(self.random_state)
@@ -93,9 +107,10 @@ class RecommenderSearch(BaseEstimator):
             raise ValueError("param_grid must hold at least one dict of values, got none")
         given = isinstance(self.cv, Iterable)
         splits = splits_of(self.cv if given else ratings, 2 if given else self.cv, rng, "cv")
-        settings = (metric,), self.relevant, self.unknown, self.verbose
-        runs = evaluate_on_splits("param_grid", models, splits, *settings)
-        results = _results(candidates, runs, metric)
+        runs = self._runs(models, splits, metric, start, rng)
+        tried = [place for place, run in enumerate(runs) if run]
+        results = _results([candidates[i] for i in tried], [runs[i] for i in tried], metric)
+        self.n_skipped_ = len(candidates) - len(tried)
         best = min(results, key=lambda row: row["rank"])
         if np.isnan(best["score"]):
             raise ValueError(f"metric {self.metric!r} is undefined for all candidates")
@@ -105,6 +120,32 @@ class RecommenderSearch(BaseEstimator):
             del self.best_estimator_
         self.results_, self.best_params_, self.best_score_ = results, best["params"], best["score"]
         return self
+
+    def _runs(
+        self,
+        models: list[tuple[str, Recommender]],
+        splits: tuple[Iterable[Split], int],
+        metric: RecommenderMetric,
+        start: float,
+        rng: np.random.Generator,
+    ) -> list[list[Run]]:
+        """Return what each candidate has on each split; nothing for those without time."""
+        settings = (metric,), self.relevant, self.unknown, self.verbose
+        if self.time_limit is None:
+            return evaluate_on_splits("param_grid", models, splits, *settings)
+        check_models("param_grid", models)
+        runs: list[list[Run]] = [[] for _ in models]
+        parts, n_parts = list(splits[0]), splits[1]
+        for n_tried, place in enumerate(rng.permutation(len(models)).tolist()):
+            spent = time.monotonic() - start
+            # The last fit is on all ratings, and takes about as long as one of a split.
+            each = spent / n_tried if n_tried else 0.0
+            if spent + each * (1.0 + self.refit / n_parts) > self.time_limit and n_tried:
+                break
+            (runs[place],) = evaluate_on_splits(
+                "param_grid", [models[place]], (parts, n_parts), *settings
+            )
+        return runs
 
     def predict(self, users: Any, items: Any, unknown: str = "raise", **settings: Any) -> Any:
         """Predict by the best model: see :meth:`Recommender.predict`."""
@@ -134,6 +175,8 @@ class RecommenderSearch(BaseEstimator):
         check_relevant(self.relevant)
         one_of("unknown", self.unknown, UNKNOWN)
         flag("refit", self.refit)
+        if self.time_limit is not None:
+            positive("time_limit", self.time_limit)
         if self.n_iter is not None:
             integer("n_iter", self.n_iter, 1)
         return metric

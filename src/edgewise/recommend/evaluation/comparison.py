@@ -403,6 +403,16 @@ def _is_split(value: Any) -> bool:
     )
 
 
+def check_models(argument: str, models: Sequence[tuple[str, Recommender]]) -> None:
+    """Raise if a parameter of a model is wrong, before any is fitted."""
+    for label, model in models:
+        try:
+            model._check_parameters()
+        except (TypeError, ValueError) as error:
+            message = f"{argument}: model {label} cannot be fitted: {error}"
+            raise ValueError(message) from error
+
+
 def evaluate_on_splits(
     argument: str,
     models: Sequence[tuple[str, Recommender]],
@@ -413,12 +423,7 @@ def evaluate_on_splits(
     verbose: int,
 ) -> list[list[Run]]:
     """Return each model's values and times on each split; errors name a model by its label."""
-    for label, model in models:
-        try:
-            model._check_parameters()
-        except (TypeError, ValueError) as error:
-            message = f"{argument}: model {label} cannot be fitted: {error}"
-            raise ValueError(message) from error
+    check_models(argument, models)
     runs: list[list[Run]] = [[] for _ in models]
     parts, count = splits
     with progress(bool(verbose), count * len(models), "fits") as step:
