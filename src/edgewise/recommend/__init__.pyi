@@ -12,8 +12,10 @@ from edgewise.recommend.content import ContentRecommender as ContentRecommender
 from edgewise.recommend.evaluation import (
     Difference as Difference,
     GroupExposure as GroupExposure,
+    LevelCalibration as LevelCalibration,
     RecommenderComparison as RecommenderComparison,
     UserValues as UserValues,
+    calibration as calibration,
     compare as compare,
     evaluate as evaluate,
     exposure as exposure,

@@ -96,7 +96,7 @@ class Recommender(Storable, ABC):
     """
 
     predicts_levels: ClassVar[bool] = False
-    """Whether ``predict`` takes ``output="level"`` for predictions on the levels of the ratings."""
+    """Whether ``predict`` takes ``output="level"``, and ``predict_proba`` has their chances."""
 
     fits_at_once: ClassVar[bool] = False
     """Whether a fit is so fast that ``partial_fit`` fits anew on all ratings."""

@@ -104,11 +104,17 @@ class Levels:
         """Return the likeliest level."""
         if self.target == "one_hot":
             return self.median(scores)
+        return self.values[self.probabilities(scores).argmax(axis=-1)]
+
+    def probabilities(self, scores: Reals) -> Reals:
+        """Return the probability of each level, shape (..., levels)."""
+        chances = self.chances(scores)
+        if self.target == "one_hot":
+            return chances / np.maximum(chances.sum(axis=-1, keepdims=True), 1e-300)
         # Chances of "above this level" can only decrease from level to level.
-        chances = -np.sort(-self.chances(scores), axis=-1)
+        chances = -np.sort(-chances, axis=-1)
         ends = np.ones((*chances.shape[:-1], 1))
-        steps = -np.diff(np.concatenate([ends, chances, 0.0 * ends], axis=-1))
-        return self.values[steps.argmax(axis=-1)]
+        return -np.diff(np.concatenate([ends, chances, 0.0 * ends], axis=-1))
 
 
 def levels_of(

@@ -211,6 +211,43 @@ class BoostedFactorization(Recommender):
 
         return self._predicted(users, items, unknown, scorer)
 
+    def predict_proba(self, users: Any, items: Any, unknown: str = "raise") -> Reals:
+        """Return the probability of each level of the ratings, for each pair of a user and an item.
+
+        Parameters
+        ----------
+        users, items : array-like of ids, or one id
+            The pairs; a single id is paired with every id of the other side.
+        unknown : {"raise", "mean", "nan"}, default "raise"
+            For users and items that training does not know: raise a ValueError, return the shares
+            of the levels in training, or NaN.
+
+        Returns
+        -------
+        float64 array of shape (pairs, levels)
+            The columns are the levels in `levels_`; rows add up to 1.
+
+        Examples
+        --------
+        >>> from edgewise import BoostedFactorization, Ratings
+        >>> rows = [(user, item, 1 + (user * item) % 3) for user in range(20) for item in range(9)]
+        >>> model = BoostedFactorization(n_rounds=20, random_state=0)
+        >>> model.fit(Ratings.from_arrays(*zip(*rows))).levels_
+        array([1., 2., 3.])
+        >>> model.predict_proba(3, [4, 5]).sum(axis=1)
+        array([1., 1.])
+        """
+        user_places, item_places, known = self._found(users, items, unknown)
+        found = np.full((len(known), len(self.levels_)), np.nan)
+        if known.any():
+            scores = self._factors.pairs(user_places[known], item_places[known])
+            found[known] = self._levels.probabilities(scores)
+        if unknown == "mean" and not known.all():
+            codes = self._levels.codes(self.ratings_.values)
+            counts = np.bincount(codes, self.ratings_.weights, len(self.levels_))
+            found[~known] = counts / counts.sum()
+        return found
+
     def staged_predict(self, users: Any, items: Any, unknown: str = "raise") -> Iterator[Reals]:
         """Yield the predictions of the constant alone, and then after each round."""
         user_places, item_places, known = self._found(users, items, unknown)

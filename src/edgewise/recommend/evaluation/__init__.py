@@ -1,5 +1,6 @@
 """Evaluation of recommenders: one model on test ratings, or many over folds in one table."""
 
+from edgewise.recommend.evaluation.calibration import LevelCalibration, calibration
 from edgewise.recommend.evaluation.comparison import RecommenderComparison, compare
 from edgewise.recommend.evaluation.evaluator import METRICS, evaluate
 from edgewise.recommend.evaluation.exposure import GroupExposure, exposure
@@ -9,8 +10,10 @@ __all__ = [
     "METRICS",
     "Difference",
     "GroupExposure",
+    "LevelCalibration",
     "RecommenderComparison",
     "UserValues",
+    "calibration",
     "compare",
     "evaluate",
     "exposure",
