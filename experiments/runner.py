@@ -29,7 +29,7 @@ from edgewise.common.text import counted, plain, text_table
 from edgewise.common.threads import n_threads
 from edgewise.model.file import packed
 
-MODULES = ("products", "margins", "open_problem", "bandits")
+MODULES = ("products", "margins", "open_problem", "bandits", "relatives")
 """The modules of experiments: each has a list EXPERIMENTS."""
 
 ModelT = TypeVar("ModelT")
