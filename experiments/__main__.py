@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 from edgewise.common.text import text_table
-from experiments.runner import Options, experiments, printed, run
+from experiments.runner import Options, experiments, printed, publish, run
 
 
 def main() -> int:
@@ -24,8 +24,9 @@ def main() -> int:
         epilog=f"experiments:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    names = [*known, "all"]
-    parser.add_argument("name", choices=names, metavar="NAME", help="one of those below, or all")
+    names = [*known, "all", "publish"]
+    help = "one of those below, all, or publish: put finished reports into docs/results/papers"
+    parser.add_argument("name", choices=names, metavar="NAME", help=help)
     parser.add_argument("--quick", action="store_true", help="small data, few rounds, a minute")
     parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
     parser.add_argument("--budget", type=float, metavar="MINUTES", help="stop after this time")
@@ -43,6 +44,9 @@ def main() -> int:
         given.quick, given.resume, given.budget, given.seed, given.device, given.threads,
         given.rounds, given.folder, only,
     )  # fmt: skip
+    if given.name == "publish":
+        print(publish(given.folder, Path("docs/results/papers")))
+        return 0
     for name in known if given.name == "all" else [given.name]:
         try:
             report = run(known[name], options, lambda line: print(line, flush=True))

@@ -361,6 +361,45 @@ def printed(experiment: Experiment, folder: Path) -> str:
     return text_table(table_of(experiment, lines), left=(0, 1, 5))
 
 
+# Publishing
+
+FRONT = """# The papers, table by table
+
+One command each: `python -m experiments NAME`, in the repository. Differences are in standard
+errors of both figures together, where they have any; within two counts as within the spread.
+`python -m experiments publish` puts the reports of finished runs here.
+
+"""
+
+
+def publish(folder: Path, docs: Path) -> Path:
+    """Copy the reports of finished runs into the docs, and write the page of all figures."""
+    docs.mkdir(parents=True, exist_ok=True)
+    known = experiments()
+    for name in known:
+        report = folder / name / "report.md"
+        if report.exists():
+            copied = {"report.md": f"{name}.md", "results.jsonl": f"{name}.jsonl"}
+            for source, target in (copied | {f"{name}.png": f"{name}.png"}).items():
+                if (report.parent / source).exists():
+                    shutil.copy(report.parent / source, docs / target)
+    rows: list[Sequence[str]] = []
+    done = [one for one in known.values() if (docs / f"{one.name}.jsonl").exists()]
+    for experiment in done:
+        _, *results = map(json.loads, (docs / f"{experiment.name}.jsonl").read_text().splitlines())
+        _, *table = table_of(experiment, results)
+        compared = [line for line in table if line[2]]
+        link = f"[{experiment.name}]({experiment.name}.md)"
+        rows += [(link, *line) for line in compared or [["", experiment.title, "", "", "", ""]]]
+    head = ("experiment", *HEAD)
+    names = "\n".join(one.name for one in done)
+    toc = f"```{{toctree}}\n:hidden:\n\n{names}\n```"
+    path = docs / "index.md"
+    with replacing(path) as file:
+        file.write(f"{FRONT}{markdown_table([head, *rows])}\n\n{toc}\n".encode())
+    return path
+
+
 # What many experiments measure
 
 

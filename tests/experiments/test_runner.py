@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from experiments.products import parts
-from experiments.runner import Bench, Cell, Experiment, Options, Paper, experiments, run
+from experiments.runner import Bench, Cell, Experiment, Options, Paper, experiments, publish, run
 
 from edgewise import AdaBoostMH
 from experiments import bandits
@@ -66,6 +66,14 @@ def test_results_are_kept_and_never_overwritten(tmp_path):
     said = []
     run(small(), options(tmp_path, resume=True), said.append)
     assert said == []
+
+
+def test_finished_reports_are_published(tmp_path, monkeypatch):
+    monkeypatch.setattr("experiments.runner.experiments", lambda: {"small": small()})
+    run(small(), options(tmp_path, quick=False), print)
+    page = publish(tmp_path, tmp_path / "docs").read_text()
+    assert "| [small](small.md) | stump | digits | 20 (0.5) |" in page
+    assert (tmp_path / "docs/small.md").read_text().startswith("# A small one")
 
 
 def test_a_run_out_of_time_goes_on_to_the_same_bits(tmp_path, monkeypatch):
