@@ -114,3 +114,26 @@ def test_a_worker_that_is_busy_is_named(client, spread, monkeypatch):
         assert busy[0] in str(caught.value)
     finally:
         client.restart_workers(busy)
+
+
+def test_a_worker_that_dies_while_dask_asks_it_for_something_counts_as_lost(
+    client, spread, tmp_path, monkeypatch
+):
+    (X, y), local = spread
+    shares, failed = training.shares, []
+
+    def shares_once_too_late(*given):
+        if not failed:
+            failed.append(True)
+            raise distributed.comm.CommClosedError("in <TCP (closed)>")
+        return shares(*given)
+
+    monkeypatch.setattr(training, "shares", shares_once_too_late)
+    with pytest.raises(distributed.comm.CommClosedError) as caught:
+        DaskAdaBoostMH("stump", n_rounds=6).fit(X, y)
+    assert "Checkpoint" in caught.value.__notes__[0]
+    failed.clear()
+    own = [Checkpoint(tmp_path / "model")]
+    found = DaskAdaBoostMH("stump", n_rounds=6, callbacks=own).fit(X, y)
+    assert failed
+    same(found, AdaBoostMH("stump", n_rounds=6).fit(*local))
